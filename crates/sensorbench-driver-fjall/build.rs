@@ -1,0 +1,12 @@
+//! Tells the driver which version of fjall is built in, as Cargo.lock has it: fjall itself does not tell.
+
+use std::path::Path;
+
+fn main() {
+    let lock_path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
+    let lock = std::fs::read_to_string(&lock_path).expect("Cargo.lock of the workspace is readable");
+    let after_name = lock.split("name = \"fjall\"\nversion = \"").nth(1).expect("Cargo.lock holds fjall");
+    let version = after_name.split('"').next().expect("a version ends with a quote");
+    println!("cargo::rustc-env=FJALL_VERSION={version}");
+    println!("cargo::rerun-if-changed={}", lock_path.display());
+}

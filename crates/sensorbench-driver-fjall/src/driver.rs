@@ -1,0 +1,154 @@
+//! Control of a fjall target.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+
+use arrow_array::RecordBatchReader;
+use fjall::{Keyspace, PersistMode};
+use sensorbench_driver::{Description, Driver, DriverError, Operation, Progress, Schema, Sessions, Size};
+
+use crate::operation::Prepared;
+use crate::session::Connector;
+use crate::table::{FjallSchema, Table};
+use crate::target::Target;
+use crate::{fjall_error, load};
+
+pub struct FjallDriver {
+    target: Target,
+    /// A folder is opened once in a process; everybody shares what was opened.
+    opened: Mutex<Option<Opened>>,
+}
+
+#[derive(Clone)]
+struct Opened {
+    database: fjall::Database,
+    schema: FjallSchema,
+}
+
+impl FjallDriver {
+    pub fn new(target: Target) -> Self {
+        Self { target, opened: Mutex::new(None) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Opened>> {
+        self.opened.lock().expect("nothing panics under this lock")
+    }
+
+    fn opened(&self) -> Result<Opened, DriverError> {
+        let opened = self.lock().clone();
+        opened.ok_or_else(|| DriverError::Namespace(format!("{}: no schema was created or attached", self.target.path.display())))
+    }
+
+    /// Whether there is something of ours to remove first; an error when something else is in the way.
+    fn must_remove(&self, replace: bool) -> Result<bool, DriverError> {
+        let path = self.target.path.display();
+        match self.target.mark()? {
+            Some(_) if replace => Ok(true),
+            Some(_) => Err(DriverError::Namespace(format!(
+                "{path} holds data of an earlier run of sensorbench; give --replace to load it again"
+            ))),
+            None if self.target.is_free()? => Ok(false),
+            None => Err(DriverError::Namespace(format!("{path} is there and sensorbench did not create it; name another path"))),
+        }
+    }
+}
+
+impl Opened {
+    fn table(&self, name: &str) -> Result<(Keyspace, &Table), DriverError> {
+        let table = self.schema.table(name).map_err(|error| DriverError::Data(error.message))?;
+        Ok((self.database.keyspace(name, || table.options()).map_err(fjall_error)?, table))
+    }
+
+    fn keyspaces(&self) -> Result<Vec<(String, Keyspace)>, DriverError> {
+        self.schema.tables.keys().map(|name| Ok((name.clone(), self.table(name)?.0))).collect()
+    }
+}
+
+impl Driver for FjallDriver {
+    fn describe(&self) -> Result<Description, DriverError> {
+        let settings = BTreeMap::from([
+            ("cache_mib".to_owned(), self.target.cache_mib.to_string()),
+            ("durability".to_owned(), format!("{:?}", self.target.durability.unwrap_or(PersistMode::Buffer))),
+        ]);
+        Ok(Description { database: "fjall".to_owned(), version: env!("FJALL_VERSION").to_owned(), settings })
+    }
+
+    fn create(&self, schema: &Schema, mark: &str, replace: bool) -> Result<(), DriverError> {
+        let schema = FjallSchema::of(schema)?;
+        let mut opened = self.lock();
+        if self.must_remove(replace)? {
+            *opened = None;
+            self.target.remove()?;
+        }
+        self.target.set_mark(mark)?;
+        let created = Opened { database: self.target.open()?, schema };
+        created.keyspaces()?;
+        *opened = Some(created);
+        Ok(())
+    }
+
+    fn attach(&self, schema: &Schema) -> Result<(), DriverError> {
+        let schema = FjallSchema::of(schema)?;
+        let mut opened = self.lock();
+        if self.target.mark()?.is_none() {
+            return Err(DriverError::Namespace(format!("{}: nothing was created there", self.target.path.display())));
+        }
+        let database = match opened.take() {
+            Some(opened) => opened.database,
+            None => self.target.open()?,
+        };
+        *opened = Some(Opened { database, schema });
+        Ok(())
+    }
+
+    fn mark(&self) -> Result<Option<String>, DriverError> {
+        self.target.mark()
+    }
+
+    fn set_mark(&self, mark: &str) -> Result<(), DriverError> {
+        self.target.set_mark(mark)
+    }
+
+    fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
+        let opened = self.opened()?;
+        let (keyspace, columns) = opened.table(table)?;
+        load::load(&keyspace, table, columns, rows, progress)
+    }
+
+    /// Compacts every table into its last level and writes everything to disk.
+    fn settle(&self) -> Result<(), DriverError> {
+        let opened = self.opened()?;
+        for (_, keyspace) in opened.keyspaces()? {
+            keyspace.major_compact().map_err(fjall_error)?;
+        }
+        opened.database.persist(PersistMode::SyncAll).map_err(fjall_error)
+    }
+
+    fn count(&self, table: &str) -> Result<u64, DriverError> {
+        Ok(self.opened()?.table(table)?.0.len().map_err(fjall_error)? as u64)
+    }
+
+    fn size(&self) -> Result<Size, DriverError> {
+        let parts = self.opened()?.keyspaces()?.into_iter().map(|(name, keyspace)| (name, keyspace.disk_space())).collect();
+        Ok(Size { total_bytes: self.target.bytes()?, parts })
+    }
+
+    fn remove(&self) -> Result<(), DriverError> {
+        *self.lock() = None;
+        if self.target.mark()?.is_some() { self.target.remove() } else { Ok(()) }
+    }
+
+    fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {
+        let opened = self.opened()?;
+        let prepare = |operation: &Operation| {
+            let prepared = Prepared::of(&opened.schema, operation)?;
+            let table = match &prepared {
+                Prepared::Scan(scan) => &scan.table_name,
+                Prepared::Put(put) => &put.table_name,
+            };
+            Ok((opened.table(table)?.0, prepared))
+        };
+        let operations = operations.iter().map(prepare).collect::<Result<_, DriverError>>()?;
+        Ok(Sessions::Blocking(Box::new(Connector { database: opened.database, operations, durability: self.target.durability })))
+    }
+}

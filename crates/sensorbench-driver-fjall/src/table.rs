@@ -1,0 +1,156 @@
+//! Tables in fjall's words: which columns make the key, which the value.
+
+use std::collections::BTreeMap;
+
+use fjall::config::{BlockSizePolicy, CompressionPolicy};
+use fjall::{CompressionType, KeyspaceCreateOptions};
+use sensorbench_dataset::encoding::{EncodingError, KeyPart, append_key, append_record, read_key, read_record};
+use sensorbench_driver::{Parameter, Schema, SchemaError, ValueRef, parse_part};
+use serde::Deserialize;
+
+/// Columns that a table may have, so that a row's values fit on the stack while it is read.
+pub const MOST_COLUMNS: usize = 16;
+
+/// `[create.table.NAME]` of a schema file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// Columns of the key, the most significant first.
+    pub key: Vec<Parameter>,
+    /// Columns of the value.
+    #[serde(default)]
+    pub value: Vec<Parameter>,
+    /// Compression of data blocks; fjall's default (LZ4 but for the newest levels) if not given.
+    compression: Option<Compression>,
+    /// Size of data blocks; fjall's default (4 KiB) if not given.
+    block_kib: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Compression {
+    None,
+    Lz4,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Create {
+    #[serde(default)]
+    table: BTreeMap<String, Table>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settle {}
+
+/// A schema whose tables are known.
+#[derive(Clone, Debug)]
+pub struct FjallSchema {
+    pub tables: BTreeMap<String, Table>,
+}
+
+impl FjallSchema {
+    pub fn of(schema: &Schema) -> Result<Self, SchemaError> {
+        let create: Create = parse_part("create", &schema.create)?;
+        let Settle {} = parse_part("settle", &schema.settle)?;
+        for (name, table) in &create.table {
+            let columns = table.key.len() + table.value.len();
+            if table.key.is_empty() || columns > MOST_COLUMNS {
+                let message = format!(
+                    "expected at least one column in the key, and at most {MOST_COLUMNS} columns; there are {} and {columns}",
+                    table.key.len()
+                );
+                return Err(SchemaError::at(format!("create.table.{name}.key"), message));
+            }
+        }
+        let parsed = Self { tables: create.table };
+        for (name, columns) in &schema.tables {
+            parsed
+                .table(name)
+                .map_err(|error| SchemaError::at(format!("fill.{name}"), error.message))?
+                .check_fill(name, columns)?;
+        }
+        Ok(parsed)
+    }
+
+    pub fn table(&self, name: &str) -> Result<&Table, SchemaError> {
+        self.tables.get(name).ok_or_else(|| {
+            let known: Vec<_> = self.tables.keys().map(String::as_str).collect();
+            SchemaError::at("create.table", format!("there is no table {name}; expected one of {}", known.join(", ")))
+        })
+    }
+}
+
+impl Table {
+    pub fn columns(&self) -> impl Iterator<Item = &Parameter> {
+        self.key.iter().chain(&self.value)
+    }
+
+    /// The place of a column among key and value columns.
+    pub fn place(&self, column: &str) -> Option<usize> {
+        self.columns().position(|candidate| candidate.name == column)
+    }
+
+    pub fn options(&self) -> KeyspaceCreateOptions {
+        let mut options = KeyspaceCreateOptions::default();
+        match self.compression {
+            Some(Compression::None) => options = options.data_block_compression_policy(CompressionPolicy::disabled()),
+            Some(Compression::Lz4) => {
+                options = options.data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
+            }
+            None => {}
+        }
+        if let Some(block_kib) = self.block_kib {
+            options = options.data_block_size_policy(BlockSizePolicy::all(block_kib * 1024));
+        }
+        options
+    }
+
+    fn check_fill(&self, name: &str, columns: &[Parameter]) -> Result<(), SchemaError> {
+        for column in self.columns() {
+            let message = match columns.iter().find(|candidate| candidate.name == column.name) {
+                Some(found) if found.value_type == column.value_type => continue,
+                Some(found) => format!(
+                    "column {} is a {} in the fill and a {} in the table",
+                    column.name,
+                    found.value_type.name(),
+                    column.value_type.name()
+                ),
+                None => format!("the fill has no column {}", column.name),
+            };
+            return Err(SchemaError::at(format!("fill.{name}.query"), message));
+        }
+        Ok(())
+    }
+
+    pub fn append_key<'v>(&self, key: &mut Vec<u8>, value: impl Fn(usize) -> ValueRef<'v>) -> Result<(), EncodingError> {
+        self.key.iter().enumerate().try_for_each(|(place, column)| append_key(key, column.value_type, value(place)))
+    }
+
+    pub fn append_record<'v>(&self, record: &mut Vec<u8>, value: impl Fn(usize) -> ValueRef<'v>) -> Result<(), EncodingError> {
+        let first = self.key.len();
+        self.value
+            .iter()
+            .enumerate()
+            .try_for_each(|(place, column)| append_record(record, column.value_type, value(first + place)))
+    }
+
+    /// Reads the columns of a row from its key, without the first `known` columns, and its value.
+    #[inline]
+    pub fn read<'a>(
+        &self,
+        known: usize,
+        mut key: &'a [u8],
+        mut record: &'a [u8],
+        row: &mut [KeyPart<'a>; MOST_COLUMNS],
+    ) -> Result<(), EncodingError> {
+        for (place, column) in self.key.iter().enumerate().skip(known) {
+            row[place] = read_key(&mut key, column.value_type)?;
+        }
+        for (place, column) in self.value.iter().enumerate() {
+            row[self.key.len() + place] = KeyPart::Borrowed(read_record(&mut record, column.value_type)?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,167 @@
+//! Control of an SQLite target.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use arrow_array::RecordBatchReader;
+use rusqlite::{Connection, OptionalExtension};
+use sensorbench_driver::{Description, Driver, DriverError, Operation, Progress, Schema, Sessions, Size};
+
+use crate::schema::SqliteSchema;
+use crate::session::Connector;
+use crate::target::{APPLICATION_ID, Occupant, Target};
+use crate::{load, quoted, statement_error};
+
+pub struct SqliteDriver {
+    target: Target,
+    schema: Mutex<Option<SqliteSchema>>,
+}
+
+impl SqliteDriver {
+    pub fn new(target: Target) -> Self {
+        Self { target, schema: Mutex::new(None) }
+    }
+
+    fn schema(&self) -> Result<SqliteSchema, DriverError> {
+        let schema = self.schema.lock().expect("nothing panics under this lock").clone();
+        schema.ok_or_else(|| DriverError::Namespace(format!("{}: no schema was created or attached", self.target.path.display())))
+    }
+
+    fn set_schema(&self, schema: SqliteSchema) {
+        *self.schema.lock().expect("nothing panics under this lock") = Some(schema);
+    }
+
+    fn remove_files(&self) -> Result<(), DriverError> {
+        for file in self.target.files() {
+            match std::fs::remove_file(&file) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(DriverError::Namespace(format!("{}: {error}", file.display())));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn make_room(&self, replace: bool) -> Result<(), DriverError> {
+        let path = self.target.path.display();
+        match self.target.occupant()? {
+            Occupant::Nobody => Ok(()),
+            Occupant::OtherFile => {
+                Err(DriverError::Namespace(format!("{path} is there and is no SQLite database; name another path")))
+            }
+            Occupant::OtherDatabase if !replace => Err(DriverError::Namespace(format!(
+                "{path} is a database that sensorbench did not create; name another path, or give --replace to delete it"
+            ))),
+            Occupant::Sensorbench if !replace => Err(DriverError::Namespace(format!(
+                "{path} holds data of an earlier run of sensorbench; give --replace to load it again"
+            ))),
+            _ => self.remove_files(),
+        }
+    }
+}
+
+impl Driver for SqliteDriver {
+    fn describe(&self) -> Result<Description, DriverError> {
+        let mut settings = BTreeMap::new();
+        if self.target.occupant()? == Occupant::Sensorbench {
+            let connection = self.target.connect()?;
+            for pragma in ["journal_mode", "synchronous", "cache_size", "mmap_size", "page_size"] {
+                let value: Option<rusqlite::types::Value> =
+                    connection.pragma_query_value(None, pragma, |row| row.get(0)).optional().map_err(statement_error)?;
+                settings.insert(pragma.to_owned(), shown(value));
+            }
+        }
+        Ok(Description { database: "SQLite".to_owned(), version: rusqlite::version().to_owned(), settings })
+    }
+
+    fn create(&self, schema: &Schema, mark: &str, replace: bool) -> Result<(), DriverError> {
+        let parsed = SqliteSchema::of(schema)?;
+        self.make_room(replace)?;
+        let connection = self.target.create()?;
+        connection.pragma_update(None, "application_id", APPLICATION_ID).map_err(statement_error)?;
+        connection.execute_batch("CREATE TABLE sensorbench (mark TEXT NOT NULL)").map_err(statement_error)?;
+        connection.execute("INSERT INTO sensorbench (mark) VALUES (?1)", [mark]).map_err(statement_error)?;
+        parsed.run_create(&connection)?;
+        parsed.check_tables(&connection)?;
+        self.set_schema(parsed);
+        Ok(())
+    }
+
+    fn attach(&self, schema: &Schema) -> Result<(), DriverError> {
+        let parsed = SqliteSchema::of(schema)?;
+        parsed.check_tables(&self.target.connect()?)?;
+        self.set_schema(parsed);
+        Ok(())
+    }
+
+    fn mark(&self) -> Result<Option<String>, DriverError> {
+        if self.target.occupant()? != Occupant::Sensorbench {
+            return Ok(None);
+        }
+        self.target.connect()?.query_row("SELECT mark FROM sensorbench", [], |row| row.get(0)).optional().map_err(statement_error)
+    }
+
+    fn set_mark(&self, mark: &str) -> Result<(), DriverError> {
+        self.target.connect()?.execute("UPDATE sensorbench SET mark = ?1", [mark]).map_err(statement_error)?;
+        Ok(())
+    }
+
+    fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
+        let schema = self.schema()?;
+        load::load(&mut self.target.connect()?, table, schema.table(table)?, rows, progress)
+    }
+
+    /// Runs the schema's statements, then writes everything to disk under the journal that the target asks for.
+    fn settle(&self) -> Result<(), DriverError> {
+        let connection = self.target.connect()?;
+        self.schema()?.run_settle(&connection)?;
+        self.target.set_journal_mode(&connection)?;
+        connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").map_err(statement_error)?;
+        let synced = std::fs::File::open(&self.target.path).and_then(|file| file.sync_all());
+        synced.map_err(|error| DriverError::Connection(format!("{}: {error}", self.target.path.display())))
+    }
+
+    fn count(&self, table: &str) -> Result<u64, DriverError> {
+        let count = |row: &rusqlite::Row| row.get::<_, i64>(0);
+        let rows = self
+            .target
+            .connect()?
+            .query_row(&format!("SELECT count(*) FROM {}", quoted(table)), [], count)
+            .map_err(statement_error)?;
+        Ok(rows as u64)
+    }
+
+    fn size(&self) -> Result<Size, DriverError> {
+        let connection = self.target.connect()?;
+        let total_bytes =
+            self.target.files().iter().filter_map(|file| std::fs::metadata(file).ok()).map(|metadata| metadata.len()).sum();
+        Ok(Size { total_bytes, parts: parts(&connection).map_err(statement_error)? })
+    }
+
+    fn remove(&self) -> Result<(), DriverError> {
+        match self.target.occupant()? {
+            Occupant::Sensorbench => self.remove_files(),
+            _ => Ok(()),
+        }
+    }
+
+    fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {
+        Ok(Sessions::Blocking(Box::new(Connector { target: self.target.clone(), operations: operations.to_vec() })))
+    }
+}
+
+fn parts(connection: &Connection) -> rusqlite::Result<BTreeMap<String, u64>> {
+    let mut statement = connection.prepare("SELECT name, pgsize FROM dbstat WHERE aggregate = TRUE AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> 'sensorbench'")?;
+    statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64)))?.collect()
+}
+
+fn shown(value: Option<rusqlite::types::Value>) -> String {
+    use rusqlite::types::Value;
+    match value {
+        Some(Value::Integer(value)) => value.to_string(),
+        Some(Value::Text(value)) => value,
+        Some(Value::Real(value)) => value.to_string(),
+        Some(Value::Null | Value::Blob(_)) | None => "not told".to_owned(),
+    }
+}

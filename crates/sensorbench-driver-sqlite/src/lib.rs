@@ -1,0 +1,65 @@
+//! SQLite, inside the client's process: statements are SQL, a target is the path of a file, and the whole file is
+//! sensorbench's namespace.
+
+mod driver;
+mod load;
+mod schema;
+mod session;
+mod target;
+
+use rusqlite::Connection;
+use sensorbench_driver::{Database, Driver, DriverError, Schema, TargetUrl};
+use serde_json::json;
+
+use crate::driver::SqliteDriver;
+use crate::schema::SqliteSchema;
+use crate::target::Target;
+
+/// The driver.
+pub struct SqliteDatabase;
+
+impl Database for SqliteDatabase {
+    fn name(&self) -> &'static str {
+        "sqlite"
+    }
+
+    fn summary(&self) -> &'static str {
+        "relational database in one file, inside the process"
+    }
+
+    fn embedded(&self) -> bool {
+        true
+    }
+
+    fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
+        Ok(Box::new(SqliteDriver::new(Target::of(url)?)))
+    }
+
+    /// Creates the tables in memory and prepares every statement there.
+    fn check(&self, schema: &Schema) -> Result<(), DriverError> {
+        let parsed = SqliteSchema::of(schema)?;
+        let connection = Connection::open_in_memory().map_err(statement_error)?;
+        parsed.run_create(&connection)?;
+        parsed.check_tables(&connection)?;
+        parsed.run_settle(&connection)?;
+        for operation in &schema.operations {
+            session::Prepared::of(&connection, operation)?;
+        }
+        Ok(())
+    }
+
+    fn no_op(&self) -> Option<Schema> {
+        let operation =
+            json!({"name": "nothing", "columns": [{"name": "one", "type": "integer"}], "statement": {"statement": "SELECT 1"}});
+        Some(serde_json::from_value(json!({"operations": [operation]})).expect("a schema"))
+    }
+}
+
+fn statement_error(error: rusqlite::Error) -> DriverError {
+    DriverError::Statement(error.to_string())
+}
+
+/// A name between quotes, as SQL has it.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

@@ -1,0 +1,115 @@
+//! The file of a target, and how it is opened.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+use sensorbench_driver::{DriverError, TargetUrl};
+
+use crate::statement_error;
+
+/// "SBCH": SQLite's own field for telling whose file it is.
+pub const APPLICATION_ID: i32 = 0x5342_4348;
+
+/// How long SQLite waits for another connection's lock before the session looks at its deadline again.
+const BUSY_SLICE: Duration = Duration::from_millis(20);
+
+/// Where the file is and with which settings it is opened.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub path: PathBuf,
+    journal_mode: String,
+    synchronous: String,
+    cache_mib: u32,
+    mmap_mib: u32,
+}
+
+/// What is at the path.
+#[derive(Debug, PartialEq)]
+pub enum Occupant {
+    Nobody,
+    Sensorbench,
+    OtherDatabase,
+    OtherFile,
+}
+
+impl Target {
+    pub fn of(url: &TargetUrl) -> Result<Self, DriverError> {
+        url.check_options(&["cache_mib", "journal_mode", "mmap_mib", "synchronous"])?;
+        if url.rest.is_empty() || url.rest == ":memory:" {
+            return Err(url.error(
+                "expected the path of a file, for example sqlite:data.db (a database in memory cannot be shared by sessions)",
+            ));
+        }
+        let word = |key: &str, default: &str, known: &[&str]| match url.option(key).unwrap_or(default).to_ascii_lowercase() {
+            word if known.contains(&word.as_str()) => Ok(word),
+            word => Err(url.error(format!("option {key}={word}: expected one of {}", known.join(", ")))),
+        };
+        Ok(Self {
+            path: PathBuf::from(&url.rest),
+            journal_mode: word("journal_mode", "wal", &["wal", "delete", "truncate", "persist", "memory", "off"])?,
+            synchronous: word("synchronous", "normal", &["off", "normal", "full", "extra"])?,
+            cache_mib: url.parsed_option("cache_mib", "a whole number of MiB")?.unwrap_or(64),
+            mmap_mib: url.parsed_option("mmap_mib", "a whole number of MiB")?.unwrap_or(0),
+        })
+    }
+
+    /// The file and the files that SQLite keeps beside it.
+    pub fn files(&self) -> [PathBuf; 4] {
+        ["", "-wal", "-shm", "-journal"].map(|suffix| {
+            let mut name = self.path.clone().into_os_string();
+            name.push(suffix);
+            PathBuf::from(name)
+        })
+    }
+
+    pub fn occupant(&self) -> Result<Occupant, DriverError> {
+        match std::fs::metadata(&self.path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Occupant::Nobody),
+            Err(error) => return Err(DriverError::Connection(format!("{}: {error}", self.path.display()))),
+            Ok(metadata) if !metadata.is_file() => return Ok(Occupant::OtherFile),
+            Ok(_) => {}
+        }
+        let connection = Connection::open_with_flags(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(statement_error)?;
+        let application: Result<i32, _> = connection.pragma_query_value(None, "application_id", |row| row.get(0));
+        Ok(match application {
+            Ok(APPLICATION_ID) => Occupant::Sensorbench,
+            Ok(_) => Occupant::OtherDatabase,
+            Err(_) => Occupant::OtherFile,
+        })
+    }
+
+    /// Opens the file with the target's settings; it must be there.
+    pub fn connect(&self) -> Result<Connection, DriverError> {
+        self.connect_with(OpenFlags::SQLITE_OPEN_READ_WRITE)
+    }
+
+    /// Opens the file with the target's settings, and makes it when it is not there.
+    pub fn create(&self) -> Result<Connection, DriverError> {
+        self.connect_with(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
+    }
+
+    fn connect_with(&self, flags: OpenFlags) -> Result<Connection, DriverError> {
+        let open = || -> rusqlite::Result<Connection> {
+            let connection = Connection::open_with_flags(&self.path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+            connection.busy_timeout(BUSY_SLICE)?;
+            connection.pragma_update(None, "synchronous", &self.synchronous)?;
+            connection.pragma_update(None, "cache_size", -i64::from(self.cache_mib) * 1024)?;
+            connection.pragma_update(None, "mmap_size", i64::from(self.mmap_mib) << 20)?;
+            connection.pragma_update(None, "temp_store", "memory")?;
+            Ok(connection)
+        };
+        open().map_err(|error| DriverError::Connection(format!("{}: {error}", self.path.display())))
+    }
+
+    /// Turns on the journal that the target asks for; it stays with the file.
+    pub fn set_journal_mode(&self, connection: &Connection) -> Result<(), DriverError> {
+        let mode: String = connection
+            .pragma_update_and_check(None, "journal_mode", &self.journal_mode, |row| row.get(0))
+            .map_err(statement_error)?;
+        if mode.eq_ignore_ascii_case(&self.journal_mode) {
+            return Ok(());
+        }
+        Err(DriverError::Statement(format!("SQLite keeps journal_mode {mode} instead of {}", self.journal_mode)))
+    }
+}

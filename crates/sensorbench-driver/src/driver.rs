@@ -1,0 +1,132 @@
+//! What a driver is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::RecordBatchReader;
+use futures::future::LocalBoxFuture;
+use serde::{Deserialize, Serialize};
+
+use crate::{Deadline, DriverError, Operation, Progress, Rows, Schema, TargetUrl, Value};
+
+/// A kind of database. One static value a driver crate, registered by name.
+pub trait Database: Sync {
+    /// The database's name, which is also the scheme of its URLs and the word in schema files.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in one line.
+    fn summary(&self) -> &'static str;
+
+    /// True when it runs inside this process and a target is a path.
+    fn embedded(&self) -> bool;
+
+    /// Opens a target. Nothing is created or changed there yet.
+    fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError>;
+
+    /// Refuses a schema that cannot work, as far as can be told without a target.
+    fn check(&self, schema: &Schema) -> Result<(), DriverError>;
+
+    /// A schema with one operation that does as little as this database can: what the driver itself costs. None when only
+    /// a server can tell.
+    fn no_op(&self) -> Option<Schema>;
+}
+
+/// An open target. Its methods block; nothing here is measured operation by operation.
+pub trait Driver: Send + Sync {
+    /// What answers there.
+    fn describe(&self) -> Result<Description, DriverError>;
+
+    /// Creates the schema's empty tables in sensorbench's own namespace at the target, and notes `mark` there. Refuses to
+    /// touch what sensorbench did not create, unless `replace`.
+    fn create(&self, schema: &Schema, mark: &str, replace: bool) -> Result<(), DriverError>;
+
+    /// Goes on with tables that were created before; the mark tells which.
+    fn attach(&self, schema: &Schema) -> Result<(), DriverError>;
+
+    /// The mark last noted in sensorbench's namespace, or None when there is no such namespace.
+    fn mark(&self) -> Result<Option<String>, DriverError>;
+
+    /// Notes another mark.
+    fn set_mark(&self, mark: &str) -> Result<(), DriverError>;
+
+    /// Loads rows into a table as fast as the database takes them. Columns are found by name.
+    fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError>;
+
+    /// Does what belongs to loading and comes after it: flushes, compactions, indexes, statistics.
+    fn settle(&self) -> Result<(), DriverError>;
+
+    /// Counts the rows of a table, by looking at them.
+    fn count(&self, table: &str) -> Result<u64, DriverError>;
+
+    /// Bytes on disk.
+    fn size(&self) -> Result<Size, DriverError>;
+
+    /// Removes what was created.
+    fn remove(&self) -> Result<(), DriverError>;
+
+    /// Sessions that execute these operations of the schema.
+    fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError>;
+}
+
+/// What answers at a target.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct Description {
+    /// Name of the database that answers.
+    pub database: String,
+    /// Its version.
+    pub version: String,
+    /// Settings that matter to speed and durability, in the database's own words. No secrets.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// Bytes on disk.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct Size {
+    /// Everything that belongs to sensorbench's namespace, logs included.
+    pub total_bytes: u64,
+    /// Tables and indexes by name, where the database tells.
+    pub parts: BTreeMap<String, u64>,
+}
+
+/// How operations are executed.
+pub enum Sessions {
+    /// One session serves many operations in flight; its futures are polled by one thread.
+    Asynchronous(Box<dyn AsyncConnector>),
+    /// A session serves one operation at a time on a thread of its own.
+    Blocking(Box<dyn BlockingConnector>),
+}
+
+/// Makes asynchronous sessions, one for each engine thread.
+pub trait AsyncConnector: Send + Sync {
+    /// Connects and prepares, inside the runtime that will poll the session's futures.
+    fn connect(&self) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>>;
+}
+
+/// Makes blocking sessions, one for each operation in flight.
+pub trait BlockingConnector: Send + Sync {
+    /// Connects and prepares. The session gives up an operation when the deadline has passed.
+    fn connect(&self, deadline: Arc<Deadline>) -> Result<Box<dyn BlockingSession>, DriverError>;
+}
+
+/// An operation to execute: its number among those the sessions were made for, and its parameters in declared order.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// Number of the operation.
+    pub operation: usize,
+    /// Values of its parameters.
+    pub parameters: &'a [Value],
+}
+
+/// A connection that executes operations, many at a time.
+pub trait AsyncSession {
+    /// Executes an operation and drains its whole answer into `rows`. The future is dropped when the operation times out
+    /// or is cancelled; the session must then still be usable.
+    fn execute<'a>(&'a self, call: Call<'a>, rows: &'a mut Rows) -> LocalBoxFuture<'a, Result<(), DriverError>>;
+}
+
+/// A connection that executes operations, one at a time.
+pub trait BlockingSession {
+    /// Executes an operation and drains its whole answer into `rows`; gives up when its deadline has passed. The session
+    /// must be usable after any error.
+    fn execute(&mut self, call: Call, rows: &mut Rows) -> Result<(), DriverError>;
+}

@@ -1,0 +1,32 @@
+//! The interface between the engine and databases.
+//!
+//! A *driver* adapts one kind of database. It is opened for a *target*, puts a *schema* there, loads its tables, and
+//! gives *sessions* that execute operations. Sessions are asynchronous (network protocols) or blocking (embedded
+//! databases, libraries that block); the engine measures both in the same way.
+//!
+//! Every driver passes the suite in [`contract`].
+
+pub mod contract;
+mod deadline;
+mod digest;
+mod driver;
+mod error;
+mod null;
+mod progress;
+mod rows;
+mod schema;
+mod url;
+
+pub use deadline::Deadline;
+pub use digest::{Digest, digest};
+pub use driver::{
+    AsyncConnector, AsyncSession, BlockingConnector, BlockingSession, Call, Database, Description, Driver, Sessions, Size,
+};
+pub use error::{DriverError, ErrorKind};
+pub use null::NullDatabase;
+pub use progress::Progress;
+pub use rows::{RowRef, Rows};
+pub use schema::{Column, Direction, Operation, Order, Parameter, Schema, SchemaError, parse_part};
+pub use url::TargetUrl;
+
+pub use sensorbench_dataset::{Type, Value, ValueRef};

@@ -1,0 +1,127 @@
+//! Where a database is: `scheme:rest?option=value&…`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::DriverError;
+
+/// A target's URL, taken apart. Shown without its user info.
+#[derive(Clone, PartialEq)]
+pub struct TargetUrl {
+    /// The driver's scheme, for example `sqlite`.
+    pub scheme: String,
+    /// What stands between the scheme and the options: a path for embedded databases, `//user:password@host/…` otherwise.
+    pub rest: String,
+    options: BTreeMap<String, String>,
+}
+
+impl TargetUrl {
+    /// Takes a URL apart.
+    pub fn parse(text: &str) -> Result<Self, DriverError> {
+        let hidden =
+            TargetUrl { scheme: String::new(), rest: text.to_owned(), options: BTreeMap::new() }.rest_without_user_info();
+        let error = |message: &str| DriverError::Url { url: hidden.clone(), message: message.to_owned() };
+        let is_word = |scheme: &str| !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || c == '+');
+        let (scheme, rest) = text
+            .split_once(':')
+            .filter(|(scheme, _)| is_word(scheme))
+            .ok_or_else(|| error("expected DATABASE:ADDRESS, for example sqlite:data.db"))?;
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let mut options = BTreeMap::new();
+        for option in query.split('&').filter(|option| !option.is_empty()) {
+            let (key, value) =
+                option.split_once('=').ok_or_else(|| error(&format!("option {option:?} is not of the form key=value")))?;
+            if options.insert(key.to_owned(), value.to_owned()).is_some() {
+                return Err(error(&format!("option {key} is given twice")));
+            }
+        }
+        Ok(Self { scheme: scheme.to_owned(), rest: rest.to_owned(), options })
+    }
+
+    /// An error about this URL.
+    pub fn error(&self, message: impl Into<String>) -> DriverError {
+        DriverError::Url { url: self.to_string(), message: message.into() }
+    }
+
+    /// Refuses options that are not among `known`.
+    pub fn check_options(&self, known: &[&str]) -> Result<(), DriverError> {
+        match self.options.keys().find(|key| !known.contains(&key.as_str())) {
+            None => Ok(()),
+            Some(key) if known.is_empty() => Err(self.error(format!("unknown option {key}; {}: takes none", self.scheme))),
+            Some(key) => Err(self.error(format!("unknown option {key}; expected one of {}", known.join(", ")))),
+        }
+    }
+
+    /// The text of an option.
+    pub fn option(&self, key: &str) -> Option<&str> {
+        self.options.get(key).map(String::as_str)
+    }
+
+    /// The value of an option, or None when it is not given; `expected` says in an error what it should be.
+    pub fn parsed_option<T: std::str::FromStr>(&self, key: &str, expected: &str) -> Result<Option<T>, DriverError> {
+        let parse = |text: &str| text.parse().map_err(|_| self.error(format!("option {key}={text}: expected {expected}")));
+        self.option(key).map(parse).transpose()
+    }
+
+    /// Every option.
+    pub fn options(&self) -> &BTreeMap<String, String> {
+        &self.options
+    }
+
+    fn rest_without_user_info(&self) -> String {
+        match self.rest.split_once("//").map(|(before, after)| (before, after.rsplit_once('@'))) {
+            Some((before, Some((_, host)))) => format!("{before}//{host}"),
+            _ => self.rest.clone(),
+        }
+    }
+}
+
+/// Options whose values are secrets, whatever the driver.
+const SECRET_OPTIONS: [&str; 3] = ["password", "token", "sslpassword"];
+
+impl fmt::Display for TargetUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{}:{}", self.scheme, self.rest_without_user_info())?;
+        for (number, (key, value)) in self.options.iter().filter(|(key, _)| !SECRET_OPTIONS.contains(&key.as_str())).enumerate() {
+            write!(formatter, "{}{key}={value}", if number == 0 { '?' } else { '&' })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for TargetUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{self}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_taken_apart_and_shown_without_secrets() {
+        let url = TargetUrl::parse("mysql://me:secret@db.example:3306/x?tls=yes&password=p").unwrap();
+        assert_eq!((url.scheme.as_str(), url.option("tls"), url.option("password")), ("mysql", Some("yes"), Some("p")));
+        assert_eq!(url.to_string(), "mysql://db.example:3306/x?tls=yes");
+        assert_eq!(format!("{url:?}"), url.to_string());
+    }
+
+    #[test]
+    fn what_is_no_url_is_refused_without_showing_secrets() {
+        for text in ["sqlite", "sqlite:a?b", "sqlite:a?b=1&b=2", "//me:secret@host"] {
+            let message = TargetUrl::parse(text).unwrap_err().to_string();
+            assert!(message.contains("expected") || message.contains("option"), "{message}");
+            assert!(!message.contains("secret"), "{message}");
+        }
+    }
+
+    #[test]
+    fn unknown_options_are_named_with_the_known_ones() {
+        let url = TargetUrl::parse("null:?delai=1").unwrap();
+        assert_eq!(
+            url.check_options(&["delay", "rows"]).unwrap_err().to_string(),
+            "target null:?delai=1: unknown option delai; expected one of delay, rows"
+        );
+    }
+}

@@ -1,0 +1,267 @@
+//! When operations are due: arrivals at a rate that may be constant, random, stepped or ramped, and may change on the way.
+
+use libm::log;
+use serde::{Deserialize, Serialize};
+
+use crate::{Stream, WorkloadError};
+
+/// How arrivals follow a rate.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrival {
+    /// Evenly spaced.
+    #[default]
+    Constant,
+    /// Independent of one another, with exponential gaps: what many clients do together.
+    Poisson,
+}
+
+/// A stretch of time in which the rate changes linearly.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateSegment {
+    /// Rate at the start, in operations per second.
+    pub from_per_s: f64,
+    /// Rate at the end, in operations per second; the rate at the start if not given.
+    pub to_per_s: Option<f64>,
+    /// Length in seconds; without end if not given (then the rate is constant).
+    pub length_s: Option<f64>,
+}
+
+/// Rates over time and how arrivals follow them.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pace {
+    /// How arrivals follow the rate.
+    #[serde(default)]
+    pub arrival: Arrival,
+    /// The rates, one after the other.
+    pub segments: Vec<RateSegment>,
+}
+
+/// The arrivals of a pace: the k-th is due when the integral of the rate reaches the k-th point of a unit-rate process
+/// (k for constant arrivals, a sum of k standard exponentials for Poisson ones). Changing the rate therefore re-times
+/// only what is not yet due, and never skips or adds an operation.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    arrival: Arrival,
+    stream: Stream,
+    stretches: Vec<Stretch>,
+    current: usize,
+    k: u64,
+    /// The k-th point of the unit-rate process.
+    point: f64,
+}
+
+/// A segment placed in time. Times in nanoseconds, areas in operations.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    start_ns: f64,
+    length_ns: f64,
+    rate_start: f64,
+    rate_end: f64,
+    area_before: f64,
+}
+
+impl Stretch {
+    fn slope(&self) -> f64 {
+        if self.length_ns.is_finite() && self.length_ns > 0.0 { (self.rate_end - self.rate_start) / self.length_ns } else { 0.0 }
+    }
+
+    /// Operations from the start of the stretch until `elapsed_ns` into it.
+    fn area(&self, elapsed_ns: f64) -> f64 {
+        self.rate_start * elapsed_ns + 0.5 * self.slope() * elapsed_ns * elapsed_ns
+    }
+
+    /// How far into the stretch `area` operations are reached; None when they are not reached in it.
+    fn elapsed_at(&self, area: f64) -> Option<f64> {
+        if area <= 0.0 {
+            return Some(0.0);
+        }
+        let root = (self.rate_start * self.rate_start + 2.0 * self.slope() * area).max(0.0).sqrt();
+        let elapsed_ns = 2.0 * area / (self.rate_start + root);
+        // Rates that fall to zero reach their last operations at the very end, where rounding decides.
+        (elapsed_ns.is_finite() && elapsed_ns <= self.length_ns).then_some(elapsed_ns)
+    }
+}
+
+const NS_PER_S: f64 = 1e9;
+
+impl Arrivals {
+    /// The arrivals of `pace`; equal streams give equal arrivals.
+    pub fn new(pace: &Pace, stream: Stream) -> Result<Self, WorkloadError> {
+        let mut stretches: Vec<Stretch> = Vec::with_capacity(pace.segments.len());
+        for segment in &pace.segments {
+            let rates = [segment.from_per_s, segment.to_per_s.unwrap_or(segment.from_per_s)];
+            if let Some(rate) = rates.into_iter().find(|rate| !rate.is_finite() || *rate < 0.0) {
+                return Err(WorkloadError::Rate(rate));
+            }
+            let (start_ns, area_before) = match stretches.last() {
+                None => (0.0, 0.0),
+                Some(last) if last.length_ns.is_infinite() => return Err(WorkloadError::EndlessSegment),
+                Some(last) => (last.start_ns + last.length_ns, last.area_before + last.area(last.length_ns)),
+            };
+            let length_ns = segment.length_s.map_or(f64::INFINITY, |length_s| length_s * NS_PER_S);
+            stretches.push(Stretch {
+                start_ns,
+                length_ns,
+                rate_start: rates[0] / NS_PER_S,
+                rate_end: rates[1] / NS_PER_S,
+                area_before,
+            });
+        }
+        let mut arrivals = Self { arrival: pace.arrival, stream, stretches, current: 0, k: 0, point: 0.0 };
+        arrivals.point = arrivals.gap(0);
+        Ok(arrivals)
+    }
+
+    /// Distance of the k-th point of the unit-rate process from the one before it (from zero for the first).
+    fn gap(&self, k: u64) -> f64 {
+        match self.arrival {
+            Arrival::Constant if k == 0 => 0.0,
+            Arrival::Constant => 1.0,
+            Arrival::Poisson => -log(1.0 - self.stream.unit(k)),
+        }
+    }
+
+    /// When the next operation is due, in nanoseconds after the start; None when the pace brings no more.
+    pub fn due_ns(&mut self) -> Option<u64> {
+        while let Some(stretch) = self.stretches.get(self.current) {
+            if let Some(elapsed_ns) = stretch.elapsed_at(self.point - stretch.area_before) {
+                return Some((stretch.start_ns + elapsed_ns).round() as u64);
+            }
+            // Stay in an endless stretch: its rate may be changed from zero later on.
+            if self.current + 1 == self.stretches.len() {
+                return None;
+            }
+            self.current += 1;
+        }
+        None
+    }
+
+    /// Number of the next operation.
+    pub fn k(&self) -> u64 {
+        self.k
+    }
+
+    /// Goes on to the operation after the next one.
+    pub fn advance(&mut self) {
+        self.k += 1;
+        self.point += self.gap(self.k);
+    }
+
+    /// Counts and passes over what is due before `end_ns`.
+    pub fn pass_over_until(&mut self, end_ns: u64) -> u64 {
+        let first = self.k;
+        while self.due_ns().is_some_and(|due_ns| due_ns < end_ns) {
+            self.advance();
+        }
+        self.k - first
+    }
+
+    /// From `at_ns` on, operations come at `per_s` without end. What was due before `at_ns` stays due when it was.
+    pub fn set_rate(&mut self, at_ns: u64, per_s: f64) -> Result<(), WorkloadError> {
+        if !per_s.is_finite() || per_s < 0.0 {
+            return Err(WorkloadError::Rate(per_s));
+        }
+        let at_ns = at_ns as f64;
+        let kept = self.stretches.iter().take_while(|stretch| stretch.start_ns < at_ns).count();
+        self.stretches.truncate(kept);
+        let mut area_before = 0.0;
+        if let Some(last) = self.stretches.last_mut() {
+            let (slope, length_ns) = (last.slope(), (at_ns - last.start_ns).min(last.length_ns));
+            area_before = last.area_before + last.area(length_ns);
+            last.rate_end = last.rate_start + slope * length_ns;
+            last.length_ns = length_ns;
+        }
+        let rate = per_s / NS_PER_S;
+        self.stretches.push(Stretch { start_ns: at_ns, length_ns: f64::INFINITY, rate_start: rate, rate_end: rate, area_before });
+        self.current = self.current.min(self.stretches.len() - 1);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(arrival: Arrival, segments: &[(f64, Option<f64>, Option<f64>)]) -> Arrivals {
+        let segments = segments.iter().map(|(from_per_s, to_per_s, length_s)| RateSegment {
+            from_per_s: *from_per_s,
+            to_per_s: *to_per_s,
+            length_s: *length_s,
+        });
+        Arrivals::new(&Pace { arrival, segments: segments.collect() }, Stream::new(1)).unwrap()
+    }
+
+    fn due_times_s(arrivals: &mut Arrivals, count: usize) -> Vec<f64> {
+        let next = |_| {
+            let due_ns = arrivals.due_ns();
+            arrivals.advance();
+            due_ns.map(|due_ns| due_ns as f64 / NS_PER_S)
+        };
+        (0..count).map_while(next).collect()
+    }
+
+    #[test]
+    fn constant_arrivals_are_evenly_spaced() {
+        let due = due_times_s(&mut pace(Arrival::Constant, &[(4.0, None, None)]), 4);
+        assert_eq!(due, [0.0, 0.25, 0.5, 0.75]);
+    }
+
+    #[test]
+    fn poisson_gaps_have_mean_and_variance_of_the_rate() {
+        let due = due_times_s(&mut pace(Arrival::Poisson, &[(100.0, None, None)]), 200_000);
+        let gaps: Vec<f64> = due.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        assert!((mean * 100.0 - 1.0).abs() < 0.01, "mean {mean}");
+        assert!((variance * 10_000.0 - 1.0).abs() < 0.02, "variance {variance}");
+    }
+
+    #[test]
+    fn steps_and_ramps_bring_the_area_under_the_rate() {
+        // 10 s at 10/s, 10 s from 10/s to 30/s (200 operations), then 5/s.
+        let mut arrivals =
+            pace(Arrival::Constant, &[(10.0, None, Some(10.0)), (10.0, Some(30.0), Some(10.0)), (5.0, None, None)]);
+        assert_eq!(arrivals.pass_over_until(10_000_000_000), 100);
+        assert_eq!(arrivals.pass_over_until(20_000_000_000), 200);
+        assert_eq!(arrivals.pass_over_until(30_000_000_000), 50);
+    }
+
+    #[test]
+    fn a_ramp_to_zero_ends() {
+        let mut arrivals = pace(Arrival::Constant, &[(10.0, Some(0.0), Some(2.0))]);
+        assert!((10..=11).contains(&due_times_s(&mut arrivals, 100).len()));
+    }
+
+    #[test]
+    fn a_changed_rate_keeps_what_was_due_and_loses_nothing() {
+        let mut arrivals = pace(Arrival::Constant, &[(2.0, None, None)]);
+        arrivals.set_rate(1_200_000_000, 10.0).unwrap();
+        // Due at 0, 0.5 and 1.0 as before; 0.4 of the next gap had passed at 1.2 s, the rest of it passes at 10/s.
+        let due = due_times_s(&mut arrivals, 5);
+        for (due_s, expected_s) in due.iter().zip([0.0, 0.5, 1.0, 1.26, 1.36]) {
+            assert!((due_s - expected_s).abs() < 1e-6, "{due:?}");
+        }
+    }
+
+    #[test]
+    fn a_rate_of_zero_pauses_until_it_is_raised() {
+        let mut arrivals = pace(Arrival::Constant, &[(0.0, None, None)]);
+        arrivals.advance();
+        assert_eq!(arrivals.due_ns(), None);
+        arrivals.set_rate(5_000_000_000, 1.0).unwrap();
+        assert_eq!(arrivals.due_ns(), Some(6_000_000_000));
+    }
+
+    #[test]
+    fn what_makes_no_pace_is_refused() {
+        let segment = |from_per_s, length_s| RateSegment { from_per_s, to_per_s: None, length_s };
+        let refused = |segments: Vec<RateSegment>| {
+            Arrivals::new(&Pace { arrival: Arrival::Constant, segments }, Stream::new(1)).unwrap_err()
+        };
+        assert_eq!(refused(vec![segment(-1.0, None)]), WorkloadError::Rate(-1.0));
+        assert_eq!(refused(vec![segment(1.0, None), segment(1.0, None)]), WorkloadError::EndlessSegment);
+    }
+}

@@ -1,0 +1,37 @@
+//! Which operation comes when? The k-th operation of a run, its kind and the rows of its parameters, is a function of
+//! (seed, k) alone, so that every database is asked the same questions in the same order, whatever the concurrency.
+//!
+//! This crate knows no database, no clock and no thread.
+
+mod arrivals;
+mod choice;
+mod mix;
+mod random;
+mod workload;
+mod zipfian;
+
+pub use arrivals::{Arrival, Arrivals, Pace, RateSegment};
+pub use choice::{Choice, Chooser};
+pub use mix::Mix;
+pub use random::Stream;
+pub use workload::{Draw, Workload};
+pub use zipfian::Zipfian;
+
+use thiserror::Error;
+
+/// A workload that cannot be run as described.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum WorkloadError {
+    /// Weights that are empty, negative, not finite, or all zero.
+    #[error("weights of a mix must be finite and at least zero, one of them above zero; got {0:?}")]
+    Weights(Vec<f64>),
+    /// A skew that the distribution is not defined for.
+    #[error("the exponent of a zipfian or latest choice must be finite and above zero; got {0}")]
+    Exponent(f64),
+    /// A rate that is negative or not finite.
+    #[error("a rate must be finite and at least zero, in operations per second; got {0}")]
+    Rate(f64),
+    /// A rate segment that only the last of a pace may be.
+    #[error("only the last segment of a pace may be without a length")]
+    EndlessSegment,
+}
