@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fjall::{Keyspace, PersistMode};
 use sensorbench_dataset::encoding::{EncodingError, KeyPart, append_key};
-use sensorbench_driver::{BlockingConnector, BlockingSession, Call, Deadline, DriverError, Rows, Value, ValueRef};
+use sensorbench_driver::{BlockingConnector, BlockingSession, Deadline, DriverError, Request, Rows, Value, ValueRef};
 
 use crate::fjall_error;
 use crate::operation::{Prepared, PreparedPut, PreparedScan};
@@ -44,14 +44,13 @@ struct FjallSession {
 }
 
 impl BlockingSession for FjallSession {
-    fn execute(&mut self, call: Call, rows: &mut Rows) -> Result<(), DriverError> {
-        let (keyspace, prepared) = &self.operations[call.operation];
+    fn execute(&mut self, request: &mut Request) -> Result<(), DriverError> {
+        let Request { operation, parameters, rows } = request;
+        let (keyspace, prepared) = &self.operations[*operation];
         match prepared {
-            Prepared::Scan(scan) => {
-                execute_scan(keyspace, scan, call.parameters, rows, &self.deadline, &mut self.key, &mut self.end)
-            }
+            Prepared::Scan(scan) => execute_scan(keyspace, scan, parameters, rows, &self.deadline, &mut self.key, &mut self.end),
             Prepared::Put(put) => {
-                execute_put(keyspace, put, call.parameters, &mut self.key, &mut self.end)?;
+                execute_put(keyspace, put, parameters, &mut self.key, &mut self.end)?;
                 self.durability.map_or(Ok(()), |durability| self.database.persist(durability).map_err(fjall_error))
             }
         }

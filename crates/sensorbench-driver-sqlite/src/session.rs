@@ -6,8 +6,8 @@ use rusqlite::types::ValueRef as SqlValue;
 use rusqlite::{Connection, ErrorCode, Statement};
 use self_cell::self_cell;
 use sensorbench_driver::{
-    BlockingConnector, BlockingSession, Call, Column, Deadline, DriverError, Operation, Rows, SchemaError, Type, Value, ValueRef,
-    parse_part,
+    BlockingConnector, BlockingSession, Column, Deadline, DriverError, Operation, Request, Rows, SchemaError, Type, Value,
+    ValueRef, parse_part,
 };
 
 use crate::load::sql_value;
@@ -136,11 +136,12 @@ struct SqliteSession {
 }
 
 impl BlockingSession for SqliteSession {
-    fn execute(&mut self, call: Call, rows: &mut Rows) -> Result<(), DriverError> {
+    fn execute(&mut self, request: &mut Request) -> Result<(), DriverError> {
+        let Request { operation, parameters, rows } = request;
         let deadline = &self.deadline;
         self.cell.with_dependent_mut(|_, prepared| {
             loop {
-                match prepared.0[call.operation].execute(call.parameters, rows) {
+                match prepared.0[*operation].execute(parameters, rows) {
                     Err(DriverError::Timeout) => return Err(deadline.passed().unwrap_or(DriverError::Timeout)),
                     Err(DriverError::Connection(_)) => deadline.check()?,
                     outcome => return outcome,

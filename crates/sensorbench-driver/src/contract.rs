@@ -26,8 +26,8 @@ use arrow_array::{RecordBatch, RecordBatchIterator};
 use sensorbench_dataset::array_of;
 
 use crate::{
-    AsyncSession, BlockingConnector, BlockingSession, Call, Database, Deadline, Driver, DriverError, ErrorKind, Progress, Rows,
-    Schema, Sessions, TargetUrl, Type, Value, ValueRef,
+    AsyncSession, BlockingConnector, BlockingSession, Database, Deadline, Driver, DriverError, ErrorKind, Progress, Request,
+    Rows, Schema, Sessions, TargetUrl, Type, Value, ValueRef,
 };
 
 /// A driver and its database, ready for the suite.
@@ -245,11 +245,12 @@ impl Client {
             .iter()
             .position(|name| name == operation)
             .unwrap_or_else(|| panic!("the schema has the operation {operation}"));
-        let (call, mut rows) = (Call { operation, parameters }, Rows::new());
+        let mut request = Request { operation, parameters: parameters.to_vec(), rows: Rows::new() };
         match &mut self.session {
             Session::Blocking(session, deadline, origin) => {
                 deadline.set((origin.elapsed() + limit).as_nanos() as u64);
-                session.execute(call, &mut rows)?;
+                session.execute(&mut request)?;
+                Ok(request.rows)
             }
             Session::Asynchronous(runtime, session) => {
                 let cancelled = self.cancelled.clone();
@@ -260,14 +261,13 @@ impl Client {
                 };
                 runtime.block_on(async {
                     tokio::select! {
-                        outcome = session.execute(call, &mut rows) => outcome,
+                        (request, outcome) = session.execute(Box::new(request)) => outcome.map(|()| request.rows),
                         () = tokio::time::sleep(limit) => Err(DriverError::Timeout),
                         () = watched => Err(DriverError::Cancelled),
                     }
-                })?;
+                })
             }
         }
-        Ok(rows)
     }
 
     fn ids_in(&mut self, from: i64, to: i64) -> Vec<i64> {

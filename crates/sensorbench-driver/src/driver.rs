@@ -108,25 +108,30 @@ pub trait BlockingConnector: Send + Sync {
     fn connect(&self, deadline: Arc<Deadline>) -> Result<Box<dyn BlockingSession>, DriverError>;
 }
 
-/// An operation to execute: its number among those the sessions were made for, and its parameters in declared order.
-#[derive(Clone, Copy, Debug)]
-pub struct Call<'a> {
-    /// Number of the operation.
+/// An operation to execute, and where its answer goes. The engine uses it again for the next operation.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Number of the operation among those that the sessions were made for.
     pub operation: usize,
-    /// Values of its parameters.
-    pub parameters: &'a [Value],
+    /// Values of its parameters, in declared order.
+    pub parameters: Vec<Value>,
+    /// The rows of its answer.
+    pub rows: Rows,
 }
+
+/// A request that is being executed. It comes back with how it ended.
+pub type Executing<'a> = LocalBoxFuture<'a, (Box<Request>, Result<(), DriverError>)>;
 
 /// A connection that executes operations, many at a time.
 pub trait AsyncSession {
-    /// Executes an operation and drains its whole answer into `rows`. The future is dropped when the operation times out
-    /// or is cancelled; the session must then still be usable.
-    fn execute<'a>(&'a self, call: Call<'a>, rows: &'a mut Rows) -> LocalBoxFuture<'a, Result<(), DriverError>>;
+    /// Executes an operation and drains its whole answer into the request's rows. The future is dropped when the operation
+    /// times out or is cancelled; the session must then still be usable.
+    fn execute(&self, request: Box<Request>) -> Executing<'_>;
 }
 
 /// A connection that executes operations, one at a time.
 pub trait BlockingSession {
-    /// Executes an operation and drains its whole answer into `rows`; gives up when its deadline has passed. The session
-    /// must be usable after any error.
-    fn execute(&mut self, call: Call, rows: &mut Rows) -> Result<(), DriverError>;
+    /// Executes an operation and drains its whole answer into the request's rows; gives up when its deadline has passed.
+    /// The session must be usable after any error.
+    fn execute(&mut self, request: &mut Request) -> Result<(), DriverError>;
 }

@@ -8,17 +8,12 @@ use crate::SchemaError;
 /// An operation, or a step of control, that did not succeed. Messages never hold passwords.
 #[derive(Clone, Debug, Error)]
 pub enum DriverError {
-    /// A target URL that cannot be used: the user's mistake.
-    #[error("target {url}: {message}")]
-    Url {
-        /// The URL without its user info.
-        url: String,
-        /// What is wrong with it and what was expected.
-        message: String,
-    },
-    /// A schema that cannot be used: the user's mistake.
+    /// A target URL that cannot be used: the user's mistake. It is shown without its user info.
+    #[error("{0}")]
+    Url(String),
+    /// A schema that cannot be used: the user's mistake. Boxed, because results are handed on with every operation.
     #[error(transparent)]
-    Schema(#[from] SchemaError),
+    Schema(Box<SchemaError>),
     /// Something at the target that sensorbench did not create, or that is in the way.
     #[error("{0}")]
     Namespace(String),
@@ -77,11 +72,17 @@ impl ErrorKind {
     }
 }
 
+impl From<SchemaError> for DriverError {
+    fn from(error: SchemaError) -> Self {
+        DriverError::Schema(Box::new(error))
+    }
+}
+
 impl DriverError {
     /// The kind that this error is counted by.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            DriverError::Url { .. } => ErrorKind::Url,
+            DriverError::Url(_) => ErrorKind::Url,
             DriverError::Schema(_) => ErrorKind::Schema,
             DriverError::Namespace(_) => ErrorKind::Namespace,
             DriverError::Connection(_) => ErrorKind::Connection,

@@ -20,7 +20,8 @@ mod url;
 pub use deadline::Deadline;
 pub use digest::{Digest, digest};
 pub use driver::{
-    AsyncConnector, AsyncSession, BlockingConnector, BlockingSession, Call, Database, Description, Driver, Sessions, Size,
+    AsyncConnector, AsyncSession, BlockingConnector, BlockingSession, Database, Description, Driver, Executing, Request,
+    Sessions, Size,
 };
 pub use error::{DriverError, ErrorKind};
 pub use null::NullDatabase;

@@ -10,8 +10,8 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::{
-    AsyncConnector, AsyncSession, BlockingConnector, BlockingSession, Call, Database, Deadline, Description, Driver, DriverError,
-    Operation, Progress, Rows, Schema, Sessions, Size, TargetUrl, parse_part,
+    AsyncConnector, AsyncSession, BlockingConnector, BlockingSession, Database, Deadline, Description, Driver, DriverError,
+    Executing, Operation, Progress, Request, Schema, Sessions, Size, TargetUrl, parse_part,
 };
 
 /// The null database. Options: `delay_ms` (each operation takes so long), `stall_at_ms` and `stall_ms` (all operations
@@ -184,13 +184,13 @@ struct NullSession {
 }
 
 impl AsyncSession for NullSession {
-    fn execute<'a>(&'a self, _: Call<'a>, _: &'a mut Rows) -> LocalBoxFuture<'a, Result<(), DriverError>> {
+    fn execute(&self, request: Box<Request>) -> Executing<'_> {
         let duration = self.behaviour.duration(|| self.start.elapsed());
         Box::pin(async move {
             if !duration.is_zero() {
                 tokio::time::sleep(duration).await;
             }
-            Ok(())
+            (request, Ok(()))
         })
     }
 }
@@ -202,7 +202,7 @@ struct NullBlockingSession {
 }
 
 impl BlockingSession for NullBlockingSession {
-    fn execute(&mut self, _: Call, _: &mut Rows) -> Result<(), DriverError> {
+    fn execute(&mut self, _: &mut Request) -> Result<(), DriverError> {
         let duration = self.behaviour.duration(|| self.start.elapsed());
         if duration.is_zero() { Ok(()) } else { self.deadline.sleep(duration) }
     }

@@ -20,7 +20,7 @@ impl TargetUrl {
     pub fn parse(text: &str) -> Result<Self, DriverError> {
         let hidden =
             TargetUrl { scheme: String::new(), rest: text.to_owned(), options: BTreeMap::new() }.rest_without_user_info();
-        let error = |message: &str| DriverError::Url { url: hidden.clone(), message: message.to_owned() };
+        let error = |message: &str| DriverError::Url(format!("target {hidden}: {message}"));
         let is_word = |scheme: &str| !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || c == '+');
         let (scheme, rest) = text
             .split_once(':')
@@ -39,8 +39,8 @@ impl TargetUrl {
     }
 
     /// An error about this URL.
-    pub fn error(&self, message: impl Into<String>) -> DriverError {
-        DriverError::Url { url: self.to_string(), message: message.into() }
+    pub fn error(&self, message: impl fmt::Display) -> DriverError {
+        DriverError::Url(format!("target {self}: {message}"))
     }
 
     /// Refuses options that are not among `known`.

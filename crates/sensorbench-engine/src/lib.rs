@@ -1,1 +1,53 @@
+//! Runs a workload on a target: hands out operations, calls the driver, records what happened.
+//!
+//! A [`Run`] is a handle: it is started, looked at, steered and stopped from outside, while its own threads do the work.
+//! Start reading at [`Run::start`], then `asynchronous.rs` and `blocking.rs`, which are the two ways in which operations
+//! are executed; `source.rs` says which comes next, `slot.rs` what happens around a call, `recorder.rs` what is kept.
 
+mod asynchronous;
+mod blocking;
+mod clock;
+#[cfg(test)]
+mod fake;
+mod parameters;
+mod plan;
+mod record;
+mod recorder;
+mod run;
+mod shared;
+mod slot;
+mod source;
+mod work;
+
+pub use clock::{Clock, RealClock, Timer};
+pub use parameters::{NumberColumn, Numbering, ParameterSource, ParameterTable};
+pub use plan::{Plan, PlannedDraw, PlannedOperation, PlannedPhase, ReadyPlan};
+pub use record::{Answer, OUTCOMES, Outcome, Record};
+pub use recorder::{ErrorCount, Errors, Figures, Interval, Recorded};
+pub use run::{Ended, Event, Run, Segment, Snapshot};
+pub use source::PhaseReport;
+pub use work::{Decode, Derive, Reduce, Reduction, Work};
+
+use sensorbench_driver::{DriverError, SchemaError};
+use sensorbench_workload::WorkloadError;
+use thiserror::Error;
+
+/// A run that cannot start or be steered as asked.
+#[derive(Clone, Debug, Error)]
+pub enum EngineError {
+    /// A plan that makes no sense.
+    #[error("{0}")]
+    Plan(String),
+    /// A workload that makes no sense.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// Work that the schema declares and that cannot be done.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// A session that cannot be made.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// The operating system refused something that the engine needs.
+    #[error("{0}")]
+    System(String),
+}

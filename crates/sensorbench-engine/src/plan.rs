@@ -1,0 +1,264 @@
+//! What a run is asked to do.
+
+use sensorbench_driver::Operation;
+use sensorbench_workload::{Choice, Draw, Pace, Stream, Workload};
+use serde::{Deserialize, Serialize};
+
+use crate::EngineError;
+use crate::parameters::{DrawValues, NumberColumn, Numbering, ParameterSource, ParameterTable, Parameters};
+use crate::source::{Phase, Source};
+use crate::work::Work;
+
+/// A run, as the control plane describes it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// From which, and from k, every operation follows.
+    pub seed: u64,
+    /// Operations, as the schema asks them.
+    pub operations: Vec<PlannedOperation>,
+    /// What operations draw their parameters from.
+    #[serde(default)]
+    pub draws: Vec<PlannedDraw>,
+    /// Stretches of the run, one after the other.
+    pub phases: Vec<PlannedPhase>,
+    /// Operations in flight: always so many in a closed loop, at most so many in an open one.
+    pub in_flight: usize,
+    /// Threads that poll asynchronous sessions. Blocking sessions have a thread for each operation in flight.
+    #[serde(default = "one")]
+    pub threads: usize,
+    /// How long an operation may take, in seconds.
+    pub timeout_s: f64,
+    /// Wait for due operations by looking at the clock all the time, which costs a processor.
+    #[serde(default)]
+    pub spin: bool,
+    /// Length of the intervals of figures, in seconds.
+    #[serde(default = "one_second")]
+    pub interval_s: f64,
+    /// An operation that starts more than this after it was due counts as late, in milliseconds.
+    #[serde(default = "one_millisecond")]
+    pub late_after_ms: f64,
+    /// Keep a record of every n-th operation.
+    pub log_every: Option<u64>,
+    /// Keep the digest of the answer to every n-th operation.
+    pub answers_every: Option<u64>,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn one_second() -> f64 {
+    1.0
+}
+
+fn one_millisecond() -> f64 {
+    1.0
+}
+
+/// An operation of the run.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedOperation {
+    /// Its share of the mix.
+    pub weight: f64,
+    /// Name, parameters and columns as every database has them.
+    pub operation: Operation,
+    /// Where its parameters come from.
+    #[serde(default)]
+    pub parameters: Vec<ParameterSource>,
+    /// What the client does besides the statement.
+    #[serde(default)]
+    pub work: Work,
+}
+
+/// A draw of the run.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum PlannedDraw {
+    /// Rows of the table with this number.
+    Rows {
+        /// Number of the table among those given with the plan.
+        table: usize,
+        /// How a row is chosen.
+        #[serde(default)]
+        choice: Choice,
+    },
+    /// Numbers that are used once.
+    Numbers {
+        /// The columns made from them.
+        columns: Vec<NumberColumn>,
+    },
+    /// What was written earlier.
+    Written {
+        /// Number of the writing operation.
+        operation: usize,
+        /// How many operations the choice stays behind.
+        window: u64,
+        /// Skew towards the newest; uniform if not given.
+        exponent: Option<f64>,
+    },
+}
+
+/// A stretch of the run.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedPhase {
+    /// Name, for example `warm_up` or `measure`.
+    pub name: String,
+    /// Ends after so many operations.
+    pub operations: Option<u64>,
+    /// Ends after so many seconds.
+    pub duration_s: Option<f64>,
+    /// When operations are due; a closed loop if not given.
+    pub pace: Option<Pace>,
+    /// How operations are numbered for writes.
+    #[serde(default)]
+    pub numbering: Numbering,
+}
+
+/// A plan made ready: every number is checked, nothing is looked up by name any more.
+pub struct ReadyPlan {
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) work: Vec<Work>,
+    /// What sessions are made for: operations with the statement's own parameters and columns.
+    pub(crate) statements: Vec<Operation>,
+    pub(crate) parameters: Parameters,
+    /// One workload for each phase, so that the k-th operation of a phase does not depend on how long others took.
+    pub(crate) workloads: Vec<(Workload, Numbering)>,
+    /// For each phase, whether it is an open loop.
+    pub(crate) open_loop: Vec<bool>,
+    pub(crate) in_flight: usize,
+    pub(crate) threads: usize,
+    pub(crate) timeout_ns: u64,
+    pub(crate) spin: bool,
+    pub(crate) interval_ns: u64,
+    pub(crate) late_after_ns: u64,
+    pub(crate) log_every: Option<u64>,
+    pub(crate) answers_every: Option<u64>,
+}
+
+impl ReadyPlan {
+    /// Makes a plan ready with the tables that its draws name.
+    pub fn new(plan: Plan, tables: &[ParameterTable]) -> Result<Self, EngineError> {
+        Ok(Self::with_source(plan, tables)?.0)
+    }
+
+    /// The same, with the source that hands out its operations.
+    pub(crate) fn with_source(plan: Plan, tables: &[ParameterTable]) -> Result<(Self, Source), EngineError> {
+        let draws: Vec<(Draw, DrawValues)> = plan.draws.iter().map(|draw| ready_draw(draw, tables)).collect::<Result<_, _>>()?;
+        check_parameters(&plan, &draws)?;
+        check_limits(&plan)?;
+        let weights: Vec<f64> = plan.operations.iter().map(|planned| planned.weight).collect();
+        let workload_draws: Vec<Draw> = draws.iter().map(|(draw, _)| *draw).collect();
+        let mut workloads = Vec::new();
+        let mut phases = Vec::new();
+        for (number, phase) in plan.phases.iter().enumerate() {
+            let seed = Stream::new(plan.seed).split(number as u64).number(0);
+            workloads.push((Workload::new(seed, &weights, &workload_draws)?, phase.numbering));
+            phases.push(Phase::new(phase, Stream::new(seed))?);
+        }
+        let mut statements = Vec::new();
+        for planned in &plan.operations {
+            statements.push(planned.work.statement_of(&planned.operation)?);
+        }
+        let ready = Self {
+            statements,
+            parameters: Parameters {
+                draws: draws.into_iter().map(|(_, values)| values).collect(),
+                sources: plan.operations.iter().map(|planned| planned.parameters.clone()).collect(),
+            },
+            work: plan.operations.iter().map(|planned| planned.work.clone()).collect(),
+            operations: plan.operations.into_iter().map(|planned| planned.operation).collect(),
+            workloads,
+            open_loop: phases.iter().map(Phase::is_open_loop).collect(),
+            in_flight: plan.in_flight,
+            threads: plan.threads,
+            timeout_ns: nanoseconds(plan.timeout_s),
+            spin: plan.spin,
+            interval_ns: nanoseconds(plan.interval_s),
+            late_after_ns: nanoseconds(plan.late_after_ms / 1e3),
+            log_every: plan.log_every,
+            answers_every: plan.answers_every,
+        };
+        Ok((ready, Source::new(phases)))
+    }
+
+    /// Number of cells for figures: one for each phase and operation.
+    pub(crate) fn cells(&self) -> usize {
+        self.workloads.len() * self.operations.len()
+    }
+
+    /// The parameters of the k-th operation of a phase, which is of the kind returned with them.
+    pub fn parameters_of(&self, phase: usize, k: u64) -> (usize, Vec<sensorbench_dataset::Value>) {
+        let (workload, numbering) = &self.workloads[phase];
+        let operation = workload.operation(k);
+        let mut values = Vec::new();
+        self.parameters.fill(workload, *numbering, operation, k, &mut values);
+        (operation, values)
+    }
+
+    /// The operations, in the order of their numbers.
+    pub fn operations(&self) -> &[Operation] {
+        &self.operations
+    }
+}
+
+pub(crate) fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9) as u64
+}
+
+fn ready_draw(draw: &PlannedDraw, tables: &[ParameterTable]) -> Result<(Draw, DrawValues), EngineError> {
+    Ok(match draw {
+        PlannedDraw::Rows { table, choice } => {
+            let table = tables.get(*table).ok_or_else(|| EngineError::Plan(format!("there is no parameter table {table}")))?;
+            if table.rows() == 0 {
+                return Err(EngineError::Plan("a parameter query found no candidates".to_owned()));
+            }
+            (Draw::Rows { rows: table.rows() as u64, choice: *choice }, DrawValues::Table(table.clone()))
+        }
+        PlannedDraw::Numbers { columns } => (Draw::Number, DrawValues::Numbers(columns.clone())),
+        PlannedDraw::Written { operation, window, exponent } => {
+            (Draw::Written { operation: *operation, window: *window, exponent: *exponent }, DrawValues::Written(*operation))
+        }
+    })
+}
+
+fn check_parameters(plan: &Plan, draws: &[(Draw, DrawValues)]) -> Result<(), EngineError> {
+    for planned in &plan.operations {
+        let name = &planned.operation.name;
+        if planned.parameters.len() != planned.operation.parameters.len() {
+            return Err(EngineError::Plan(format!("operation {name}: each parameter needs one source")));
+        }
+        for source in &planned.parameters {
+            let columns = match draws.get(source.draw) {
+                None => return Err(EngineError::Plan(format!("operation {name}: there is no draw {}", source.draw))),
+                Some((_, DrawValues::Table(table))) => table.columns(),
+                Some((_, DrawValues::Numbers(columns))) => columns.len(),
+                Some((_, DrawValues::Written(operation))) => {
+                    plan.operations.get(*operation).map_or(0, |written| written.parameters.len())
+                }
+            };
+            if source.column >= columns {
+                return Err(EngineError::Plan(format!("operation {name}: draw {} has no column {}", source.draw, source.column)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_limits(plan: &Plan) -> Result<(), EngineError> {
+    let is_positive = |number: f64| number.is_finite() && number > 0.0;
+    let problem = if plan.in_flight == 0 || plan.threads == 0 {
+        "in_flight and threads must be at least 1"
+    } else if !is_positive(plan.timeout_s) || !is_positive(plan.interval_s) || !is_positive(plan.late_after_ms) {
+        "timeout_s, interval_s and late_after_ms must be above zero"
+    } else if plan.log_every == Some(0) || plan.answers_every == Some(0) {
+        "log_every and answers_every must be at least 1"
+    } else if plan.phases.is_empty() || plan.operations.is_empty() {
+        "a run needs at least one phase and one operation"
+    } else {
+        return Ok(());
+    };
+    Err(EngineError::Plan(problem.to_owned()))
+}

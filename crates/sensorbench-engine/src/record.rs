@@ -1,0 +1,101 @@
+//! What is known of an operation after it ended.
+
+use sensorbench_driver::{Digest, DriverError};
+
+/// How an operation ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    /// With an answer.
+    Ok,
+    /// With an error.
+    Error,
+    /// Not within its time limit.
+    Timeout,
+    /// Not before the run was cancelled.
+    Cancelled,
+}
+
+/// All outcomes, in the order of their numbers.
+pub const OUTCOMES: [Outcome; 4] = [Outcome::Ok, Outcome::Error, Outcome::Timeout, Outcome::Cancelled];
+
+impl Outcome {
+    /// The word for this outcome in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::Error => "error",
+            Outcome::Timeout => "timeout",
+            Outcome::Cancelled => "cancelled",
+        }
+    }
+
+    pub(crate) fn of(result: &Result<(), DriverError>) -> Self {
+        match result {
+            Ok(()) => Outcome::Ok,
+            Err(DriverError::Timeout) => Outcome::Timeout,
+            Err(DriverError::Cancelled) => Outcome::Cancelled,
+            Err(_) => Outcome::Error,
+        }
+    }
+}
+
+/// One operation. Times on the run's clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    /// Number of its phase.
+    pub phase: u16,
+    /// Number of its kind.
+    pub operation: u16,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// True when the engine waited for it to be due, so that its wait tells how late the engine's timer was.
+    pub awaited: bool,
+    /// Its number in the phase.
+    pub k: u64,
+    /// When it was due; in a closed loop, when it started.
+    pub scheduled_ns: u64,
+    /// When it started.
+    pub start_ns: u64,
+    /// When its answer was there, or the error; for time-outs, when the limit was reached.
+    pub end_ns: u64,
+    /// Rows of the answer.
+    pub rows: u64,
+}
+
+impl Record {
+    /// From when it was due until its start.
+    pub fn wait_ns(&self) -> u64 {
+        self.start_ns - self.scheduled_ns
+    }
+
+    /// From its start until its end.
+    pub fn service_ns(&self) -> u64 {
+        self.end_ns - self.start_ns
+    }
+
+    /// From when it was due until its end.
+    pub fn response_ns(&self) -> u64 {
+        self.end_ns - self.scheduled_ns
+    }
+}
+
+/// What an answer said.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Number of the operation's phase.
+    pub phase: u16,
+    /// Number of its kind.
+    pub operation: u16,
+    /// Its number in the phase.
+    pub k: u64,
+    /// What is compared.
+    pub digest: Digest,
+}
+
+/// An error as it is counted.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub phase: u16,
+    pub operation: u16,
+    pub error: DriverError,
+}

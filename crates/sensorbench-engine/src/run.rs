@@ -1,0 +1,384 @@
+//! The handle of a run.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, Condvar, Mutex, MutexGuard, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use sensorbench_driver::{AsyncConnector, BlockingConnector, Deadline, Driver, DriverError, Sessions};
+use sensorbench_histogram::Latencies;
+
+use crate::clock::{Clock, RealClock, ask_for_exact_wakeups};
+use crate::recorder::{Errors, Figures, Interval, Recorded, Recorder, merge_figures};
+use crate::shared::Shared;
+use crate::source::PhaseReport;
+use crate::{EngineError, ParameterTable, Plan, ReadyPlan, asynchronous, blocking};
+
+/// A run that is going on, or over.
+pub struct Run {
+    shared: Arc<Shared>,
+    clock: RealClock,
+    recorders: Vec<Arc<Recorder>>,
+    finished: Arc<Finished>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Figures of all intervals that were taken.
+    totals: Mutex<Vec<Figures>>,
+    events: Mutex<Vec<Event>>,
+    cpu_at_start_ns: u64,
+}
+
+/// Something that happened while the run went on, told from outside.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// When, on the run's clock.
+    pub time_ns: u64,
+    /// What.
+    pub name: String,
+}
+
+/// How far a run is.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Time on the run's clock.
+    pub now_ns: u64,
+    /// The phases so far.
+    pub phases: Vec<PhaseReport>,
+    /// Number of the current phase; the number of phases when all are over.
+    pub current_phase: usize,
+    /// Figures of the run so far, by cell (phase × operations + operation).
+    pub figures: Vec<Figures>,
+}
+
+/// What was recorded since the last segment.
+#[derive(Debug, Default)]
+pub struct Segment {
+    /// Figures, records and answers.
+    pub recorded: Recorded,
+    /// Events.
+    pub events: Vec<Event>,
+}
+
+/// What is known of a run as a whole, when it is over.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// The phases.
+    pub phases: Vec<PhaseReport>,
+    /// Figures by cell (phase × operations + operation).
+    pub figures: Vec<Figures>,
+    /// Errors by phase, operation and kind.
+    pub errors: Errors,
+    /// How late the engine was where it waited for an operation to be due.
+    pub timer_lag: Latencies,
+    /// Processor time of the threads that executed operations, in nanoseconds. With an embedded database, its work is in it.
+    pub client_cpu_ns: u64,
+    /// Processor time of the whole process since the run began, in nanoseconds.
+    pub process_cpu_ns: u64,
+    /// How far the run's clock ran ahead of CLOCK_MONOTONIC, as a share.
+    pub clock_drift: f64,
+    /// How long the run took, in nanoseconds.
+    pub duration_ns: u64,
+}
+
+/// Tells when the last worker is done.
+#[derive(Default)]
+struct Finished {
+    left: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Finished {
+    fn one_less(&self) {
+        *lock(&self.left) -= 1;
+        self.changed.notify_all();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("nothing panics under this lock")
+}
+
+/// What a worker thread is given.
+struct Start {
+    shared: Arc<Shared>,
+    recorder: Arc<Recorder>,
+    clock: RealClock,
+    /// Where it says that its session is ready, or why it is not.
+    ready: mpsc::Sender<Result<(), DriverError>>,
+    /// Where it waits for the others.
+    go: Arc<Barrier>,
+    /// Set when another worker could not connect.
+    given_up: Arc<AtomicBool>,
+}
+
+impl Start {
+    /// False when the run does not take place.
+    fn is_go(&self) -> bool {
+        let _ = self.ready.send(Ok(()));
+        self.go.wait();
+        !self.given_up.load(Ordering::Relaxed)
+    }
+
+    fn give_up(&self, error: DriverError) {
+        let _ = self.ready.send(Err(error));
+        self.go.wait();
+    }
+}
+
+impl Run {
+    /// Connects all sessions, then starts. `tables` are those that the plan's draws name.
+    pub fn start(driver: &dyn Driver, plan: Plan, tables: &[ParameterTable]) -> Result<Self, EngineError> {
+        let (plan, mut source) = ReadyPlan::with_source(plan, tables)?;
+        let sessions = driver.sessions(&plan.statements)?;
+        let workers = match &sessions {
+            Sessions::Asynchronous(_) => plan.threads.min(plan.in_flight),
+            Sessions::Blocking(_) => plan.in_flight,
+        };
+        source.expect_threads(workers);
+        let recorders: Vec<_> = (0..workers).map(|_| Arc::new(Recorder::new(&plan))).collect();
+        let totals = vec![Figures::default(); plan.cells()];
+        let shared = Arc::new(Shared { plan, source, cancelled: Arc::new(AtomicBool::new(false)) });
+        let clock = RealClock::default();
+        let finished = Arc::new(Finished { left: Mutex::new(workers), changed: Condvar::new() });
+        let cpu_at_start_ns = process_cpu_ns();
+
+        let (ready, is_ready) = mpsc::channel();
+        let (go, given_up) = (Arc::new(Barrier::new(workers + 1)), Arc::new(AtomicBool::new(false)));
+        let start = |recorder: &Arc<Recorder>| Start {
+            shared: shared.clone(),
+            recorder: recorder.clone(),
+            clock: clock.clone(),
+            ready: ready.clone(),
+            go: go.clone(),
+            given_up: given_up.clone(),
+        };
+        let threads = spawn_all(sessions, recorders.iter().map(start).collect(), &finished)?;
+        let connected = (0..workers).map(|_| is_ready.recv().expect("every worker tells")).collect::<Result<Vec<()>, _>>();
+        given_up.store(connected.is_err(), Ordering::Relaxed);
+        shared.source.start(clock.now_ns());
+        go.wait();
+        connected?;
+        Ok(Self {
+            shared,
+            clock,
+            recorders,
+            finished,
+            threads: Mutex::new(threads),
+            totals: Mutex::new(totals),
+            events: Mutex::default(),
+            cpu_at_start_ns,
+        })
+    }
+
+    /// Waits until the run is over, but not longer than `timeout`. True when it is over.
+    pub fn wait(&self, timeout: Duration) -> bool {
+        let (left, _) = self
+            .finished
+            .changed
+            .wait_timeout_while(lock(&self.finished.left), timeout, |left| *left > 0)
+            .expect("nothing panics under this lock");
+        *left == 0
+    }
+
+    /// Time on the run's clock, which all its results are on.
+    pub fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    /// How far the run is.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            now_ns: self.now_ns(),
+            phases: self.shared.source.reports(),
+            current_phase: self.shared.source.current_phase(),
+            figures: self.figures(),
+        }
+    }
+
+    fn figures(&self) -> Vec<Figures> {
+        let mut figures = lock(&self.totals).clone();
+        self.recorders.iter().for_each(|recorder| recorder.add_open_to(&mut figures));
+        figures
+    }
+
+    /// Takes out what was recorded since the last time, without the intervals that are still open.
+    pub fn take(&self) -> Segment {
+        // An interval stays open for one more, because records are handed over up to 10 ms late.
+        self.take_before(self.now_ns().saturating_sub(self.shared.plan.interval_ns))
+    }
+
+    fn take_before(&self, open_from_ns: u64) -> Segment {
+        let mut segment = Segment::default();
+        for recorder in &self.recorders {
+            let Recorded { intervals, log, answers } = recorder.take(open_from_ns);
+            intervals.into_iter().for_each(|interval| merge_interval(&mut segment.recorded.intervals, interval));
+            segment.recorded.log.extend(log);
+            segment.recorded.answers.extend(answers);
+        }
+        segment.recorded.intervals.sort_by_key(|interval| interval.number);
+        let mut totals = lock(&self.totals);
+        segment.recorded.intervals.iter().for_each(|interval| merge_figures(&mut totals, &interval.figures));
+        segment.events = std::mem::take(&mut lock(&self.events));
+        segment
+    }
+
+    /// Puts down that something happened now.
+    pub fn mark(&self, name: &str) {
+        lock(&self.events).push(Event { time_ns: self.now_ns(), name: name.to_owned() });
+    }
+
+    /// From now on operations come at this rate. An error in a closed loop, which has none.
+    pub fn set_rate(&self, per_s: f64) -> Result<(), EngineError> {
+        let now_ns = self.now_ns();
+        if !self.shared.source.set_rate(now_ns, per_s)? {
+            return Err(EngineError::Plan("the rate of a closed loop, or of a run that is over, cannot be set".to_owned()));
+        }
+        lock(&self.events).push(Event { time_ns: now_ns, name: format!("rate set to {per_s}/s") });
+        Ok(())
+    }
+
+    /// Starts no more operations; those in flight go on.
+    pub fn stop(&self) {
+        self.shared.source.stop(self.now_ns());
+    }
+
+    /// Ends the operations in flight, too.
+    pub fn cancel(&self) {
+        self.stop();
+        self.shared.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// The plan, for asking what its operations are.
+    pub fn plan(&self) -> &ReadyPlan {
+        &self.shared.plan
+    }
+
+    /// Waits until the run is over and tells about it as a whole, together with the last segment.
+    pub fn end(&self) -> (Segment, Ended) {
+        lock(&self.threads).drain(..).for_each(|thread| thread.join().expect("a worker does not panic"));
+        let duration_ns = self.now_ns();
+        let segment = self.take_before(u64::MAX);
+        let mut errors = Errors::new();
+        let mut timer_lag = Latencies::default();
+        for recorder in &self.recorders {
+            recorder.add_errors_to(&mut errors);
+            timer_lag.merge(&recorder.timer_lag());
+        }
+        let ended = Ended {
+            phases: self.shared.source.reports(),
+            figures: self.figures(),
+            errors,
+            timer_lag,
+            client_cpu_ns: self.recorders.iter().map(|recorder| recorder.client_cpu_ns()).sum(),
+            process_cpu_ns: process_cpu_ns() - self.cpu_at_start_ns,
+            clock_drift: self.clock.drift(),
+            duration_ns,
+        };
+        (segment, ended)
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.cancel();
+    }
+}
+
+fn merge_interval(intervals: &mut Vec<Interval>, interval: Interval) {
+    match intervals.iter_mut().find(|other| other.number == interval.number) {
+        Some(other) => merge_figures(&mut other.figures, &interval.figures),
+        None => intervals.push(interval),
+    }
+}
+
+fn spawn_all(sessions: Sessions, starts: Vec<Start>, finished: &Arc<Finished>) -> Result<Vec<JoinHandle<()>>, EngineError> {
+    let spawn = |number: usize, body: Box<dyn FnOnce() + Send>| {
+        let finished = finished.clone();
+        let body = move || {
+            body();
+            finished.one_less();
+        };
+        std::thread::Builder::new()
+            .name(format!("worker-{number}"))
+            .spawn(body)
+            .map_err(|error| EngineError::System(format!("a thread: {error}")))
+    };
+    let workers = starts.len();
+    match sessions {
+        Sessions::Asynchronous(connector) => {
+            let connector: Arc<dyn AsyncConnector> = connector.into();
+            let bodies = starts.into_iter().enumerate().map(|(number, start)| {
+                let connector = connector.clone();
+                spawn(number, Box::new(move || work_asynchronously(connector.as_ref(), &start, number, workers)))
+            });
+            bodies.collect()
+        }
+        Sessions::Blocking(connector) => {
+            let connector: Arc<dyn BlockingConnector> = connector.into();
+            let turn = Arc::new(Mutex::new(()));
+            let bodies = starts.into_iter().enumerate().map(|(number, start)| {
+                let (connector, turn) = (connector.clone(), turn.clone());
+                spawn(number, Box::new(move || work_blocking(connector.as_ref(), &start, &turn)))
+            });
+            bodies.collect()
+        }
+    }
+}
+
+fn work_asynchronously(connector: &dyn AsyncConnector, start: &Start, number: usize, workers: usize) {
+    ask_for_exact_wakeups();
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return start.give_up(DriverError::Connection(format!("an asynchronous runtime: {error}"))),
+    };
+    // tokio's budget for a task is meant for one connection. This task is thousands of operations: when the budget is spent,
+    // every one of them would be polled in vain, 128 at a time getting on. The worker itself yields often enough.
+    runtime.block_on(tokio::task::unconstrained(async {
+        let session = match connector.connect().await {
+            Ok(session) => session,
+            Err(error) => return start.give_up(error),
+        };
+        if !start.is_go() {
+            return;
+        }
+        let in_flight = start.shared.plan.in_flight;
+        let share = in_flight / workers + usize::from(number < in_flight % workers);
+        let worker = asynchronous::Worker {
+            shared: &start.shared,
+            recorder: &start.recorder,
+            session: session.as_ref(),
+            clock: start.clock.clone(),
+            in_flight: share,
+        };
+        asynchronous::work(&worker).await.expect("a process has file descriptors for two timers a thread");
+    }));
+    start.recorder.set_client_cpu(thread_cpu_ns());
+}
+
+fn work_blocking(connector: &dyn BlockingConnector, start: &Start, turn: &Mutex<()>) {
+    ask_for_exact_wakeups();
+    let deadline = Arc::new(Deadline::new(start.clock.origin(), start.shared.cancelled.clone()));
+    let mut session = match connector.connect(deadline.clone()) {
+        Ok(session) => session,
+        Err(error) => return start.give_up(error),
+    };
+    if !start.is_go() {
+        return;
+    }
+    let worker = blocking::Worker { shared: &start.shared, recorder: &start.recorder, clock: &start.clock, turn, deadline };
+    blocking::work(&worker, session.as_mut());
+    start.recorder.set_client_cpu(thread_cpu_ns());
+}
+
+fn thread_cpu_ns() -> u64 {
+    cpu_ns(ClockId::ThreadCPUTime)
+}
+
+fn process_cpu_ns() -> u64 {
+    cpu_ns(ClockId::ProcessCPUTime)
+}
+
+fn cpu_ns(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

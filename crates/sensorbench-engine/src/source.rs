@@ -1,0 +1,346 @@
+//! Who comes next: operations are handed out one by one, phase by phase, now (closed loop) or when they are due (open loop).
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use sensorbench_workload::{Arrivals, Stream};
+
+use crate::EngineError;
+use crate::plan::{PlannedPhase, nanoseconds};
+
+/// An operation that is due before the end of its phase may start so much after it: the engine's own timers are late by
+/// some microseconds, which must not look like a server that cannot keep up.
+const GRACE_NS: u64 = 10_000_000;
+
+/// A stretch of a run, made ready.
+pub(crate) struct Phase {
+    pub name: String,
+    operations: u64,
+    duration_ns: u64,
+    handing_out: HandingOut,
+    /// When the phase began and was over, on the run's clock; u64::MAX while it has not.
+    start_ns: AtomicU64,
+    end_ns: AtomicU64,
+    unstarted: AtomicU64,
+}
+
+enum HandingOut {
+    /// Closed loop: whenever somebody asks.
+    AtOnce(AtomicU64),
+    /// Open loop: as the arrivals, which count from the start of the phase, have it.
+    WhenDue(Mutex<Arrivals>),
+}
+
+/// An operation that is handed out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Ticket {
+    pub phase: usize,
+    pub k: u64,
+    /// When it was due; None in a closed loop, where it is due when it starts.
+    pub due_ns: Option<u64>,
+}
+
+/// What somebody gets who asks for an operation.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Next {
+    Ticket(Ticket),
+    /// Ask again at this time.
+    NotBefore(u64),
+    Ended,
+}
+
+/// What became of a phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PhaseReport {
+    /// Its name.
+    pub name: String,
+    /// When it began, on the run's clock; None if it did not.
+    pub start_ns: Option<u64>,
+    /// When its last operation was handed out or its time was over; None if it was not.
+    pub end_ns: Option<u64>,
+    /// Operations that were handed out.
+    pub started: u64,
+    /// Operations that were due and never started, because all those that may be were in flight.
+    pub unstarted: u64,
+}
+
+impl Phase {
+    pub fn new(planned: &PlannedPhase, stream: Stream) -> Result<Self, EngineError> {
+        if planned.operations.is_none() && planned.duration_s.is_none() {
+            return Err(EngineError::Plan(format!("phase {} has no end: give it operations or duration_s", planned.name)));
+        }
+        let handing_out = match &planned.pace {
+            None => HandingOut::AtOnce(AtomicU64::new(0)),
+            Some(pace) => HandingOut::WhenDue(Mutex::new(Arrivals::new(pace, stream)?)),
+        };
+        Ok(Self {
+            name: planned.name.clone(),
+            operations: planned.operations.unwrap_or(u64::MAX),
+            duration_ns: planned.duration_s.map_or(u64::MAX, nanoseconds),
+            handing_out,
+            start_ns: AtomicU64::new(u64::MAX),
+            end_ns: AtomicU64::new(u64::MAX),
+            unstarted: AtomicU64::new(0),
+        })
+    }
+
+    pub fn is_open_loop(&self) -> bool {
+        matches!(self.handing_out, HandingOut::WhenDue(_))
+    }
+
+    fn limit_ns(&self) -> u64 {
+        self.start_ns.load(Ordering::Relaxed).saturating_add(self.duration_ns)
+    }
+
+    fn started(&self) -> u64 {
+        match &self.handing_out {
+            HandingOut::AtOnce(next) => next.load(Ordering::Relaxed).min(self.operations),
+            HandingOut::WhenDue(arrivals) => lock(arrivals).k() - self.unstarted.load(Ordering::Relaxed),
+        }
+    }
+
+    fn report(&self) -> PhaseReport {
+        let known = |time: &AtomicU64| Some(time.load(Ordering::Relaxed)).filter(|time| *time != u64::MAX);
+        PhaseReport {
+            name: self.name.clone(),
+            start_ns: known(&self.start_ns),
+            end_ns: known(&self.end_ns),
+            started: self.started(),
+            unstarted: self.unstarted.load(Ordering::Relaxed),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("nothing panics under this lock")
+}
+
+/// Hands out the operations of a run to whoever asks, from any thread.
+pub(crate) struct Source {
+    phases: Vec<Phase>,
+    current: AtomicUsize,
+    stopped: AtomicBool,
+    changing_phase: Mutex<()>,
+    one_thread_asks: bool,
+}
+
+impl Source {
+    pub fn new(phases: Vec<Phase>) -> Self {
+        Self {
+            phases,
+            current: AtomicUsize::new(0),
+            stopped: AtomicBool::new(false),
+            changing_phase: Mutex::new(()),
+            one_thread_asks: false,
+        }
+    }
+
+    /// Says how many threads will ask for operations, before any does.
+    pub fn expect_threads(&mut self, threads: usize) {
+        self.one_thread_asks = threads == 1;
+    }
+
+    /// The first phase begins now.
+    pub fn start(&self, now_ns: u64) {
+        self.phases[0].start_ns.store(now_ns, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    pub fn next(&self, now_ns: u64) -> Next {
+        loop {
+            if self.stopped.load(Ordering::Relaxed) {
+                return Next::Ended;
+            }
+            let number = self.current.load(Ordering::Acquire);
+            let Some(phase) = self.phases.get(number) else { return Next::Ended };
+            let next = match &phase.handing_out {
+                HandingOut::AtOnce(next) => self.next_at_once(number, phase, next, now_ns),
+                HandingOut::WhenDue(arrivals) => self.next_when_due(number, phase, &mut lock(arrivals), now_ns),
+            };
+            if let Some(next) = next {
+                return next;
+            }
+        }
+    }
+
+    /// None when the phase is over.
+    #[inline(always)]
+    fn next_at_once(&self, number: usize, phase: &Phase, next: &AtomicU64, now_ns: u64) -> Option<Next> {
+        if now_ns >= phase.limit_ns() {
+            self.end_phase(number, phase.limit_ns());
+            return None;
+        }
+        let k = if self.one_thread_asks {
+            // Without another thread that asks, adding needs no lock on the memory bus.
+            let k = next.load(Ordering::Relaxed);
+            next.store(k + 1, Ordering::Relaxed);
+            k
+        } else {
+            next.fetch_add(1, Ordering::Relaxed)
+        };
+        if k < phase.operations {
+            return Some(Next::Ticket(Ticket { phase: number, k, due_ns: None }));
+        }
+        self.end_phase(number, now_ns);
+        None
+    }
+
+    /// None when the phase is over.
+    #[inline(never)]
+    fn next_when_due(&self, number: usize, phase: &Phase, arrivals: &mut Arrivals, now_ns: u64) -> Option<Next> {
+        let (start_ns, limit_ns) = (phase.start_ns.load(Ordering::Relaxed), phase.limit_ns());
+        if arrivals.k() >= phase.operations {
+            self.end_phase(number, now_ns);
+            return None;
+        }
+        let due_ns = arrivals.due_ns().map_or(u64::MAX, |due_ns| start_ns + due_ns);
+        if due_ns >= limit_ns {
+            if now_ns < limit_ns {
+                return Some(Next::NotBefore(limit_ns));
+            }
+            self.end_phase(number, limit_ns);
+            return None;
+        }
+        if now_ns >= limit_ns.saturating_add(GRACE_NS) {
+            self.pass_over(phase, arrivals, limit_ns);
+            self.end_phase(number, limit_ns);
+            return None;
+        }
+        if due_ns > now_ns {
+            return Some(Next::NotBefore(due_ns));
+        }
+        let ticket = Ticket { phase: number, k: arrivals.k(), due_ns: Some(due_ns) };
+        arrivals.advance();
+        Some(Next::Ticket(ticket))
+    }
+
+    fn pass_over(&self, phase: &Phase, arrivals: &mut Arrivals, until_ns: u64) {
+        let start_ns = phase.start_ns.load(Ordering::Relaxed);
+        let left = phase.operations - arrivals.k();
+        let unstarted = arrivals.pass_over_until(until_ns.saturating_sub(start_ns)).min(left);
+        phase.unstarted.fetch_add(unstarted, Ordering::Relaxed);
+    }
+
+    /// Goes on to the phase after `number`, once, however many ask for it.
+    fn end_phase(&self, number: usize, at_ns: u64) {
+        let _one_at_a_time = lock(&self.changing_phase);
+        if self.current.load(Ordering::Relaxed) != number {
+            return;
+        }
+        self.phases[number].end_ns.store(at_ns, Ordering::Relaxed);
+        if let Some(following) = self.phases.get(number + 1) {
+            following.start_ns.store(at_ns, Ordering::Relaxed);
+        }
+        self.current.store(number + 1, Ordering::Release);
+    }
+
+    /// Hands out nothing more. What was due by now and did not start is counted.
+    pub fn stop(&self, now_ns: u64) {
+        if self.stopped.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let number = self.current.load(Ordering::Acquire);
+        if let Some(phase) = self.phases.get(number) {
+            if let HandingOut::WhenDue(arrivals) = &phase.handing_out {
+                self.pass_over(phase, &mut lock(arrivals), now_ns.min(phase.limit_ns()));
+            }
+            self.end_phase(number, now_ns);
+        }
+    }
+
+    /// From now on the current phase's operations come at this rate. False when it is a closed loop or all is over.
+    pub fn set_rate(&self, now_ns: u64, per_s: f64) -> Result<bool, EngineError> {
+        let number = self.current.load(Ordering::Acquire);
+        let Some(phase) = self.phases.get(number) else { return Ok(false) };
+        let HandingOut::WhenDue(arrivals) = &phase.handing_out else { return Ok(false) };
+        lock(arrivals).set_rate(now_ns.saturating_sub(phase.start_ns.load(Ordering::Relaxed)), per_s)?;
+        Ok(true)
+    }
+
+    /// Number of the current phase; the number of phases when all are over.
+    pub fn current_phase(&self) -> usize {
+        self.current.load(Ordering::Relaxed)
+    }
+
+    pub fn reports(&self) -> Vec<PhaseReport> {
+        self.phases.iter().map(Phase::report).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sensorbench_workload::{Arrival, Pace, RateSegment};
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn phase(name: &str, operations: Option<u64>, duration_s: Option<f64>, per_s: Option<f64>) -> Phase {
+        let pace = per_s.map(|per_s| Pace {
+            arrival: Arrival::Constant,
+            segments: vec![RateSegment { from_per_s: per_s, to_per_s: None, length_s: None }],
+        });
+        let planned = PlannedPhase { name: name.to_owned(), operations, duration_s, pace, numbering: Default::default() };
+        Phase::new(&planned, Stream::new(1)).unwrap()
+    }
+
+    fn started(phases: Vec<Phase>) -> Source {
+        let source = Source::new(phases);
+        source.start(0);
+        source
+    }
+
+    fn ticket(phase: usize, k: u64, due_ns: Option<u64>) -> Next {
+        Next::Ticket(Ticket { phase, k, due_ns })
+    }
+
+    #[test]
+    fn a_closed_loop_hands_out_at_once_until_its_count_and_goes_on() {
+        let source = started(vec![phase("warm_up", Some(2), None, None), phase("measure", None, Some(1.0), None)]);
+        assert_eq!(
+            [source.next(5), source.next(6), source.next(7)],
+            [ticket(0, 0, None), ticket(0, 1, None), ticket(1, 0, None)]
+        );
+        assert_eq!(source.next(1_000 * MS + 7), Next::Ended);
+        let reports = source.reports();
+        assert_eq!((reports[0].started, reports[0].end_ns, reports[1].started), (2, Some(7), 1));
+    }
+
+    #[test]
+    fn an_open_loop_hands_out_what_is_due_when_it_was_due() {
+        let source = started(vec![phase("measure", None, Some(0.01), Some(1000.0))]);
+        assert_eq!(source.next(0), ticket(0, 0, Some(0)));
+        assert_eq!(source.next(0), Next::NotBefore(MS));
+        assert_eq!([source.next(5 * MS), source.next(5 * MS)], [ticket(0, 1, Some(MS)), ticket(0, 2, Some(2 * MS))]);
+    }
+
+    #[test]
+    fn what_cannot_start_in_time_is_counted_as_unstarted() {
+        let source = started(vec![phase("measure", None, Some(0.01), Some(1000.0))]);
+        source.next(0);
+        // Due before the end and within the grace: starts. After that, the other eight never do.
+        assert_eq!(source.next(12 * MS), ticket(0, 1, Some(MS)));
+        assert_eq!(source.next(21 * MS), Next::Ended);
+        let report = &source.reports()[0];
+        assert_eq!((report.started, report.unstarted, report.end_ns), (2, 8, Some(10 * MS)));
+    }
+
+    #[test]
+    fn stopping_counts_what_was_due() {
+        let source = started(vec![phase("measure", Some(1000), None, Some(1000.0))]);
+        source.next(0);
+        source.stop(3 * MS + 1);
+        assert_eq!(source.next(4 * MS), Next::Ended);
+        assert_eq!((source.reports()[0].started, source.reports()[0].unstarted), (1, 3));
+    }
+
+    #[test]
+    fn the_rate_changes_while_it_runs() {
+        let source = started(vec![phase("measure", None, Some(1.0), Some(1.0))]);
+        source.next(0);
+        assert_eq!(source.next(0), Next::NotBefore(1_000 * MS));
+        assert!(source.set_rate(500 * MS, 1000.0).unwrap());
+        let Next::NotBefore(due_ns) = source.next(500 * MS) else { panic!("half an operation was left") };
+        assert!(due_ns.abs_diff(500 * MS + MS / 2) <= 1, "{due_ns}");
+    }
+}

@@ -1,0 +1,196 @@
+//! Runs on the null driver, in real time.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{assert_accounted_for, null_driver, plan, rate};
+use sensorbench_engine::{Ended, EngineError, Outcome, Plan, Run, Segment};
+use serde_json::json;
+
+const NO_LIMIT: Duration = Duration::from_secs(60);
+
+fn run_to_end(url: &str, plan: Plan) -> (Segment, Ended) {
+    let run = Run::start(null_driver(url).as_ref(), plan, &[]).unwrap();
+    assert!(run.wait(NO_LIMIT), "the run does not end");
+    run.end()
+}
+
+#[test]
+fn a_closed_loop_does_so_many_operations_whatever_the_concurrency() {
+    for url in ["null:", "null:?session=blocking"] {
+        for in_flight in [1, 7] {
+            let phases = json!([{"name": "warm_up", "operations": 500}, {"name": "measure", "operations": 10_000}]);
+            let plan = plan(json!(null), json!({"phases": phases, "in_flight": in_flight, "log_every": 1}));
+            let (segment, ended) = run_to_end(url, plan);
+            assert_eq!(ended.phases.iter().map(|phase| phase.started).collect::<Vec<_>>(), [500, 10_000]);
+            assert_accounted_for(10_500, &ended.figures);
+            let mut numbers: Vec<u64> =
+                segment.recorded.log.iter().filter(|record| record.phase == 1).map(|record| record.k).collect();
+            numbers.sort_unstable();
+            assert_eq!(numbers, (0..10_000).collect::<Vec<_>>(), "{url} with {in_flight} in flight");
+        }
+    }
+}
+
+#[test]
+fn threads_share_the_operations() {
+    let plan = plan(json!({"name": "measure", "operations": 100_000}), json!({"in_flight": 4, "threads": 2}));
+    assert_accounted_for(100_000, &run_to_end("null:", plan).1.figures);
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate_and_measures_from_when_operations_are_due() {
+    for url in ["null:?delay_ms=2", "null:?delay_ms=2&session=blocking"] {
+        for arrival in ["constant", "poisson"] {
+            let pace = json!({"arrival": arrival, "segments": [{"from_per_s": 500.0}]});
+            let plan =
+                plan(json!({"name": "measure", "duration_s": 1.0, "pace": pace}), json!({"in_flight": 32, "log_every": 1}));
+            let (segment, ended) = run_to_end(url, plan);
+            let phase = &ended.phases[0];
+            assert!((400..600).contains(&phase.started), "{url} {arrival}: {phase:?}");
+            assert_eq!(phase.unstarted, 0);
+            assert_accounted_for(phase.started, &ended.figures);
+            for record in &segment.recorded.log {
+                assert!(record.scheduled_ns <= record.start_ns && record.start_ns <= record.end_ns);
+                assert_eq!(record.response_ns(), record.wait_ns() + record.service_ns());
+                assert!(record.service_ns() >= 2_000_000, "the delay is in the service time");
+            }
+        }
+    }
+}
+
+#[test]
+fn beyond_capacity_operations_wait_and_what_never_started_is_counted() {
+    // One in flight at 10 ms each makes 100/s; 1,000/s are asked for.
+    for url in ["null:?delay_ms=10", "null:?delay_ms=10&session=blocking"] {
+        let plan = plan(json!({"name": "measure", "duration_s": 0.5, "pace": rate(1000.0)}), json!({}));
+        let (_, ended) = run_to_end(url, plan);
+        let phase = &ended.phases[0];
+        assert_eq!(phase.started + phase.unstarted, 500, "{phase:?}");
+        assert!((20..=60).contains(&phase.started), "{phase:?}");
+        let figures = &ended.figures[0];
+        assert!(figures.response.max() > Some(300_000_000), "the wait of half a second counts: {:?}", figures.response.max());
+        assert!(
+            figures.service.quantile(0.5) < Some(100_000_000),
+            "the service time does not show it: {:?}",
+            figures.service.quantile(0.5)
+        );
+        assert!(figures.late >= phase.started - 1);
+    }
+}
+
+#[test]
+fn operations_that_take_too_long_time_out_at_their_limit() {
+    for url in ["null:?delay_ms=5000", "null:?delay_ms=5000&session=blocking"] {
+        let start = Instant::now();
+        let plan = plan(json!({"name": "measure", "operations": 8}), json!({"in_flight": 4, "timeout_s": 0.1}));
+        let (_, ended) = run_to_end(url, plan);
+        assert!(start.elapsed() < Duration::from_secs(3));
+        let figures = &ended.figures[0];
+        assert_eq!((figures.count(Outcome::Timeout), figures.count(Outcome::Ok)), (8, 0), "{url}");
+        let limit_ns = figures.response.quantile(0.5).unwrap() as f64;
+        assert!((limit_ns / 1e8 - 1.0).abs() < 0.001, "{limit_ns} is not the limit");
+        assert_accounted_for(8, &ended.figures);
+    }
+}
+
+#[test]
+fn a_cancelled_run_accounts_for_operations_in_flight() {
+    for url in ["null:?delay_ms=60000", "null:?delay_ms=60000&session=blocking"] {
+        let plan = plan(json!({"name": "measure", "duration_s": 60.0}), json!({"in_flight": 3, "timeout_s": 60.0}));
+        let run = Run::start(null_driver(url).as_ref(), plan, &[]).unwrap();
+        assert!(!run.wait(Duration::from_millis(50)));
+        run.cancel();
+        assert!(run.wait(Duration::from_secs(5)), "a cancelled run ends");
+        let (_, ended) = run.end();
+        assert_eq!(ended.figures[0].count(Outcome::Cancelled), 3, "{url}");
+        assert_accounted_for(3, &ended.figures);
+    }
+}
+
+#[test]
+fn a_stopped_run_lets_operations_in_flight_end() {
+    let plan = plan(json!({"name": "measure", "duration_s": 60.0}), json!({"in_flight": 2}));
+    let run = Run::start(null_driver("null:?delay_ms=100").as_ref(), plan, &[]).unwrap();
+    assert!(!run.wait(Duration::from_millis(30)));
+    run.stop();
+    assert!(run.wait(Duration::from_secs(5)));
+    let (_, ended) = run.end();
+    assert_eq!((ended.figures[0].count(Outcome::Ok), ended.figures[0].ended()), (2, 2));
+}
+
+#[test]
+fn the_rate_changes_while_the_run_goes_on() {
+    for url in ["null:", "null:?session=blocking"] {
+        let plan = plan(json!({"name": "measure", "duration_s": 1.0, "pace": rate(10.0)}), json!({"in_flight": 4}));
+        let run = Run::start(null_driver(url).as_ref(), plan, &[]).unwrap();
+        assert!(!run.wait(Duration::from_millis(500)));
+        run.set_rate(2000.0).unwrap();
+        assert!(run.wait(NO_LIMIT));
+        let (segment, ended) = run.end();
+        assert!((800..1100).contains(&ended.phases[0].started), "{url}: {:?}", ended.phases);
+        assert_eq!(segment.events[0].name, "rate set to 2000/s");
+    }
+    let closed =
+        Run::start(null_driver("null:").as_ref(), plan(json!({"name": "measure", "duration_s": 0.1}), json!({})), &[]).unwrap();
+    assert!(matches!(closed.set_rate(1.0), Err(EngineError::Plan(_))));
+}
+
+#[test]
+fn phases_may_be_closed_and_open_in_turn() {
+    for url in ["null:", "null:?session=blocking"] {
+        let phases = json!([
+            {"name": "step 1", "duration_s": 0.2, "pace": rate(100.0)},
+            {"name": "closed", "operations": 50},
+            {"name": "step 2", "duration_s": 0.2, "pace": rate(500.0)},
+        ]);
+        let (_, ended) = run_to_end(url, plan(json!(null), json!({"phases": phases, "in_flight": 8})));
+        let started: Vec<u64> = ended.phases.iter().map(|phase| phase.started + phase.unstarted).collect();
+        assert_eq!(started, [20, 50, 100], "{url}");
+    }
+}
+
+#[test]
+fn segments_taken_on_the_way_add_up_to_the_whole() {
+    let plan = plan(json!({"name": "measure", "duration_s": 0.6}), json!({"in_flight": 2, "interval_s": 0.1, "log_every": 1}));
+    let run = Run::start(null_driver("null:?delay_ms=1").as_ref(), plan, &[]).unwrap();
+    let (mut taken, mut logged) = (0, 0);
+    let mut count = |segment: Segment| {
+        taken += segment.recorded.intervals.iter().map(|interval| interval.figures[0].ended()).sum::<u64>();
+        logged += segment.recorded.log.len() as u64;
+    };
+    while !run.wait(Duration::from_millis(70)) {
+        count(run.take());
+    }
+    let (segment, ended) = run.end();
+    count(segment);
+    let started = ended.phases[0].started;
+    assert_eq!((taken, logged, ended.figures[0].ended()), (started, started, started));
+}
+
+#[test]
+fn marks_and_times_are_on_one_clock() {
+    let run =
+        Run::start(null_driver("null:").as_ref(), plan(json!({"name": "measure", "duration_s": 0.1}), json!({})), &[]).unwrap();
+    let before_ns = run.now_ns();
+    run.mark("node added");
+    let event = run.take().events.remove(0);
+    assert!(before_ns <= event.time_ns && event.time_ns <= run.now_ns());
+    assert_eq!(event.name, "node added");
+}
+
+#[test]
+fn plans_that_make_no_sense_are_refused_before_anything_starts() {
+    let refused = |phase, changes| match Run::start(null_driver("null:").as_ref(), plan(phase, changes), &[]) {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("the plan was accepted"),
+    };
+    assert!(refused(json!({"name": "measure"}), json!({})).contains("has no end"));
+    let phase = json!({"name": "measure", "operations": 1});
+    assert!(refused(phase.clone(), json!({"in_flight": 0})).contains("in_flight"));
+    assert!(refused(phase.clone(), json!({"timeout_s": 0.0})).contains("timeout_s"));
+    assert!(refused(phase.clone(), json!({"draws": [{"rows": {"table": 3}}]})).contains("no parameter table 3"));
+    let operation = json!([{"weight": 1.0, "operation": {"name": "x", "parameters": [{"name": "p", "type": "text"}]}}]);
+    assert!(refused(phase, json!({"operations": operation})).contains("each parameter needs one source"));
+}
