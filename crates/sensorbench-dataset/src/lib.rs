@@ -6,6 +6,7 @@
 mod batching;
 mod column;
 pub mod encoding;
+pub mod generator;
 mod value;
 
 pub use batching::{BatchedRows, Batching, array_of, arrow_type, stretch_start};

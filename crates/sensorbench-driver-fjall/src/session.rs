@@ -100,7 +100,7 @@ fn execute_scan(
     let drain = |guard: fjall::Guard, rows: &mut Rows| {
         let (key, record) = guard.into_inner().map_err(fjall_error)?;
         read(&key, &record, rows)?;
-        if rows.len() % ROWS_BETWEEN_DEADLINE_CHECKS == 0 { deadline.check() } else { Ok(()) }
+        if rows.len().is_multiple_of(ROWS_BETWEEN_DEADLINE_CHECKS) { deadline.check() } else { Ok(()) }
     };
     if scan.reverse {
         range.rev().try_for_each(|guard| drain(guard, rows))

@@ -1,5 +1,6 @@
 //! The folder of a target, and how it is opened.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use fjall::PersistMode;
@@ -9,6 +10,9 @@ use crate::fjall_error;
 
 const MARK_FILE: &str = "sensorbench-mark";
 const DATABASE_FOLDER: &str = "database";
+
+/// The unit of st_blocks, whatever the file system's own is.
+const BYTES_A_BLOCK: u64 = 512;
 
 /// Where the folder is and with which settings it is opened.
 #[derive(Clone, Debug)]
@@ -84,14 +88,14 @@ impl Target {
     }
 }
 
-/// Files that fjall removes meanwhile count as nothing.
+/// Bytes that are allocated on disk: fjall's journal is mostly a hole. Files that it removes meanwhile count as nothing.
 fn folder_bytes(folder: &Path) -> std::io::Result<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         bytes += match entry.metadata() {
             Ok(metadata) if metadata.is_dir() => folder_bytes(&entry.path())?,
-            Ok(metadata) => metadata.len(),
+            Ok(metadata) => metadata.blocks() * BYTES_A_BLOCK,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
             Err(error) => return Err(error),
         };

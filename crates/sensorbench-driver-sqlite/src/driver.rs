@@ -1,6 +1,7 @@
 //! Control of an SQLite target.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
 
 use arrow_array::RecordBatchReader;
@@ -134,8 +135,9 @@ impl Driver for SqliteDriver {
 
     fn size(&self) -> Result<Size, DriverError> {
         let connection = self.target.connect()?;
-        let total_bytes =
-            self.target.files().iter().filter_map(|file| std::fs::metadata(file).ok()).map(|metadata| metadata.len()).sum();
+        // The unit of st_blocks is 512 bytes, whatever the file system's own is.
+        let allocated = |file| std::fs::metadata(file).map_or(0, |metadata| metadata.blocks() * 512);
+        let total_bytes = self.target.files().iter().map(allocated).sum();
         Ok(Size { total_bytes, parts: parts(&connection).map_err(statement_error)? })
     }
 

@@ -248,6 +248,11 @@ impl Run {
         self.shared.cancelled.store(true, Ordering::Relaxed);
     }
 
+    /// Length of the intervals of figures.
+    pub fn interval_ns(&self) -> u64 {
+        self.shared.plan.interval_ns
+    }
+
     /// The plan, for asking what its operations are.
     pub fn plan(&self) -> &ReadyPlan {
         &self.shared.plan

@@ -1,1 +1,42 @@
+//! The engine as the Python module `sensorbench._engine`. Only conversion happens here: what a function does is said in
+//! the crate that it calls, what it takes and gives in `python/sensorbench/_engine.pyi`.
 
+mod arrow_tables;
+mod digest;
+mod errors;
+mod generate;
+mod interval_log;
+mod load;
+mod plan;
+mod registry;
+mod run;
+mod target;
+mod toml_lines;
+
+use pyo3::prelude::*;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[pymodule]
+fn _engine(module: &Bound<PyModule>) -> PyResult<()> {
+    errors::add_to(module)?;
+    module.add_class::<target::Target>()?;
+    module.add_class::<load::Load>()?;
+    module.add_class::<run::Run>()?;
+    for function in [
+        wrap_pyfunction!(registry::databases, module)?,
+        wrap_pyfunction!(registry::check_schema, module)?,
+        wrap_pyfunction!(registry::no_op_schema, module)?,
+        wrap_pyfunction!(generate::generate_building, module)?,
+        wrap_pyfunction!(generate::batch_rows, module)?,
+        wrap_pyfunction!(digest::digest, module)?,
+        wrap_pyfunction!(plan::statement_operation, module)?,
+        wrap_pyfunction!(plan::parameters, module)?,
+        wrap_pyfunction!(interval_log::read_interval_log, module)?,
+        wrap_pyfunction!(toml_lines::toml_lines, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
+}

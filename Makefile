@@ -1,0 +1,90 @@
+# Commands of the project. `make` alone lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+UV_VERSION := 0.13.9
+UV := .uv/bin/uv
+PYTHON := .venv/bin/python
+STAMPS := .venv/stamps
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+RUNTIME := $(STAMPS)/runtime $(STAMPS)/engine
+
+# uv must be found by maturin, too.
+export PATH := $(CURDIR)/.uv/bin:$(PATH)
+export VIRTUAL_ENV := $(CURDIR)/.venv
+
+# $(call timed,NAME,COMMAND): runs a command and prints what it cost.
+timed = start=$$(date +%s); { $(2); } || exit $$?; echo "[phase] $(1): $$(( $$(date +%s) - start )) s"
+
+.PHONY: help quickstart setup test lint bench clean format test-rust test-python lock schemas
+
+help: ## list these commands
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+quickstart: ## set up, then compare four schemas in two embedded databases on real data (no server, under a minute)
+	@$(call timed,set up,$(MAKE) $(RUNTIME))
+	@$(call timed,quickstart,.venv/bin/sensorbench quickstart $(ARGS))
+
+setup: $(RUNTIME) $(STAMPS)/dev ## set up the environment in .venv
+
+test: ## set up and run all checks and tests
+	@$(call timed,set up,$(MAKE) setup)
+	@$(call timed,lint,$(MAKE) lint)
+	@$(call timed,Rust tests,$(MAKE) test-rust)
+	@$(call timed,Python tests,$(MAKE) test-python)
+
+test-rust: ## run the tests of the crates
+	@cargo test --release --workspace --exclude sensorbench-python --quiet
+
+test-python: setup ## run the tests of the package (ARGS="-k name" chooses some)
+	@$(PYTHON) -m pytest $(ARGS)
+
+lint: setup ## check form and types
+	@cargo fmt --all --check
+	@cargo clippy --release --workspace --all-targets --quiet -- -D warnings
+	@.venv/bin/ruff check python tests benches
+	@.venv/bin/ruff format --check --quiet python tests benches
+	@.venv/bin/mypy --no-error-summary
+	@$(PYTHON) -m mypy.stubtest sensorbench._engine --ignore-missing-stub
+
+format: setup ## put all sources into form
+	@cargo fmt --all
+	@.venv/bin/ruff check --fix-only --quiet python tests benches
+	@.venv/bin/ruff format --quiet python tests benches
+
+bench: setup ## measure the client itself, with marks (ARGS="--quick" for a look)
+	@$(PYTHON) benches/bench.py $(ARGS)
+
+schemas: setup ## write the JSON Schemas of result files again
+	@$(PYTHON) -m sensorbench.results.write_schemas
+
+lock: $(UV) ## resolve the Python dependencies again
+	@$(UV) pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --group build -o requirements.txt
+	@$(UV) pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --group build --group dev -o requirements-dev.txt
+
+clean: ## remove everything that was built (not the results)
+	@rm -rf .venv .uv target .mypy_cache .pytest_cache .ruff_cache .hypothesis python/sensorbench/_engine*.so
+	@find python tests benches -name __pycache__ -prune -exec rm -rf {} +
+
+$(UV):
+	@python3 -m venv .uv
+	@.uv/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+$(STAMPS)/venv: | $(UV)
+	@$(UV) venv --quiet --allow-existing --python ">=3.11" .venv
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/runtime: requirements.txt | $(STAMPS)/venv
+	@$(UV) pip install --quiet --require-hashes -r requirements.txt
+	@touch $@
+
+$(STAMPS)/dev: requirements-dev.txt | $(STAMPS)/runtime
+	@$(UV) pip install --quiet --require-hashes -r requirements-dev.txt
+	@touch $@
+
+# The dependencies are installed above, by hash; here maturin builds the engine and links the package.
+$(STAMPS)/engine: $(RUST_SOURCES) pyproject.toml | $(STAMPS)/runtime
+	@.venv/bin/maturin develop --release --uv --quiet 2>&1 | { grep -E 'error|warning|failed' || true; }
+	@touch $@

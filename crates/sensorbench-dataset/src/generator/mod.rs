@@ -1,0 +1,7 @@
+//! Generators of measurements. A generator consists of parts, each a pure function of the seed and its number.
+
+mod building;
+mod parallel;
+
+pub use building::{Building, BuildingSeries, SeriesKind};
+pub use parallel::{GeneratedRows, Parts, measurement_schema};

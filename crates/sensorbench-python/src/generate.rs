@@ -1,0 +1,27 @@
+//! Generated rows and batched rows as Arrow streams.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatchReader;
+use arrow_array::ffi_stream::RecordBatchStreamReader;
+use arrow_pyarrow::PyArrowType;
+use pyo3::prelude::*;
+use sensorbench_dataset::generator::{Building, BuildingSeries, GeneratedRows};
+use sensorbench_dataset::{BatchedRows, Batching};
+
+use crate::errors::{DataError, parsed};
+
+type Stream = PyArrowType<Box<dyn RecordBatchReader + Send>>;
+
+#[pyfunction]
+pub fn generate_building(series: &str, seed: u64, start_us: i64, minutes: usize, threads: usize) -> PyResult<Stream> {
+    let series: Vec<BuildingSeries> = parsed(series)?;
+    Ok(PyArrowType(Box::new(GeneratedRows::new(Arc::new(Building::new(series, seed, start_us, minutes)), threads))))
+}
+
+#[pyfunction]
+pub fn batch_rows(rows: PyArrowType<RecordBatchStreamReader>, batching: &str) -> PyResult<Stream> {
+    let batching: Batching = parsed(batching)?;
+    let batched = BatchedRows::new(rows.0, batching).map_err(|error| DataError::new_err(error.to_string()))?;
+    Ok(PyArrowType(Box::new(batched)))
+}

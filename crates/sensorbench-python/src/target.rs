@@ -1,0 +1,95 @@
+//! A target: a database at an address.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatchReader;
+use arrow_array::ffi_stream::RecordBatchStreamReader;
+use arrow_pyarrow::PyArrowType;
+use pyo3::prelude::*;
+use sensorbench_driver::{Driver, DriverError, Schema, TargetUrl};
+use sensorbench_engine::Plan;
+
+use crate::arrow_tables::parameter_tables;
+use crate::errors::{driver_error, parsed, run_error, written};
+use crate::load::Load;
+use crate::registry::database;
+use crate::run::Run;
+
+#[pyclass(frozen, module = "sensorbench._engine")]
+pub struct Target {
+    driver: Arc<dyn Driver>,
+    url: TargetUrl,
+}
+
+impl Target {
+    /// Calls the driver without holding up Python's other threads.
+    fn call<T: Send>(&self, python: Python, call: impl FnOnce(&dyn Driver) -> Result<T, DriverError> + Send) -> PyResult<T> {
+        python.detach(|| call(self.driver.as_ref())).map_err(driver_error)
+    }
+}
+
+#[pymethods]
+impl Target {
+    #[new]
+    fn new(python: Python, url: &str) -> PyResult<Self> {
+        let url = TargetUrl::parse(url).map_err(driver_error)?;
+        let database = database(&url.scheme)?;
+        let driver = python.detach(|| database.open(&url)).map_err(driver_error)?;
+        Ok(Self { driver: driver.into(), url })
+    }
+
+    /// The URL without user info and secrets.
+    #[getter]
+    fn url(&self) -> String {
+        self.url.to_string()
+    }
+
+    fn describe(&self, python: Python) -> PyResult<String> {
+        self.call(python, |driver| driver.describe()).map(|description| written(&description))
+    }
+
+    fn create(&self, python: Python, schema: &str, mark: &str, replace: bool) -> PyResult<()> {
+        let schema: Schema = parsed(schema)?;
+        self.call(python, |driver| driver.create(&schema, mark, replace))
+    }
+
+    fn attach(&self, python: Python, schema: &str) -> PyResult<()> {
+        let schema: Schema = parsed(schema)?;
+        self.call(python, |driver| driver.attach(&schema))
+    }
+
+    fn mark(&self, python: Python) -> PyResult<Option<String>> {
+        self.call(python, |driver| driver.mark())
+    }
+
+    fn set_mark(&self, python: Python, mark: &str) -> PyResult<()> {
+        self.call(python, |driver| driver.set_mark(mark))
+    }
+
+    fn load(&self, table: String, rows: PyArrowType<RecordBatchStreamReader>) -> Load {
+        let rows: Box<dyn RecordBatchReader + Send> = Box::new(rows.0);
+        Load::start(self.driver.clone(), table, rows)
+    }
+
+    fn settle(&self, python: Python) -> PyResult<()> {
+        self.call(python, |driver| driver.settle())
+    }
+
+    fn count(&self, python: Python, table: &str) -> PyResult<u64> {
+        self.call(python, |driver| driver.count(table))
+    }
+
+    fn size(&self, python: Python) -> PyResult<String> {
+        self.call(python, |driver| driver.size()).map(|size| written(&size))
+    }
+
+    fn remove(&self, python: Python) -> PyResult<()> {
+        self.call(python, |driver| driver.remove())
+    }
+
+    fn run(&self, python: Python, plan: &str, tables: Vec<PyArrowType<RecordBatchStreamReader>>) -> PyResult<Run> {
+        let plan: Plan = parsed(plan)?;
+        let tables = parameter_tables(tables)?;
+        python.detach(|| sensorbench_engine::Run::start(self.driver.as_ref(), plan, &tables)).map(Run::new).map_err(run_error)
+    }
+}

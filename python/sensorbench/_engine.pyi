@@ -1,0 +1,163 @@
+"""The engine, in Rust. Structures go in and out as JSON; rows as Arrow."""
+
+from collections.abc import Sequence
+from typing import TypedDict, final
+
+import pyarrow as pa
+
+class EngineError(Exception):
+    """Something that the engine or a database could not do."""
+
+class UsageError(EngineError):
+    """A URL, schema or plan that cannot be used: nothing was touched."""
+
+class SchemaError(UsageError):
+    """A schema that cannot be used; args are (path of the key, message)."""
+
+class TargetError(EngineError):
+    """A database that cannot be reached, or that refused something."""
+
+class NamespaceError(TargetError):
+    """Something at the target that sensorbench must not touch."""
+
+class DataError(TargetError):
+    """Rows that do not fit, or that the database cannot hold."""
+
+class CancelledError(EngineError):
+    """What was asked for was cancelled on the way."""
+
+class Segment(TypedDict):
+    """What was recorded since the segment before."""
+
+    operations: pa.RecordBatch
+    answers: pa.RecordBatch
+    intervals: pa.RecordBatch
+    histograms: str
+    events: list[tuple[int, str]]
+
+@final
+class Target:
+    """A database at an address. Raises UsageError for a URL that cannot be used."""
+
+    def __new__(cls, url: str) -> Target: ...
+    @property
+    def url(self) -> str:
+        """The URL without user info and secrets."""
+
+    def describe(self) -> str:
+        """What answers there: database, version, settings (JSON)."""
+
+    def create(self, schema: str, mark: str, replace: bool) -> None:
+        """Creates the schema's empty tables and notes a mark; raises NamespaceError when something is in the way."""
+
+    def attach(self, schema: str) -> None:
+        """Goes on with tables that were created before."""
+
+    def mark(self) -> str | None:
+        """The mark last noted, or None when there is nothing of sensorbench's."""
+
+    def set_mark(self, mark: str) -> None:
+        """Notes another mark."""
+
+    def load(self, table: str, rows: pa.RecordBatchReader) -> Load:
+        """Starts loading rows of canonical Arrow types (Boolean, Int64, Float64, Timestamp(µs), Utf8, Binary)."""
+
+    def settle(self) -> None:
+        """Does what comes after loading: flushes, compactions, indexes."""
+
+    def count(self, table: str) -> int:
+        """Counts the rows of a table by looking at them."""
+
+    def size(self) -> str:
+        """Bytes on disk: total_bytes, and parts by name (JSON)."""
+
+    def remove(self) -> None:
+        """Removes what was created."""
+
+    def run(self, plan: str, tables: Sequence[pa.RecordBatchReader]) -> Run:
+        """Connects all sessions and starts a run; `tables` are those that the plan's draws name."""
+
+@final
+class Load:
+    """A load that goes on."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Waits until it is over, but not longer; True when it is over."""
+
+    @property
+    def rows(self) -> int:
+        """Rows that the database has taken in so far."""
+
+    def stop(self) -> None:
+        """Asks it to stop."""
+
+    def result(self) -> str:
+        """Rows, duration_s, batches, batch_s (JSON); raises the load's error."""
+
+@final
+class Run:
+    """A run that goes on: a handle to look at it, steer it and stop it."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Waits until it is over, but not longer; True when it is over."""
+
+    def now_ns(self) -> int:
+        """Time on the run's clock, which all its results are on."""
+
+    def snapshot(self) -> str:
+        """How far it is: now_ns, current_phase, phases with figures (JSON)."""
+
+    def take(self) -> Segment:
+        """What was recorded since the last time, without intervals that are still open."""
+
+    def mark(self, name: str) -> None:
+        """Puts down that something happened now."""
+
+    def set_rate(self, per_s: float) -> None:
+        """From now on operations come at this rate; raises UsageError in a closed loop."""
+
+    def stop(self) -> None:
+        """Starts no more operations."""
+
+    def cancel(self) -> None:
+        """Ends the operations in flight, too."""
+
+    def end(self) -> tuple[Segment, str]:
+        """Waits until it is over; the last segment, and the run as a whole (JSON)."""
+
+def databases() -> str:
+    """The databases that are built in: name, summary, embedded (JSON)."""
+
+def check_schema(name: str, schema: str) -> None:
+    """Raises SchemaError when a database cannot use a schema."""
+
+def no_op_schema(name: str) -> str | None:
+    """A schema with an operation that does as little as this database can, or None when only a server can tell."""
+
+def generate_building(series: str, seed: int, start_us: int, minutes: int, threads: int) -> pa.RecordBatchReader:
+    """Measurements of a building's sensors, minute by minute: site, zone, sensor, time, value."""
+
+def batch_rows(rows: pa.RecordBatchReader, batching: str) -> pa.RecordBatchReader:
+    """Sorted rows as byte-array batches."""
+
+def digest(rows: pa.RecordBatchReader, operation: str) -> tuple[int, int, bool | None, list[float]]:
+    """Of an answer: number of rows, hash, whether they are in order, values of computed columns."""
+
+def statement_operation(operation: str, work: str) -> str:
+    """The operation as its statement sees it, without the client's work (JSON)."""
+
+def parameters(
+    plan: str,
+    tables: Sequence[pa.RecordBatchReader],
+    phase: int,
+    operation: int,
+    numbers: Sequence[int] | None = None,
+    count: int = 0,
+) -> pa.RecordBatch:
+    """The parameters of operations of one kind: of those with these numbers k, or of all of this kind among the first `count`."""
+
+def read_interval_log(text: str) -> pa.RecordBatch:
+    """An HdrHistogram interval log: tag, start_ns, length_ns, value_ns (list), count (list)."""
+
+def toml_lines(text: str) -> dict[str, int]:
+    """The line of every key by its path; raises UsageError(line, message) for a text that is no TOML."""

@@ -1,0 +1,156 @@
+"""How sure a figure is: intervals by resampling runs and blocks.
+
+Latencies next to each other are alike, and so are those of one run; an interval that treats them as independent is too
+narrow. So the spread of a figure is found in two ways, and the larger one counts:
+
+- between runs: whole runs are drawn again with replacement (a cluster bootstrap; Cameron, Gelbach and Miller,
+  "Bootstrap-based improvements for inference with clustered errors", Review of Economics and Statistics 90, 2008), and the
+  variance is corrected for their small number by R / (R − 1);
+- within runs: the blocks of each run are drawn again (a block bootstrap; Künsch, "The jackknife and the bootstrap for general
+  stationary observations", Annals of Statistics 17, 1989).
+
+Figures are compared on a logarithmic scale, with Student's t for R − 1 degrees of freedom: with three runs that is wide, and
+honestly so. With fewer than three runs only the spread within them is known, which the interval says.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from sensorbench.analysis.sample import Sample
+
+LEAST_RUNS = 3
+RESAMPLES = 500
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A figure and between which values it lies, with the stated confidence. `low` and `high` are None when unknown."""
+
+    value: float
+    low: float | None
+    high: float | None
+    confidence: float
+    runs: int
+    between_runs: bool
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """The variance of the logarithm of a figure, and how well that is known."""
+
+    variance: float
+    degrees: float
+    between_runs: bool
+
+
+def interval(sample: Sample, metric: str, *, confidence: float = CONFIDENCE, seed: int = 0) -> Interval:
+    """The interval of a figure."""
+    value = sample.figure(metric)
+    spread = _spread([(sample, 1.0)], metric, seed) if value > 0.0 and sample.supports(metric) else None
+    return _interval(value, spread, confidence, sample.runs)
+
+
+def ratio_interval(a: Sample, b: Sample, metric: str, *, confidence: float = CONFIDENCE, seed: int = 0) -> Interval:
+    """The interval of figure(a) / figure(b). Runs with equal numbers are taken to be neighbours in time: drift that both
+    share cancels.
+    """
+    return contrast_interval([(a, 1.0), (b, -1.0)], metric, confidence=confidence, seed=seed)
+
+
+def contrast_interval(
+    terms: Sequence[tuple[Sample, float]], metric: str, *, confidence: float = CONFIDENCE, seed: int = 0
+) -> Interval:
+    """The interval of a product of powers of figures: figure(sample) ** weight, over all terms. A ratio has the weights 1 and
+    −1, a geometric mean of n ratios 1/n and −1/n.
+    """
+    figures = [sample.figure(metric) for sample, _ in terms]
+    runs = min(sample.runs for sample, _ in terms)
+    if not all(figure > 0.0 for figure in figures):
+        return Interval(math.nan, None, None, confidence, runs, between_runs=False)
+    known = all(sample.supports(metric) for sample, _ in terms)
+    return _interval(math.exp(_log(terms, figures)), _spread(terms, metric, seed) if known else None, confidence, runs)
+
+
+def spread_over_runs(values: NDArray[np.float64], confidence: float = CONFIDENCE) -> Interval:
+    """The interval of the geometric mean of values of which each run gives one, by Student's t on their logarithms."""
+    logs = np.log(values)
+    value = float(np.exp(logs.mean()))
+    if len(values) < LEAST_RUNS:
+        return Interval(value, None, None, confidence, len(values), between_runs=False)
+    variance = float(logs.var(ddof=1)) / len(values)
+    return _interval(value, _Spread(variance, len(values) - 1, between_runs=True), confidence, len(values))
+
+
+def _interval(value: float, spread: _Spread | None, confidence: float, runs: int) -> Interval:
+    if spread is None or not math.isfinite(spread.variance):
+        return Interval(value, None, None, confidence, runs, between_runs=False)
+    half = float(stats.t.ppf(0.5 + confidence / 2, spread.degrees)) * math.sqrt(spread.variance)
+    return Interval(value, value * math.exp(-half), value * math.exp(half), confidence, runs, spread.between_runs)
+
+
+def _spread(terms: Sequence[tuple[Sample, float]], metric: str, seed: int) -> _Spread | None:
+    """How far the logarithm of a contrast may be off."""
+    generator = np.random.default_rng(seed)
+    # A sample that is there twice was measured once.
+    weights: dict[int, float] = {}
+    samples = {id(sample): sample for sample, _ in terms}
+    for sample, weight in terms:
+        weights[id(sample)] = weights.get(id(sample), 0.0) + weight
+    within = sum(weights[key] ** 2 * _variance_within(sample, metric, generator) for key, sample in samples.items())
+    runs = min(sample.runs for sample in samples.values())
+    if runs < LEAST_RUNS:
+        degrees = sum(max(1, sample.block_count - sample.runs) for sample in samples.values())
+        return _Spread(within, degrees, between_runs=False) if math.isfinite(within) else None
+    between = _variance_between(terms, metric, generator)
+    return _Spread(max(between, within if math.isfinite(within) else 0.0), runs - 1, between_runs=True)
+
+
+def _log(terms: Sequence[tuple[Sample, float]], figures: Sequence[float]) -> float:
+    return sum(
+        weight * (math.log(figure) if figure > 0.0 else math.nan) for (_, weight), figure in zip(terms, figures, strict=True)
+    )
+
+
+def _variance_between(terms: Sequence[tuple[Sample, float]], metric: str, generator: np.random.Generator) -> float:
+    """Variance when runs are drawn again, the same ones in all samples if all have as many."""
+    runs = min(sample.runs for sample, _ in terms)
+    paired = all(sample.runs == runs for sample, _ in terms)
+    logs = []
+    for chosen in _choices(runs, generator):
+        figures = []
+        for sample, _ in terms:
+            of_sample = chosen if paired else generator.integers(0, sample.runs, sample.runs)
+            counts = np.bincount(of_sample, minlength=sample.runs).astype(np.float64)
+            figures.append(sample.figure(metric, counts[sample.run_of_block]))
+        logs.append(_log(terms, figures))
+    return float(np.var(logs)) * runs / (runs - 1)
+
+
+def _choices(runs: int, generator: np.random.Generator) -> Sequence[NDArray[np.int64]]:
+    """All ways to draw that many runs with replacement when there are few, else a random selection of them."""
+    if runs**runs <= RESAMPLES:
+        return [np.array(choice) for choice in product(range(runs), repeat=runs)]
+    return list(generator.integers(0, runs, (RESAMPLES, runs)))
+
+
+def _variance_within(sample: Sample, metric: str, generator: np.random.Generator) -> float:
+    """Variance when the blocks of each run are drawn again; NaN when no run has two."""
+    blocks_of_runs = [np.flatnonzero(sample.run_of_block == run) for run in range(sample.runs)]
+    if max(len(blocks) for blocks in blocks_of_runs) < 2:
+        return math.nan
+    logs = []
+    for _ in range(RESAMPLES):
+        drawn = [blocks[generator.integers(0, len(blocks), len(blocks))] for blocks in blocks_of_runs]
+        weights = np.bincount(np.concatenate(drawn), minlength=sample.block_count).astype(np.float64)
+        figure = sample.figure(metric, weights)
+        logs.append(math.log(figure) if figure > 0.0 else math.nan)
+    # Drawing n blocks from n makes the variance of a mean too small by (n − 1) / n.
+    blocks = sum(len(blocks) for blocks in blocks_of_runs)
+    return float(np.nanvar(logs)) * blocks / max(1, blocks - sample.runs)

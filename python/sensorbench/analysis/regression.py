@@ -1,0 +1,39 @@
+"""Whether a new run is slower than those before it."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from sensorbench.analysis.intervals import CONFIDENCE, LEAST_RUNS
+
+
+@dataclass(frozen=True)
+class Regression:
+    """A new figure against earlier ones: between which values another such run was to be expected."""
+
+    word: Literal["slower", "faster", "as before", "inconclusive"]
+    new: float
+    expected: float
+    low: float | None
+    high: float | None
+    earlier: int
+
+
+def regression(earlier: list[float], new: float, *, confidence: float = CONFIDENCE) -> Regression:
+    """Compares a figure with the same figure of earlier runs, by the prediction interval of a normal sample of logarithms
+    (Hahn and Meeker, "Statistical Intervals", 1991, section 4.7).
+    """
+    known = [figure for figure in earlier if figure > 0.0 and math.isfinite(figure)]
+    expected = math.exp(float(np.mean(np.log(known)))) if known else float("nan")
+    if len(known) < LEAST_RUNS or not new > 0.0:
+        return Regression("inconclusive", new, expected, None, None, len(known))
+    logs = np.log(known)
+    half = (
+        float(stats.t.ppf(0.5 + confidence / 2, len(known) - 1)) * float(np.std(logs, ddof=1)) * math.sqrt(1.0 + 1.0 / len(known))
+    )
+    low, high = expected * math.exp(-half), expected * math.exp(half)
+    word: Literal["slower", "faster", "as before"] = "slower" if new > high else "faster" if new < low else "as before"
+    return Regression(word, new, expected, low, high, len(known))

@@ -1,0 +1,151 @@
+"""Latencies of one kind of operation in one setting, and figures of them.
+
+A sample knows of each latency in which run and in which block it was measured. Blocks are stretches of consecutive
+operations, long enough to be nearly independent of one another; latencies next to each other are not.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# An estimate from fewer latencies beyond a quantile is a guess.
+LEAST_BEYOND_QUANTILE = 10
+
+METRICS = ("mean", "median", "p95", "p99", "mean_to_p95")
+_QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Latencies in ascending order; `counts` of each, and the number of the block it is from. Blocks belong to runs."""
+
+    values: Floats
+    counts: Floats
+    blocks: Integers
+    run_of_block: Integers
+
+    @classmethod
+    def of_runs(cls, runs: Sequence[Floats], block_length: int | None = None) -> "Sample":
+        """Latencies of each run in the order of time; blocks are cut by `block_length`, or by what the data ask for."""
+        values, blocks = [], []
+        run_of_block: list[int] = []
+        for number, run in enumerate(runs):
+            length = block_length or automatic_block_length(run)
+            block_count = max(1, round(len(run) / length))
+            of_run = np.arange(len(run)) * block_count // max(1, len(run))
+            blocks.append(of_run + len(run_of_block))
+            run_of_block += [number] * block_count
+            values.append(np.asarray(run, dtype=np.float64))
+        all_values, all_blocks = np.concatenate(values), np.concatenate(blocks).astype(np.int64)
+        order = np.argsort(all_values, kind="stable")
+        return cls(all_values[order], np.ones(len(order)), all_blocks[order], np.asarray(run_of_block, dtype=np.int64))
+
+    @classmethod
+    def of_histograms(cls, runs: Sequence[Sequence[tuple[Floats, Floats]]]) -> "Sample":
+        """Histograms (values, counts) of the intervals of each run; an interval is a block."""
+        values, counts, blocks = [], [], []
+        run_of_block: list[int] = []
+        for number, run in enumerate(runs):
+            for interval_values, interval_counts in run:
+                values.append(interval_values)
+                counts.append(interval_counts)
+                blocks.append(np.full(len(interval_values), len(run_of_block)))
+                run_of_block.append(number)
+        all_values = np.concatenate(values).astype(np.float64)
+        order = np.argsort(all_values, kind="stable")
+        all_counts = np.concatenate(counts).astype(np.float64)[order]
+        return cls(
+            all_values[order],
+            all_counts,
+            np.concatenate(blocks).astype(np.int64)[order],
+            np.asarray(run_of_block, dtype=np.int64),
+        )
+
+    @property
+    def runs(self) -> int:
+        """Number of runs."""
+        return int(self.run_of_block.max()) + 1 if len(self.run_of_block) else 0
+
+    @property
+    def block_count(self) -> int:
+        """Number of blocks."""
+        return len(self.run_of_block)
+
+    @cached_property
+    def count(self) -> float:
+        """Number of latencies."""
+        return float(self.counts.sum())
+
+    def figure(self, metric: str, block_weights: Floats | None = None) -> float:
+        """A figure of all latencies, or with each block counted as often as its weight says. NaN when there is none."""
+        weights = self.counts if block_weights is None else self.counts * block_weights[self.blocks]
+        return figure(metric, self.values, weights)
+
+    def supports(self, metric: str) -> bool:
+        """Whether there are enough latencies beyond the metric's quantile for an interval to mean something."""
+        quantile = _QUANTILES.get(metric, 0.0)
+        return self.count * (1.0 - quantile) >= LEAST_BEYOND_QUANTILE
+
+
+def figure(metric: str, values: Floats, weights: Floats) -> float:
+    """A figure of ascending, weighted values.
+
+    `mean_to_p95` is the mean of the values up to the 95th percentile, which is how the building-sensor study's "mean latency
+    at the 95th percentile" is read here.
+    """
+    total = weights.sum()
+    if total <= 0.0:
+        return float("nan")
+    if metric == "mean":
+        return float(values @ weights / total)
+    cumulated = np.cumsum(weights)
+    if metric == "mean_to_p95":
+        end = int(np.searchsorted(cumulated, 0.95 * total * (1 - 1e-12))) + 1
+        return float(values[:end] @ weights[:end] / weights[:end].sum())
+    # The smallest value with at least that share at or below it, as HdrHistogram has it.
+    place = int(np.searchsorted(cumulated, _QUANTILES[metric] * total * (1 - 1e-12)))
+    return float(values[min(place, len(values) - 1)])
+
+
+def automatic_block_length(series: Floats) -> int:
+    """Length of blocks of a stationary series after Politis and White, "Automatic block-length selection for the dependent
+    bootstrap", Econometric Reviews 23, 2004 (with the correction of Patton, Politis and White, 2009), for the circular block
+    bootstrap; at most a tenth of the series, so that there are blocks to choose from.
+    """
+    n = len(series)
+    if n < 20:
+        return 1
+    # Ranks of the values have autocorrelations that single spikes do not hide.
+    ranks = np.argsort(np.argsort(series)).astype(np.float64)
+    centred = ranks - ranks.mean()
+    most_lags = min(n - 1, int(np.ceil(np.sqrt(n))) + max(5, int(np.log10(n))))
+    covariances = np.array([centred[: n - lag] @ centred[lag:] / n for lag in range(most_lags + 1)])
+    if covariances[0] <= 0.0:
+        return 1
+    correlations = covariances / covariances[0]
+    threshold = 2.0 * np.sqrt(np.log10(n) / n)
+    run_length = max(5, int(np.sqrt(np.log10(n))))
+    insignificant = np.abs(correlations[1:]) < threshold
+    last_significant = most_lags
+    for lag in range(most_lags - run_length + 1):
+        if insignificant[lag : lag + run_length].all():
+            last_significant = lag
+            break
+    if last_significant == 0:
+        return 1
+    window = min(2 * last_significant, most_lags)
+    lags = np.arange(-window, window + 1)
+    flat_top = np.clip(2.0 * (1.0 - np.abs(lags) / window), 0.0, 1.0)
+    weighted = flat_top * covariances[np.abs(lags)]
+    g = float(np.abs(lags) @ weighted)
+    d = 4.0 / 3.0 * float(weighted.sum()) ** 2
+    if g <= 0.0 or d <= 0.0:
+        return 1
+    length = (2.0 * g * g / d) ** (1 / 3) * n ** (1 / 3)
+    return int(np.clip(np.ceil(length), 1, max(1, n // 10)))

@@ -1,0 +1,253 @@
+"""`sensorbench compare`, `aa` and `regression`: results against results."""
+
+from dataclasses import replace as changed
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from sensorbench.analysis.regression import regression as judged_regression
+from sensorbench.analysis.sample import METRICS
+from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict
+from sensorbench.analysis.verdicts import compare as compare_samples
+from sensorbench.cli.experiment import Changes, Experiment
+from sensorbench.cli.options import Json, Out
+from sensorbench.cli.output import new_folder, print_json, write_summary_and_report
+from sensorbench.errors import FailedError, UsageError
+from sensorbench.experiment import conduct, make_settings, plan_experiment
+from sensorbench.experiment.conduct import DATA_FOLDER
+from sensorbench.experiment.summary import sample_of
+from sensorbench.progress import Teller
+from sensorbench.report import words
+from sensorbench.results import ComparisonResult, RunResult, read_comparison
+
+Metric = Annotated[
+    str | None,
+    typer.Option("--metric", help=f"One of {', '.join(METRICS)}; that of the results if not given.", show_default=False),
+]
+Margin = Annotated[float, typer.Option("--margin", help="Differences inside this share are equivalent.", min=0.0)]
+Place = Annotated[str, typer.Argument(help="Folder of results, or FOLDER:SETTING for one of its settings.")]
+
+
+def compare(a: Place, b: Place, metric: Metric = None, margin: Margin = EQUIVALENCE_MARGIN, json: Json = False) -> None:
+    """Compare two results: which is faster, by how much, how sure."""
+    (result_a, chosen_a), (result_b, chosen_b) = _read(a), _read(b)
+    metric = _metric(metric, result_a)
+    rows = []
+    for setting_a, setting_b in _pairs(result_a, chosen_a, result_b, chosen_b):
+        runs_a, runs_b = _complete(result_a, setting_a), _complete(result_b, setting_b)
+        for operation in result_a.manifest.operations:
+            if operation not in result_b.manifest.operations:
+                continue
+            sample_a, sample_b = sample_of(runs_a, operation), sample_of(runs_b, operation)
+            if sample_a is None or sample_b is None:
+                continue
+            verdict = compare_samples(sample_a, sample_b, metric, margin=margin)
+            rows.append(
+                {
+                    "a": setting_a,
+                    "b": setting_b,
+                    "operation": operation,
+                    "metric": metric,
+                    **_shown(verdict, sample_a.figure(metric), sample_b.figure(metric)),
+                }
+            )
+    if not rows:
+        raise UsageError(f"{a} and {b} have no operation in common that was measured in both")
+    differences = _differences(result_a, result_b)
+    if json:
+        print_json({"a": a, "b": b, "metric": metric, "comparisons": rows, "differences": differences})
+        return
+    _print(rows, a, b)
+    for difference in differences:
+        Console(stderr=True, soft_wrap=True).print(f"[yellow]warning:[/yellow] {difference}", highlight=False)
+
+
+def _read(place: str) -> tuple[ComparisonResult, str | None]:
+    folder, colon, setting = place.rpartition(":")
+    if colon and not Path(place).exists():
+        result = read_comparison(Path(folder))
+        if setting not in result.runs:
+            raise UsageError(f"{folder} has no setting {setting!r}; expected one of {', '.join(result.runs)}")
+        return result, setting
+    return read_comparison(Path(place)), None
+
+
+def _metric(metric: str | None, result: ComparisonResult) -> str:
+    if metric is not None and metric not in METRICS:
+        raise UsageError(f"--metric {metric}: expected one of {', '.join(METRICS)}")
+    return metric or result.manifest.metric
+
+
+def _pairs(a: ComparisonResult, chosen_a: str | None, b: ComparisonResult, chosen_b: str | None) -> list[tuple[str, str]]:
+    """Settings that are compared: the chosen ones, those of equal names, or the only ones."""
+    of_a, of_b = [chosen_a] if chosen_a else list(a.runs), [chosen_b] if chosen_b else list(b.runs)
+    if len(of_a) == 1 and len(of_b) == 1:
+        return [(of_a[0], of_b[0])]
+    common = [setting for setting in of_a if setting in of_b]
+    if not common:
+        raise UsageError(f"no setting is in both ({', '.join(of_a)}; {', '.join(of_b)}); choose with FOLDER:SETTING")
+    return [(setting, setting) for setting in common]
+
+
+def _complete(result: ComparisonResult, setting: str) -> list[RunResult]:
+    return [run for run in result.runs[setting] if run.state == "complete"]
+
+
+def _shown(verdict: Verdict, a_s: float, b_s: float) -> dict[str, Any]:
+    ratio = verdict.ratio
+    return {
+        "a_s": a_s,
+        "b_s": b_s,
+        "verdict": verdict.word,
+        "ratio": ratio.value,
+        "low": ratio.low,
+        "high": ratio.high,
+        "confidence": ratio.confidence,
+        "reason": verdict.reason,
+    }
+
+
+def _differences(a: ComparisonResult, b: ComparisonResult) -> list[str]:
+    """What else is different, so that the reader may doubt the comparison."""
+    found = []
+    if a.manifest.dataset.get("fingerprint") != b.manifest.dataset.get("fingerprint"):
+        found.append(
+            f"the data differ: {a.manifest.dataset['title']} (scale {a.manifest.dataset['scale']}) and {b.manifest.dataset['title']} (scale {b.manifest.dataset['scale']})"
+        )
+    if a.manifest.workload != b.manifest.workload:
+        keys = [key for key in a.manifest.workload if a.manifest.workload[key] != b.manifest.workload.get(key)]
+        found.append(f"the workloads differ in {', '.join(keys)}")
+    for key in ("processor", "processors", "kernel", "memory_bytes", "sensorbench"):
+        if a.manifest.environment.get(key) != b.manifest.environment.get(key):
+            found.append(f"the machines differ: {key} is {a.manifest.environment.get(key)} and {b.manifest.environment.get(key)}")
+    return found
+
+
+def _print(rows: list[dict[str, Any]], a: str, b: str) -> None:
+    console = Console(soft_wrap=True)
+    console.print(f"A = {a}\nB = {b}", highlight=False)
+    table = Table(box=None)
+    for column in ("setting", "operation", "A", "B", "A / B", "interval", "A is", "why"):
+        table.add_column(column)
+    for row in rows:
+        setting = row["a"] if row["a"] == row["b"] else f"{row['a']} / {row['b']}"
+        interval = f"{words.significant(row['low'])} – {words.significant(row['high'])}" if row["low"] is not None else ""
+        table.add_row(
+            setting,
+            row["operation"],
+            words.duration(row["a_s"]),
+            words.duration(row["b_s"]),
+            words.significant(row["ratio"]),
+            interval,
+            row["verdict"],
+            row["reason"],
+        )
+    console.print(table)
+
+
+def aa(
+    experiment: Experiment,
+    changes: Changes = None,
+    out: Out = None,
+    margin: Margin = EQUIVALENCE_MARGIN,
+    json: Json = False,
+) -> None:
+    """Check the method on this machine: run an experiment's first target against itself. No difference should be seen."""
+    out = out or new_folder(f"aa-{experiment.stem}")
+    teller = Teller()
+    comparison = plan_experiment(experiment, list(changes or ()), out, teller)
+    first = comparison.settings[0]
+    if first.target.is_url:
+        raise UsageError(
+            f"aa loads the same data twice side by side: name the target of {experiment} by its database alone ({first.target.label})"
+        )
+    pair = make_settings([(first.target, first.schema)] * 2, out / DATA_FOLDER)
+    conduct(changed(comparison, settings=pair, name=f"aa-{comparison.name}", title=f"A/A check: {comparison.title}"), out, teller)
+    result, _, page = write_summary_and_report(out)
+    a, b = pair[0].id, pair[1].id
+    rows = []
+    for operation in result.manifest.operations:
+        sample_a, sample_b = sample_of(_complete(result, a), operation), sample_of(_complete(result, b), operation)
+        if sample_a is not None and sample_b is not None:
+            verdict = compare_samples(sample_a, sample_b, comparison.metric, margin=margin)
+            rows.append(
+                {
+                    "a": a,
+                    "b": b,
+                    "operation": operation,
+                    "metric": comparison.metric,
+                    **_shown(verdict, sample_a.figure(comparison.metric), sample_b.figure(comparison.metric)),
+                }
+            )
+    different = [row["operation"] for row in rows if row["verdict"] in {"faster", "slower"}]
+    if json:
+        print_json({"comparisons": rows, "different": different, "report": str(page)})
+    else:
+        _print(rows, a, b)
+        told = (
+            f"a difference is seen where there is none: {', '.join(different)}"
+            if different
+            else "no difference is seen where there is none"
+        )
+        Console(soft_wrap=True).print(
+            f"{told} (at {CONFIDENCE_WORD} confidence one in twenty comparisons may); report: {page}", highlight=False
+        )
+
+
+CONFIDENCE_WORD = "95 %"
+
+
+def regression(
+    new: Annotated[Path, typer.Argument(help="Folder of the new results.")],
+    earlier: Annotated[list[Path], typer.Argument(help="Folders of earlier results of the same comparison, three at least.")],
+    metric: Metric = None,
+    json: Json = False,
+) -> None:
+    """Tell whether new results are slower than earlier ones of the same comparison. Exit code 1 when they are."""
+    result, before = read_comparison(new), [read_comparison(folder) for folder in earlier]
+    metric = _metric(metric, result)
+    rows = []
+    for setting in result.runs:
+        for operation in result.manifest.operations:
+            now = sample_of(_complete(result, setting), operation)
+            was = [
+                sample_of(_complete(one, setting), operation)
+                for one in before
+                if setting in one.runs and operation in one.manifest.operations
+            ]
+            if now is not None:
+                judged = judged_regression([sample.figure(metric) for sample in was if sample is not None], now.figure(metric))
+                rows.append({"setting": setting, "operation": operation, "metric": metric, **vars(judged)})
+    if json:
+        print_json(
+            {
+                "new": str(new),
+                "earlier": [str(folder) for folder in earlier],
+                "figures": [{key: None if value != value else value for key, value in row.items()} for row in rows],
+            }
+        )
+    else:
+        table = Table(box=None)
+        for column in ("setting", "operation", "new", "expected", "between", "verdict"):
+            table.add_column(column)
+        for row in rows:
+            between = (
+                f"{words.duration(row['low'])} – {words.duration(row['high'])}"
+                if row["low"] is not None
+                else f"{row['earlier']} earlier results; three are needed"
+            )
+            table.add_row(
+                row["setting"],
+                row["operation"],
+                words.duration(row["new"]),
+                words.duration(row["expected"]),
+                between,
+                row["word"],
+            )
+        Console(soft_wrap=True).print(table)
+    slower = [f"{row['setting']} {row['operation']}" for row in rows if row["word"] == "slower"]
+    if slower:
+        raise FailedError(f"slower than before: {', '.join(slower)}")

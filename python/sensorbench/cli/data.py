@@ -1,0 +1,126 @@
+"""`sensorbench data`: list, describe, generate, import, export, clean."""
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from sensorbench.cli.options import Json
+from sensorbench.cli.output import print_json
+from sensorbench.dataset import DEFAULT_SEED, GENERATED, IMPORTERS, SHIPPED, Description, generate, import_files, open_dataset
+from sensorbench.dataset.export import FORMS, export
+from sensorbench.errors import UsageError
+from sensorbench.places import cache_folder
+from sensorbench.progress import Teller
+
+app = typer.Typer(help="Datasets: real, generated, and your own.", no_args_is_help=True)
+
+Scale = Annotated[float, typer.Option("--scale", help="Share of the span that is used.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the generator.")]
+Dataset = Annotated[str, typer.Argument(help="A dataset's name, its folder, or a mapping file.")]
+
+
+@app.command("list")
+def list_datasets(json: Json = False) -> None:
+    """List the datasets that there are, and how each is had."""
+    names = sorted({*SHIPPED, *GENERATED, *IMPORTERS})
+    rows = [
+        {"name": name, "shipped": name in SHIPPED, "generated": name in GENERATED, "importer": name in IMPORTERS}
+        for name in names
+    ]
+    if json:
+        print_json(rows)
+        return
+    table = Table(box=None)
+    for column in ("dataset", "in the package", "generator", "importer of the originals"):
+        table.add_column(column)
+    for row in rows:
+        table.add_row(str(row["name"]), *("yes" if row[key] else "" for key in ("shipped", "generated", "importer")))
+    Console().print(table)
+    Console().print("Your own CSV or Parquet files: sensorbench data import MAPPING.toml (see docs/own-data.md)", highlight=False)
+
+
+@app.command("describe")
+def describe(dataset: Dataset, scale: Scale = 1.0, seed: Seed = DEFAULT_SEED, json: Json = False) -> None:
+    """Describe a dataset: rows, span, interval, source, license. A generated one is generated for that, once."""
+    _print(open_dataset(dataset, scale=scale, seed=seed, teller=Teller()).describe(), as_json=json)
+
+
+@app.command("generate")
+def generate_dataset(
+    name: Annotated[str, typer.Argument(help="Name of the generator.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the dataset; it must be empty or not there.")],
+    scale: Scale = 1.0,
+    seed: Seed = DEFAULT_SEED,
+    json: Json = False,
+) -> None:
+    """Generate a dataset. Equal seeds give equal bytes; a smaller scale gives the beginning of a larger one."""
+    if out.exists() and any(out.iterdir()):
+        raise UsageError(f"{out} is not empty; name another folder with --out")
+    _print(generate(name, out, scale=scale, seed=seed, teller=Teller()).describe(), as_json=json)
+
+
+@app.command("import")
+def import_dataset(
+    files: Annotated[
+        list[str],
+        typer.Argument(help="An importer's name or a mapping file and then files, or files that an importer recognises."),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the dataset; it must be empty or not there.")],
+    bad_rows: Annotated[
+        str,
+        typer.Option("--bad-rows", help="refuse: nothing is imported if any row is bad. skip: they are left out and counted."),
+    ] = "refuse",
+    json: Json = False,
+) -> None:
+    """Import original files of a published dataset, or your own by a mapping file."""
+    if bad_rows not in {"refuse", "skip"}:
+        raise UsageError(f"--bad-rows {bad_rows}: expected refuse or skip")
+    _print(import_files(files, out, skip_bad_rows=bad_rows == "skip").describe(), as_json=json)
+
+
+@app.command("export")
+def export_dataset(
+    dataset: Dataset,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the files; it must be empty or not there.")],
+    form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMS)}.")] = "csv",
+    scale: Scale = 1.0,
+    seed: Seed = DEFAULT_SEED,
+) -> None:
+    """Write a dataset as CSV, Parquet or Influx line protocol."""
+    for file in export(open_dataset(dataset, scale=scale, seed=seed, teller=Teller()), form, out):
+        typer.echo(str(file))
+
+
+@app.command("clean")
+def clean() -> None:
+    """Remove generated, imported and prepared data from the cache; it is made again when it is needed."""
+    for name in ("datasets", "prepared"):
+        folder = cache_folder(name)
+        typer.echo(f"{folder}: {sum(file.stat().st_size for file in folder.rglob('*') if file.is_file()) / 1e6:.1f} MB")
+        shutil.rmtree(folder)
+
+
+def _print(description: Description, *, as_json: bool) -> None:
+    if as_json:
+        print_json(description.model_dump(mode="json"))
+        return
+    console = Console(soft_wrap=True)
+    console.print(description.title, style="bold")
+    if description.generated:
+        console.print("generated, not measured", style="yellow")
+    for name, relation in description.relations.items():
+        console.print(f"  {name}: {relation.rows:,} rows ({', '.join(relation.columns)})", highlight=False)
+    console.print(
+        f"  span: {description.first_time} to {description.last_time}, interval {description.interval_s:g} s, scale {description.scale:g}",
+        highlight=False,
+    )
+    console.print(f"  site is {description.site_is}, zone is {description.zone_is}", highlight=False)
+    console.print(
+        f"  source: {description.source}\n  license: {description.license}\n  made: {description.how_made}", highlight=False
+    )
+    for note in description.notes:
+        console.print(f"  note: {note}", highlight=False)

@@ -1,0 +1,39 @@
+"""`sensorbench run`: a user's own question."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sensorbench.cli.options import Json, NoOpen, Out, Replace, Resume
+from sensorbench.cli.output import conduct_and_report, new_folder
+from sensorbench.errors import UsageError
+from sensorbench.experiment import plan_experiment
+from sensorbench.progress import Teller
+
+Experiment = Annotated[Path, typer.Argument(help="An experiment file (.toml); see docs/experiments.md.")]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", help="Change a key of the file: workload.operations=500. May be given several times.", show_default=False
+    ),
+]
+
+
+def run(
+    experiment: Experiment,
+    changes: Changes = None,
+    out: Out = None,
+    resume: Resume = False,
+    replace: Replace = False,
+    no_open: NoOpen = False,
+    json: Json = False,
+) -> None:
+    """Run an experiment file: your own question, your own data, your own schemas."""
+    if resume and out is None:
+        raise UsageError("--resume: name the folder of the work to go on with by --out")
+    out = out or new_folder(experiment.stem)
+    teller = Teller()
+    comparison = plan_experiment(experiment, list(changes or ()), out, teller)
+    teller.say(f"{comparison.title}: {len(comparison.settings)} settings, results go to {out}")
+    conduct_and_report(comparison, out, teller, resume=resume, replace=replace, open_browser=not no_open, as_json=json)

@@ -1,0 +1,16 @@
+"""Options that several commands have."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Out = Annotated[
+    Path | None, typer.Option("--out", help="Folder for the results; a new one below results/ if not given.", show_default=False)
+]
+NoOpen = Annotated[bool, typer.Option("--no-open", help="Do not open the report in a browser.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the work in --out; nothing that is complete is done again.")]
+Replace = Annotated[
+    bool, typer.Option("--replace", help="Delete what an earlier run left at a target (only what sensorbench created).")
+]

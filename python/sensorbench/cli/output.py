@@ -1,0 +1,131 @@
+"""What commands print, and where results go."""
+
+import json
+import sys
+import webbrowser
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from sensorbench.errors import FailedError, InterruptedRunError
+from sensorbench.experiment import Comparison, check_out, conduct
+from sensorbench.progress import Teller
+from sensorbench.report import answer, words, write_report
+from sensorbench.results import ComparisonResult, read_comparison, write_summary
+from sensorbench.results.files import DiskFullError
+from sensorbench.study import summarise
+
+RESULTS_FOLDER = Path("results")
+
+
+def new_folder(name: str) -> Path:
+    """A folder for new results that is not there yet."""
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    candidates = (RESULTS_FOLDER / (f"{name}-{stamp}" if not number else f"{name}-{stamp}-{number}") for number in range(1000))
+    return next(folder for folder in candidates if not folder.exists())
+
+
+def print_json(value: Any) -> None:
+    """Prints a value as JSON."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str))
+
+
+def conduct_and_report(
+    comparison: Comparison, out: Path, teller: Teller, *, resume: bool, replace: bool, open_browser: bool, as_json: bool
+) -> None:
+    """Conducts a comparison, writes summary and report whatever happened, and says how it came out.
+
+    Ends with exit code 1 when the answers were not equal.
+    """
+    check_out(out, resume=resume)
+    try:
+        conduct(comparison, out, teller, resume=resume, replace=replace)
+    except (InterruptedRunError, FailedError):
+        _report_what_is_there(out, teller)
+        raise
+    _, summary, page = write_summary_and_report(out)
+    if as_json:
+        print_json(summary)
+    else:
+        print_outcome(summary, page)
+    if open_browser and sys.stdout.isatty():
+        webbrowser.open(page.resolve().as_uri())
+    fail_if_wrong(summary)
+
+
+def _report_what_is_there(out: Path, teller: Teller) -> None:
+    """A report of work that was cut short. That it cannot be written must not hide why the work was cut short."""
+    if not (out / "manifest.json").exists():
+        return
+    try:
+        _, _, page = write_summary_and_report(out)
+        teller.say(f"what was done until then: {page}")
+    except (DiskFullError, OSError) as error:
+        teller.warn(f"no report could be written: {error}; `sensorbench report {out}` writes it later")
+
+
+def write_summary_and_report(folder: Path) -> tuple[ComparisonResult, dict[str, Any], Path]:
+    """Sums up results on disk and writes their report."""
+    result = read_comparison(folder)
+    summary = summarise(result)
+    write_summary(folder, summary)
+    return result, summary, write_report(result, summary)
+
+
+def fail_if_wrong(summary: dict[str, Any]) -> None:
+    """Raises FailedError when something that must be right was not."""
+    if summary["answers_equal"] is False:
+        excluded = [ranking["operation"] for ranking in summary["rankings"] if ranking["excluded"]]
+        raise FailedError(f"the databases did not give equal answers; not ranked: {', '.join(excluded)}")
+    silent = [
+        figure
+        for figure in summary["figures"]
+        if figure["runs"] and not figure["counts"]["ok"] and sum(figure["counts"].values())
+    ]
+    if silent:
+        raise FailedError(
+            f"{silent[0]['setting']}: no {silent[0]['operation']} succeeded; {_first_error(summary, silent[0]['setting'])}"
+        )
+
+
+def _first_error(summary: dict[str, Any], setting: str) -> str:
+    kinds = summary["honesty"]["settings"][setting]["error_kinds"]
+    return kinds[0]["first_message"] if kinds else "see the report"
+
+
+def print_outcome(summary: dict[str, Any], page: Path) -> None:
+    """Prints who won what."""
+    console = Console(soft_wrap=True)
+    console.print()
+    console.print(answer.headline(summary), style="bold")
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("")
+    for setting in summary["settings"]:
+        table.add_column(words.setting(setting["id"]), justify="right")
+    for ranking in summary["rankings"]:
+        values = {place["setting"]: place for place in ranking["places"]}
+        cells = [_cell(values.get(setting["id"])) for setting in summary["settings"]]
+        table.add_row(
+            summary["operations"][ranking["operation"]]["title"],
+            *(cells if not ranking["excluded"] else ["not ranked"] * len(cells)),
+        )
+    console.print(table)
+    equal = {True: "all answers were equal", False: "ANSWERS DIFFER", None: "answers were not compared"}[summary["answers_equal"]]
+    console.print(f"{equal}; report: {page}", highlight=False)
+    for warning in summary["honesty"]["warnings"]:
+        if warning["kind"] != "embedded":
+            console.print(
+                f"[yellow]note:[/yellow] {words.setting(warning['setting'])} {warning['text']} {warning['action']}",
+                highlight=False,
+            )
+
+
+def _cell(place: dict[str, Any] | None) -> str:
+    if place is None:
+        return "–"
+    value = words.duration(place["value_s"])
+    return f"[green]{value}[/green]" if answer.is_level(place) else value

@@ -1,0 +1,20 @@
+"""`sensorbench quickstart`: two embedded databases, real data, a report, no server."""
+
+from sensorbench.cli.options import Json, NoOpen, Out
+from sensorbench.cli.output import conduct_and_report, new_folder
+from sensorbench.progress import Teller
+from sensorbench.study import StudyOptions, plan_study, require_study
+
+DATASET = "beijing-air-quality"
+# Requests of a run: some 75 a question, so that the slowest schema is done within a quarter of a minute.
+OPERATIONS = 300
+
+
+def quickstart(out: Out = None, no_open: NoOpen = False, json: Json = False) -> None:
+    """Compare four schemas in two embedded databases on real data: no server, under a minute."""
+    out = out or new_folder("quickstart")
+    teller = Teller()
+    options = StudyOptions(dataset=DATASET, operations=OPERATIONS)
+    comparison = plan_study(require_study("iot"), options, out, teller)
+    teller.say(f"quickstart: {comparison.dataset.describe().title}; {len(comparison.settings)} settings, results go to {out}")
+    conduct_and_report(comparison, out, teller, resume=False, replace=False, open_browser=not no_open, as_json=json)

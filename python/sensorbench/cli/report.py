@@ -1,0 +1,57 @@
+"""`sensorbench report` and `sensorbench claims`: what results on disk say."""
+
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from sensorbench.cli.options import Json, NoOpen
+from sensorbench.cli.output import print_json, print_outcome, write_summary_and_report
+from sensorbench.report import words
+from sensorbench.results import read_comparison
+from sensorbench.study import summarise
+
+Folder = Annotated[Path, typer.Argument(help="Folder of the results.")]
+
+
+def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
+    """Write the report of results on disk again; also of those that were cut short."""
+    result, summary, page = write_summary_and_report(folder)
+    if json:
+        print_json(summary)
+    else:
+        print_outcome(summary, page)
+        if result.state != "complete":
+            Console(stderr=True, soft_wrap=True).print(
+                f"[yellow]warning:[/yellow] the work in {folder} is {result.state}", highlight=False
+            )
+    if not no_open and sys.stdout.isatty():
+        webbrowser.open(page.resolve().as_uri())
+
+
+def claims(folder: Folder, json: Json = False) -> None:
+    """List the claims of a study with their verdicts."""
+    judged = summarise(read_comparison(folder))["claims"]
+    if json:
+        print_json(judged)
+        return
+    table = Table(box=None)
+    for column in ("claim", "finding", "published", "verdict", "measured", "stand-ins", "why"):
+        table.add_column(column)
+    for claim in judged:
+        measured = claim["measured"]["value"] if claim["measured"] else None
+        stand_in = claim["stand_in"]["word"] if claim["stand_in"] else ""
+        table.add_row(
+            claim["id"],
+            claim["text"],
+            claim["published"],
+            claim["verdict"],
+            words.significant(measured) if measured else "",
+            stand_in,
+            claim["reason"],
+        )
+    Console().print(table)

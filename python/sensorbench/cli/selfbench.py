@@ -1,0 +1,39 @@
+"""`sensorbench selfbench`: how good is this machine as a load generator."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from sensorbench.cli.options import Json
+from sensorbench.cli.output import print_json
+from sensorbench.experiment.selfbench import MARKS, measure
+from sensorbench.progress import Teller
+from sensorbench.report import words
+
+
+def selfbench(
+    json: Json = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Shorter measurements, for a look: figures are less sure.")] = False,
+) -> None:
+    """Measure the client's own ceilings on this machine: what it cannot do, it cannot measure."""
+    figures = measure(Teller(), quick=quick)
+    if json:
+        print_json(figures)
+        return
+    table = Table(box=None)
+    for column in ("what", "measured", "mark"):
+        table.add_column(column)
+    for name, value in figures.items():
+        for key, one in value.items() if isinstance(value, dict) else [("", value)]:
+            table.add_row(f"{name} {key}".strip(), _told(name, one), MARKS.get(name, ""))
+    Console(soft_wrap=True).print(table)
+
+
+def _told(name: str, value: Any) -> str:
+    if value is None:
+        return "needs a server"
+    if not isinstance(value, int | float):
+        return str(value)
+    return f"{value:.2%}" if name.endswith("_error") else words.count(value)

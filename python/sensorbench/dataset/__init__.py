@@ -1,0 +1,19 @@
+"""Datasets: relations of real or generated rows, and where they come from."""
+
+from sensorbench.dataset.dataset import LOCATIONS, MEASUREMENTS, Dataset, Description, workbench
+from sensorbench.dataset.registry import DEFAULT_SEED, GENERATED, IMPORTERS, SHIPPED, generate, import_files, open_dataset
+
+__all__ = [
+    "DEFAULT_SEED",
+    "GENERATED",
+    "IMPORTERS",
+    "LOCATIONS",
+    "MEASUREMENTS",
+    "SHIPPED",
+    "Dataset",
+    "Description",
+    "generate",
+    "import_files",
+    "open_dataset",
+    "workbench",
+]

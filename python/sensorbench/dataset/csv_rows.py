@@ -1,0 +1,141 @@
+"""Reading CSV files as text, with the line of each row, so that a bad cell can be named."""
+
+import csv
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+
+from sensorbench.errors import UsageError
+
+MOST_SHOWN = 20
+
+# The column with the number of a row, named as no column of a file is.
+ROW_NUMBER = '"row number of sensorbench"'
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """A row that could not be taken over."""
+
+    file: str
+    line: int
+    column: str
+    value: str
+    expected: str
+
+    def __str__(self) -> str:
+        return f"{self.file}, line {self.line}, column {self.column}: {self.value!r} is not {self.expected}"
+
+
+@dataclass
+class BadRows:
+    """All rows that could not be taken over; the first ones are kept to be shown."""
+
+    count: int = 0
+    first: list[BadRow] = field(default_factory=list)
+
+    def add(self, count: int, first: list[BadRow]) -> None:
+        """Adds rows, the first of which are given."""
+        self.count += count
+        self.first = (self.first + first)[:MOST_SHOWN]
+
+    def refuse_or_keep_count(self, *, skip: bool) -> None:
+        """Raises UsageError showing the rows, unless they are to be skipped."""
+        if self.count == 0 or skip:
+            return
+        shown = "\n".join(f"  {row}" for row in self.first)
+        more = f"\n  and {self.count - len(self.first)} more" if self.count > len(self.first) else ""
+        raise UsageError(
+            f"{self.count} bad rows; nothing was written:\n{shown}{more}\nMend them, or leave them out with --bad-rows skip."
+        )
+
+
+def first_value(file: Path, column: str) -> str | None:
+    """The cell of a column in the first row, or None when there is no row."""
+    with file.open(encoding="utf-8-sig", newline="") as lines:
+        rows = csv.DictReader(lines, delimiter=_delimiter(lines.readline()), fieldnames=columns_of(file))
+        return next((row[column] for row in rows), None)
+
+
+DELIMITERS = ",;\t|"
+
+
+def columns_of(file: Path) -> list[str]:
+    """The names in the first line of a CSV file."""
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as lines:
+            header = lines.readline()
+    except FileNotFoundError:
+        raise UsageError(f"{file}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: not a CSV file: {error}") from None
+    if not header.strip():
+        raise UsageError(f"{file}, line 1: expected the names of the columns")
+    return next(csv.reader([header], delimiter=_delimiter(header)))
+
+
+def _delimiter(header: str) -> str:
+    """What parts the names of a header: the candidate that is there most often."""
+    return max(DELIMITERS, key=header.count)
+
+
+def _scan(connection: duckdb.DuckDBPyConnection, file: Path) -> duckdb.DuckDBPyRelation:
+    """The file's rows as text. Nothing is left to guessing, so that a ragged file is not taken for one of another form."""
+    with file.open(encoding="utf-8-sig", newline="") as lines:
+        delimiter = _delimiter(lines.readline())
+    return connection.read_csv(
+        str(file),
+        header=True,
+        all_varchar=True,
+        sep=delimiter,
+        quotechar='"',
+        escapechar='"',
+        ignore_errors=True,
+        store_rejects=True,
+    )
+
+
+def require_columns(file: Path, found: list[str], required: list[str]) -> None:
+    """Raises UsageError when a column is missing."""
+    missing = [name for name in required if name not in found]
+    if missing:
+        raise UsageError(f"{file}, line 1: there is no column {missing[0]!r}; the columns are {', '.join(found)}")
+
+
+class TextRows:
+    """The rows of a CSV file as text, in a table of a connection, with their number in ROW_NUMBER."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, table: str, file: Path, bad_rows: BadRows) -> None:
+        """Reads the file; empty cells are null. Rows with another number of cells than the header are added to `bad_rows`."""
+        self.table = table
+        self._file = file
+        # Only a single-threaded scan numbers rows in the order of the file.
+        connection.execute("SET preserve_insertion_order = true")
+        connection.execute("DROP TABLE IF EXISTS reject_errors; DROP TABLE IF EXISTS reject_scans")
+        try:
+            _scan(connection, file).project(f"row_number() OVER () AS {ROW_NUMBER}, *").to_table(table)
+        except duckdb.Error as error:
+            raise UsageError(f"{file}: not a CSV file: {error}") from None
+        rejects = connection.sql("SELECT line, coalesce(csv_line, ''), error_message FROM reject_errors ORDER BY line").fetchall()
+        self._reject_lines = sorted({line for line, _, _ in rejects})
+        bad_rows.add(
+            len(rejects),
+            [BadRow(str(file), line, "(all)", text, f"a row of the table: {message}") for line, text, message in rejects],
+        )
+
+    def bad_cell(self, row_number: int, column: str, value: str, expected: str) -> BadRow:
+        """A cell of a row that is not what was expected."""
+        return BadRow(str(self._file), self._line(row_number), column, value, expected)
+
+    def _line(self, row_number: int) -> int:
+        """The line of a row: after the header, the rows before it, and the lines that were no rows."""
+        line = row_number + 1
+        for reject_line in self._reject_lines:
+            line += reject_line <= line
+        return line
+
+
+def quoted(name: str) -> str:
+    """A column's name as SQL has it."""
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,225 @@
+"""What a dataset is: a folder of Parquet relations and a description of where they come from."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import BaseModel, ConfigDict
+
+from sensorbench.errors import UsageError
+
+DESCRIPTION_FILE = "dataset.json"
+KNOWN_ANSWERS_FILE = "known_answers.toml"
+FORMAT = 1
+
+# Rows that DuckDB's threads take at a time.
+ROWS_A_GROUP = 122_880
+
+MEASUREMENTS = "measurements"
+LOCATIONS = "locations"
+
+MEASUREMENT_SCHEMA = pa.schema(
+    [
+        pa.field("site", pa.int32(), nullable=False),
+        pa.field("zone", pa.int32(), nullable=False),
+        pa.field("sensor", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+        pa.field("time", pa.timestamp("us"), nullable=False),
+        pa.field("value", pa.float64(), nullable=False),
+    ]
+)
+
+
+def workbench() -> duckdb.DuckDBPyConnection:
+    """A DuckDB connection whose times are UTC whatever the machine's are."""
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+class Relation(BaseModel):
+    """One relation: a Parquet file in the dataset's folder."""
+
+    model_config = ConfigDict(frozen=True)
+
+    file: str
+    rows: int
+    columns: dict[str, str]
+
+
+class Description(BaseModel):
+    """What `data describe` says of a dataset."""
+
+    model_config = ConfigDict(frozen=True)
+
+    format: int = FORMAT
+    name: str
+    title: str
+    generated: bool
+    source: str
+    license: str
+    how_made: str
+    site_is: str = "site"
+    zone_is: str = "zone"
+    seed: int | None = None
+    scale: float = 1.0
+    first_time: datetime | None = None
+    last_time: datetime | None = None
+    interval_s: float | None = None
+    notes: list[str] = []
+    relations: dict[str, Relation] = {}
+    fingerprint: str = ""
+
+
+class Dataset:
+    """A dataset on disk."""
+
+    def __init__(self, folder: Path, description: Description, scale: float = 1.0) -> None:
+        self.folder = folder
+        self._description = description
+        self._scale = scale
+
+    @classmethod
+    def at(cls, folder: Path, scale: float = 1.0) -> "Dataset":
+        """The dataset in a folder. With `scale` below 1, only the first part of its span is used."""
+        try:
+            description = Description.model_validate_json((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise UsageError(
+                f"{folder}: no dataset is there ({DESCRIPTION_FILE} is missing); make one with `sensorbench data import`"
+            ) from None
+        except ValueError as error:
+            raise UsageError(f"{folder / DESCRIPTION_FILE}: {error}") from None
+        if description.format > FORMAT:
+            raise UsageError(
+                f"{folder}: written by a newer version of sensorbench (format {description.format}); this one reads {FORMAT}"
+            )
+        return cls(folder, description, scale)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._description.name
+
+    @property
+    def scale(self) -> float:
+        """Which share of the full span is there: of the dataset as it was made, and of that as it is used."""
+        return self._description.scale * self._scale
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for equal rows."""
+        return self._description.fingerprint if self._scale == 1.0 else f"{self._description.fingerprint}-{self._scale:g}"
+
+    @property
+    def known_answers_file(self) -> Path | None:
+        """Answers that were computed by hand, if there are any."""
+        path = self.folder / KNOWN_ANSWERS_FILE
+        return path if path.exists() else None
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        """A DuckDB connection in which each relation is a view."""
+        connection = workbench()
+        for name, relation in self._description.relations.items():
+            rows = connection.read_parquet(str(self.folder / relation.file))
+            if self._scale < 1.0 and "time" in relation.columns:
+                rows = rows.filter(f"time < TIMESTAMP '{self._end().isoformat()}'")
+            rows.create_view(name)
+        return connection
+
+    def _end(self) -> datetime:
+        first, last = self._description.first_time, self._description.last_time
+        if first is None or last is None:
+            raise UsageError(f"dataset {self.name} has no span of time, so that it cannot be scaled")
+        return first + (last - first) * self._scale
+
+    def describe(self) -> Description:
+        """The description, of what is used: rows and span after scaling."""
+        if self._scale == 1.0:
+            return self._description
+        with self.connect() as connection:
+            rows = {name: connection.table(name).count("*").fetchall()[0][0] for name in self._description.relations}
+            first, last = connection.sql(f"SELECT min(time), max(time) FROM {MEASUREMENTS}").fetchall()[0]
+        relations = {
+            name: relation.model_copy(update={"rows": rows[name]}) for name, relation in self._description.relations.items()
+        }
+        changes = {
+            "relations": relations,
+            "scale": self.scale,
+            "first_time": first,
+            "last_time": last,
+            "fingerprint": self.fingerprint,
+        }
+        return self._description.model_copy(update=changes)
+
+
+class DatasetWriter:
+    """Writes a dataset into a folder; the description comes last, so that a folder with one is whole."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._relations: dict[str, Relation] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def add(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
+        """Writes a relation and returns its number of rows."""
+        file = f"{name}.parquet"
+        rows = 0
+        with pq.ParquetWriter(self._folder / file, schema, **_parquet_options(schema)) as writer:
+            for batch in batches:
+                rows += batch.num_rows
+                writer.write_batch(batch, row_group_size=ROWS_A_GROUP)
+        self._relations[name] = Relation(file=file, rows=rows, columns={field.name: str(field.type) for field in schema})
+        return rows
+
+    def add_table(self, name: str, table: pa.Table) -> None:
+        """Writes a relation that is in memory."""
+        self.add(name, table.schema, table.to_batches())
+
+    def finish(self, description: Description) -> Dataset:
+        """Writes the description, with what is known from the rows."""
+        facts = _facts(self._folder / self._relations[MEASUREMENTS].file)
+        description = description.model_copy(update={**facts, "relations": self._relations, "fingerprint": self._fingerprint()})
+        text = json.dumps(description.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
+        (self._folder / DESCRIPTION_FILE).write_text(text, encoding="utf-8")
+        return Dataset(self._folder, description)
+
+    def _fingerprint(self) -> str:
+        digest = hashlib.sha256()
+        for name, relation in sorted(self._relations.items()):
+            digest.update(name.encode())
+            with (self._folder / relation.file).open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        return digest.hexdigest()[:16]
+
+
+def _parquet_options(schema: pa.Schema) -> dict[str, Any]:
+    """Regular times shrink to nothing as differences; readings have few different values, which a dictionary holds."""
+    times = [field.name for field in schema if pa.types.is_timestamp(field.type)]
+    return {
+        "compression": "zstd",
+        "compression_level": 9,
+        "use_dictionary": [field.name for field in schema if field.name not in times],
+        "column_encoding": dict.fromkeys(times, "DELTA_BINARY_PACKED"),
+        "dictionary_pagesize_limit": 8 << 20,
+    }
+
+
+def _facts(measurements_file: Path) -> dict[str, Any]:
+    """First and last time, and the usual interval between readings of one sensor."""
+    with workbench() as connection:
+        connection.read_parquet(str(measurements_file)).create_view(MEASUREMENTS)
+        first, last = connection.sql(f"SELECT min(time), max(time) FROM {MEASUREMENTS}").fetchall()[0]
+        interval = connection.sql(
+            f"""
+            SELECT mode(epoch_us(next) - epoch_us(time)) / 1e6 FROM (
+                SELECT time, lead(time) OVER (PARTITION BY site, zone, sensor ORDER BY time) AS next
+                FROM {MEASUREMENTS} SEMI JOIN (SELECT site, zone, sensor FROM {MEASUREMENTS} LIMIT 1) USING (site, zone, sensor))
+            """
+        ).fetchall()[0][0]
+    return {"first_time": first, "last_time": last, "interval_s": interval}

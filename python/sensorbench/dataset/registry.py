@@ -1,0 +1,135 @@
+"""Which datasets there are, and how one is named: shipped, generated, imported, or a user's own."""
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sensorbench.dataset import beijing_air_quality, cu_bems, mapping
+from sensorbench.dataset.csv_rows import columns_of
+from sensorbench.dataset.dataset import DESCRIPTION_FILE, KNOWN_ANSWERS_FILE, Dataset
+from sensorbench.errors import UsageError
+from sensorbench.places import cache_folder
+from sensorbench.progress import Teller
+
+DEFAULT_SEED = 42
+
+
+@dataclass(frozen=True)
+class Importer:
+    """An importer of the original files of a published dataset."""
+
+    recognises: Callable[[list[str]], bool]
+    import_files: Callable[..., Dataset]
+
+
+SHIPPED = {beijing_air_quality.NAME: beijing_air_quality.SHIPPED_FOLDER}
+GENERATED = {cu_bems.NAME: cu_bems.generate}
+IMPORTERS = {
+    beijing_air_quality.NAME: Importer(beijing_air_quality.recognises, beijing_air_quality.import_files),
+    cu_bems.NAME: Importer(cu_bems.recognises, cu_bems.import_files),
+}
+ROWS_AT_FULL_SCALE = {cu_bems.NAME: 85_000_000}
+
+
+def open_dataset(name: str, *, scale: float = 1.0, seed: int = DEFAULT_SEED, teller: Teller | None = None) -> Dataset:
+    """A dataset by its name, by the folder it was imported or generated into, or by its mapping file."""
+    if not 0.0 < scale <= 1.0:
+        raise UsageError(f"--scale {scale:g}: expected a share of the full span, above 0 and at most 1")
+    teller = teller or Teller(quiet=True)
+    if name in SHIPPED:
+        return Dataset.at(SHIPPED[name], scale)
+    if name in GENERATED:
+        return _generated(name, scale, seed, teller)
+    if name.endswith(".toml"):
+        return Dataset.at(_imported(Path(name), teller), scale)
+    if Path(name).is_dir():
+        return Dataset.at(Path(name), scale)
+    known = ", ".join(sorted({*SHIPPED, *GENERATED}))
+    raise UsageError(
+        f"there is no dataset {name!r}; expected one of {known}, the folder of an imported one, or a mapping file (.toml)"
+    )
+
+
+def generate(name: str, out: Path, *, scale: float, seed: int, teller: Teller) -> Dataset:
+    """Generates a dataset into a folder."""
+    if name not in GENERATED:
+        raise UsageError(f"there is no generator {name!r}; expected one of {', '.join(GENERATED)}")
+    if not 0.0 < scale <= 1.0:
+        raise UsageError(f"--scale {scale:g}: expected a share of the full span, above 0 and at most 1")
+    with teller.task(f"generating {name}", total=ROWS_AT_FULL_SCALE[name] * scale) as task:
+        dataset = GENERATED[name](out, seed, scale, os.cpu_count() or 1, lambda rows: task.advance_to(rows, f"{rows:,} rows"))
+        task.end(f"{dataset.describe().relations['measurements'].rows:,} rows")
+    known_answers = Path(__file__).parent / name.replace("-", "_") / KNOWN_ANSWERS_FILE
+    if known_answers.exists() and seed == DEFAULT_SEED:
+        shutil.copyfile(known_answers, out / KNOWN_ANSWERS_FILE)
+    return dataset
+
+
+def _generated(name: str, scale: float, seed: int, teller: Teller) -> Dataset:
+    version = cu_bems.GENERATOR_VERSION
+    folder = cache_folder("datasets") / f"{name}-v{version}-seed{seed}-scale{scale:g}"
+    return _made_once(folder, lambda unfinished: generate(name, unfinished, scale=scale, seed=seed, teller=teller))
+
+
+def _imported(mapping_file: Path, teller: Teller) -> Path:
+    folder = cache_folder("datasets") / f"{mapping_file.stem}-{mapping.inputs_fingerprint(mapping_file)}"
+    if not (folder / DESCRIPTION_FILE).exists():
+        teller.say(f"importing the files of {mapping_file}")
+    return _made_once(folder, lambda unfinished: mapping.import_mapping(mapping_file, [], unfinished, skip_bad_rows=False)).folder
+
+
+def _made_once(folder: Path, make: Callable[[Path], Dataset]) -> Dataset:
+    """The dataset in a folder of the cache; made beside it first, so that one cut short is never taken for whole."""
+    if not (folder / DESCRIPTION_FILE).exists():
+        unfinished = folder.with_name(f"{folder.name}.{os.getpid()}.unfinished")
+        try:
+            make(unfinished)
+            shutil.rmtree(folder, ignore_errors=True)
+            unfinished.rename(folder)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+    return Dataset.at(folder)
+
+
+def import_files(names: list[str], out: Path, *, skip_bad_rows: bool) -> Dataset:
+    """Imports files: an importer's name or a mapping file first, then the files; or files that tell their importer themselves."""
+    first, files = names[0], [Path(name) for name in names[1:]]
+    if first.endswith(".toml"):
+        return _into(out, lambda folder: mapping.import_mapping(Path(first), files, folder, skip_bad_rows=skip_bad_rows))
+    if first in IMPORTERS:
+        if not files:
+            raise UsageError(f"data import {first}: name the files to import")
+        importer = IMPORTERS[first]
+    else:
+        files = [Path(name) for name in names]
+        importer = _recognised(files[0])
+    return _into(out, lambda folder: importer.import_files(files, folder, skip_bad_rows=skip_bad_rows))
+
+
+def _recognised(file: Path) -> Importer:
+    columns = columns_of(file)
+    found = [importer for importer in IMPORTERS.values() if importer.recognises(columns)]
+    if not found:
+        known = ", ".join(IMPORTERS)
+        raise UsageError(
+            f"{file}, line 1: columns {', '.join(columns[:8])} belong to no dataset that is known ({known}); describe your own with a mapping file"
+        )
+    return found[0]
+
+
+def _into(out: Path, make: Callable[[Path], Dataset]) -> Dataset:
+    """Makes a dataset in `out`, which must be free; nothing is left there when it fails."""
+    if out.exists() and any(out.iterdir()):
+        raise UsageError(f"{out} is not empty; name another folder with --out")
+    unfinished = out.with_name(f".{out.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    try:
+        make(unfinished)
+        if out.exists():
+            out.rmdir()
+        unfinished.rename(out)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return Dataset.at(out)

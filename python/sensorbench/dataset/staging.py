@@ -1,0 +1,160 @@
+"""Where imported rows are collected, one row per natural key, before they are written as a dataset."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from sensorbench.dataset.csv_rows import MOST_SHOWN, ROW_NUMBER, BadRow, BadRows, quoted
+from sensorbench.dataset.dataset import LOCATIONS, MEASUREMENT_SCHEMA, MEASUREMENTS, DatasetWriter, workbench
+from sensorbench.errors import UsageError
+
+
+class Rows(Protocol):
+    """Rows of a file as text, in a table of the staging connection, with their number in ROW_NUMBER."""
+
+    table: str
+
+    def bad_cell(self, row_number: int, column: str, value: str, expected: str) -> BadRow:
+        """A cell of a row that is not what was expected."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Whose readings a column holds."""
+
+    site: int
+    zone: int
+    sensor: str
+
+
+@dataclass(frozen=True)
+class Location:
+    """A location and its name."""
+
+    site: int
+    zone: int
+    name: str
+    source: str = ""
+
+
+class Staging:
+    """Readings of many files. The rule for several readings of one sensor at one time: the last one in file order stays."""
+
+    def __init__(self) -> None:
+        self.connection = workbench()
+        self.bad_rows = BadRows()
+        self._files = 0
+        columns = (
+            "site INTEGER, zone INTEGER, sensor VARCHAR, time TIMESTAMP, value DOUBLE, file_number INTEGER, row_number BIGINT"
+        )
+        self.connection.execute(f"CREATE TABLE staged ({columns})")
+
+    def next_file(self) -> int:
+        """The number of the next file."""
+        self._files += 1
+        return self._files
+
+    def check_times(self, rows: Rows, time_sql: str, time_columns: list[str]) -> None:
+        """Adds rows whose time cannot be read to the bad rows; `time_sql` is null for them."""
+        shown = "concat_ws(' ', " + ", ".join(quoted(column) for column in time_columns) + ")"
+        self._add_bad_cells(rows, f"({time_sql}) IS NULL", f"coalesce({shown}, '')", ", ".join(time_columns), "a time")
+
+    def check_numbers(self, rows: Rows, column: str, missing: list[str]) -> None:
+        """Adds rows whose cell is there and no number to the bad rows."""
+        text = quoted(column)
+        is_bad = f"{text} IS NOT NULL AND NOT list_contains($missing, {text}) AND TRY_CAST({text} AS DOUBLE) IS NULL"
+        self._add_bad_cells(rows, is_bad, text, column, "a number", missing=missing)
+
+    def add_wide(self, rows: Rows, file_number: int, columns: dict[str, Series], time_sql: str, missing: list[str]) -> None:
+        """Adds the readings of a file with one column a sensor. Empty cells, NaN and those in `missing` are no readings."""
+        for column in columns:
+            self.check_numbers(rows, column, missing)
+        if columns:
+            self._unpivot(rows, file_number, columns, time_sql, missing)
+
+    def _unpivot(self, rows: Rows, file_number: int, columns: dict[str, Series], time_sql: str, missing: list[str]) -> None:
+        names = pa.table(
+            {
+                "column_name": list(columns),
+                "site": [series.site for series in columns.values()],
+                "zone": [series.zone for series in columns.values()],
+                "sensor": [series.sensor for series in columns.values()],
+            }
+        )
+        self.connection.register("series_of_columns", names)
+        listed = ", ".join(quoted(column) for column in columns)
+        self.connection.execute(
+            f"""
+            INSERT INTO staged
+            SELECT CAST(site AS INTEGER), CAST(zone AS INTEGER), sensor, time, value, $file_number, {ROW_NUMBER}
+            FROM (
+                SELECT {ROW_NUMBER}, time, column_name, TRY_CAST(cell AS DOUBLE) AS value
+                FROM (UNPIVOT (SELECT {ROW_NUMBER}, ({time_sql}) AS time, {listed} FROM {quoted(rows.table)}) ON {listed} INTO NAME column_name VALUE cell)
+                WHERE NOT list_contains($missing, cell)
+            ) JOIN series_of_columns USING (column_name)
+            WHERE value IS NOT NULL AND NOT isnan(value) AND time IS NOT NULL
+            """,
+            {"file_number": file_number, "missing": missing},
+        )
+        self.connection.unregister("series_of_columns")
+
+    def _add_bad_cells(
+        self, rows: Rows, is_bad: str, value_sql: str, column: str, expected: str, missing: list[str] | None = None
+    ) -> None:
+        parameters = {} if missing is None else {"missing": missing}
+        bad = f"FROM {quoted(rows.table)} WHERE {is_bad}"
+        count = self.connection.sql(f"SELECT count(*) {bad}", params=parameters).fetchall()[0][0]
+        if count:
+            found = self.connection.sql(
+                f"SELECT {ROW_NUMBER}, {value_sql} {bad} ORDER BY ALL LIMIT {MOST_SHOWN}", params=parameters
+            ).fetchall()
+            self.bad_rows.add(count, [rows.bad_cell(row_number, column, value, expected) for row_number, value in found])
+
+    def locations(self) -> list[tuple[int, int]]:
+        """Sites and zones that have readings."""
+        return self.connection.sql("SELECT DISTINCT site, zone FROM staged ORDER BY ALL").fetchall()
+
+    def write(self, writer: DatasetWriter, locations: list[Location]) -> list[str]:
+        """Writes measurements and locations; returns what should be noted."""
+        staged, kept = self.connection.sql("SELECT count(*), count(DISTINCT (site, zone, sensor, time)) FROM staged").fetchall()[
+            0
+        ]
+        if staged == 0:
+            raise UsageError("the files hold no reading at all; nothing was written")
+        writer.add(MEASUREMENTS, MEASUREMENT_SCHEMA, _cast(self._sorted_rows(), MEASUREMENT_SCHEMA))
+        write_locations(writer, locations)
+        notes = []
+        if self.bad_rows.count:
+            notes.append(f"{self.bad_rows.count} bad rows were left out, the first: {self.bad_rows.first[0]}")
+        if staged > kept:
+            notes.append(
+                f"{staged - kept} readings were of a sensor and time that another reading was of; the last in file order was kept"
+            )
+        return notes
+
+    def _sorted_rows(self) -> pa.RecordBatchReader:
+        query = """
+            SELECT site, zone, sensor, time, value FROM staged
+            QUALIFY row_number() OVER (PARTITION BY site, zone, sensor, time ORDER BY file_number DESC, row_number DESC) = 1
+            ORDER BY site, zone, sensor, time
+        """
+        return self.connection.cursor().sql(query).to_arrow_reader(1_000_000)
+
+
+def write_locations(writer: DatasetWriter, locations: list[Location]) -> None:
+    """Writes the relation of locations."""
+    table = {
+        "site": pa.array([location.site for location in locations], pa.int32()),
+        "zone": pa.array([location.zone for location in locations], pa.int32()),
+        "name": pa.array([location.name for location in locations], pa.string()),
+    }
+    if any(location.source for location in locations):
+        table["source"] = pa.array([location.source for location in locations], pa.string())
+    writer.add_table(LOCATIONS, pa.table(table))
+
+
+def _cast(batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield from pa.table(batch.columns, names=batch.schema.names).cast(schema).to_batches()

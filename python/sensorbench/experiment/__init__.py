@@ -1,0 +1,23 @@
+"""Experiments: settings that are loaded, warmed up and run in turn under one workload."""
+
+from sensorbench.experiment.conduct import DATA_FOLDER, Comparison, check_out, conduct
+from sensorbench.experiment.file import plan_experiment
+from sensorbench.experiment.settings import Setting, TargetSpec, databases, make_settings, parse_target
+from sensorbench.experiment.workload import MEASURE, WARM_UP, Schedule, Workload
+
+__all__ = [
+    "DATA_FOLDER",
+    "MEASURE",
+    "WARM_UP",
+    "Comparison",
+    "Schedule",
+    "Setting",
+    "TargetSpec",
+    "Workload",
+    "check_out",
+    "conduct",
+    "databases",
+    "make_settings",
+    "parse_target",
+    "plan_experiment",
+]

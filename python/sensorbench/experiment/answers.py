@@ -1,0 +1,185 @@
+"""Answers that must be equal: those computed by hand, and those that DuckDB computes from the dataset itself."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from pydantic import Field
+
+from sensorbench import _engine, toml_file
+from sensorbench.analysis.equality import Answer, difference
+from sensorbench.dataset import Dataset
+from sensorbench.errors import FailedError
+from sensorbench.experiment.plan import Parameters, as_json
+from sensorbench.schemas import Operation, Operations, Schema
+from sensorbench.schemas.types import ARROW_TYPES, arrow_schema, canonical_table
+
+# Of each kind of operation so many answers are compared with the reference.
+REFERENCE_SAMPLE = 25
+
+
+class KnownAnswer(toml_file.FileModel):
+    """An answer that was computed by hand."""
+
+    operation: str
+    parameters: dict[str, Any] = {}
+    rows: list[list[Any]]
+    how: str
+
+
+class KnownAnswers(toml_file.FileModel):
+    """A file of them."""
+
+    operations: str
+    answer: list[KnownAnswer] = Field(min_length=1)
+
+
+def applicable_known_answers(dataset: Dataset, operations_name: str, operations: Operations) -> list[KnownAnswer]:
+    """The known answers about the part of the dataset that is there."""
+    file = dataset.known_answers_file
+    if file is None:
+        return []
+    known = toml_file.load(file, KnownAnswers)
+    if known.operations != operations_name:
+        return []
+    last = dataset.describe().last_time
+    return [answer for answer in known.answer if answer.operation in operations.operation and _is_inside(answer, last)]
+
+
+def _is_inside(answer: KnownAnswer, last: datetime | None) -> bool:
+    times = [value for value in answer.parameters.values() if isinstance(value, datetime)]
+    return last is None or all(time.replace(tzinfo=None) <= last.replace(tzinfo=None) for time in times)
+
+
+def check_dataset(workbench: duckdb.DuckDBPyConnection, operations: Operations, known: list[KnownAnswer]) -> None:
+    """The reference query must give the known answers. Raises FailedError when it does not: dataset or query are wrong."""
+    for answer in known:
+        operation = operations.operation[answer.operation]
+        problem = difference(
+            reference_answer(workbench, answer.operation, operation, answer.parameters), _digest_of_known(answer, operation)
+        )
+        if problem:
+            raise FailedError(
+                f"the reference query of {answer.operation} does not give the answer computed by hand for {answer.parameters}: {problem}"
+            )
+
+
+def check_target(
+    target: _engine.Target, operations: Operations, schema: Schema, known: list[KnownAnswer], mix: Sequence[str]
+) -> dict[str, Any]:
+    """Asks a target for the known answers; tells which it gave."""
+    problems = []
+    asked = [answer for answer in known if answer.operation in mix]
+    for answer in asked:
+        operation = operations.operation[answer.operation]
+        given = _ask(target, answer.operation, operation, schema, answer.parameters)
+        problem = "no answer came" if given is None else difference(given, _digest_of_known(answer, operation))
+        if problem:
+            problems.append({"operation": answer.operation, "parameters": _shown(answer.parameters), "problem": problem})
+    return {"asked": len(asked), "wrong": len(problems), "problems": problems}
+
+
+def reference_answer(workbench: duckdb.DuckDBPyConnection, name: str, operation: Operation, parameters: dict[str, Any]) -> Answer:
+    """The answer that DuckDB computes from the dataset."""
+    relation = (
+        workbench.sql(operation.reference or "", params=parameters) if parameters else workbench.sql(operation.reference or "")
+    )
+    return _digest(canonical_table(relation), name, operation)
+
+
+def _digest(table: pa.Table, name: str, operation: Operation) -> Answer:
+    described = operation.driver_operation(name)
+    # The reference is a set of rows; which order it comes in says nothing.
+    rows, row_hash, _, computed = _engine.digest(table.to_reader(), json.dumps({**described, "order": []}))
+    return Answer(rows, row_hash, None, tuple(computed))
+
+
+def _digest_of_known(answer: KnownAnswer, operation: Operation) -> Answer:
+    schema = arrow_schema({column.name: column.type for column in operation.columns})
+    columns = [
+        pa.array([row[number] for row in answer.rows], schema.field(number).type) for number in range(len(operation.columns))
+    ]
+    return _digest(pa.table(columns, schema=schema), answer.operation, operation)
+
+
+def _ask(target: _engine.Target, name: str, operation: Operation, schema: Schema, parameters: dict[str, Any]) -> Answer | None:
+    """One operation with given parameters, by the same engine as everything else."""
+    values = {key: pa.array([parameters[key]], ARROW_TYPES[value_type]) for key, value_type in operation.parameters.items()}
+    plan = {
+        "seed": 0,
+        "operations": [
+            {
+                "weight": 1.0,
+                "operation": {**operation.driver_operation(name), "statement": schema.statement(name)},
+                "parameters": [{"draw": 0, "column": number} for number in range(len(values))],
+                "work": schema.work(name, operation),
+            }
+        ],
+        "draws": [{"rows": {"table": 0}}] if values else [],
+        "phases": [{"name": "known_answer", "operations": 1}],
+        "in_flight": 1,
+        "timeout_s": 600.0,
+        "answers_every": 1,
+    }
+    run = target.run(as_json(plan), [pa.table(values).to_reader()] if values else [])
+    while not run.wait(0.25):
+        pass
+    segment, _ = run.end()
+    rows = segment["answers"].to_pylist()
+    return answer_of_row(rows[0]) if rows else None
+
+
+def answer_of_row(row: dict[str, Any]) -> Answer:
+    """An answer as results keep it."""
+    return Answer(row["rows"], row["hash"], row["in_order"], tuple(row["computed"] or ()))
+
+
+def reference_table(
+    workbench: duckdb.DuckDBPyConnection,
+    operations: Operations,
+    names: list[str],
+    plan: dict[str, Any],
+    parameters: Parameters,
+    phase: int,
+    asked: dict[int, list[int]],
+) -> pa.Table:
+    """Reference answers to some operations of a plan: `asked` has the numbers k by number of the operation."""
+    rows = []
+    for number, numbers in asked.items():
+        name = names[number]
+        operation = operations.operation[name]
+        of_each: list[dict[str, Any]] = [{} for _ in numbers]
+        if operation.parameters:
+            of_each = _engine.parameters(as_json(plan), parameters.readers(), phase, number, numbers).to_pylist()
+        for k, values in zip(numbers, of_each, strict=True):
+            answer = reference_answer(workbench, name, operation, values)
+            rows.append(
+                {
+                    "operation": number,
+                    "k": k,
+                    "rows": answer.rows,
+                    "hash": answer.hash,
+                    "in_order": None,
+                    "computed": list(answer.computed),
+                }
+            )
+    return pa.Table.from_pylist(rows, schema=REFERENCE_SCHEMA)
+
+
+REFERENCE_SCHEMA = pa.schema(
+    [
+        ("operation", pa.uint16()),
+        ("k", pa.uint64()),
+        ("rows", pa.uint64()),
+        ("hash", pa.uint64()),
+        ("in_order", pa.bool_()),
+        ("computed", pa.list_(pa.float64())),
+    ]
+)
+
+
+def _shown(parameters: dict[str, Any]) -> dict[str, str]:
+    return {key: str(value) for key, value in parameters.items()}

@@ -1,0 +1,42 @@
+"""What the client itself can do: how many operations a second when the database does as little as it can."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from sensorbench import _engine
+from sensorbench.experiment.settings import Database
+
+# Long enough for a figure that is only there to be compared with much smaller ones.
+SHORT_S = 0.25
+
+
+def driver_ceiling(database: Database, *, in_flight: int = 1, duration_s: float = SHORT_S) -> float | None:
+    """Operations a second through the whole engine and the driver, or None when only a server can tell."""
+    schema = _engine.no_op_schema(database.name)
+    if schema is None or not database.embedded:
+        return None
+    with tempfile.TemporaryDirectory(prefix="sensorbench-ceiling-") as folder:
+        target = _engine.Target(f"{database.name}:{Path(folder) / 'empty'}")
+        target.create(schema, "", True)
+        operation = json.loads(schema)["operations"][0]
+        whole = _measured(target, operation, in_flight, duration_s)
+        target.remove()
+    phase = whole["phases"][0]
+    return float(phase["operations"][operation["name"]]["counts"]["ok"] / ((phase["end_ns"] - phase["start_ns"]) / 1e9))
+
+
+def _measured(target: _engine.Target, operation: dict[str, Any], in_flight: int, duration_s: float) -> dict[str, Any]:
+    plan = {
+        "seed": 0,
+        "operations": [{"weight": 1.0, "operation": operation}],
+        "phases": [{"name": "measure", "duration_s": duration_s}],
+        "in_flight": in_flight,
+        "timeout_s": 10.0,
+    }
+    run = target.run(json.dumps(plan), [])
+    while not run.wait(0.25):
+        run.take()
+    whole: dict[str, Any] = json.loads(run.end()[1])
+    return whole

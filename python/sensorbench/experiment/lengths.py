@@ -1,0 +1,26 @@
+"""Lengths of time as people write them: 500ms, 30s, 5m, 8h."""
+
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+_UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_LENGTH = re.compile(r"(?P<number>\d+(\.\d+)?)(?P<unit>ms|s|m|h)")
+
+
+def seconds(text: str) -> float:
+    """A length in seconds."""
+    found = _LENGTH.fullmatch(text.strip())
+    if not found or float(found["number"]) <= 0.0:
+        raise ValueError(f"{text!r}: expected a length of time above zero such as 500ms, 30s, 5m or 8h")
+    return float(found["number"]) * _UNITS_S[found["unit"]]
+
+
+def _checked(value: object) -> object:
+    if isinstance(value, str):
+        seconds(value)
+    return value
+
+
+Length = Annotated[str, BeforeValidator(_checked)]

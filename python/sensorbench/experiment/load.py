@@ -1,0 +1,81 @@
+"""Loading a setting: create, load, settle, count, size."""
+
+import json
+import time
+from typing import Any
+
+from sensorbench._engine import Target
+from sensorbench.errors import FailedError
+from sensorbench.experiment.prepare import PreparedTable
+from sensorbench.experiment.settings import Setting
+from sensorbench.progress import Teller
+
+SLICE_S = 0.2
+
+
+def load_setting(
+    setting: Setting,
+    target: Target,
+    schema: dict[str, Any],
+    tables: list[PreparedTable],
+    readings: int,
+    fingerprint: str,
+    *,
+    replace: bool,
+    teller: Teller,
+) -> dict[str, Any]:
+    """Loads a setting into its target and tells how that went. Raises FailedError when rows are lost."""
+    target.create(json.dumps(schema), mark(fingerprint, "loading"), replace)
+    rows = sum(table.rows for table in tables)
+    with teller.task(f"loading {setting.id}", total=rows) as task:
+        loaded: list[dict[str, Any]] = []
+        for table in tables:
+            load = target.load(table.table, table.open())
+            _wait(load, sum(one["rows"] for one in loaded), task)
+            loaded.append(
+                {"table": table.table, "prepare_s": table.prepare_s, "prepared_bytes": table.bytes, **json.loads(load.result())}
+            )
+        load_s = sum(one["duration_s"] for one in loaded)
+        task.advance_to(rows, "settling")
+        start_s = time.monotonic()
+        target.settle()
+        settle_s = time.monotonic() - start_s
+        _check_counts(setting, target, tables)
+        target.set_mark(mark(fingerprint, "settled"))
+        size = json.loads(target.size())
+        task.end(f"{rows:,} rows in {load_s:.1f} s, settled after {settle_s:.1f} s more, {size['total_bytes'] / 1e6:.1f} MB")
+    return {
+        "setting": setting.id,
+        "tables": loaded,
+        "rows": rows,
+        "readings": readings,
+        "load_s": load_s,
+        "settle_s": settle_s,
+        "readings_per_s": readings / load_s if load_s else None,
+        "settled_readings_per_s": readings / (load_s + settle_s) if load_s + settle_s else None,
+        "size": size,
+        "description": json.loads(target.describe()),
+    }
+
+
+def mark(fingerprint: str, state: str) -> str:
+    """What is noted at a target about what lies there."""
+    return json.dumps({"fingerprint": fingerprint, "state": state})
+
+
+def _wait(load: Any, before: int, task: Any) -> None:
+    try:
+        while not load.wait(SLICE_S):
+            task.advance_to(before + load.rows, f"{before + load.rows:,} rows")
+    except BaseException:
+        load.stop()
+        load.wait(60.0)
+        raise
+
+
+def _check_counts(setting: Setting, target: Target, tables: list[PreparedTable]) -> None:
+    """Rows in must be rows counted."""
+    for table in tables:
+        counted = target.count(table.table)
+        if counted != table.rows:
+            raise FailedError(f"{setting.id}: {table.rows:,} rows went into {table.table}, but {counted:,} are there")

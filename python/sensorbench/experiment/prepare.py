@@ -1,0 +1,106 @@
+"""Filling is prepared before it is loaded: each fill query is run once, sorted, encoded and kept as Arrow, so that no query
+of ours competes with the database while it loads.
+"""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from sensorbench._engine import batch_rows
+from sensorbench.dataset import Dataset
+from sensorbench.errors import UsageError
+from sensorbench.places import cache_folder
+from sensorbench.progress import Teller
+from sensorbench.schemas import Schema
+from sensorbench.schemas.schema import Fill
+from sensorbench.schemas.types import ValueType, arrow_schema, canonical_columns
+
+FORMAT = 1
+ROWS_A_BATCH = 65_536
+
+
+@dataclass(frozen=True)
+class PreparedTable:
+    """A table's rows, ready to be loaded."""
+
+    table: str
+    file: Path
+    rows: int
+    bytes: int
+    prepare_s: float
+
+    def open(self) -> pa.RecordBatchReader:
+        """The rows, from disk."""
+        return pa.ipc.open_stream(pa.OSFile(str(self.file)))
+
+
+def prepare(
+    dataset: Dataset,
+    schema: Schema,
+    columns: dict[str, dict[str, ValueType]],
+    workbench: duckdb.DuckDBPyConnection,
+    teller: Teller,
+) -> list[PreparedTable]:
+    """Every table of a schema; those that were prepared before are used again."""
+    tables = []
+    for table, fill in schema.file.fill.items():
+        file = cache_folder("prepared") / f"{_fingerprint(dataset, fill)}.arrows"
+        facts = file.with_suffix(".json")
+        if not facts.exists():
+            with teller.task(f"preparing {schema.database}/{schema.name} {table}") as task:
+                start_s = time.monotonic()
+                rows = _write(file, fill, workbench, schema, table)
+                prepare_s = time.monotonic() - start_s
+                task.end(f"{rows:,} rows in {prepare_s:.1f} s")
+            facts.write_text(json.dumps({"rows": rows, "prepare_s": prepare_s}), encoding="utf-8")
+        known = json.loads(facts.read_text(encoding="utf-8"))
+        tables.append(PreparedTable(table, file, known["rows"], file.stat().st_size, known["prepare_s"]))
+    return tables
+
+
+def _fingerprint(dataset: Dataset, fill: Fill) -> str:
+    what = json.dumps([FORMAT, dataset.fingerprint, fill.model_dump()], sort_keys=True)
+    return f"{dataset.name}-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
+
+
+def _write(file: Path, fill: Fill, workbench: duckdb.DuckDBPyConnection, schema: Schema, table: str) -> int:
+    unfinished = file.with_suffix(f".{os.getpid()}.unfinished")
+    rows = 0
+    try:
+        reader = _rows(fill, workbench)
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        with pa.OSFile(str(unfinished), "wb") as sink, pa.ipc.new_stream(sink, reader.schema, options=options) as writer:
+            for batch in reader:
+                rows += batch.num_rows
+                writer.write_batch(batch)
+        unfinished.rename(file)
+    except (duckdb.Error, pa.ArrowException) as error:
+        raise schema.error(f"fill.{table}", f"the rows cannot be prepared: {error}") from None
+    finally:
+        unfinished.unlink(missing_ok=True)
+    if rows == 0:
+        raise UsageError(f"{schema.path}: the fill of {table} gives no rows for this dataset")
+    return rows
+
+
+def _rows(fill: Fill, workbench: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
+    """The rows of a fill, sorted and encoded."""
+    relation = workbench.cursor().sql(fill.query)
+    columns = canonical_columns(relation)
+    if fill.order:
+        relation = relation.order(", ".join(f'"{name}"' for name in fill.order))
+    schema = arrow_schema(columns)
+    rows = pa.RecordBatchReader.from_batches(schema, _cast(relation.to_arrow_reader(ROWS_A_BATCH), schema))
+    return batch_rows(rows, json.dumps(fill.encode.batching())) if fill.encode else rows
+
+
+def _cast(batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield from pa.Table.from_batches([batch]).cast(schema).to_batches()

@@ -1,0 +1,236 @@
+"""The summary of a comparison: figures with intervals, who wins, whether answers were equal, what the client says of itself.
+
+It is computed from results on disk, so that it can be had again from old results, and from those that were cut short.
+"""
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sensorbench.analysis.equality import Answer, Equality, compare_answers
+from sensorbench.analysis.intervals import Interval, interval
+from sensorbench.analysis.sample import METRICS, Floats, Sample
+from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict, compare
+from sensorbench.experiment.honesty import honesty
+from sensorbench.experiment.workload import MEASURE
+from sensorbench.results import ComparisonResult, RunResult
+
+FORMAT = 1
+_SERVED = ["ok", "timeout"]
+
+
+def summarise(result: ComparisonResult) -> dict[str, Any]:
+    """The summary of what is on disk."""
+    manifest = result.manifest
+    settings = [setting.id for setting in manifest.settings]
+    runs = {setting: [run for run in result.runs[setting] if run.state == "complete"] for setting in settings}
+    reads = [name for name, operation in manifest.operations.items() if not operation.writes]
+    samples = {(setting, name): sample_of(runs[setting], name) for setting in settings for name in manifest.operations}
+    # What is written meanwhile changes what is read: then the contents are compared afterwards, not the answers on the way.
+    is_sealed = len(reads) == len(manifest.operations)
+    compares_answers = manifest.workload.get("answers") == "all" and bool(reads) and is_sealed
+    equalities = _equalities(result, runs, reads) if compares_answers else []
+    wrong = _wrong(result)
+    answers_equal = None
+    if result.state == "complete" and (compares_answers or result.contents):
+        answers_equal = not wrong and all(equality.equal for equality in equalities)
+    rankings = [
+        _ranking(name, manifest.metric, settings, samples, _excluded(name, equalities, wrong, compares_answers))
+        for name in manifest.operations
+    ]
+    return {
+        "format": FORMAT,
+        "kind": manifest.kind,
+        "name": manifest.name,
+        "title": manifest.title,
+        "state": result.state,
+        "reason": manifest.reason,
+        "created": manifest.created.isoformat(),
+        "finished": manifest.finished.isoformat() if manifest.finished else None,
+        "version": manifest.version,
+        "dataset": manifest.dataset,
+        "workload": manifest.workload,
+        "metric": manifest.metric,
+        "targets": sorted({setting.target for setting in manifest.settings}),
+        "schemas": sorted({setting.schema_name for setting in manifest.settings}),
+        "settings": [_setting(result, setting.id) for setting in manifest.settings],
+        "operations": {name: operation.model_dump() for name, operation in manifest.operations.items()},
+        "load": result.loads,
+        "figures": [_figures(setting, name, runs[setting], sample) for (setting, name), sample in samples.items()],
+        "rankings": rankings,
+        "answers_equal": answers_equal,
+        "answers": {equality.operation: {**asdict(equality), "equal": equality.equal} for equality in equalities},
+        "known_answers": result.checks,
+        "contents": result.contents,
+        "claims": [],
+        "honesty": honesty(result, runs),
+        "environment": manifest.environment,
+    }
+
+
+def _wrong(result: ComparisonResult) -> dict[str, str]:
+    """Operations that gave a wrong answer to a question with a known one, and why that is known."""
+    by_hand = [problem["operation"] for checks in result.checks.values() for problem in checks["problems"]]
+    after_writing = [problem["operation"] for checks in result.contents.values() for problem in checks["problems"]]
+    return {
+        **dict.fromkeys(after_writing, "what was written was not found again as it should be"),
+        **dict.fromkeys(by_hand, "an answer computed by hand was not given"),
+    }
+
+
+def _setting(result: ComparisonResult, setting: str) -> dict[str, Any]:
+    manifest = next(one for one in result.manifest.settings if one.id == setting)
+    runs = result.runs[setting]
+    return {
+        **manifest.model_dump(),
+        "runs": len(runs),
+        "run_states": [run.state for run in runs],
+        "temperature": runs[0].manifest.temperature if runs else None,
+    }
+
+
+def latencies_of(run: RunResult, operation: str) -> Floats:
+    """Response times in seconds, in the order in which the operations were scheduled, of those of one kind that were measured."""
+    table = run.table("operations")
+    if table is None or operation not in run.manifest.operations:
+        return np.empty(0)
+    phase, number = run.manifest.phases.index(MEASURE), run.manifest.operations.index(operation)
+    is_wanted = pc.and_(pc.equal(table["phase"], phase), pc.equal(table["operation"], number))
+    served = table.filter(pc.and_(is_wanted, pc.is_in(table["outcome"], pa.array(_SERVED)))).sort_by("scheduled_ns")
+    nanoseconds = pc.subtract(served["end_ns"].cast(pa.int64()), served["scheduled_ns"].cast(pa.int64()))
+    return np.asarray(nanoseconds.to_numpy(), dtype=np.float64) / 1e9
+
+
+def sample_of(runs: list[RunResult], operation: str) -> Sample | None:
+    """The latencies of one kind of operation over all runs: of each operation where all were logged, else from histograms."""
+    if not runs:
+        return None
+    if runs[0].manifest.plan["log_every"] == 1:
+        of_runs = [latencies_of(run, operation) for run in runs]
+        return Sample.of_runs(of_runs) if all(len(latencies) for latencies in of_runs) else None
+    histograms = [_interval_histograms(run, operation) for run in runs]
+    return Sample.of_histograms(histograms) if all(histograms) else None
+
+
+def _interval_histograms(run: RunResult, operation: str) -> list[tuple[Floats, Floats]]:
+    table = run.histograms()
+    if table is None:
+        return []
+    wanted = table.filter(pc.equal(table["tag"], f"{MEASURE}.{operation}.response"))
+    values, counts = wanted["value_ns"].to_pylist(), wanted["count"].to_pylist()
+    return [(np.array(value) / 1e9, np.array(count, dtype=np.float64)) for value, count in zip(values, counts, strict=True)]
+
+
+def _figures(setting: str, operation: str, runs: list[RunResult], sample: Sample | None) -> dict[str, Any]:
+    measured = [_measured(run, operation) for run in runs]
+    counts = {
+        outcome: sum(figures["counts"][outcome] for figures in measured) for outcome in ("ok", "error", "timeout", "cancelled")
+    }
+    rows = sum(figures["rows"] for figures in measured)
+    latencies = {} if sample is None else {metric: _shown(interval(sample, metric)) for metric in METRICS}
+    return {
+        "setting": setting,
+        "operation": operation,
+        "runs": len(runs),
+        "counts": counts,
+        "late": sum(figures["late"] for figures in measured),
+        "rows": rows,
+        "rows_per_operation": rows / counts["ok"] if counts["ok"] else None,
+        "latency_s": latencies,
+        "service_s": _service(measured),
+        "throughput_per_s": _throughput(runs, operation),
+    }
+
+
+def _measured(run: RunResult, operation: str) -> dict[str, Any]:
+    whole = run.manifest.whole
+    if whole is None:
+        return {"counts": {"ok": 0, "error": 0, "timeout": 0, "cancelled": 0}, "late": 0, "rows": 0, "service_ns": None}
+    return next(phase for phase in whole.phases if phase.name == MEASURE).operations[operation]
+
+
+def _service(measured: list[dict[str, Any]]) -> dict[str, float | None]:
+    """Service times beside the response times; of several runs, the greatest quantiles."""
+    known = [figures["service_ns"] for figures in measured if figures["service_ns"]]
+    return {key: max(one[key] for one in known) / 1e9 if known else None for key in ("p50", "p99", "p999", "max")}
+
+
+def _throughput(runs: list[RunResult], operation: str) -> float | None:
+    """Operations of this kind that ended well, a second of measuring."""
+    done, elapsed_s = 0, 0.0
+    for run in runs:
+        phase = (
+            next((phase for phase in run.manifest.whole.phases if phase.name == MEASURE), None) if run.manifest.whole else None
+        )
+        if phase and phase.start_ns is not None and phase.end_ns is not None:
+            done += phase.operations[operation]["counts"]["ok"]
+            elapsed_s += (phase.end_ns - phase.start_ns) / 1e9
+    return done / elapsed_s if elapsed_s > 0 else None
+
+
+def _shown(of: Interval) -> dict[str, Any]:
+    return {key: value if not isinstance(value, float) or math.isfinite(value) else None for key, value in asdict(of).items()}
+
+
+def _equalities(result: ComparisonResult, runs: dict[str, list[RunResult]], reads: list[str]) -> list[Equality]:
+    reference = _answers_by_operation(result.reference, None)
+    equalities = []
+    for name in reads:
+        answers: dict[str, dict[int, Answer]] = {}
+        number = -1
+        for setting, of_setting in runs.items():
+            for run in of_setting:
+                number = run.manifest.operations.index(name)
+                phase = run.manifest.phases.index(MEASURE)
+                # Every run asks the same questions; each run's answers are compared.
+                label = setting if len(of_setting) == 1 else f"{setting}, run {run.manifest.repeat}"
+                answers[label] = _answers_by_operation(run.table("answers"), phase).get(number, {})
+        equalities.append(compare_answers(name, answers, reference.get(number, {})))
+    return equalities
+
+
+def _answers_by_operation(table: pa.Table | None, phase: int | None) -> dict[int, dict[int, Answer]]:
+    """Answers by number of the operation and k."""
+    found: dict[int, dict[int, Answer]] = {}
+    if table is None:
+        return found
+    if phase is not None:
+        table = table.filter(pc.equal(table["phase"], phase))
+    columns = (table[name].to_pylist() for name in ("operation", "k", "rows", "hash", "in_order", "computed"))
+    for operation, k, rows, row_hash, in_order, computed in zip(*columns, strict=True):
+        found.setdefault(operation, {})[k] = Answer(rows, row_hash, in_order, tuple(computed or ()))
+    return found
+
+
+def _excluded(name: str, equalities: list[Equality], wrong: dict[str, str], compares_answers: bool) -> str | None:
+    """Why an operation may not be ranked, if it may not."""
+    equality = next((equality for equality in equalities if equality.operation == name), None)
+    if equality is not None and equality.mismatch_count:
+        return "the databases gave different answers"
+    if compares_answers and equality is not None and not equality.compared_with_reference:
+        return "no answer was compared with the reference"
+    return wrong.get(name)
+
+
+def _ranking(
+    name: str, metric: str, settings: list[str], samples: dict[tuple[str, str], Sample | None], excluded: str | None
+) -> dict[str, Any]:
+    """Settings from the fastest to the slowest, each compared with the fastest."""
+    known = {setting: sample for setting in settings if (sample := samples[setting, name]) is not None}
+    if excluded or not known:
+        return {"operation": name, "metric": metric, "excluded": excluded or "nothing was measured", "places": []}
+    order = sorted(known, key=lambda setting: known[setting].figure(metric))
+    best = order[0]
+    places = []
+    for setting in order:
+        verdict = None if setting == best else _verdict(compare(known[setting], known[best], metric))
+        places.append({"setting": setting, "value_s": known[setting].figure(metric), "against_best": verdict})
+    return {"operation": name, "metric": metric, "excluded": None, "places": places, "margin": EQUIVALENCE_MARGIN}
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    return {"word": verdict.word, "reason": verdict.reason, "ratio": _shown(verdict.ratio)}

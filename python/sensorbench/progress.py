@@ -1,0 +1,76 @@
+"""Telling people how far long work is: bars on a terminal, plain lines elsewhere. All of it goes to standard error."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class Task:
+    """One piece of work that is told about."""
+
+    def __init__(self, name: str, total: float | None, console: Console, bars: Progress | None) -> None:
+        self._name = name
+        self._total = total
+        self._console = console
+        self._bars = bars
+        self._bar = bars.add_task(name, total=total, detail="") if bars else None
+        self._start_s = self._last_line_s = time.monotonic()
+
+    def advance_to(self, done: float, detail: str = "") -> None:
+        """Says that `done` of the total is done."""
+        if self._bars is not None and self._bar is not None:
+            self._bars.update(self._bar, completed=done, detail=detail)
+        elif time.monotonic() - self._last_line_s >= SECONDS_BETWEEN_LINES:
+            self._last_line_s = time.monotonic()
+            share = f" {done / self._total:.0%}" if self._total else ""
+            self._console.print(f"  {self._name}{share} {detail}".rstrip(), highlight=False)
+
+    def end(self, detail: str) -> None:
+        """Says how it ended."""
+        if self._bars is not None and self._bar is not None:
+            self._bars.update(self._bar, completed=self._total or 1, total=self._total or 1, detail=detail)
+        else:
+            self._console.print(f"  {self._name}: {detail}", highlight=False)
+
+
+class Teller:
+    """Tells people what is going on."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.console = Console(stderr=True, quiet=quiet, soft_wrap=True)
+        self._bars: Progress | None = None
+
+    def say(self, text: str) -> None:
+        """One line that stays."""
+        self.console.print(text, highlight=False)
+
+    def warn(self, text: str) -> None:
+        """One line that should not be overlooked."""
+        self.console.print(f"[yellow]warning:[/yellow] {text}", highlight=False)
+
+    @contextmanager
+    def task(self, name: str, total: float | None = None) -> Iterator[Task]:
+        """Tells about one piece of work while it goes on."""
+        if not self.console.is_terminal or self.console.quiet:
+            yield Task(name, total, self.console, None)
+            return
+        columns = (
+            TextColumn("  {task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[detail]}"),
+        )
+        with Progress(*columns, console=self.console) as bars:
+            yield Task(name, total, self.console, bars)
+
+
+def is_terminal() -> bool:
+    """Whether a person reads what is printed."""
+    return sys.stdout.isatty()

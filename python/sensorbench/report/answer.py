@@ -1,0 +1,65 @@
+"""The answer first: who wins which question, by how much, how sure."""
+
+from typing import Any
+
+from sensorbench.report import words
+
+
+def headline(summary: dict[str, Any]) -> str:
+    """The outcome in one sentence."""
+    ranked = [ranking for ranking in summary["rankings"] if not ranking["excluded"]]
+    if summary["answers_equal"] is False:
+        excluded = len(summary["rankings"]) - len(ranked)
+        return f"The databases gave different answers: {excluded} of {len(summary['rankings'])} questions cannot be ranked."
+    if not ranked:
+        return "Nothing was measured that could be ranked."
+    wins: dict[str, int] = {}
+    for ranking in ranked:
+        best = [place["setting"] for place in ranking["places"] if is_level(place)]
+        if len(best) == 1:
+            wins[best[0]] = wins.get(best[0], 0) + 1
+    if not wins:
+        return f"No setting is clearly the fastest at any of {len(ranked)} questions."
+    told = [
+        f"{words.setting(setting)} is clearly the fastest at {won} of {len(ranked)} questions"
+        for setting, won in sorted(wins.items(), key=lambda win: -win[1])
+    ]
+    return "; ".join(told) + "."
+
+
+def is_level(place: dict[str, Any]) -> bool:
+    """Whether a setting is the fastest, or not known to be slower than it."""
+    return place["against_best"] is None or place["against_best"]["word"] != "slower"
+
+
+def sentence(ranking: dict[str, Any]) -> str:
+    """One question's outcome in words."""
+    if ranking["excluded"]:
+        return f"Not ranked: {ranking['excluded']}."
+    places = ranking["places"]
+    best = places[0]
+    parts = [f"{words.setting(best['setting'])} answers in {words.duration(best['value_s'])}"]
+    parts += [_against(place) for place in places[1:]]
+    return "; ".join(parts) + "."
+
+
+def _against(place: dict[str, Any]) -> str:
+    verdict = place["against_best"]
+    name, value, ratio = words.setting(place["setting"]), words.duration(place["value_s"]), verdict["ratio"]
+    if verdict["word"] == "slower":
+        return f"{name} takes {words.times(ratio['value'])} as long ({value}; {sure(ratio)})"
+    if verdict["word"] == "equivalent":
+        return f"{name} is equivalent ({value}; {sure(ratio)})"
+    return f"{name}: {verdict['word']} ({value}; {sure(ratio) if ratio['low'] is not None else verdict['reason']})"
+
+
+def sure(ratio: dict[str, Any]) -> str:
+    """How sure a ratio is."""
+    if ratio["low"] is None:
+        return "no interval"
+    return f"{ratio['confidence']:.0%} interval {words.times(ratio['low']).removesuffix(' ×')} to {words.times(ratio['high'])}"
+
+
+def winners(ranking: dict[str, Any]) -> str:
+    """The fastest setting, and those that are level with it."""
+    return " or ".join(words.setting(place["setting"]) for place in ranking["places"] if is_level(place))

@@ -1,0 +1,89 @@
+"""Puts a report together."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import vl_convert
+
+from sensorbench.report import answer, charts, values, words
+from sensorbench.results import ComparisonResult
+from sensorbench.results.files import write_text
+
+REPORT_FILE = "report.html"
+CHARTS_FOLDER = "charts"
+TEMPLATES = Path(__file__).parent / "templates"
+
+# What charts look like on paper and in files; the page has a theme of its own for light and dark.
+_FILE_CONFIG = {"background": "white", "axis": {"labelFontSize": 11}, "view": {"stroke": "#dddddd"}}
+_FILE_WIDTH = 620
+
+
+def write_report(result: ComparisonResult, summary: dict[str, Any], *, with_files: bool = True) -> Path:
+    """Writes `report.html` into the folder of the results, and its charts as SVG and PNG beside it. Returns the page."""
+    drawn = _charts(result, summary)
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.globals.update(words=words, answer=answer, sure=answer.sure, first_requests=values.FIRST_REQUESTS)
+    operations = list(summary["operations"])
+    page = environment.get_template("report.html.j2").render(
+        summary=summary,
+        headline=answer.headline(summary),
+        rankings={ranking["operation"]: ranking for ranking in summary["rankings"]},
+        figures={(figure["setting"], figure["operation"]): figure for figure in summary["figures"]},
+        views={
+            (setting["id"], name): values.views(result, setting["id"], name)
+            for setting in summary["settings"]
+            for name in operations
+        },
+        charts=drawn,
+        script=vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"),
+        specifications=json.dumps(drawn).replace("</", "<\\/"),
+    )
+    path = result.folder / REPORT_FILE
+    write_text(path, page)
+    if with_files:
+        _write_files(result.folder / CHARTS_FOLDER, drawn)
+    return path
+
+
+def _charts(result: ComparisonResult, summary: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """All charts by name; those without data are left out."""
+    settings = [setting["id"] for setting in summary["settings"]]
+    drawn: dict[str, dict[str, Any]] = {}
+
+    def draw(name: str, rows: list[dict[str, Any]], chart: Callable[..., dict[str, Any]], *more: Any) -> None:
+        if rows:
+            drawn[name] = chart(rows, settings, *more)
+
+    for operation in summary["operations"]:
+        draw(f"figures-{operation}", _figure_rows(summary, operation), charts.figures)
+        draw(f"distribution-{operation}", values.distribution(result, settings, operation), charts.distribution)
+        draw(f"over-run-{operation}", values.over_run(result, settings, operation), charts.over_run, list(values.FIRST_REQUESTS))
+        draw(f"throughput-{operation}", values.throughput(result, settings, operation), charts.throughput)
+    draw("load", values.load(result, settings), charts.load)
+    draw("size", values.size(result, settings), charts.size)
+    draw("rate", values.rate(result, settings), charts.rate)
+    return drawn
+
+
+def _figure_rows(summary: dict[str, Any], operation: str) -> list[dict[str, Any]]:
+    rows = []
+    for figure in summary["figures"]:
+        interval = figure["latency_s"].get(summary["metric"])
+        if figure["operation"] == operation and interval and interval["value"]:
+            rows.append(
+                {"setting": figure["setting"], "value_s": interval["value"], "low_s": interval["low"], "high_s": interval["high"]}
+            )
+    return rows
+
+
+def _write_files(folder: Path, drawn: dict[str, dict[str, Any]]) -> None:
+    folder.mkdir(exist_ok=True)
+    for name, specification in drawn.items():
+        fixed = {**specification, "width": _FILE_WIDTH, "config": {**specification.get("config", {}), **_FILE_CONFIG}}
+        write_text(folder / f"{name}.svg", vl_convert.vegalite_to_svg(fixed))
+        (folder / f"{name}.png").write_bytes(vl_convert.vegalite_to_png(fixed, scale=2))

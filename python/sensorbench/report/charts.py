@@ -1,0 +1,149 @@
+"""Charts. Each takes finished values and draws them; nothing is computed here."""
+
+from typing import Any
+
+import altair as alt
+
+from sensorbench.report import words
+
+# Okabe and Ito's colours, which people with any colour vision can tell apart, lightened to be seen on dark ground, too.
+COLOURS = ["#3b82c4", "#e07b39", "#2fa37c", "#c46ca0", "#d9a521", "#6bb6e8", "#8d6fc9", "#8a8a8a"]
+HEIGHT = 230
+
+
+def _colour(settings: list[str]) -> alt.Color:
+    names = [words.setting(setting) for setting in settings]
+    return alt.Color(
+        "setting:N",
+        title=None,
+        scale=alt.Scale(domain=names, range=COLOURS[: len(names)]),
+        legend=alt.Legend(orient="bottom", columns=2),
+    )
+
+
+def _rows(rows: list[dict[str, Any]]) -> alt.InlineData:
+    return alt.InlineData(values=[{**row, "setting": words.setting(row["setting"])} for row in rows])
+
+
+def _sized(chart: alt.LayerChart | alt.Chart, height: int = HEIGHT) -> dict[str, Any]:
+    specification: dict[str, Any] = chart.properties(width="container", height=height).to_dict()
+    return specification
+
+
+# Seconds with the prefix that fits: 100µs, 1ms, 20ms.
+LATENCY_AXIS = alt.Axis(labelExpr="format(datum.value, '~s') + 's'", tickCount=6)
+COUNT_AXIS = alt.Axis(format="~s", tickCount=6)
+LATENCY_TITLE = "latency, logarithmic"
+
+
+def figures(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
+    """Latency of each setting at one question with its interval. Rows: setting, value_s, low_s, high_s."""
+    y = alt.Y("setting:N", title=None, sort=[words.setting(setting) for setting in settings], axis=alt.Axis(labelLimit=220))
+    base = alt.Chart(_rows(rows)).encode(y=y, color=_colour(settings).legend(None))
+    axis = alt.X("value_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False, padding=12), axis=LATENCY_AXIS)
+    tooltip = [
+        alt.Tooltip("setting:N"),
+        alt.Tooltip("value_s:Q", format=".3~s", title="seconds"),
+        alt.Tooltip("low_s:Q", format=".3~s"),
+        alt.Tooltip("high_s:Q", format=".3~s"),
+    ]
+    points = base.mark_point(filled=True, size=90, opacity=1).encode(x=axis, tooltip=tooltip)
+    ranges = base.transform_filter("isValid(datum.low_s)").mark_rule(strokeWidth=2.5).encode(x="low_s:Q", x2="high_s:Q")
+    return _sized(ranges + points, height=34 * len(settings) + 10)
+
+
+def distribution(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
+    """Which share of the answers came within which time. Rows: setting, latency_s, share."""
+    line = alt.Chart(_rows(rows)).mark_line(strokeWidth=2, interpolate="step-after")
+    return _sized(
+        line.encode(
+            x=alt.X("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS),
+            y=alt.Y("share:Q", title="share of answers within", axis=alt.Axis(format="%", tickCount=5)),
+            color=_colour(settings),
+            tooltip=[
+                "setting:N",
+                alt.Tooltip("latency_s:Q", format=".3~s", title="seconds"),
+                alt.Tooltip("share:Q", format=".1%"),
+            ],
+        )
+    )
+
+
+def over_run(rows: list[dict[str, Any]], settings: list[str], marks: list[int]) -> dict[str, Any]:
+    """Latency over the requests of the first run. Rows: setting, request, latency_s, smoothed_s; `marks` are requests to mark."""
+    base = alt.Chart(_rows(rows)).encode(x=alt.X("request:Q", title="number of the request in the run"), color=_colour(settings))
+    y = alt.Y("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS)
+    points = base.mark_circle(size=10, opacity=0.35).encode(
+        y=y, tooltip=["setting:N", "request:Q", alt.Tooltip("latency_s:Q", format=".3~s", title="seconds")]
+    )
+    line = base.mark_line(strokeWidth=1.8).encode(y=alt.Y("smoothed_s:Q"))
+    rules = (
+        alt.Chart(alt.InlineData(values=[{"mark": mark} for mark in marks]))
+        .mark_rule(strokeDash=[4, 4], color="#8a8a8a")
+        .encode(x="mark:Q")
+    )
+    return _sized(points + line + rules)
+
+
+def throughput(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
+    """Answers a second of one client, if every answer took as long as at this percentile. Rows: setting, percentile, per_s."""
+    line = alt.Chart(_rows(rows)).mark_line(strokeWidth=2)
+    return _sized(
+        line.encode(
+            x=alt.X("percentile:Q", title="percentile of the latency"),
+            y=alt.Y("per_s:Q", title="1 / latency, per second", scale=alt.Scale(type="log", nice=False), axis=COUNT_AXIS),
+            color=_colour(settings),
+            tooltip=["setting:N", "percentile:Q", alt.Tooltip("per_s:Q", format=",.4~g")],
+        )
+    )
+
+
+def load(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
+    """How long loading and settling took. Rows: setting, step, seconds."""
+    bars = alt.Chart(_rows(rows)).mark_bar()
+    return _sized(
+        bars.encode(
+            y=alt.Y(
+                "setting:N", title=None, sort=[words.setting(setting) for setting in settings], axis=alt.Axis(labelLimit=220)
+            ),
+            x=alt.X("sum(seconds):Q", title="seconds"),
+            color=alt.Color(
+                "step:N",
+                title=None,
+                scale=alt.Scale(domain=["load", "settle"], range=["#3b82c4", "#a8c8e6"]),
+                legend=alt.Legend(orient="bottom"),
+            ),
+            order=alt.Order("step:N"),
+            tooltip=["setting:N", "step:N", alt.Tooltip("seconds:Q", format=".3~g")],
+        ),
+        height=34 * len(settings) + 10,
+    )
+
+
+def size(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
+    """Bytes on disk. Rows: setting, megabytes."""
+    bars = alt.Chart(_rows(rows)).mark_bar()
+    return _sized(
+        bars.encode(
+            y=alt.Y(
+                "setting:N", title=None, sort=[words.setting(setting) for setting in settings], axis=alt.Axis(labelLimit=220)
+            ),
+            x=alt.X("megabytes:Q", title="megabytes on disk"),
+            color=_colour(settings).legend(None),
+            tooltip=["setting:N", alt.Tooltip("megabytes:Q", format=",.4~g")],
+        ),
+        height=34 * len(settings) + 10,
+    )
+
+
+def rate(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
+    """Operations a second over time. Rows: setting, time_s, per_s."""
+    line = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8, interpolate="step-after")
+    return _sized(
+        line.encode(
+            x=alt.X("time_s:Q", title="seconds since the run began"),
+            y=alt.Y("per_s:Q", title="operations a second", axis=COUNT_AXIS),
+            color=_colour(settings),
+            tooltip=["setting:N", "time_s:Q", alt.Tooltip("per_s:Q", format=",.4~g")],
+        )
+    )

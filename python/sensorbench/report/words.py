@@ -1,0 +1,49 @@
+"""Numbers as people read them."""
+
+import math
+
+_TIMES = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]
+_BYTES = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")]
+
+
+def significant(number: float, digits: int = 3) -> str:
+    """A number with so many significant digits, and no exponent where a reader would not expect one."""
+    if number == 0 or not math.isfinite(number):
+        return "0" if number == 0 else "–"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(number))))
+    return f"{number:,.{decimals}f}"
+
+
+def duration(seconds: float | None) -> str:
+    """A latency: 101 µs, 19.8 ms."""
+    if seconds is None or not math.isfinite(seconds):
+        return "–"
+    for unit, name in _TIMES:
+        if seconds >= unit * 0.9995:
+            return f"{significant(seconds / unit)} {name}"
+    return f"{significant(seconds / 1e-9)} ns" if seconds > 0 else "0 s"
+
+
+def size(number: float | None) -> str:
+    """A number of bytes: 75 MB."""
+    if number is None:
+        return "–"
+    unit, name = next((unit for unit in _BYTES if number >= unit[0]), _BYTES[-1])
+    return f"{significant(number / unit)} {name}"
+
+
+def count(number: float | None) -> str:
+    """A count, or a rate that is as large as one."""
+    if number is None:
+        return "–"
+    return f"{number:,.0f}" if abs(number) >= 100 else significant(number)
+
+
+def times(factor: float | None) -> str:
+    """A factor: 5.1 ×."""
+    return "–" if factor is None or not math.isfinite(factor) else f"{significant(factor, 2 if 2 <= factor < 100 else 3)} ×"
+
+
+def setting(name: str) -> str:
+    """A setting's id as a name: sqlite-star becomes sqlite · star."""
+    return name.replace("-", " · ", 1)

@@ -1,0 +1,19 @@
+"""Result files: this package alone reads and writes them."""
+
+from sensorbench.results.manifest import ComparisonManifest, RunManifest, SettingManifest, State
+from sensorbench.results.reader import ComparisonResult, RunResult, read_comparison, read_run
+from sensorbench.results.writer import ComparisonWriter, RunWriter, write_summary
+
+__all__ = [
+    "ComparisonManifest",
+    "ComparisonResult",
+    "ComparisonWriter",
+    "RunManifest",
+    "RunResult",
+    "RunWriter",
+    "SettingManifest",
+    "State",
+    "read_comparison",
+    "read_run",
+    "write_summary",
+]

@@ -1,0 +1,63 @@
+"""Writing files so that whatever ends the process leaves whole ones."""
+
+import errno
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sensorbench.errors import FailedError
+
+RESERVE_FILE = ".reserve"
+# Enough for a manifest and a summary, so that a full disk can still be told about.
+RESERVE_BYTES = 512 * 1024
+
+
+class DiskFullError(FailedError):
+    """No space was left for results; what was written before stays."""
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file, all of it or nothing."""
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    try:
+        with unfinished.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.rename(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise_if_full(error, path)
+        raise
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Writes a Parquet file, all of it or nothing."""
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    try:
+        pq.write_table(table, unfinished, compression="zstd")
+        unfinished.rename(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise_if_full(error, path)
+        raise
+
+
+def raise_if_full(error: OSError, path: Path) -> None:
+    """Raises DiskFullError when that is what the error says."""
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        raise DiskFullError(
+            f"{path.parent}: no space is left on the disk; what was written before stays and is marked incomplete"
+        ) from None
+
+
+def reserve(folder: Path) -> None:
+    """Keeps some space for what must be written when the disk is full."""
+    write_text(folder / RESERVE_FILE, "x" * RESERVE_BYTES)
+
+
+def release_reserve(folder: Path) -> None:
+    """Gives the space back."""
+    (folder / RESERVE_FILE).unlink(missing_ok=True)

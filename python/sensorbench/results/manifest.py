@@ -1,0 +1,145 @@
+"""What stands beside results: everything that could change a figure. Secrets never do.
+
+The JSON Schemas of these files are in `schemas/` beside this module; a test keeps them equal to the classes.
+"""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import psutil
+from pydantic import BaseModel, ConfigDict, Field
+
+FORMAT = 1
+
+# running: being written, or killed while it was · complete · interrupted by the user · incomplete: the disk was full · failed
+State = Literal["running", "complete", "interrupted", "incomplete", "failed"]
+
+MANIFEST_FILE = "manifest.json"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Process(_Part):
+    """Who writes: a manifest that says `running` and whose process is gone was interrupted."""
+
+    pid: int
+    started: float
+
+    @classmethod
+    def this(cls) -> "Process":
+        """The process that runs this."""
+        return cls(pid=os.getpid(), started=psutil.Process().create_time())
+
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        try:
+            return bool(psutil.Process(self.pid).create_time() == self.started)
+        except psutil.NoSuchProcess:
+            return False
+
+
+class PhaseFigures(_Part):
+    """A phase of a run, as the engine tells it."""
+
+    name: str
+    start_ns: int | None
+    end_ns: int | None
+    started: int
+    unstarted: int
+    operations: dict[str, dict[str, Any]]
+
+
+class Whole(_Part):
+    """A run as a whole, as the engine tells it."""
+
+    phases: list[PhaseFigures]
+    errors: list[dict[str, Any]]
+    timer_lag_ns: dict[str, Any] | None
+    client_cpu_ns: int
+    process_cpu_ns: int
+    clock_drift: float
+    duration_ns: int
+
+
+class SettingManifest(_Part):
+    """One setting of a comparison: a target, a schema and its parameters."""
+
+    id: str
+    target: str
+    database: str
+    embedded: bool
+    url: str
+    schema_name: str
+    schema_summary: str
+    schema_file: str
+    schema_parameters: dict[str, Any] = {}
+    statements: dict[str, Any] = {}
+
+
+class RunManifest(_Part):
+    """`manifest.json` of a run."""
+
+    format: int = FORMAT
+    kind: Literal["run"] = "run"
+    state: State = "running"
+    reason: str | None = None
+    process: Process
+    created: datetime
+    setting: SettingManifest
+    repeat: int
+    temperature: Literal["cold", "warm", "hot"]
+    seed: int
+    operations: list[str]
+    phases: list[str]
+    plan: dict[str, Any]
+    description: dict[str, Any] = {}
+    whole: Whole | None = None
+
+
+class OperationManifest(_Part):
+    """What is asked, in words."""
+
+    title: str
+    question: str
+    writes: bool
+
+
+class ComparisonManifest(_Part):
+    """`manifest.json` of an experiment or study: settings that are compared under one workload."""
+
+    format: int = FORMAT
+    kind: Literal["experiment", "study"]
+    name: str
+    title: str
+    state: State = "running"
+    reason: str | None = None
+    process: Process
+    created: datetime
+    finished: datetime | None = None
+    version: str
+    command: list[str]
+    dataset: dict[str, Any]
+    operations: dict[str, OperationManifest]
+    workload: dict[str, Any]
+    metric: str
+    settings: list[SettingManifest]
+    environment: dict[str, Any]
+    order: list[list[str]] = Field(default=[], description="For each repeat, the settings in the order in which they ran.")
+
+
+def now() -> datetime:
+    """The present, to the second."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+def json_schemas() -> dict[str, dict[str, Any]]:
+    """The JSON Schema of each kind of manifest."""
+    schemas = {"run-manifest": RunManifest.model_json_schema(), "comparison-manifest": ComparisonManifest.model_json_schema()}
+    return {name: {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema} for name, schema in schemas.items()}
+
+
+SCHEMAS_FOLDER = Path(__file__).parent / "schemas"

@@ -1,0 +1,129 @@
+"""Reading results, whole ones and what is left of those that were cut short."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import BaseModel, ValidationError
+
+from sensorbench._engine import read_interval_log
+from sensorbench.errors import UsageError
+from sensorbench.results.manifest import FORMAT, MANIFEST_FILE, ComparisonManifest, RunManifest, State
+from sensorbench.results.writer import (
+    CHECKS_FILE,
+    CONTENTS_FILE,
+    EXPERIMENTS_FOLDER,
+    HISTOGRAM_FILE,
+    LOAD_FILE,
+    REFERENCE_FILE,
+    SEGMENTS_FOLDER,
+    SUMMARY_FILE,
+    joined_logs,
+    setting_folder,
+)
+
+Manifest = TypeVar("Manifest", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One run on disk."""
+
+    folder: Path
+    manifest: RunManifest
+
+    @property
+    def state(self) -> State:
+        """How it ended. One that still says `running` and whose process is gone was interrupted."""
+        return _state(self.manifest.state, self.manifest.process.is_alive())
+
+    def table(self, name: str) -> pa.Table | None:
+        """One of its tables: operations, answers, intervals, events, resources; None when nothing was written."""
+        whole = self.folder / f"{name}.parquet"
+        if whole.exists():
+            return pq.read_table(whole)
+        segments = sorted((self.folder / SEGMENTS_FOLDER).glob(f"{name}-*.parquet"))
+        return pa.concat_tables([pq.read_table(segment) for segment in segments]) if segments else None
+
+    def histograms(self) -> pa.Table | None:
+        """Its histograms: tag, start_ns, length_ns, value_ns, count; None when nothing was written."""
+        whole = self.folder / HISTOGRAM_FILE
+        logs = [whole] if whole.exists() else sorted((self.folder / SEGMENTS_FOLDER).glob("histograms-*.hlog"))
+        if not logs:
+            return None
+        text = joined_logs([log.read_text(encoding="utf-8") for log in logs])
+        return pa.Table.from_batches([read_interval_log(text)])
+
+
+@dataclass(frozen=True)
+class ComparisonResult:
+    """An experiment or study on disk."""
+
+    folder: Path
+    manifest: ComparisonManifest
+    runs: dict[str, list[RunResult]] = field(default_factory=dict)
+    loads: dict[str, dict[str, Any]] = field(default_factory=dict)
+    checks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    contents: dict[str, dict[str, Any]] = field(default_factory=dict)
+    reference: pa.Table | None = None
+    summary: dict[str, Any] | None = None
+
+    @property
+    def state(self) -> State:
+        """How it ended."""
+        return _state(self.manifest.state, self.manifest.process.is_alive())
+
+
+def _state(written: State, is_alive: bool) -> State:
+    return "interrupted" if written == "running" and not is_alive else written
+
+
+def read_run(folder: Path) -> RunResult:
+    """A run. Raises UsageError when there is none."""
+    return RunResult(folder, _manifest(folder, RunManifest))
+
+
+def read_comparison(folder: Path) -> ComparisonResult:
+    """An experiment or study. Raises UsageError when there is none."""
+    manifest = _manifest(folder, ComparisonManifest)
+    settings = [setting.id for setting in manifest.settings]
+    runs = {setting: _runs(setting_folder(folder, setting)) for setting in settings}
+    reference = folder / REFERENCE_FILE
+    return ComparisonResult(
+        folder,
+        manifest,
+        runs,
+        _json_files(folder, settings, LOAD_FILE),
+        _json_files(folder, settings, CHECKS_FILE),
+        _json_files(folder, settings, CONTENTS_FILE),
+        pq.read_table(reference) if reference.exists() else None,
+        json.loads((folder / SUMMARY_FILE).read_text(encoding="utf-8")) if (folder / SUMMARY_FILE).exists() else None,
+    )
+
+
+def _runs(folder: Path) -> list[RunResult]:
+    folders = [run for run in folder.glob("run-*") if (run / MANIFEST_FILE).exists()]
+    return sorted((read_run(run) for run in folders), key=lambda run: run.manifest.repeat)
+
+
+def _json_files(folder: Path, settings: list[str], name: str) -> dict[str, dict[str, Any]]:
+    files = {setting: setting_folder(folder, setting) / name for setting in settings}
+    return {setting: json.loads(file.read_text(encoding="utf-8")) for setting, file in files.items() if file.exists()}
+
+
+def _manifest(folder: Path, model: type[Manifest]) -> Manifest:
+    path = folder / MANIFEST_FILE
+    if not path.exists():
+        inner = f"; its experiments are in {EXPERIMENTS_FOLDER}/" if (folder / EXPERIMENTS_FOLDER).exists() else ""
+        raise UsageError(f"{folder}: no results are there ({MANIFEST_FILE} is missing){inner}")
+    text = path.read_text(encoding="utf-8")
+    try:
+        found = json.loads(text).get("format", 0)
+        if found > FORMAT:
+            raise UsageError(f"{path}: written by a newer version of sensorbench (format {found}); this one reads {FORMAT}")
+        return model.model_validate_json(text)
+    except (ValidationError, json.JSONDecodeError) as error:
+        raise UsageError(f"{path}: not a manifest of a {model.__name__.removesuffix('Manifest').lower()}: {error}") from None

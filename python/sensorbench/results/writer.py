@@ -1,0 +1,183 @@
+"""Writing results while they come: numbered, closed segments, so that whatever ends the process leaves readable ones."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sensorbench.results.files import release_reserve, reserve, write_table, write_text
+from sensorbench.results.manifest import MANIFEST_FILE, ComparisonManifest, RunManifest, State, Whole, now
+
+if TYPE_CHECKING:
+    from sensorbench._engine import Segment
+
+SEGMENTS_FOLDER = "segments"
+HISTOGRAM_FILE = "histograms.hlog"
+TABLES = ("operations", "answers", "intervals", "events", "resources")
+
+_EVENTS = pa.schema([("time_ns", pa.uint64()), ("name", pa.string())])
+RESOURCES = pa.schema(
+    [
+        ("time_ns", pa.uint64()),
+        ("process", pa.string()),
+        ("cpu_s", pa.float64()),
+        ("memory_bytes", pa.uint64()),
+        ("threads", pa.uint32()),
+    ]
+)
+
+
+class RunWriter:
+    """Writes one run."""
+
+    def __init__(self, folder: Path, manifest: RunManifest) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self._segments = 0
+        (folder / SEGMENTS_FOLDER).mkdir(parents=True)
+        self._write_manifest()
+
+    def write(self, segment: "Segment", resources: list[dict[str, Any]]) -> None:
+        """Writes what was recorded since the segment before. Raises DiskFullError when it does not fit."""
+        events = [{"time_ns": time_ns, "name": name} for time_ns, name in segment["events"]]
+        tables = {
+            "operations": pa.Table.from_batches([segment["operations"]]),
+            "answers": pa.Table.from_batches([segment["answers"]]),
+            "intervals": pa.Table.from_batches([segment["intervals"]]),
+            "events": pa.Table.from_pylist(events, schema=_EVENTS),
+            "resources": pa.Table.from_pylist(resources, schema=RESOURCES),
+        }
+        self._segments += 1
+        for name, table in tables.items():
+            if table.num_rows:
+                write_table(self._segment_file(name, "parquet"), table)
+        if segment["histograms"]:
+            write_text(self._segment_file("histograms", "hlog"), segment["histograms"])
+
+    def finish(self, state: State, whole: dict[str, Any] | None, reason: str | None = None) -> None:
+        """Says how the run ended. A complete one is compacted: one file for each table."""
+        if state == "complete":
+            self._compact()
+        self.manifest = self.manifest.model_copy(
+            update={"state": state, "reason": reason, "whole": Whole.model_validate(whole) if whole else None}
+        )
+        self._write_manifest()
+
+    def _segment_file(self, name: str, suffix: str) -> Path:
+        return self.folder / SEGMENTS_FOLDER / f"{name}-{self._segments:06}.{suffix}"
+
+    def _compact(self) -> None:
+        segments = self.folder / SEGMENTS_FOLDER
+        for name in TABLES:
+            files = sorted(segments.glob(f"{name}-*.parquet"))
+            if files:
+                write_table(self.folder / f"{name}.parquet", pa.concat_tables([pq.read_table(file) for file in files]))
+        logs = sorted(segments.glob("histograms-*.hlog"))
+        if logs:
+            write_text(self.folder / HISTOGRAM_FILE, joined_logs([log.read_text(encoding="utf-8") for log in logs]))
+        for file in segments.iterdir():
+            file.unlink()
+        segments.rmdir()
+
+    def _write_manifest(self) -> None:
+        write_text(self.folder / MANIFEST_FILE, self.manifest.model_dump_json(indent=2) + "\n")
+
+
+def joined_logs(logs: list[str]) -> str:
+    """Interval logs as one: the header of the first, and the lines of all."""
+    lines = [line for number, log in enumerate(logs) for line in log.splitlines() if number == 0 or line.startswith("Tag=")]
+    return "\n".join(lines) + "\n"
+
+
+class ComparisonWriter:
+    """Writes what belongs to an experiment or study as a whole, and hands out the folders of its settings and runs."""
+
+    def __init__(self, folder: Path, manifest: ComparisonManifest) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        folder.mkdir(parents=True, exist_ok=True)
+        reserve(folder)
+        self._write_manifest()
+
+    def setting_folder(self, setting: str) -> Path:
+        """The folder of a setting's results."""
+        return setting_folder(self.folder, setting)
+
+    def run_folder(self, setting: str, repeat: int) -> Path:
+        """The folder of a run; repeats count from 1."""
+        return self.setting_folder(setting) / f"run-{repeat}"
+
+    def write_load(self, setting: str, load: dict[str, Any]) -> None:
+        """Writes how loading went."""
+        folder = self.setting_folder(setting)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
+
+    def write_checks(self, setting: str, checks: dict[str, Any]) -> None:
+        """Writes how the known answers compared."""
+        write_text(self.setting_folder(setting) / CHECKS_FILE, json.dumps(checks, indent=2) + "\n")
+
+    def write_contents(self, setting: str, checks: dict[str, Any]) -> None:
+        """Writes how the contents compared after runs that wrote."""
+        write_text(self.setting_folder(setting) / CONTENTS_FILE, json.dumps(checks, indent=2) + "\n")
+
+    def write_reference(self, table: pa.Table) -> None:
+        """Writes the reference answers."""
+        write_table(self.folder / REFERENCE_FILE, table)
+
+    def update(self, **changes: Any) -> None:
+        """Changes the manifest."""
+        self.manifest = self.manifest.model_copy(update=changes)
+        self._write_manifest()
+
+    def finish(self, state: State, reason: str | None = None, finished: datetime | None = None) -> None:
+        """Says how it ended."""
+        if state != "running":
+            release_reserve(self.folder)
+        self.update(state=state, reason=reason, finished=finished or now())
+
+    def _write_manifest(self) -> None:
+        write_text(self.folder / MANIFEST_FILE, self.manifest.model_dump_json(indent=2) + "\n")
+
+
+EXPERIMENTS_FOLDER = "experiments"
+LOAD_FILE = "load.json"
+CHECKS_FILE = "known_answers.json"
+CONTENTS_FILE = "contents.json"
+REFERENCE_FILE = "reference.parquet"
+SUMMARY_FILE = "summary.json"
+
+
+def setting_folder(folder: Path, setting: str) -> Path:
+    """The folder of a setting's results."""
+    return folder / EXPERIMENTS_FOLDER / setting
+
+
+def write_summary(folder: Path, summary: dict[str, Any]) -> None:
+    """Writes the summary of a comparison, and that of each setting in its folder."""
+    write_text(folder / SUMMARY_FILE, json.dumps(summary, indent=2, allow_nan=False) + "\n")
+    for setting in summary["settings"]:
+        of_setting = setting_folder(folder, setting["id"])
+        if of_setting.exists():
+            write_text(
+                of_setting / SUMMARY_FILE,
+                json.dumps(summary_of_setting(summary, setting["id"]), indent=2, allow_nan=False) + "\n",
+            )
+
+
+def summary_of_setting(summary: dict[str, Any], setting: str) -> dict[str, Any]:
+    """The part of a summary that is about one setting."""
+    return {
+        **{key: summary[key] for key in ("format", "name", "state", "dataset", "operations", "answers_equal")},
+        "kind": "experiment",
+        "setting": next(one for one in summary["settings"] if one["id"] == setting),
+        "targets": [next(one["target"] for one in summary["settings"] if one["id"] == setting)],
+        "schemas": [next(one["schema_name"] for one in summary["settings"] if one["id"] == setting)],
+        "load": summary["load"].get(setting),
+        "figures": [figure for figure in summary["figures"] if figure["setting"] == setting],
+        "claims": [],
+        "honesty": summary["honesty"],
+    }

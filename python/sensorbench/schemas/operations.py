@@ -1,0 +1,164 @@
+"""Operations: questions and writes, each named once for all databases."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from sensorbench import toml_file
+from sensorbench.errors import UsageError
+from sensorbench.schemas.types import ValueType
+
+SHIPPED_FOLDER = Path(__file__).parent
+OPERATIONS_FILE = "operations.toml"
+WORD = r"^[A-Za-z_][A-Za-z0-9_]*$"
+
+
+class Column(toml_file.FileModel):
+    """A column of an answer."""
+
+    name: str = Field(pattern=WORD)
+    type: ValueType
+    computed: bool = False
+
+    @model_validator(mode="after")
+    def _computed_is_double(self) -> "Column":
+        if self.computed and self.type != "double":
+            raise ValueError("only a double can be computed; other types are compared exactly")
+        return self
+
+
+class Order(toml_file.FileModel):
+    """One column of a declared order."""
+
+    column: str
+    direction: Literal["ascending", "descending"] = "ascending"
+
+
+class Choice(toml_file.FileModel):
+    """A choice with a skew."""
+
+    zipfian: float | None = Field(default=None, gt=0)
+    latest: float | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _one(self) -> "Choice":
+        if (self.zipfian is None) == (self.latest is None):
+            raise ValueError("expected either zipfian or latest, with its exponent")
+        return self
+
+
+AnyChoice = Literal["uniform", "sequential"] | Choice
+
+
+class Number(toml_file.FileModel):
+    """A column of numbers used once each, as SQL over the dataset: the first one, and the step to the next."""
+
+    start: str
+    step: str
+
+
+class Written(toml_file.FileModel):
+    """Parameters of an earlier write, at least `window` operations old; skewed to the newest if an exponent is given."""
+
+    operation: str
+    window: int = Field(default=1000, ge=1)
+    exponent: float | None = Field(default=None, gt=0)
+
+
+class Draw(toml_file.FileModel):
+    """Where parameters come from: rows of a query, numbers used once, or an earlier write."""
+
+    summary: str = ""
+    query: str | None = None
+    choice: AnyChoice = "uniform"
+    numbers: dict[str, Number] = {}
+    written: Written | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "Draw":
+        if sum([self.query is not None, bool(self.numbers), self.written is not None]) != 1:
+            raise ValueError("expected exactly one of query, numbers, written")
+        return self
+
+
+class Operation(toml_file.FileModel):
+    """One operation."""
+
+    title: str
+    question: str
+    draws: list[str] = []
+    parameters: dict[str, ValueType] = {}
+    columns: list[Column] = []
+    order: list[Order] = []
+    reference: str | None = None
+    writes: str | None = None
+
+    @model_validator(mode="after")
+    def _reads_or_writes(self) -> "Operation":
+        if self.writes is None and (not self.columns or self.reference is None):
+            raise ValueError(
+                "an operation that reads needs columns and reference; one that writes needs writes, the relation it adds a row to"
+            )
+        if self.writes is not None and (self.columns or self.reference):
+            raise ValueError("an operation that writes has no columns and no reference")
+        unknown = [order.column for order in self.order if order.column not in [column.name for column in self.columns]]
+        if unknown:
+            raise ValueError(f"order names the column {unknown[0]}, which the operation does not return")
+        return self
+
+    def driver_parameters(self) -> list[dict[str, str]]:
+        """The parameters, for the engine."""
+        return [{"name": name, "type": value_type} for name, value_type in self.parameters.items()]
+
+    def driver_operation(self, name: str) -> dict[str, Any]:
+        """The operation without a statement, for the engine."""
+        columns = [column.model_dump() for column in self.columns]
+        return {
+            "name": name,
+            "parameters": self.driver_parameters(),
+            "columns": columns,
+            "order": [order.model_dump() for order in self.order],
+        }
+
+
+class Operations(toml_file.FileModel):
+    """A file of operations."""
+
+    draw: dict[str, Draw] = {}
+    operation: dict[str, Operation]
+
+    @model_validator(mode="after")
+    def _names_fit(self) -> "Operations":
+        for name, operation in self.operation.items():
+            for draw in operation.draws:
+                if draw not in self.draw:
+                    raise ValueError(
+                        f"operation {name} draws from {draw}, which is not there; expected one of {', '.join(self.draw)}"
+                    )
+        for name, draw_ in self.draw.items():
+            if draw_.written and draw_.written.operation not in self.operation:
+                raise ValueError(f"draw {name} is of the operation {draw_.written.operation}, which is not there")
+        return self
+
+    def require(self, name: str, where: str) -> Operation:
+        """The operation called `name`; raises UsageError saying `where` it was asked for."""
+        if name not in self.operation:
+            raise UsageError(f"{where}: there is no operation {name!r}; expected one of {', '.join(self.operation)}")
+        return self.operation[name]
+
+
+def operations_file(name_or_path: str, relative_to: Path | None = None) -> Path:
+    """The file of a shipped set of operations, or a user's own."""
+    if name_or_path.endswith(".toml"):
+        return (relative_to or Path()) / name_or_path
+    file = SHIPPED_FOLDER / name_or_path / OPERATIONS_FILE
+    if not file.exists():
+        known = sorted(folder.parent.name for folder in SHIPPED_FOLDER.glob(f"*/{OPERATIONS_FILE}"))
+        raise UsageError(f"there is no set of operations {name_or_path!r}; expected one of {', '.join(known)}, or a file (.toml)")
+    return file
+
+
+def load_operations(name_or_path: str, relative_to: Path | None = None) -> Operations:
+    """A shipped set of operations, or a user's own file."""
+    return toml_file.load(operations_file(name_or_path, relative_to), Operations)

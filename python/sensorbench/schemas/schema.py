@@ -1,0 +1,309 @@
+"""Schemas: how a dataset lies in one database, and how each operation is asked there."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+import duckdb
+from pydantic import ConfigDict, Field
+
+from sensorbench import toml_file
+from sensorbench._engine import check_schema, statement_operation
+from sensorbench.errors import EngineUsageError, SchemaError, TargetError, UsageError
+from sensorbench.schemas.operations import SHIPPED_FOLDER, WORD, Column, Operation, Operations
+from sensorbench.schemas.types import ValueType, canonical_columns
+
+ParameterValue = str | int | float | bool
+
+_UNITS_US = {"second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000, "day": 86_400_000_000}
+_LENGTH = re.compile(r"(?P<count>\d+) (?P<unit>second|minute|hour|day)s?")
+
+
+def length_us(text: str) -> int:
+    """A length of time such as `1 day` or `15 minutes`, in µs."""
+    found = _LENGTH.fullmatch(text)
+    if not found or int(found["count"]) == 0:
+        raise ValueError(f"{text!r}: expected a length of time such as '1 day' or '15 minutes'")
+    return int(found["count"]) * _UNITS_US[found["unit"]]
+
+
+class Encode(toml_file.FileModel):
+    """Sorted rows become byte-array batches before they are loaded."""
+
+    encoding: Literal["packed"]
+    group: list[str]
+    time: str = "time"
+    value: str = "value"
+    every: str
+    start_column: str
+    bytes_column: str
+
+    def batching(self) -> dict[str, Any]:
+        """The same for the engine."""
+        fields = {**self.model_dump(exclude={"every"}), "every_us": length_us(self.every)}
+        return fields
+
+
+class Fill(toml_file.FileModel):
+    """How a table is filled: a query over the dataset, the order of its rows, and how they are encoded."""
+
+    query: str
+    order: list[str] = []
+    encode: Encode | None = None
+
+
+class Derive(toml_file.FileModel):
+    """A parameter made from another one: the start of the stretch of time that it lies in."""
+
+    floor: str
+    every: str
+
+
+class Decode(toml_file.FileModel):
+    """Readings are taken out of byte-array batches."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    column: str
+    encoding: Literal["packed"]
+    from_: str | None = Field(default=None, alias="from")
+    to: str | None = None
+
+
+class Reduce(toml_file.FileModel):
+    """Rows are reduced to one."""
+
+    function: Literal["max", "min", "count"]
+    column: str
+
+
+class OperationText(toml_file.FileModel):
+    """How an operation is asked: in the database's own words, and what the client does besides."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    derive: dict[str, Derive] = {}
+    returns: list[Column] = []
+    decode: Decode | None = None
+    reduce: Reduce | None = None
+
+    @property
+    def statement(self) -> dict[str, Any]:
+        """What only the database's driver understands."""
+        return dict(self.model_extra or {})
+
+
+class ParameterChoice(toml_file.FileModel):
+    """A parameter of a schema: the values it may take."""
+
+    summary: str = ""
+    values: list[ParameterValue] = Field(min_length=1)
+    default: ParameterValue
+
+
+class SchemaFile(toml_file.FileModel):
+    """A schema file."""
+
+    database: str
+    summary: str
+    parameters: dict[str, ParameterChoice] = {}
+    create: dict[str, Any] = {}
+    settle: dict[str, Any] = {}
+    fill: dict[str, Fill] = {}
+    operation: dict[str, OperationText] = {}
+
+
+class Schema:
+    """A schema with its parameters chosen."""
+
+    def __init__(self, path: Path, name: str, file: SchemaFile, parameters: dict[str, ParameterValue]) -> None:
+        self.path = path
+        self.name = name
+        self.file = file
+        self.parameters = parameters
+
+    @property
+    def database(self) -> str:
+        """The database it is for."""
+        return self.file.database
+
+    @property
+    def summary(self) -> str:
+        """What it is, in one line."""
+        return self.file.summary
+
+    def fill_columns(self, workbench: duckdb.DuckDBPyConnection) -> dict[str, dict[str, ValueType]]:
+        """The columns of each table that is filled, as they are loaded. Raises UsageError for a query that does not work."""
+        columns = {}
+        for table, fill in self.file.fill.items():
+            try:
+                selected = canonical_columns(workbench.sql(fill.query))
+                columns[table] = _encoded(selected, fill)
+            except (duckdb.Error, ValueError) as error:
+                raise self.error(f"fill.{table}.query", str(error)) from None
+            except KeyError as error:
+                raise self.error(f"fill.{table}.encode.group", f"the query has no column {error}") from None
+            unknown = [name for name in fill.order if name not in selected]
+            if unknown:
+                raise self.error(
+                    f"fill.{table}.order", f"the query has no column {unknown[0]!r}; expected some of {', '.join(selected)}"
+                )
+        return columns
+
+    def driver_schema(self, operations: Operations, names: list[str], columns: dict[str, dict[str, ValueType]]) -> dict[str, Any]:
+        """The schema as the engine takes it, with the named operations. Raises UsageError where the file is wrong."""
+        statements = []
+        for name in names:
+            text = self._operation_text(name)
+            operation = {**operations.operation[name].driver_operation(name), "statement": text.statement}
+            work = self.work(name, operations.operation[name])
+            statements.append(json.loads(self._told(statement_operation, json.dumps(operation), json.dumps(work))))
+        schema = {
+            "create": self._substituted(self.file.create, "create"),
+            "settle": self._substituted(self.file.settle, "settle"),
+            "tables": {
+                table: [{"name": name, "type": value_type} for name, value_type in of_table.items()]
+                for table, of_table in columns.items()
+            },
+            "operations": statements,
+        }
+        self._told(check_schema, self.database, json.dumps(schema))
+        return schema
+
+    def statement(self, name: str) -> dict[str, Any]:
+        """The statement of an operation."""
+        return self._operation_text(name).statement
+
+    def work(self, name: str, operation: Operation) -> dict[str, Any]:
+        """What the client does besides the statement, with every name turned into a number."""
+        text = self._operation_text(name)
+        parameters = list(operation.parameters)
+        returns = [column.name for column in text.returns]
+
+        def parameter(key: str, written: str | None) -> int | None:
+            if written is None:
+                return None
+            if not written.startswith(":") or written[1:] not in parameters:
+                raise self.error(
+                    f"operation.{name}.{key}", f"{written!r}: expected one of {', '.join(':' + known for known in parameters)}"
+                )
+            return parameters.index(written[1:])
+
+        def column(key: str, written: str, known: list[str]) -> int:
+            if written not in known:
+                raise self.error(f"operation.{name}.{key}", f"there is no column {written!r}; expected one of {', '.join(known)}")
+            return known.index(written)
+
+        def derived(new: str, derive: Derive) -> dict[str, Any]:
+            try:
+                every_us = length_us(derive.every)
+            except ValueError as error:
+                raise self.error(f"operation.{name}.derive.{new}.every", str(error)) from None
+            return {"name": new, "floor": parameter(f"derive.{new}.floor", derive.floor), "every_us": every_us}
+
+        work: dict[str, Any] = {"derive": [derived(new, derive) for new, derive in text.derive.items()]}
+        work["returns"] = [column_.model_dump() for column_ in text.returns]
+        if text.decode:
+            bounds = {"from": parameter("decode.from", text.decode.from_), "to": parameter("decode.to", text.decode.to)}
+            work["decode"] = {
+                "column": column("decode.column", text.decode.column, returns),
+                "encoding": text.decode.encoding,
+                **bounds,
+            }
+        if text.reduce:
+            known = ["time", "value"] if text.decode else returns
+            work["reduce"] = {"function": text.reduce.function, "column": column("reduce.column", text.reduce.column, known)}
+        return work
+
+    def error(self, key: str, message: str) -> UsageError:
+        """An error about a key of the file."""
+        return toml_file.error_at(self.path, key, message)
+
+    def _operation_text(self, name: str) -> OperationText:
+        if name not in self.file.operation:
+            raise self.error("operation", f"the operation {name} is missing; the schema has {', '.join(self.file.operation)}")
+        return self.file.operation[name]
+
+    def _told(self, call: Any, *arguments: Any) -> Any:
+        """Calls the engine; an error is told with the file and line of its key."""
+        try:
+            return call(*arguments)
+        except SchemaError as error:
+            path, message = error.args
+            raise self.error(path, message) from None
+        except (EngineUsageError, TargetError) as error:
+            raise UsageError(f"{self.path}: {error}") from None
+
+    def _substituted(self, part: Any, path: str) -> Any:
+        """A part of the file with `${parameter}` replaced by the parameter's value."""
+        if isinstance(part, dict):
+            return {key: self._substituted(value, f"{path}.{key}") for key, value in part.items()}
+        if isinstance(part, list):
+            return [self._substituted(value, f"{path}[{number}]") for number, value in enumerate(part)]
+        if not isinstance(part, str):
+            return part
+        whole = _PLACE.fullmatch(part)
+        if whole:
+            return self._parameter(whole["name"], path)
+        return _PLACE.sub(lambda place: str(self._parameter(place["name"], path)), part)
+
+    def _parameter(self, name: str, path: str) -> ParameterValue:
+        if name not in self.parameters:
+            known = ", ".join(self.parameters) or "the schema has none"
+            raise self.error(path, f"${{{name}}} is no parameter of the schema; expected one of: {known}")
+        return self.parameters[name]
+
+
+_PLACE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def _encoded(columns: dict[str, ValueType], fill: Fill) -> dict[str, ValueType]:
+    """The columns after encoding."""
+    if fill.encode is None:
+        return columns
+    group: dict[str, ValueType] = {name: columns[name] for name in fill.encode.group}
+    length_us(fill.encode.every)
+    return {**group, fill.encode.start_column: "timestamp", fill.encode.bytes_column: "bytes"}
+
+
+def shipped_schemas(operations: str, database: str) -> dict[str, Path]:
+    """The shipped schemas of a database for a set of operations, by name."""
+    return {file.stem: file for file in sorted((SHIPPED_FOLDER / operations / database).glob("*.toml"))}
+
+
+def load_schema(
+    name_or_path: str,
+    *,
+    operations: str,
+    database: str,
+    parameters: dict[str, ParameterValue] | None = None,
+    relative_to: Path | None = None,
+) -> Schema:
+    """A shipped schema by its name, or a user's own file."""
+    if name_or_path.endswith(".toml"):
+        path = (relative_to or Path()) / name_or_path
+        name = path.stem
+    else:
+        shipped = shipped_schemas(operations, database)
+        if name_or_path not in shipped:
+            known = ", ".join(shipped) or f"none is shipped for {database} and {operations}"
+            raise UsageError(f"there is no schema {name_or_path!r} of {database}; expected one of {known}, or a file (.toml)")
+        path, name = shipped[name_or_path], name_or_path
+    file = toml_file.load(path, SchemaFile)
+    if file.database != database:
+        raise toml_file.error_at(path, "database", f"this schema is for {file.database}, but the target is {database}")
+    for table in file.fill:
+        if not re.match(WORD, table):
+            raise toml_file.error_at(path, f"fill.{table}", "the name of a table must be a word")
+    return Schema(path, name, file, _chosen(path, file, parameters or {}))
+
+
+def _chosen(path: Path, file: SchemaFile, given: dict[str, ParameterValue]) -> dict[str, ParameterValue]:
+    for name, value in given.items():
+        if name not in file.parameters:
+            known = ", ".join(file.parameters) or "it has none"
+            raise UsageError(f"{path}: the schema has no parameter {name!r}; expected one of: {known}")
+        if value not in file.parameters[name].values:
+            raise UsageError(f"{path}: parameter {name} cannot be {value!r}; expected one of {file.parameters[name].values}")
+    return {name: given.get(name, choice.default) for name, choice in file.parameters.items()}

@@ -1,0 +1,146 @@
+"""How the claims of the building-sensor study (claims.toml) are judged."""
+
+import numpy as np
+
+from sensorbench.analysis.sample import Floats
+from sensorbench.results import RunResult
+from sensorbench.study.study import Evidence, Judge, Judgement, about, greater_than_one, near_one, ratio_over_runs, single_ratio
+
+Q1, Q2, Q3, Q4 = "get_sensor_data", "get_peak_data", "get_available_data", "get_floor_zone_data"
+QUESTIONS = (Q1, Q2, Q3, Q4)
+FIRST_REQUESTS = 25
+SPIKE = 3.0
+
+
+def _ratio(slow: str, fast: str, operation: str) -> list[tuple[str, str, float]]:
+    return [(slow, operation, 1.0), (fast, operation, -1.0)]
+
+
+def _between_questions(role: str, numerator: str, denominator: str) -> list[tuple[str, str, float]]:
+    return [(role, numerator, 1.0), (role, denominator, -1.0)]
+
+
+def _loses_more(evidence: Evidence) -> Judgement:
+    sql, nosql = _between_questions("sql", Q4, Q3), _between_questions("nosql", Q4, Q3)
+    return greater_than_one(evidence.contrast([*sql, *((role, operation, -weight) for role, operation, weight in nosql)]))
+
+
+def _fits_better(evidence: Evidence) -> Judgement:
+    terms = [
+        (role, operation, weight / len(QUESTIONS))
+        for operation in QUESTIONS
+        for role, operation, weight in _ratio("sql", "nosql", operation)
+    ]
+    return greater_than_one(evidence.contrast(terms))
+
+
+def _normalised(evidence: Evidence, run: RunResult) -> list[Floats]:
+    """Latencies of each question as multiples of the question's median, so that the mix does not matter."""
+    return [latencies / np.median(latencies) for latencies in evidence.latencies(run, QUESTIONS) if len(latencies)]
+
+
+def _variation(evidence: Evidence, run: RunResult) -> float:
+    """The mean coefficient of variation of the questions."""
+    normalised = _normalised(evidence, run)
+    return float(np.mean([np.std(latencies) / np.mean(latencies) for latencies in normalised])) if normalised else float("nan")
+
+
+def _is_steadier(evidence: Evidence) -> Judgement:
+    sql, nosql = evidence.runs("sql"), evidence.runs("nosql")
+    ratios = [_variation(evidence, a) / _variation(evidence, b) for a, b in zip(sql, nosql, strict=False)]
+    judgement = greater_than_one(ratio_over_runs(ratios))
+    late = [_share_of_late_spikes(evidence, run) for run in sql]
+    known = [share for share in late if share is not None]
+    spikes = (
+        f"{np.mean(known):.0%} of the relational spikes above {SPIKE:g} × the median are in the last quarter of a run"
+        if known
+        else "there are no spikes"
+    )
+    return Judgement(judgement.word, judgement.measured, f"{judgement.reason}; {spikes}")
+
+
+def _share_of_late_spikes(evidence: Evidence, run: RunResult) -> float | None:
+    """Of latencies above three times the median, the share in the last quarter of their question's requests."""
+    late = total = 0
+    for latencies in _normalised(evidence, run):
+        is_spike = latencies > SPIKE
+        total += int(is_spike.sum())
+        late += int(is_spike[3 * len(latencies) // 4 :].sum())
+    return late / total if total else None
+
+
+def _starts_cold(evidence: Evidence) -> Judgement:
+    """Whether the first requests are slower, in every setting that was measured."""
+    judgements = {}
+    for setting in evidence.result.manifest.settings:
+        of_setting = Evidence(evidence.result, {"one": setting.id}, evidence.metric)
+        ratios = [_first_against_rest(of_setting, run) for run in of_setting.runs("one")]
+        judgements[setting.id] = greater_than_one(ratio_over_runs(ratios))
+    words = {judgement.word for judgement in judgements.values()}
+    told = "; ".join(f"{setting}: {_factor(judgement)} ({judgement.word})" for setting, judgement in judgements.items())
+    if evidence.result.manifest.workload.get("warm_up"):
+        return Judgement("not tested here", None, "the runs were warmed up before they were measured")
+    return Judgement(
+        words.pop() if len(words) == 1 else "inconclusive",
+        None,
+        f"mean of the first {FIRST_REQUESTS} requests over the mean of the rest: {told}",
+    )
+
+
+def _factor(judgement: Judgement) -> str:
+    return f"× {judgement.measured['value']:.2f}" if judgement.measured and judgement.measured["value"] else "unknown"
+
+
+def _first_against_rest(evidence: Evidence, run: RunResult) -> float:
+    """The first requests of a run against the rest. Each latency counts as a multiple of its question's median."""
+    table = run.table("operations")
+    if table is None:
+        return float("nan")
+    normalised = [(order, value) for operation in QUESTIONS for order, value in _ordered(run, operation)]
+    values = np.array([value for _, value in sorted(normalised)])
+    if len(values) <= FIRST_REQUESTS:
+        return float("nan")
+    return float(values[:FIRST_REQUESTS].mean() / values[FIRST_REQUESTS:].mean())
+
+
+def _ordered(run: RunResult, operation: str) -> list[tuple[int, float]]:
+    """Number and normalised latency of each request of a question."""
+    table = run.table("operations")
+    if table is None:
+        return []
+    phase, number = run.manifest.phases.index("measure"), run.manifest.operations.index(operation)
+    rows = [row for row in table.to_pylist() if row["phase"] == phase and row["operation"] == number and row["outcome"] == "ok"]
+    if not rows:
+        return []
+    median = float(np.median([row["end_ns"] - row["scheduled_ns"] for row in rows]))
+    return [(row["k"], (row["end_ns"] - row["scheduled_ns"]) / median) for row in rows]
+
+
+def _size_ratio(evidence: Evidence) -> Judgement:
+    sql, nosql = evidence.load("sql"), evidence.load("nosql")
+    ratio = sql["size"]["total_bytes"] / nosql["size"]["total_bytes"] if sql and nosql else None
+    return single_ratio(ratio, "bytes on disk after settling")
+
+
+def _load_ratio(evidence: Evidence) -> Judgement:
+    sql, nosql = evidence.load("sql"), evidence.load("nosql")
+    ratio = (sql["load_s"] + sql["settle_s"]) / (nosql["load_s"] + nosql["settle_s"]) if sql and nosql else None
+    return single_ratio(ratio, "time until loaded and settled")
+
+
+JUDGES: dict[str, Judge] = {
+    "IOT-1": lambda evidence: greater_than_one(evidence.contrast(_ratio("sql", "nosql", Q1))),
+    "IOT-2": lambda evidence: greater_than_one(evidence.contrast(_ratio("sql", "nosql", Q2))),
+    "IOT-3": lambda evidence: greater_than_one(evidence.contrast(_ratio("nosql", "sql", Q3))),
+    "IOT-4": lambda evidence: greater_than_one(evidence.contrast(_ratio("nosql", "sql", Q4))),
+    "IOT-5": lambda evidence: about(evidence.contrast(_between_questions("nosql", Q2, Q1)), 9.38),
+    "IOT-6": lambda evidence: near_one(evidence.contrast(_between_questions("sql", Q2, Q1))),
+    "IOT-7": lambda evidence: near_one(evidence.contrast(_between_questions("nosql", Q4, Q3))),
+    "IOT-8": _loses_more,
+    "IOT-9": lambda evidence: about(evidence.contrast(_between_questions("sql", Q1, Q3)), 2103.0),
+    "IOT-10": _is_steadier,
+    "IOT-11": _starts_cold,
+    "IOT-13": _size_ratio,
+    "IOT-14": _load_ratio,
+    "IOT-20": _fits_better,
+}

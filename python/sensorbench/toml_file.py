@@ -1,0 +1,81 @@
+"""TOML files of the project and of its users, with errors that name file, line and key."""
+
+import tomllib
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from sensorbench._engine import UsageError as EngineUsageError
+from sensorbench._engine import toml_lines
+from sensorbench.errors import UsageError
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class FileModel(BaseModel):
+    """A part of a TOML file: unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def load(path: Path, model: type[Model]) -> Model:
+    """Reads a file into a model. Raises UsageError naming file, line and key."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    return parse(text, model, path)
+
+
+def parse(text: str, model: type[Model], path: Path) -> Model:
+    """Reads the text of the file `path` into a model."""
+    try:
+        lines = toml_lines(text)
+    except EngineUsageError as error:
+        line, message = error.args
+        raise UsageError(f"{path}, line {line}: {message}") from None
+    return validate(tomllib.loads(text), model, path, lines)
+
+
+def validate(content: dict[str, Any], model: type[Model], path: Path, lines: dict[str, int] | None = None) -> Model:
+    """Turns the content of the file `path` into a model; `lines` are those of its keys, if known."""
+    try:
+        return model.model_validate(content, by_alias=True)
+    except ValidationError as error:
+        raise UsageError(_first_problem(error, lines or {}, path)) from None
+
+
+def error_at(path: Path, key: str, message: str) -> UsageError:
+    """An error about a key of a file, which may be a path such as `operation.get_peak_data.statement`."""
+    try:
+        lines = toml_lines(path.read_text(encoding="utf-8"))
+    except (OSError, EngineUsageError):
+        lines = {}
+    return UsageError(f"{_place(path, lines, key)}: {message}")
+
+
+def _place(path: Path, lines: dict[str, int], key: str) -> str:
+    """The file, the line of the key or of the nearest key around it, and the key."""
+    known = key
+    while known and known not in lines:
+        known = known.rpartition(".")[0] if not known.endswith("]") else known.rpartition("[")[0]
+    line = f", line {lines[known]}" if known else ""
+    return f"{path}{line}, {key}"
+
+
+def _first_problem(error: ValidationError, lines: dict[str, int], path: Path) -> str:
+    problem: Any = error.errors(include_url=False)[0]
+    key = ""
+    for part in problem["loc"]:
+        key += f"[{part}]" if isinstance(part, int) else f".{part}" if key else str(part)
+    message = {"extra_forbidden": "unknown key", "missing": "this key is missing"}.get(problem["type"], problem["msg"])
+    return f"{_place(path, lines, key)}: {message}{_expected(problem)}"
+
+
+def _expected(problem: Any) -> str:
+    given = problem["input"]
+    is_plain = isinstance(given, str | int | float | bool) and problem["type"] not in {"extra_forbidden", "missing"}
+    return f" (it is {given!r})" if is_plain else ""
