@@ -137,6 +137,9 @@ def no_op_schema(name: str) -> str | None:
 def generate_building(series: str, seed: int, start_us: int, minutes: int, threads: int) -> pa.RecordBatchReader:
     """Measurements of a building's sensors, minute by minute: site, zone, sensor, time, value."""
 
+def generate_fitted(series: str, seed: int, start_us: int, end_us: int, copies: int, threads: int) -> pa.RecordBatchReader:
+    """Measurements of sensors like fitted ones, each so many times."""
+
 def batch_rows(rows: pa.RecordBatchReader, batching: str) -> pa.RecordBatchReader:
     """Sorted rows as byte-array batches."""
 

@@ -43,7 +43,8 @@ class Teller:
     """Tells people what is going on."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self.console = Console(stderr=True, quiet=quiet, soft_wrap=True)
+        self.console = error_console()
+        self.console.quiet = quiet
         self._bars: Progress | None = None
 
     def say(self, text: str) -> None:
@@ -71,6 +72,15 @@ class Teller:
             yield Task(name, total, self.console, bars)
 
 
-def is_terminal() -> bool:
-    """Whether a person reads what is printed."""
-    return sys.stdout.isatty()
+# Where there is no terminal, tables are as wide as they need to be.
+WIDTH_ELSEWHERE = 200
+
+
+def console() -> Console:
+    """Standard output, for people."""
+    return Console(soft_wrap=True, width=None if sys.stdout.isatty() else WIDTH_ELSEWHERE)
+
+
+def error_console() -> Console:
+    """Standard error, for people."""
+    return Console(stderr=True, soft_wrap=True)

@@ -39,7 +39,13 @@ pub fn parameters(
     })
 }
 
-fn rows_of(plan: &ReadyPlan, phase: usize, operation: usize, numbers: impl Iterator<Item = u64>, all_of_kind: bool) -> PyResult<PyArrowType<RecordBatch>> {
+fn rows_of(
+    plan: &ReadyPlan,
+    phase: usize,
+    operation: usize,
+    numbers: impl Iterator<Item = u64>,
+    all_of_kind: bool,
+) -> PyResult<PyArrowType<RecordBatch>> {
     let mut rows: Vec<Vec<Value>> = Vec::new();
     for k in numbers {
         let (found, values) = plan.parameters_of(phase, k);
@@ -50,7 +56,8 @@ fn rows_of(plan: &ReadyPlan, phase: usize, operation: usize, numbers: impl Itera
         }
     }
     let declared = &plan.operations()[operation].parameters;
-    let column = |number: usize| -> ArrayRef { array_of(declared[number].value_type, rows.iter().map(|row| row[number].as_ref())) };
+    let column =
+        |number: usize| -> ArrayRef { array_of(declared[number].value_type, rows.iter().map(|row| row[number].as_ref())) };
     let columns = (0..declared.len()).map(|number| (declared[number].name.as_str(), column(number), true));
     RecordBatch::try_from_iter_with_nullable(columns).map(PyArrowType).map_err(|error| EngineError::new_err(error.to_string()))
 }

@@ -20,7 +20,7 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtrit
 
 from sensorbench.analysis.sample import Sample
 
@@ -91,7 +91,7 @@ def spread_over_runs(values: NDArray[np.float64], confidence: float = CONFIDENCE
 def _interval(value: float, spread: _Spread | None, confidence: float, runs: int) -> Interval:
     if spread is None or not math.isfinite(spread.variance):
         return Interval(value, None, None, confidence, runs, between_runs=False)
-    half = float(stats.t.ppf(0.5 + confidence / 2, spread.degrees)) * math.sqrt(spread.variance)
+    half = float(stdtrit(spread.degrees, 0.5 + confidence / 2)) * math.sqrt(spread.variance)
     return Interval(value, value * math.exp(-half), value * math.exp(half), confidence, runs, spread.between_runs)
 
 

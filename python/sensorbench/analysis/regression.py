@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from sensorbench.analysis.intervals import CONFIDENCE, LEAST_RUNS
 
@@ -31,9 +31,7 @@ def regression(earlier: list[float], new: float, *, confidence: float = CONFIDEN
     if len(known) < LEAST_RUNS or not new > 0.0:
         return Regression("inconclusive", new, expected, None, None, len(known))
     logs = np.log(known)
-    half = (
-        float(stats.t.ppf(0.5 + confidence / 2, len(known) - 1)) * float(np.std(logs, ddof=1)) * math.sqrt(1.0 + 1.0 / len(known))
-    )
+    half = float(stdtrit(len(known) - 1, 0.5 + confidence / 2)) * float(np.std(logs, ddof=1)) * math.sqrt(1.0 + 1.0 / len(known))
     low, high = expected * math.exp(-half), expected * math.exp(half)
     word: Literal["slower", "faster", "as before"] = "slower" if new > high else "faster" if new < low else "as before"
     return Regression(word, new, expected, low, high, len(known))

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from sensorbench.analysis.regression import regression as judged_regression
@@ -19,7 +18,7 @@ from sensorbench.errors import FailedError, UsageError
 from sensorbench.experiment import conduct, make_settings, plan_experiment
 from sensorbench.experiment.conduct import DATA_FOLDER
 from sensorbench.experiment.summary import sample_of
-from sensorbench.progress import Teller
+from sensorbench.progress import Teller, console, error_console
 from sensorbench.report import words
 from sensorbench.results import ComparisonResult, RunResult, read_comparison
 
@@ -62,7 +61,7 @@ def compare(a: Place, b: Place, metric: Metric = None, margin: Margin = EQUIVALE
         return
     _print(rows, a, b)
     for difference in differences:
-        Console(stderr=True, soft_wrap=True).print(f"[yellow]warning:[/yellow] {difference}", highlight=False)
+        error_console().print(f"[yellow]warning:[/yellow] {difference}", highlight=False)
 
 
 def _read(place: str) -> tuple[ComparisonResult, str | None]:
@@ -127,8 +126,8 @@ def _differences(a: ComparisonResult, b: ComparisonResult) -> list[str]:
 
 
 def _print(rows: list[dict[str, Any]], a: str, b: str) -> None:
-    console = Console(soft_wrap=True)
-    console.print(f"A = {a}\nB = {b}", highlight=False)
+    screen = console()
+    screen.print(f"A = {a}\nB = {b}", highlight=False)
     table = Table(box=None)
     for column in ("setting", "operation", "A", "B", "A / B", "interval", "A is", "why"):
         table.add_column(column)
@@ -145,7 +144,7 @@ def _print(rows: list[dict[str, Any]], a: str, b: str) -> None:
             row["verdict"],
             row["reason"],
         )
-    console.print(table)
+    screen.print(table)
 
 
 def aa(
@@ -192,7 +191,7 @@ def aa(
             if different
             else "no difference is seen where there is none"
         )
-        Console(soft_wrap=True).print(
+        console().print(
             f"{told} (at {CONFIDENCE_WORD} confidence one in twenty comparisons may); report: {page}", highlight=False
         )
 
@@ -247,7 +246,7 @@ def regression(
                 between,
                 row["word"],
             )
-        Console(soft_wrap=True).print(table)
+        console().print(table)
     slower = [f"{row['setting']} {row['operation']}" for row in rows if row["word"] == "slower"]
     if slower:
         raise FailedError(f"slower than before: {', '.join(slower)}")

@@ -1,20 +1,23 @@
 """`sensorbench data`: list, describe, generate, import, export, clean."""
 
+import os
 import shutil
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from sensorbench.cli.options import Json
 from sensorbench.cli.output import print_json
 from sensorbench.dataset import DEFAULT_SEED, GENERATED, IMPORTERS, SHIPPED, Description, generate, import_files, open_dataset
+from sensorbench.dataset.csv_rows import MOST_SHOWN
 from sensorbench.dataset.export import FORMS, export
+from sensorbench.dataset.fitted import MODEL_SUFFIX, fit, generate_like, read_model
 from sensorbench.errors import UsageError
 from sensorbench.places import cache_folder
-from sensorbench.progress import Teller
+from sensorbench.progress import Teller, console
+from sensorbench.results.files import write_text
 
 app = typer.Typer(help="Datasets: real, generated, and your own.", no_args_is_help=True)
 
@@ -39,8 +42,8 @@ def list_datasets(json: Json = False) -> None:
         table.add_column(column)
     for row in rows:
         table.add_row(str(row["name"]), *("yes" if row[key] else "" for key in ("shipped", "generated", "importer")))
-    Console().print(table)
-    Console().print("Your own CSV or Parquet files: sensorbench data import MAPPING.toml (see docs/own-data.md)", highlight=False)
+    console().print(table)
+    console().print("Your own CSV or Parquet files: sensorbench data import MAPPING.toml (see docs/own-data.md)", highlight=False)
 
 
 @app.command("describe")
@@ -51,16 +54,80 @@ def describe(dataset: Dataset, scale: Scale = 1.0, seed: Seed = DEFAULT_SEED, js
 
 @app.command("generate")
 def generate_dataset(
-    name: Annotated[str, typer.Argument(help="Name of the generator.")],
+    name: Annotated[str, typer.Argument(help="Name of the generator, or the file of a fitted one.")],
     out: Annotated[Path, typer.Option("--out", help="Folder for the dataset; it must be empty or not there.")],
     scale: Scale = 1.0,
     seed: Seed = DEFAULT_SEED,
+    copies: Annotated[int, typer.Option("--copies", help="How many of each location (fitted generators).", min=1)] = 1,
+    days: Annotated[
+        float | None, typer.Option("--days", help="Length of the span (fitted generators).", show_default=False)
+    ] = None,
     json: Json = False,
 ) -> None:
     """Generate a dataset. Equal seeds give equal bytes; a smaller scale gives the beginning of a larger one."""
     if out.exists() and any(out.iterdir()):
         raise UsageError(f"{out} is not empty; name another folder with --out")
-    _print(generate(name, out, scale=scale, seed=seed, teller=Teller()).describe(), as_json=json)
+    if name.endswith(MODEL_SUFFIX):
+        if days is not None and days <= 0:
+            raise UsageError(f"--days {days:g}: expected a length above zero")
+        dataset = generate_like(read_model(Path(name)), out, seed=seed, copies=copies, days=days, threads=os.cpu_count() or 1)
+    else:
+        dataset = generate(name, out, scale=scale, seed=seed, teller=Teller())
+    _print(dataset.describe(), as_json=json)
+
+
+@app.command("fit")
+def fit_generator(
+    dataset: Dataset,
+    out: Annotated[Path, typer.Option("--out", help="File for the fitted generator (.json).")],
+    scale: Scale = 1.0,
+    seed: Seed = DEFAULT_SEED,
+    json: Json = False,
+) -> None:
+    """Fit a generator to a dataset, and tell how close it comes; `data generate` takes the file."""
+    if out.suffix != MODEL_SUFFIX or out.exists():
+        raise UsageError(f"--out {out}: expected a new file whose name ends with {MODEL_SUFFIX}")
+    teller = Teller()
+    with teller.task("fitting", total=1.0) as task:
+        model = fit(
+            open_dataset(dataset, scale=scale, seed=seed, teller=teller),
+            seed,
+            lambda done, all_: task.advance_to(done / all_, f"{done} of {all_} sensors"),
+        )
+        task.end(f"{len(model.series)} sensors")
+    write_text(out, model.model_dump_json(indent=1) + "\n")
+    if json:
+        print_json([one.model_dump() for one in model.closeness])
+        return
+    table = Table(box=None)
+    for column in (
+        "sensor",
+        "readings",
+        "generated",
+        "values differ by",
+        "daily pattern differs by",
+        "gaps",
+        "generated",
+        "persistence",
+        "generated",
+    ):
+        table.add_column(column, justify="left" if column == "sensor" else "right")
+    for one in sorted(model.closeness, key=lambda one: -one.values_ks)[:MOST_SHOWN]:
+        name = f"{one.site} {one.zone} {one.sensor}"
+        shares = (f"{share:.2%}" for share in (one.gap_share, one.gap_share_generated))
+        alike = (f"{number:.3f}" for number in (one.persistence, one.persistence_generated))
+        table.add_row(
+            name,
+            f"{one.readings:,}",
+            f"{one.readings_generated:,}",
+            f"{one.values_ks:.3f}",
+            f"{one.daily_pattern_rms:.3f}",
+            *shares,
+            *alike,
+        )
+    console().print(table)
+    more = f" (the {MOST_SHOWN} that differ most, of {len(model.closeness)})" if len(model.closeness) > MOST_SHOWN else ""
+    console().print(f"over the same span, generated against fitted{more}; written to {out}", highlight=False)
 
 
 @app.command("import")
@@ -108,19 +175,19 @@ def _print(description: Description, *, as_json: bool) -> None:
     if as_json:
         print_json(description.model_dump(mode="json"))
         return
-    console = Console(soft_wrap=True)
-    console.print(description.title, style="bold")
+    screen = console()
+    screen.print(description.title, style="bold")
     if description.generated:
-        console.print("generated, not measured", style="yellow")
+        screen.print("generated, not measured", style="yellow")
     for name, relation in description.relations.items():
-        console.print(f"  {name}: {relation.rows:,} rows ({', '.join(relation.columns)})", highlight=False)
-    console.print(
+        screen.print(f"  {name}: {relation.rows:,} rows ({', '.join(relation.columns)})", highlight=False)
+    screen.print(
         f"  span: {description.first_time} to {description.last_time}, interval {description.interval_s:g} s, scale {description.scale:g}",
         highlight=False,
     )
-    console.print(f"  site is {description.site_is}, zone is {description.zone_is}", highlight=False)
-    console.print(
+    screen.print(f"  site is {description.site_is}, zone is {description.zone_is}", highlight=False)
+    screen.print(
         f"  source: {description.source}\n  license: {description.license}\n  made: {description.how_made}", highlight=False
     )
     for note in description.notes:
-        console.print(f"  note: {note}", highlight=False)
+        screen.print(f"  note: {note}", highlight=False)

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from sensorbench import __version__
 from sensorbench.cli import compare, data, experiment, quickstart, report, selfbench, study
 from sensorbench.errors import EngineError, EngineUsageError, SensorbenchError
+from sensorbench.progress import error_console
 from sensorbench.results.files import DiskFullError, raise_if_full
 
 app = typer.Typer(
@@ -77,6 +77,6 @@ def _place(error: OSError) -> Path:
 
 
 def _fail(message: str, exit_code: int) -> None:
-    Console(stderr=True, soft_wrap=True).print("[red]error:[/red]", end=" ")
-    Console(stderr=True, soft_wrap=True).print(message, highlight=False, markup=False)
+    error_console().print("[red]error:[/red]", end=" ")
+    error_console().print(message, highlight=False, markup=False)
     sys.exit(exit_code)

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from sensorbench.errors import FailedError, InterruptedRunError
 from sensorbench.experiment import Comparison, check_out, conduct
-from sensorbench.progress import Teller
-from sensorbench.report import answer, words, write_report
+from sensorbench.progress import Teller, console
+from sensorbench.report import answer, words
 from sensorbench.results import ComparisonResult, read_comparison, write_summary
 from sensorbench.results.files import DiskFullError
 from sensorbench.study import summarise
@@ -70,6 +69,9 @@ def _report_what_is_there(out: Path, teller: Teller) -> None:
 
 def write_summary_and_report(folder: Path) -> tuple[ComparisonResult, dict[str, Any], Path]:
     """Sums up results on disk and writes their report."""
+    # The chart library takes most of a second to import, which commands that draw nothing should not wait for.
+    from sensorbench.report.build import write_report
+
     result = read_comparison(folder)
     summary = summarise(result)
     write_summary(folder, summary)
@@ -99,9 +101,9 @@ def _first_error(summary: dict[str, Any], setting: str) -> str:
 
 def print_outcome(summary: dict[str, Any], page: Path) -> None:
     """Prints who won what."""
-    console = Console(soft_wrap=True)
-    console.print()
-    console.print(answer.headline(summary), style="bold")
+    screen = console()
+    screen.print()
+    screen.print(answer.headline(summary), style="bold")
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("")
     for setting in summary["settings"]:
@@ -113,12 +115,12 @@ def print_outcome(summary: dict[str, Any], page: Path) -> None:
             summary["operations"][ranking["operation"]]["title"],
             *(cells if not ranking["excluded"] else ["not ranked"] * len(cells)),
         )
-    console.print(table)
+    screen.print(table)
     equal = {True: "all answers were equal", False: "ANSWERS DIFFER", None: "answers were not compared"}[summary["answers_equal"]]
-    console.print(f"{equal}; report: {page}", highlight=False)
+    screen.print(f"{equal}; report: {page}", highlight=False)
     for warning in summary["honesty"]["warnings"]:
         if warning["kind"] != "embedded":
-            console.print(
+            screen.print(
                 f"[yellow]note:[/yellow] {words.setting(warning['setting'])} {warning['text']} {warning['action']}",
                 highlight=False,
             )

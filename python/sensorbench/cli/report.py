@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from sensorbench.cli.options import Json, NoOpen
 from sensorbench.cli.output import print_json, print_outcome, write_summary_and_report
+from sensorbench.progress import console, error_console
 from sensorbench.report import words
 from sensorbench.results import read_comparison
 from sensorbench.study import summarise
@@ -26,9 +26,7 @@ def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
     else:
         print_outcome(summary, page)
         if result.state != "complete":
-            Console(stderr=True, soft_wrap=True).print(
-                f"[yellow]warning:[/yellow] the work in {folder} is {result.state}", highlight=False
-            )
+            error_console().print(f"[yellow]warning:[/yellow] the work in {folder} is {result.state}", highlight=False)
     if not no_open and sys.stdout.isatty():
         webbrowser.open(page.resolve().as_uri())
 
@@ -54,4 +52,4 @@ def claims(folder: Folder, json: Json = False) -> None:
             stand_in,
             claim["reason"],
         )
-    Console().print(table)
+    console().print(table)

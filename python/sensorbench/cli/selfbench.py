@@ -3,13 +3,12 @@
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from sensorbench.cli.options import Json
 from sensorbench.cli.output import print_json
 from sensorbench.experiment.selfbench import MARKS, measure
-from sensorbench.progress import Teller
+from sensorbench.progress import Teller, console
 from sensorbench.report import words
 
 
@@ -28,7 +27,7 @@ def selfbench(
     for name, value in figures.items():
         for key, one in value.items() if isinstance(value, dict) else [("", value)]:
             table.add_row(f"{name} {key}".strip(), _told(name, one), MARKS.get(name, ""))
-    Console(soft_wrap=True).print(table)
+    console().print(table)
 
 
 def _told(name: str, value: Any) -> str:

@@ -3,14 +3,13 @@
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from sensorbench.cli.options import Json, NoOpen, Out, Replace, Resume
 from sensorbench.cli.output import conduct_and_report, new_folder, print_json
 from sensorbench.dataset import DEFAULT_SEED
 from sensorbench.errors import UsageError
-from sensorbench.progress import Teller
+from sensorbench.progress import Teller, console
 from sensorbench.study import STUDIES, Study, StudyOptions, plan_study, require_study
 
 app = typer.Typer(help="Reproduce published studies.", no_args_is_help=True)
@@ -32,7 +31,7 @@ def list_studies(json: Json = False) -> None:
         table.add_column(column)
     for study in STUDIES.values():
         table.add_row(study.name, study.file.title, ", ".join(study.file.schemas), str(len(study.claims)))
-    Console().print(table)
+    console().print(table)
 
 
 @app.command("show")
@@ -42,19 +41,19 @@ def show(name: Annotated[str, typer.Argument(help="Name of the study.")], json: 
     if json:
         print_json(_described(study))
         return
-    console = Console(soft_wrap=True)
-    console.print(study.file.title, style="bold")
-    console.print(study.file.question)
-    console.print(f"source: {study.file.source}\ndataset: {study.file.dataset}; metric: {study.file.metric}\n", highlight=False)
+    screen = console()
+    screen.print(study.file.title, style="bold")
+    screen.print(study.file.question)
+    screen.print(f"source: {study.file.source}\ndataset: {study.file.dataset}; metric: {study.file.metric}\n", highlight=False)
     for database, schemas in study.file.schemas.items():
-        console.print(f"  {database}: {', '.join(schemas)}", highlight=False)
-    console.print()
+        screen.print(f"  {database}: {', '.join(schemas)}", highlight=False)
+    screen.print()
     table = Table(box=None)
     for column in ("claim", "finding", "form", "published"):
         table.add_column(column)
     for claim in study.claims:
         table.add_row(claim.id, claim.text, claim.form, claim.published)
-    console.print(table)
+    screen.print(table)
 
 
 def _described(study: Study) -> dict[str, Any]:

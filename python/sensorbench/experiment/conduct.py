@@ -300,15 +300,20 @@ def _run(ready: _Ready, setting: Setting, repeat: int, writer: ComparisonWriter,
         plan={key: plan[key] for key in ("phases", "in_flight", "threads", "timeout_s", "spin", "log_every", "answers_every")},
         description=json.loads(target.describe()),
     )
+    writer.setting_folder(setting.id).mkdir(parents=True, exist_ok=True)
     with teller.task(f"{setting.id}, run {repeat} of {comparison.workload.repeat}", total=1.0) as task:
-        writer.setting_folder(setting.id).mkdir(parents=True, exist_ok=True)
-        whole = run_and_write(
-            target,
-            plan,
-            ready.parameters.readers(),
-            RunWriter(folder, manifest),
-            lambda snapshot: task.advance_to(*_progress(snapshot, plan)),
-        )
+        run_writer = RunWriter(folder, manifest)
+        try:
+            whole = run_and_write(
+                target, plan, ready.parameters.readers(), run_writer, lambda now: task.advance_to(*_progress(now, plan))
+            )
+        except DiskFullError as error:
+            release_reserve(writer.folder)
+            run_writer.finish("incomplete", None, str(error))
+            raise
+        except EngineError as error:
+            run_writer.finish("failed", None, str(error))
+            raise
         task.end(_outcome(whole))
 
 

@@ -130,6 +130,6 @@ def plan_experiment(path: Path, changes: list[str], out: Path, teller: Teller) -
         operations_name=file.operations,
         operations=operations,
         settings=make_settings(pairs, out / DATA_FOLDER),
-        workload=file.workload,
+        workload=file.workload.with_in_flight(embedded=any(target.database.embedded for target, _ in pairs)),
         metric=file.metric,
     )

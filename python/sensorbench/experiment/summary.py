@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sensorbench.analysis.change_points import change_points
 from sensorbench.analysis.equality import Answer, Equality, compare_answers
 from sensorbench.analysis.intervals import Interval, interval
 from sensorbench.analysis.sample import METRICS, Floats, Sample
@@ -21,13 +22,14 @@ from sensorbench.results import ComparisonResult, RunResult
 
 FORMAT = 1
 _SERVED = ["ok", "timeout"]
+_OUTCOMES = ("ok", "error", "timeout", "cancelled")
 
 
 def summarise(result: ComparisonResult) -> dict[str, Any]:
     """The summary of what is on disk."""
     manifest = result.manifest
     settings = [setting.id for setting in manifest.settings]
-    runs = {setting: [run for run in result.runs[setting] if run.state == "complete"] for setting in settings}
+    runs = {setting: result.usable_runs(setting) for setting in settings}
     reads = [name for name, operation in manifest.operations.items() if not operation.writes]
     samples = {(setting, name): sample_of(runs[setting], name) for setting in settings for name in manifest.operations}
     # What is written meanwhile changes what is read: then the contents are compared afterwards, not the answers on the way.
@@ -60,6 +62,7 @@ def summarise(result: ComparisonResult) -> dict[str, Any]:
         "settings": [_setting(result, setting.id) for setting in manifest.settings],
         "operations": {name: operation.model_dump() for name, operation in manifest.operations.items()},
         "load": result.loads,
+        "changes": {setting: _changes(of_setting) for setting, of_setting in runs.items()},
         "figures": [_figures(setting, name, runs[setting], sample) for (setting, name), sample in samples.items()],
         "rankings": rankings,
         "answers_equal": answers_equal,
@@ -127,9 +130,7 @@ def _interval_histograms(run: RunResult, operation: str) -> list[tuple[Floats, F
 
 def _figures(setting: str, operation: str, runs: list[RunResult], sample: Sample | None) -> dict[str, Any]:
     measured = [_measured(run, operation) for run in runs]
-    counts = {
-        outcome: sum(figures["counts"][outcome] for figures in measured) for outcome in ("ok", "error", "timeout", "cancelled")
-    }
+    counts = {outcome: sum(figures["counts"][outcome] for figures in measured) for outcome in _OUTCOMES}
     rows = sum(figures["rows"] for figures in measured)
     latencies = {} if sample is None else {metric: _shown(interval(sample, metric)) for metric in METRICS}
     return {
@@ -146,11 +147,36 @@ def _figures(setting: str, operation: str, runs: list[RunResult], sample: Sample
     }
 
 
+def _changes(runs: list[RunResult]) -> list[dict[str, Any]]:
+    """Where the throughput of a run changed: a database that slows down, or a machine that was disturbed."""
+    changes = []
+    for run in runs:
+        table = run.table("intervals")
+        if table is None or MEASURE not in run.manifest.phases:
+            continue
+        of_phase = table.filter(pc.equal(table["phase"], run.manifest.phases.index(MEASURE)))
+        by_start = of_phase.group_by("start_ns").aggregate([("ok", "sum"), ("length_ns", "max")]).sort_by("start_ns")
+        starts_s = by_start["start_ns"].to_numpy() / 1e9
+        rates = by_start["ok_sum"].to_numpy() / (by_start["length_ns_max"].to_numpy() / 1e9)
+        # The first and the last interval are rarely whole.
+        for change in change_points(rates[1:-1]):
+            place = {"repeat": run.manifest.repeat, "time_s": float(starts_s[change.place + 1])}
+            changes.append({**place, "before_per_s": change.before, "after_per_s": change.after})
+    return changes
+
+
 def _measured(run: RunResult, operation: str) -> dict[str, Any]:
+    """Counts of one kind of operation as the engine told them at the end, or, where it could not, as its intervals have them."""
     whole = run.manifest.whole
-    if whole is None:
-        return {"counts": {"ok": 0, "error": 0, "timeout": 0, "cancelled": 0}, "late": 0, "rows": 0, "service_ns": None}
-    return next(phase for phase in whole.phases if phase.name == MEASURE).operations[operation]
+    if whole is not None:
+        return next(phase for phase in whole.phases if phase.name == MEASURE).operations[operation]
+    sums = dict.fromkeys((*_OUTCOMES, "late", "rows"), 0)
+    table = run.table("intervals")
+    if table is not None and MEASURE in run.manifest.phases:
+        phase, number = run.manifest.phases.index(MEASURE), run.manifest.operations.index(operation)
+        rows = table.filter(pc.and_(pc.equal(table["phase"], phase), pc.equal(table["operation"], number)))
+        sums = {name: pc.sum(rows[name]).as_py() or 0 for name in sums}
+    return {"counts": {name: sums[name] for name in _OUTCOMES}, "late": sums["late"], "rows": sums["rows"], "service_ns": None}
 
 
 def _service(measured: list[dict[str, Any]]) -> dict[str, float | None]:

@@ -11,8 +11,10 @@ from sensorbench.schemas.operations import AnyChoice
 WARM_UP = "warm_up"
 MEASURE = "measure"
 
-# In an open loop so many operations may be in flight if nothing else is said: more than any server here serves at once.
+# In an open loop so many operations may be in flight if nothing else is said: more than any server here serves at once; with
+# embedded databases, whose operations have a thread each, more than any machine here has processors for.
 MOST_IN_FLIGHT = 1000
+MOST_IN_FLIGHT_EMBEDDED = 32
 # Runs of at most so many operations keep a record of each of them; longer ones of every LOG_EVERY-th.
 LOGGED_WHOLE = 1_000_000
 LOG_EVERY = 1000
@@ -52,7 +54,9 @@ class Schedule(toml_file.FileModel):
     @property
     def most_in_flight(self) -> int:
         """Operations in flight: always in a closed loop, at most in an open one."""
-        return self.in_flight or MOST_IN_FLIGHT
+        if self.in_flight is None:
+            raise AssertionError("a workload gets its in_flight before it is planned")
+        return self.in_flight
 
     def pace(self) -> dict[str, Any] | None:
         """The rates for the engine; None in a closed loop."""
@@ -99,6 +103,13 @@ class Workload(toml_file.FileModel):
             return None
         is_short = self.operations is not None and self.operations <= LOGGED_WHOLE
         return 1 if self.log == "all" or is_short else LOG_EVERY
+
+    def with_in_flight(self, *, embedded: bool) -> "Workload":
+        """The same with a number of operations that may be in flight, if there is none."""
+        if self.schedule.in_flight is not None:
+            return self
+        most = MOST_IN_FLIGHT_EMBEDDED if embedded else MOST_IN_FLIGHT
+        return self.model_copy(update={"schedule": self.schedule.model_copy(update={"in_flight": most})})
 
     @property
     def is_warmed_up(self) -> bool:

@@ -12,7 +12,7 @@ def headline(summary: dict[str, Any]) -> str:
         excluded = len(summary["rankings"]) - len(ranked)
         return f"The databases gave different answers: {excluded} of {len(summary['rankings'])} questions cannot be ranked."
     if not ranked:
-        return "Nothing was measured that could be ranked."
+        return f"Nothing is ranked: {summary['rankings'][0]['excluded']}." if summary["rankings"] else "Nothing was measured."
     wins: dict[str, int] = {}
     for ranking in ranked:
         best = [place["setting"] for place in ranking["places"] if is_level(place)]

@@ -18,12 +18,6 @@ _PERCENTILES = np.linspace(1, 99, 99)
 MOST_POINTS = 2000
 
 
-def complete_runs(result: ComparisonResult, setting: str) -> list[RunResult]:
-    """The runs that say something: complete ones, or what is left of the others when there are none."""
-    runs = result.runs.get(setting, [])
-    return [run for run in runs if run.state == "complete"] or runs
-
-
 def requests(run: RunResult, operation: str) -> tuple[Floats, Floats]:
     """Numbers and latencies (s) of the logged requests of one kind, in order."""
     table = run.table("operations")
@@ -56,7 +50,7 @@ def _of_all_runs(
 ) -> list[dict[str, Any]]:
     rows = []
     for setting in settings:
-        latencies = np.concatenate([np.empty(0), *(requests(run, operation)[1] for run in complete_runs(result, setting))])
+        latencies = np.concatenate([np.empty(0), *(requests(run, operation)[1] for run in result.usable_runs(setting))])
         if len(latencies):
             rows += [{"setting": setting, **row} for row in rows_of(latencies)]
     return rows
@@ -66,7 +60,7 @@ def over_run(result: ComparisonResult, settings: list[str], operation: str) -> l
     """Each request of the first run, with a smoothed line through them."""
     rows = []
     for setting in settings:
-        for run in complete_runs(result, setting)[:1]:
+        for run in result.usable_runs(setting)[:1]:
             numbers, latencies = requests(run, operation)
             smoothed = np.exp(exponentially_smoothed(np.log(latencies)))
             step = max(1, len(numbers) // MOST_POINTS)
@@ -79,7 +73,7 @@ def over_run(result: ComparisonResult, settings: list[str], operation: str) -> l
 
 def views(result: ComparisonResult, setting: str, operation: str) -> dict[str, float | None]:
     """Mean latency (s) of all requests, of the first ones, and without them, over all runs, as the source study shows them."""
-    runs = [requests(run, operation) for run in complete_runs(result, setting)]
+    runs = [requests(run, operation) for run in result.usable_runs(setting)]
     numbers = np.concatenate([np.empty(0), *(run[0] for run in runs)])
     latencies = np.concatenate([np.empty(0), *(run[1] for run in runs)])
 
@@ -116,7 +110,7 @@ def rate(result: ComparisonResult, settings: list[str]) -> list[dict[str, Any]]:
     """Operations a second in each interval of the first run."""
     rows = []
     for setting in settings:
-        for run in complete_runs(result, setting)[:1]:
+        for run in result.usable_runs(setting)[:1]:
             table = run.table("intervals")
             if table is None:
                 continue

@@ -76,6 +76,11 @@ class ComparisonResult:
         """How it ended."""
         return _state(self.manifest.state, self.manifest.process.is_alive())
 
+    def usable_runs(self, setting: str) -> list[RunResult]:
+        """The runs that figures are taken from: complete ones; when there are none, what is left of the others."""
+        complete = [run for run in self.runs[setting] if run.state == "complete"]
+        return complete or self.runs[setting]
+
 
 def _state(written: State, is_alive: bool) -> State:
     return "interrupted" if written == "running" and not is_alive else written

@@ -1,0 +1,5 @@
+"""`python -m sensorbench`."""
+
+from sensorbench.cli import main
+
+main()
