@@ -57,15 +57,17 @@ def interval(sample: Sample, metric: str, *, confidence: float = CONFIDENCE, see
     return _interval(value, spread, confidence, sample.runs)
 
 
-def ratio_interval(a: Sample, b: Sample, metric: str, *, confidence: float = CONFIDENCE, seed: int = 0) -> Interval:
-    """The interval of figure(a) / figure(b). Runs with equal numbers are taken to be neighbours in time: drift that both
-    share cancels.
+def ratio_interval(
+    a: Sample, b: Sample, metric: str, *, paired: bool = True, confidence: float = CONFIDENCE, seed: int = 0
+) -> Interval:
+    """The interval of figure(a) / figure(b). `paired`: runs with equal numbers were neighbours in time, so that drift which
+    both share cancels; else the two were measured at different times.
     """
-    return contrast_interval([(a, 1.0), (b, -1.0)], metric, confidence=confidence, seed=seed)
+    return contrast_interval([(a, 1.0), (b, -1.0)], metric, paired=paired, confidence=confidence, seed=seed)
 
 
 def contrast_interval(
-    terms: Sequence[tuple[Sample, float]], metric: str, *, confidence: float = CONFIDENCE, seed: int = 0
+    terms: Sequence[tuple[Sample, float]], metric: str, *, paired: bool = True, confidence: float = CONFIDENCE, seed: int = 0
 ) -> Interval:
     """The interval of a product of powers of figures: figure(sample) ** weight, over all terms. A ratio has the weights 1 and
     −1, a geometric mean of n ratios 1/n and −1/n.
@@ -75,7 +77,8 @@ def contrast_interval(
     if not all(figure > 0.0 for figure in figures):
         return Interval(math.nan, None, None, confidence, runs, between_runs=False)
     known = all(sample.supports(metric) for sample, _ in terms)
-    return _interval(math.exp(_log(terms, figures)), _spread(terms, metric, seed) if known else None, confidence, runs)
+    spread = _spread(terms, metric, seed, paired=paired) if known else None
+    return _interval(math.exp(_log(terms, figures)), spread, confidence, runs)
 
 
 def spread_over_runs(values: NDArray[np.float64], confidence: float = CONFIDENCE) -> Interval:
@@ -95,7 +98,7 @@ def _interval(value: float, spread: _Spread | None, confidence: float, runs: int
     return Interval(value, value * math.exp(-half), value * math.exp(half), confidence, runs, spread.between_runs)
 
 
-def _spread(terms: Sequence[tuple[Sample, float]], metric: str, seed: int) -> _Spread | None:
+def _spread(terms: Sequence[tuple[Sample, float]], metric: str, seed: int, *, paired: bool = True) -> _Spread | None:
     """How far the logarithm of a contrast may be off."""
     generator = np.random.default_rng(seed)
     # A sample that is there twice was measured once.
@@ -103,13 +106,33 @@ def _spread(terms: Sequence[tuple[Sample, float]], metric: str, seed: int) -> _S
     samples = {id(sample): sample for sample, _ in terms}
     for sample, weight in terms:
         weights[id(sample)] = weights.get(id(sample), 0.0) + weight
-    within = sum(weights[key] ** 2 * _variance_within(sample, metric, generator) for key, sample in samples.items())
-    runs = min(sample.runs for sample in samples.values())
-    if runs < LEAST_RUNS:
+    within = {key: weights[key] ** 2 * _variance_within(sample, metric, generator) for key, sample in samples.items()}
+    all_within = sum(within.values())
+    run_counts = {sample.runs for sample in samples.values()}
+    if min(run_counts) < LEAST_RUNS:
         degrees = sum(max(1, sample.block_count - sample.runs) for sample in samples.values())
-        return _Spread(within, degrees, between_runs=False) if math.isfinite(within) else None
-    between = _variance_between(terms, metric, generator)
-    return _Spread(max(between, within if math.isfinite(within) else 0.0), runs - 1, between_runs=True)
+        return _Spread(all_within, degrees, between_runs=False) if math.isfinite(all_within) else None
+    if paired and len(run_counts) == 1:
+        return _Spread(
+            _at_least(_variance_between(terms, metric, generator), all_within), run_counts.pop() - 1, between_runs=True
+        )
+    parts = [
+        (_at_least(_variance_between([(sample, weights[key])], metric, generator), within[key]), sample.runs - 1)
+        for key, sample in samples.items()
+    ]
+    variance = sum(part for part, _ in parts)
+    # Welch, "The generalization of 'Student's' problem when several different population variances are involved", Biometrika 34, 1947.
+    degrees_between = (
+        variance**2 / sum(part**2 / degrees for part, degrees in parts)
+        if variance > 0.0
+        else min(degrees for _, degrees in parts)
+    )
+    return _Spread(variance, degrees_between, between_runs=True)
+
+
+def _at_least(between: float, within: float) -> float:
+    """The larger variance; that within runs may be unknown."""
+    return max(between, within) if math.isfinite(within) else between
 
 
 def _log(terms: Sequence[tuple[Sample, float]], figures: Sequence[float]) -> float:
@@ -119,25 +142,28 @@ def _log(terms: Sequence[tuple[Sample, float]], figures: Sequence[float]) -> flo
 
 
 def _variance_between(terms: Sequence[tuple[Sample, float]], metric: str, generator: np.random.Generator) -> float:
-    """Variance when runs are drawn again, the same ones in all samples if all have as many."""
-    runs = min(sample.runs for sample, _ in terms)
-    paired = all(sample.runs == runs for sample, _ in terms)
-    logs = []
-    for chosen in _choices(runs, generator):
-        figures = []
-        for sample, _ in terms:
-            of_sample = chosen if paired else generator.integers(0, sample.runs, sample.runs)
-            counts = np.bincount(of_sample, minlength=sample.runs).astype(np.float64)
-            figures.append(sample.figure(metric, counts[sample.run_of_block]))
-        logs.append(_log(terms, figures))
+    """Variance when runs are drawn again, the same ones in all samples."""
+    runs = terms[0][0].runs
+    counts = _counts(_choices(runs, generator), runs)
+    logs = sum(weight * _logs(sample.figures(metric, counts[:, sample.run_of_block])) for sample, weight in terms)
     return float(np.var(logs)) * runs / (runs - 1)
 
 
-def _choices(runs: int, generator: np.random.Generator) -> Sequence[NDArray[np.int64]]:
+def _choices(runs: int, generator: np.random.Generator) -> NDArray[np.int64]:
     """All ways to draw that many runs with replacement when there are few, else a random selection of them."""
     if runs**runs <= RESAMPLES:
-        return [np.array(choice) for choice in product(range(runs), repeat=runs)]
-    return list(generator.integers(0, runs, (RESAMPLES, runs)))
+        return np.array(list(product(range(runs), repeat=runs)))
+    return generator.integers(0, runs, (RESAMPLES, runs))
+
+
+def _counts(choices: NDArray[np.int64], among: int) -> NDArray[np.float64]:
+    """For each row of choices, how often each number was chosen."""
+    return np.stack([np.bincount(choice, minlength=among) for choice in choices]).astype(np.float64)
+
+
+def _logs(figures: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.log(figures)
 
 
 def _variance_within(sample: Sample, metric: str, generator: np.random.Generator) -> float:
@@ -145,12 +171,8 @@ def _variance_within(sample: Sample, metric: str, generator: np.random.Generator
     blocks_of_runs = [np.flatnonzero(sample.run_of_block == run) for run in range(sample.runs)]
     if max(len(blocks) for blocks in blocks_of_runs) < 2:
         return math.nan
-    logs = []
-    for _ in range(RESAMPLES):
-        drawn = [blocks[generator.integers(0, len(blocks), len(blocks))] for blocks in blocks_of_runs]
-        weights = np.bincount(np.concatenate(drawn), minlength=sample.block_count).astype(np.float64)
-        figure = sample.figure(metric, weights)
-        logs.append(math.log(figure) if figure > 0.0 else math.nan)
+    drawn = [blocks[generator.integers(0, len(blocks), (RESAMPLES, len(blocks)))] for blocks in blocks_of_runs]
+    logs = _logs(sample.figures(metric, _counts(np.concatenate(drawn, axis=1), sample.block_count)))
     # Drawing n blocks from n makes the variance of a mean too small by (n − 1) / n.
     blocks = sum(len(blocks) for blocks in blocks_of_runs)
     return float(np.nanvar(logs)) * blocks / max(1, blocks - sample.runs)

@@ -17,6 +17,9 @@ Integers = NDArray[np.int64]
 # An estimate from fewer latencies beyond a quantile is a guess.
 LEAST_BEYOND_QUANTILE = 10
 
+# Weighted latencies that are held in memory at a time.
+MOST_CELLS = 4_000_000
+
 METRICS = ("mean", "median", "p95", "p99", "mean_to_p95")
 _QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99}
 
@@ -82,10 +85,15 @@ class Sample:
         """Number of latencies."""
         return float(self.counts.sum())
 
-    def figure(self, metric: str, block_weights: Floats | None = None) -> float:
-        """A figure of all latencies, or with each block counted as often as its weight says. NaN when there is none."""
-        weights = self.counts if block_weights is None else self.counts * block_weights[self.blocks]
-        return figure(metric, self.values, weights)
+    def figure(self, metric: str) -> float:
+        """A figure of all latencies. NaN when there is none."""
+        return float(self.figures(metric, np.ones((1, self.block_count)))[0])
+
+    def figures(self, metric: str, block_weights: Floats) -> Floats:
+        """The same figure once for each row of weights, which say how often each block counts."""
+        rows_at_once = max(1, MOST_CELLS // max(1, len(self.values)))
+        chunks = [block_weights[start : start + rows_at_once] for start in range(0, len(block_weights), rows_at_once)]
+        return np.concatenate([figures(metric, self.values, self.counts * chunk[:, self.blocks]) for chunk in chunks])
 
     def supports(self, metric: str) -> bool:
         """Whether there are enough latencies beyond the metric's quantile for an interval to mean something."""
@@ -93,24 +101,26 @@ class Sample:
         return self.count * (1.0 - quantile) >= LEAST_BEYOND_QUANTILE
 
 
-def figure(metric: str, values: Floats, weights: Floats) -> float:
-    """A figure of ascending, weighted values.
+def figures(metric: str, values: Floats, weights: Floats) -> Floats:
+    """A figure of ascending values, once for each row of weights; NaN where all weights are zero.
 
     `mean_to_p95` is the mean of the values up to the 95th percentile, which is how the building-sensor study's "mean latency
     at the 95th percentile" is read here.
     """
-    total = weights.sum()
-    if total <= 0.0:
-        return float("nan")
-    if metric == "mean":
-        return float(values @ weights / total)
-    cumulated = np.cumsum(weights)
-    if metric == "mean_to_p95":
-        end = int(np.searchsorted(cumulated, 0.95 * total * (1 - 1e-12))) + 1
-        return float(values[:end] @ weights[:end] / weights[:end].sum())
-    # The smallest value with at least that share at or below it, as HdrHistogram has it.
-    place = int(np.searchsorted(cumulated, _QUANTILES[metric] * total * (1 - 1e-12)))
-    return float(values[min(place, len(values) - 1)])
+    if len(values) == 0:
+        return np.full(len(weights), np.nan)
+    cumulated = np.cumsum(weights, axis=1)
+    total = cumulated[:, -1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if metric == "mean":
+            return np.asarray(weights @ values / total)
+        # The smallest value with at least that share at or below it, as HdrHistogram has it.
+        share = 0.95 if metric == "mean_to_p95" else _QUANTILES[metric]
+        places = np.minimum((cumulated < (share * total * (1 - 1e-12))[:, None]).sum(axis=1), len(values) - 1)
+        if metric == "mean_to_p95":
+            rows = np.arange(len(weights))
+            return np.asarray(np.cumsum(weights * values, axis=1)[rows, places] / cumulated[rows, places])
+        return np.where(total > 0.0, values[places], np.nan)
 
 
 def automatic_block_length(series: Floats) -> int:

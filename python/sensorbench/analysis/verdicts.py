@@ -24,10 +24,17 @@ class Verdict:
 
 
 def compare(
-    a: Sample, b: Sample, metric: str, *, margin: float = EQUIVALENCE_MARGIN, confidence: float = CONFIDENCE, seed: int = 0
+    a: Sample,
+    b: Sample,
+    metric: str,
+    *,
+    paired: bool = True,
+    margin: float = EQUIVALENCE_MARGIN,
+    confidence: float = CONFIDENCE,
+    seed: int = 0,
 ) -> Verdict:
-    """Compares two settings by a figure of their latencies."""
-    return judge(ratio_interval(a, b, metric, confidence=confidence, seed=seed), margin=margin)
+    """Compares two settings by a figure of their latencies. `paired`: their runs took turns."""
+    return judge(ratio_interval(a, b, metric, paired=paired, confidence=confidence, seed=seed), margin=margin)
 
 
 def judge(ratio: Interval, *, margin: float = EQUIVALENCE_MARGIN) -> Verdict:

@@ -34,6 +34,8 @@ def compare(a: Place, b: Place, metric: Metric = None, margin: Margin = EQUIVALE
     """Compare two results: which is faster, by how much, how sure."""
     (result_a, chosen_a), (result_b, chosen_b) = _read(a), _read(b)
     metric = _metric(metric, result_a)
+    # Settings of one comparison took turns; two comparisons were made at different times.
+    paired = result_a.folder.resolve() == result_b.folder.resolve()
     rows = []
     for setting_a, setting_b in _pairs(result_a, chosen_a, result_b, chosen_b):
         runs_a, runs_b = _complete(result_a, setting_a), _complete(result_b, setting_b)
@@ -43,7 +45,7 @@ def compare(a: Place, b: Place, metric: Metric = None, margin: Margin = EQUIVALE
             sample_a, sample_b = sample_of(runs_a, operation), sample_of(runs_b, operation)
             if sample_a is None or sample_b is None:
                 continue
-            verdict = compare_samples(sample_a, sample_b, metric, margin=margin)
+            verdict = compare_samples(sample_a, sample_b, metric, paired=paired, margin=margin)
             rows.append(
                 {
                     "a": setting_a,

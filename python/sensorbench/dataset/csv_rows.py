@@ -14,9 +14,9 @@ MOST_SHOWN = 20
 ROW_NUMBER = '"row number of sensorbench"'
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class BadRow:
-    """A row that could not be taken over."""
+    """A row that could not be taken over, and a cell that is why."""
 
     file: str
     line: int
@@ -30,22 +30,28 @@ class BadRow:
 
 @dataclass
 class BadRows:
-    """All rows that could not be taken over; the first ones are kept to be shown."""
+    """All rows that could not be taken over; some of them are kept to be shown."""
 
-    count: int = 0
-    first: list[BadRow] = field(default_factory=list)
+    lines: set[tuple[str, int]] = field(default_factory=set)
+    shown: list[BadRow] = field(default_factory=list)
 
-    def add(self, count: int, first: list[BadRow]) -> None:
-        """Adds rows, the first of which are given."""
-        self.count += count
-        self.first = (self.first + first)[:MOST_SHOWN]
+    def add(self, rows: list[BadRow]) -> None:
+        """Adds rows; one that has several bad cells counts once."""
+        self.lines.update((row.file, row.line) for row in rows)
+        self.shown = sorted([*self.shown, *rows])[:MOST_SHOWN]
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self.lines)
 
     def refuse_or_keep_count(self, *, skip: bool) -> None:
         """Raises UsageError showing the rows, unless they are to be skipped."""
         if self.count == 0 or skip:
             return
-        shown = "\n".join(f"  {row}" for row in self.first)
-        more = f"\n  and {self.count - len(self.first)} more" if self.count > len(self.first) else ""
+        shown = "\n".join(f"  {row}" for row in self.shown)
+        shown_lines = {(row.file, row.line) for row in self.shown}
+        more = f"\n  and {self.count - len(shown_lines)} more" if self.count > len(shown_lines) else ""
         raise UsageError(
             f"{self.count} bad rows; nothing was written:\n{shown}{more}\nMend them, or leave them out with --bad-rows skip."
         )
@@ -117,11 +123,11 @@ class TextRows:
             _scan(connection, file).project(f"row_number() OVER () AS {ROW_NUMBER}, *").to_table(table)
         except duckdb.Error as error:
             raise UsageError(f"{file}: not a CSV file: {error}") from None
-        rejects = connection.sql("SELECT line, coalesce(csv_line, ''), error_message FROM reject_errors ORDER BY line").fetchall()
-        self._reject_lines = sorted({line for line, _, _ in rejects})
+        query = "SELECT line, any_value(coalesce(csv_line, '')), any_value(error_message) FROM reject_errors GROUP BY line ORDER BY line"
+        rejects = connection.sql(query).fetchall()
+        self._reject_lines = [line for line, _, _ in rejects]
         bad_rows.add(
-            len(rejects),
-            [BadRow(str(file), line, "(all)", text, f"a row of the table: {message}") for line, text, message in rejects],
+            [BadRow(str(file), line, "(all)", text, f"a row of the table: {message}") for line, text, message in rejects]
         )
 
     def bad_cell(self, row_number: int, column: str, value: str, expected: str) -> BadRow:

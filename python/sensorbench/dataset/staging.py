@@ -6,7 +6,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from sensorbench.dataset.csv_rows import MOST_SHOWN, ROW_NUMBER, BadRow, BadRows, quoted
+from sensorbench.dataset.csv_rows import ROW_NUMBER, BadRow, BadRows, quoted
 from sensorbench.dataset.dataset import LOCATIONS, MEASUREMENT_SCHEMA, MEASUREMENTS, DatasetWriter, workbench
 from sensorbench.errors import UsageError
 
@@ -104,13 +104,9 @@ class Staging:
         self, rows: Rows, is_bad: str, value_sql: str, column: str, expected: str, missing: list[str] | None = None
     ) -> None:
         parameters = {} if missing is None else {"missing": missing}
-        bad = f"FROM {quoted(rows.table)} WHERE {is_bad}"
-        count = self.connection.sql(f"SELECT count(*) {bad}", params=parameters).fetchall()[0][0]
-        if count:
-            found = self.connection.sql(
-                f"SELECT {ROW_NUMBER}, {value_sql} {bad} ORDER BY ALL LIMIT {MOST_SHOWN}", params=parameters
-            ).fetchall()
-            self.bad_rows.add(count, [rows.bad_cell(row_number, column, value, expected) for row_number, value in found])
+        query = f"SELECT {ROW_NUMBER}, {value_sql} FROM {quoted(rows.table)} WHERE {is_bad} ORDER BY ALL"
+        found = self.connection.sql(query, params=parameters).fetchall()
+        self.bad_rows.add([rows.bad_cell(row_number, column, value, expected) for row_number, value in found])
 
     def locations(self) -> list[tuple[int, int]]:
         """Sites and zones that have readings."""
@@ -127,7 +123,9 @@ class Staging:
         write_locations(writer, locations)
         notes = []
         if self.bad_rows.count:
-            notes.append(f"{self.bad_rows.count} bad rows were left out, the first: {self.bad_rows.first[0]}")
+            notes.append(
+                f"{self.bad_rows.count} bad rows: what could not be read of them was left out, the first: {self.bad_rows.shown[0]}"
+            )
         if staged > kept:
             notes.append(
                 f"{staged - kept} readings were of a sensor and time that another reading was of; the last in file order was kept"

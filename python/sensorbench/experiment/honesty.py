@@ -9,8 +9,8 @@ from sensorbench.results import ComparisonResult, RunResult
 CLIENT_BOUND_SHARE = 0.5
 # Above this share of a processor for each of its threads, the client is what is measured.
 CLIENT_BOUND_CPU = 0.8
-# A timer later than this shows in latencies of some hundred microseconds.
-LARGE_LAG_S = 0.001
+# A timer that is late by more than this share of a median response time shows in it.
+LARGE_LAG_SHARE = 0.2
 # Where the response time is so many times the service time, looking at the latter alone hides what users wait for.
 HIDDEN_FACTOR = 2.0
 
@@ -38,7 +38,7 @@ def _facts(runs: list[RunResult], embedded: bool, ceiling: float | None) -> dict
     whole_s = sum(whole.duration_ns for whole in wholes) / 1e9
     client_cpu = sum(whole.client_cpu_ns for whole in wholes) / 1e9 / whole_s if whole_s else None
     rate = ended / elapsed_s if elapsed_s else None
-    lags = [whole.timer_lag_ns["p99"] / 1e9 for whole in wholes if whole.timer_lag_ns]
+    lags = [whole.timer_lag_ns for whole in wholes if whole.timer_lag_ns]
     facts = {
         "runs": len(runs),
         "rate_per_s": rate,
@@ -52,11 +52,15 @@ def _facts(runs: list[RunResult], embedded: bool, ceiling: float | None) -> dict
         "error_kinds": [error for whole in wholes for error in whole.errors],
         "client_cpu": client_cpu,
         "client_cpu_is_shared_with_database": embedded,
-        "schedule_lag_p99_s": max(lags) if lags else None,
+        **{
+            f"schedule_lag_{quantile}_s": max(lag[quantile] for lag in lags) / 1e9 if lags else None
+            for quantile in ("p50", "p99", "p999")
+        },
+        "least_median_s": _least_median_s(phases),
         "driver_ceiling_per_s": ceiling,
         "spinning": any(run.manifest.plan["spin"] for run in runs),
         "clock_drift": max((abs(whole.clock_drift) for whole in wholes), default=None),
-        "hidden_by_service_time": _hidden(phases),
+        "hidden_by_service_time": _hidden(phases, max((lag["p999"] for lag in lags), default=0)),
     }
     return {**facts, "client_bound": _client_bound(facts, runs, embedded)}
 
@@ -72,13 +76,24 @@ def _client_bound(facts: dict[str, Any], runs: list[RunResult], embedded: bool) 
     return None
 
 
-def _hidden(phases: list[Any]) -> list[dict[str, Any]]:
-    """Operations of an open loop whose response time is much longer than their service time."""
+def _least_median_s(phases: list[Any]) -> float | None:
+    """The median response time of the quickest kind of operation."""
+    medians = [
+        operation["response_ns"]["p50"] for phase in phases for operation in phase.operations.values() if operation["response_ns"]
+    ]
+    return min(medians) / 1e9 if medians else None
+
+
+def _hidden(phases: list[Any], timer_lag_ns: int) -> list[dict[str, Any]]:
+    """Operations of an open loop whose response time is much longer than their service time, and not by the client's timer."""
     hidden = []
     for phase in phases:
         for name, operation in phase.operations.items():
             response, service = operation["response_ns"], operation["service_ns"]
-            if response and operation["wait_ns"] and response["p999"] > HIDDEN_FACTOR * service["p999"]:
+            if not response or not operation["wait_ns"]:
+                continue
+            waited_ns = response["p999"] - service["p999"]
+            if response["p999"] > HIDDEN_FACTOR * service["p999"] and waited_ns > HIDDEN_FACTOR * timer_lag_ns:
                 hidden.append(
                     {"operation": name, "response_p999_s": response["p999"] / 1e9, "service_p999_s": service["p999"] / 1e9}
                 )
@@ -124,11 +139,12 @@ def _warnings(facts: dict[str, Any], embedded: bool) -> list[dict[str, str]]:
             f"{worst['service_p999_s']:.3g} s from its start. A closed loop would hide this.",
             "Report the response time; raise in_flight to see whether the server or the limit makes them wait.",
         )
-    if facts["schedule_lag_p99_s"] and facts["schedule_lag_p99_s"] > LARGE_LAG_S:
+    lag_s, median_s = facts["schedule_lag_p50_s"], facts["least_median_s"]
+    if lag_s and median_s and lag_s > LARGE_LAG_SHARE * median_s:
         warn(
             "lag",
-            f"The client's own timer was late by {facts['schedule_lag_p99_s'] * 1e3:.2g} ms (p99).",
-            "Use a quieter machine, or spin = true if a processor can be spared.",
+            f"The client's own timer was late by {lag_s * 1e6:.3g} µs (median), which is {lag_s / median_s:.0%} of the shortest median response time.",
+            "Compare service times for operations as short as these, or set spin = true if a processor can be spared.",
         )
     return warnings
 

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import vl_convert
 
+from sensorbench.places import cache_folder
 from sensorbench.report import answer, charts, values, words
 from sensorbench.results import ComparisonResult
 from sensorbench.results.files import write_text
@@ -40,7 +42,7 @@ def write_report(result: ComparisonResult, summary: dict[str, Any], *, with_file
             for name in operations
         },
         charts=drawn,
-        script=vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"),
+        script=_chart_library(),
         specifications=json.dumps(drawn).replace("</", "<\\/"),
     )
     path = result.folder / REPORT_FILE
@@ -48,6 +50,14 @@ def write_report(result: ComparisonResult, summary: dict[str, Any], *, with_file
     if with_files:
         _write_files(result.folder / CHARTS_FOLDER, drawn)
     return path
+
+
+def _chart_library() -> str:
+    """The chart library in one piece, which takes a second to put together: once for each version of it."""
+    kept = cache_folder("report") / f"vega-{version('vl-convert-python')}.js"
+    if not kept.exists():
+        write_text(kept, vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+    return kept.read_text(encoding="utf-8")
 
 
 def _charts(result: ComparisonResult, summary: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -85,5 +95,6 @@ def _write_files(folder: Path, drawn: dict[str, dict[str, Any]]) -> None:
     folder.mkdir(exist_ok=True)
     for name, specification in drawn.items():
         fixed = {**specification, "width": _FILE_WIDTH, "config": {**specification.get("config", {}), **_FILE_CONFIG}}
-        write_text(folder / f"{name}.svg", vl_convert.vegalite_to_svg(fixed))
-        (folder / f"{name}.png").write_bytes(vl_convert.vegalite_to_png(fixed, scale=2))
+        svg = vl_convert.vegalite_to_svg(fixed)
+        write_text(folder / f"{name}.svg", svg)
+        (folder / f"{name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=2))

@@ -1,0 +1,74 @@
+"""What tests share: a cache of their own, the command line, and one small study."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sensorbench.cli import main
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended."""
+
+    exit_code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Cli = Callable[..., Outcome]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SENSORBENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def run_main(arguments: tuple[object, ...]) -> int:
+    """Runs the command line in this process; returns the exit code."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["sensorbench", *map(str, arguments)])
+        try:
+            main()
+        except SystemExit as end:
+            return int(end.code or 0)
+    return 0
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    def run(*arguments: object) -> Outcome:
+        capsys.readouterr()
+        exit_code = run_main(arguments)
+        captured = capsys.readouterr()
+        return Outcome(exit_code, captured.out, captured.err)
+
+    return run
+
+
+# The real sample, cut to a month: four schemas load and answer in seconds.
+SMALL = ("--dataset", "beijing-air-quality", "--scale", "0.02", "--operations", "120", "--no-open")
+
+
+@pytest.fixture(scope="session")
+def study_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of the study `iot` on two embedded databases."""
+    out = tmp_path_factory.mktemp("results") / "iot"
+    assert run_main(("study", "run", "iot", *SMALL, "--out", out)) == 0
+    return out
+
+
+@pytest.fixture(scope="session")
+def summary(study_folder: Path) -> dict[str, Any]:
+    return json.loads((study_folder / "summary.json").read_text(encoding="utf-8"))

@@ -1,0 +1,210 @@
+"""The main road: load, ask, check the answers, judge the claims."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sensorbench.study import STUDIES
+from tests.conftest import SMALL, Cli
+
+QUESTIONS = ["get_sensor_data", "get_peak_data", "get_available_data", "get_floor_zone_data"]
+SETTINGS = ["sqlite-star", "sqlite-natural", "fjall-by_sensor", "fjall-by_sensor_day"]
+SCHEMAS = Path(__file__).parent.parent / "python/sensorbench/schemas/sensors"
+
+
+def test_four_schemas_in_two_databases_give_equal_answers(summary: dict[str, Any]) -> None:
+    assert summary["state"] == "complete"
+    assert [setting["id"] for setting in summary["settings"]] == SETTINGS
+    assert summary["targets"] == ["fjall", "sqlite"]
+    assert summary["answers_equal"] is True
+    for question in QUESTIONS:
+        answers = summary["answers"][question]
+        assert answers["equal"]
+        assert answers["mismatch_count"] == 0
+        assert answers["compared_with_reference"] >= 12 * 10
+
+
+def test_answers_computed_by_hand_are_given(summary: dict[str, Any]) -> None:
+    for setting in SETTINGS:
+        checks = summary["known_answers"][setting]
+        assert checks["asked"] >= 5
+        assert checks["wrong"] == 0
+
+
+def test_every_operation_is_accounted_for(summary: dict[str, Any]) -> None:
+    for setting in SETTINGS:
+        facts = summary["honesty"]["settings"][setting]
+        assert facts["started"] == facts["ok"] + facts["errors"] + facts["timeouts"] + facts["cancelled"] == 360
+        assert facts["unstarted"] == 0
+
+
+def test_figures_have_intervals_and_rankings_verdicts(summary: dict[str, Any]) -> None:
+    for figure in summary["figures"]:
+        interval = figure["latency_s"]["mean_to_p95"]
+        assert interval["low"] < interval["value"] < interval["high"]
+    for ranking in summary["rankings"]:
+        assert [place["setting"] for place in ranking["places"]]
+        assert ranking["places"][0]["against_best"] is None
+        words = {place["against_best"]["word"] for place in ranking["places"][1:]}
+        assert words <= {"slower", "equivalent", "no difference seen", "inconclusive"}
+
+
+def test_rows_loaded_were_counted_and_sizes_told(summary: dict[str, Any]) -> None:
+    readings = summary["dataset"]["relations"]["measurements"]["rows"]
+    for setting in SETTINGS:
+        load = summary["load"][setting]
+        assert load["readings"] == readings
+        assert load["size"]["total_bytes"] > 100_000
+        assert load["load_s"] > 0
+    assert summary["load"]["fjall-by_sensor"]["tables"][0]["rows"] == readings
+
+
+def test_every_claim_has_a_verdict_and_a_reason(summary: dict[str, Any]) -> None:
+    claims = {claim["id"]: claim for claim in summary["claims"]}
+    assert list(claims) == [f"IOT-{number}" for number in range(1, 21)]
+    allowed = {"holds", "does not hold", "no difference seen", "inconclusive", "not tested here", "not tested at this scale"}
+    assert {claim["verdict"] for claim in claims.values()} <= allowed
+    assert all(claim["reason"] for claim in claims.values())
+    # Claims about Cassandra and MySQL are not tested by SQLite and fjall, but these may stand in for the schemas.
+    assert claims["IOT-1"]["verdict"] == "not tested here"
+    assert claims["IOT-1"]["stand_in"]["word"] == "holds"
+    assert claims["IOT-11"]["verdict"] != "not tested here"
+
+
+def test_claims_are_printed(cli: Cli, study_folder: Path) -> None:
+    outcome = cli("claims", study_folder, "--json")
+    assert outcome.exit_code == 0
+    assert len(outcome.json) == 20
+    assert "IOT-20" in cli("claims", study_folder).out
+
+
+def test_studies_are_listed_and_shown(cli: Cli) -> None:
+    assert [study["name"] for study in cli("study", "list", "--json").json] == list(STUDIES)
+    assert cli("study", "show", "iot", "--json").json["schemas"]["sqlite"] == ["star", "natural"]
+    assert "IOT-1" in cli("study", "show", "iot").out
+
+
+def altered(folder: Path, database: str, schema: str, old: str, new: str) -> Path:
+    """A copy of a shipped schema with one place changed."""
+    text = (SCHEMAS / database / f"{schema}.toml").read_text(encoding="utf-8")
+    assert old in text
+    path = folder / f"{schema}.toml"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    return path
+
+
+def experiment(folder: Path, *targets: tuple[str, str], operations: int = 40) -> Path:
+    entries = "".join(f'[[target]]\nurl = "{url}"\nschema = "{schema}"\n' for url, schema in targets)
+    mix = ", ".join(f"{question} = 1" for question in QUESTIONS)
+    path = folder / "experiment.toml"
+    path.write_text(
+        f'dataset = "beijing-air-quality"\nscale = 0.02\n{entries}[workload]\nmix = {{ {mix} }}\noperations = {operations}\nrepeat = 1\n',
+        encoding="utf-8",
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("question", "database", "schema", "old", "new"),
+    [
+        ("get_sensor_data", "sqlite", "natural", "SELECT time_measured, measurement FROM measurements\nWHERE floor = :site AND zone = :zone "
+         "AND sensor = :sensor AND time_measured >= :from AND time_measured < :to",
+         "SELECT time_measured, measurement FROM measurements\nWHERE floor = :site AND zone = :zone "
+         "AND sensor = :sensor AND time_measured >= :from AND time_measured <= :to"),
+        ("get_peak_data", "sqlite", "natural", "SELECT max(measurement)", "SELECT min(measurement)"),
+        ("get_available_data", "sqlite", "natural", "SELECT floor, zone FROM locations\"", "SELECT zone, floor FROM locations\""),
+        ("get_peak_data", "fjall", "by_sensor", 'reduce = { function = "max"', 'reduce = { function = "min"'),
+    ],
+)  # fmt: skip
+def test_an_altered_operation_is_seen_and_not_ranked(
+    cli: Cli, tmp_path: Path, question: str, database: str, schema: str, old: str, new: str
+) -> None:
+    altered(tmp_path, database, schema, old, new)
+    other = ("fjall", "by_sensor_day") if database == "sqlite" else ("sqlite", "natural")
+    out = tmp_path / "out"
+    outcome = cli("run", experiment(tmp_path, (database, f"{schema}.toml"), other), "--out", out, "--no-open")
+    assert outcome.exit_code == 1
+    assert question in outcome.err
+    found = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    assert found["answers_equal"] is False
+    rankings = {ranking["operation"]: ranking for ranking in found["rankings"]}
+    assert rankings[question]["excluded"]
+    assert rankings[question]["places"] == []
+    assert all(rankings[name]["places"] for name in QUESTIONS if name != question)
+    assert "did <strong>not give equal answers</strong>" in (out / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "time AS time_measured, value AS measurement FROM measurements",
+            "time AS time_measured, value + 1 AS measurement FROM measurements",
+        ),
+        (
+            "time AS time_measured, value AS measurement FROM measurements",
+            "time AS time_measured, value AS measurement FROM measurements WHERE zone <> 7",
+        ),
+        ("time AS time_measured, value", "time + INTERVAL 1 HOUR AS time_measured, value"),
+    ],
+)
+def test_a_wrong_fill_is_caught(cli: Cli, tmp_path: Path, old: str, new: str) -> None:
+    altered(tmp_path, "sqlite", "natural", old, new)
+    out = tmp_path / "out"
+    assert (
+        cli("run", experiment(tmp_path, ("sqlite", "natural.toml"), ("fjall", "by_sensor")), "--out", out, "--no-open").exit_code
+        == 1
+    )
+    found = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    assert found["answers_equal"] is False
+    assert found["known_answers"]["sqlite-natural"]["wrong"] > 0, "the answers computed by hand see it alone"
+    assert found["known_answers"]["fjall-by_sensor"]["wrong"] == 0
+
+
+def test_a_wrong_reference_query_is_caught_by_the_answers_computed_by_hand(cli: Cli, tmp_path: Path) -> None:
+    text = (SCHEMAS / "operations.toml").read_text(encoding="utf-8")
+    old = 'reference = "SELECT max(value) AS peak FROM measurements'
+    assert old in text
+    folder = tmp_path / "sensors.toml"
+    folder.write_text(text.replace(old, 'reference = "SELECT min(value) AS peak FROM measurements'), encoding="utf-8")
+    path = experiment(tmp_path, ("sqlite", str(SCHEMAS / "sqlite/natural.toml")))
+    # Known answers belong to the shipped operations; a user's own file brings none, so the reference itself must disagree.
+    path.write_text(f'operations = "{folder}"\n' + path.read_text(encoding="utf-8"), encoding="utf-8")
+    out = tmp_path / "out"
+    assert cli("run", path, "--out", out, "--no-open").exit_code == 1
+    assert json.loads((out / "summary.json").read_text(encoding="utf-8"))["answers_equal"] is False
+
+
+def test_the_generated_building_answers_equally_at_any_scale(cli: Cli, tmp_path: Path) -> None:
+    outcome = cli("study", "run", "iot", "--scale", "0.004", "--operations", "60", "--repeat", "1", "--schema", "by_sensor", "--schema", "natural",
+                  "--out", tmp_path / "out", "--no-open", "--json")  # fmt: skip
+    assert outcome.exit_code == 0, outcome.err
+    assert outcome.json["answers_equal"] is True
+    assert outcome.json["dataset"]["generated"] is True
+    assert outcome.json["dataset"]["scale"] == 0.004
+    assert outcome.json["known_answers"]["sqlite-natural"]["asked"] >= 5
+    # One run says nothing of how much runs differ.
+    assert all(
+        place["against_best"]["word"] == "inconclusive" for ranking in outcome.json["rankings"] for place in ranking["places"][1:]
+    )
+
+
+def test_resume_repeats_nothing_that_is_complete(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ("study", "run", "iot", *SMALL, "--schema", "natural", "--target", f"sqlite:{tmp_path / 'data.db'}", "--out", out)
+    assert cli(*arguments).exit_code == 0
+    before = (out / "experiments/sqlite-natural/run-1/operations.parquet").read_bytes()
+    removed = out / "experiments/sqlite-natural/run-3/manifest.json"
+    removed.unlink()
+    outcome = cli(*arguments, "--resume")
+    assert outcome.exit_code == 0, outcome.err
+    assert "already loaded" in outcome.err
+    assert "run 1: already measured" in outcome.err
+    assert "run 3: already measured" not in outcome.err
+    assert removed.exists()
+    assert (out / "experiments/sqlite-natural/run-1/operations.parquet").read_bytes() == before
+    changed = cli(*arguments[:-2], "--seed", "7", "--operations", "50", "--out", out, "--resume")
+    assert changed.exit_code == 2
+    assert "begun with another workload" in changed.err
