@@ -3,11 +3,10 @@
 from sensorbench.experiment.conduct import DATA_FOLDER, Comparison, check_out, conduct
 from sensorbench.experiment.file import plan_experiment
 from sensorbench.experiment.settings import Setting, TargetSpec, databases, make_settings, parse_target
-from sensorbench.experiment.workload import MEASURE, WARM_UP, Schedule, Workload
+from sensorbench.experiment.workload import WARM_UP, Schedule, Workload
 
 __all__ = [
     "DATA_FOLDER",
-    "MEASURE",
     "WARM_UP",
     "Comparison",
     "Schedule",

@@ -32,7 +32,7 @@ from sensorbench.experiment.plan import Parameters, build_plan, draw_parameters,
 from sensorbench.experiment.prepare import PreparedTable, prepare
 from sensorbench.experiment.run import run_and_write
 from sensorbench.experiment.settings import Setting
-from sensorbench.experiment.workload import MEASURE, Workload
+from sensorbench.experiment.workload import Workload
 from sensorbench.progress import Teller
 from sensorbench.results import (
     ComparisonManifest,
@@ -45,6 +45,7 @@ from sensorbench.results import (
 )
 from sensorbench.results.environment import environment
 from sensorbench.results.files import DiskFullError, release_reserve
+from sensorbench.results.latencies import MEASURE
 from sensorbench.results.manifest import OperationManifest, Process, now
 from sensorbench.schemas import Operations
 

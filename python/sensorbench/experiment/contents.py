@@ -14,8 +14,9 @@ from sensorbench.analysis.equality import Answer, compare_answers
 from sensorbench.dataset import Dataset
 from sensorbench.experiment.answers import REFERENCE_SAMPLE, answer_of_row, reference_table
 from sensorbench.experiment.plan import Parameters, as_json, build_plan, draw_parameters
-from sensorbench.experiment.workload import MEASURE, Schedule, Workload
+from sensorbench.experiment.workload import Schedule, Workload
 from sensorbench.results import RunResult
+from sensorbench.results.latencies import MEASURE
 from sensorbench.schemas import Operations, Schema
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from sensorbench.experiment.workload import MEASURE
 from sensorbench.results import ComparisonResult, RunResult
+from sensorbench.results.latencies import MEASURE
 
 # Above this share of the driver's no-op ceiling, the client is what is measured.
 CLIENT_BOUND_SHARE = 0.5

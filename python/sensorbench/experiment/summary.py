@@ -7,21 +7,19 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sensorbench.analysis.change_points import change_points
 from sensorbench.analysis.equality import Answer, Equality, compare_answers
 from sensorbench.analysis.intervals import Interval, interval
-from sensorbench.analysis.sample import METRICS, Floats, Sample
+from sensorbench.analysis.sample import METRICS, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict, compare
 from sensorbench.experiment.honesty import honesty
-from sensorbench.experiment.workload import MEASURE
 from sensorbench.results import ComparisonResult, RunResult
+from sensorbench.results.latencies import MEASURE, interval_histograms, is_logged_whole, logged_latencies
 
 FORMAT = 1
-_SERVED = ["ok", "timeout"]
 _OUTCOMES = ("ok", "error", "timeout", "cancelled")
 
 
@@ -38,7 +36,7 @@ def summarise(result: ComparisonResult) -> dict[str, Any]:
     equalities = _equalities(result, runs, reads) if compares_answers else []
     wrong = _wrong(result)
     answers_equal = None
-    if result.state == "complete" and (compares_answers or result.contents):
+    if result.state == "complete" and (compares_answers or result.contents) and not _unchecked(result):
         answers_equal = not wrong and all(equality.equal for equality in equalities)
     rankings = [
         _ranking(name, manifest.metric, settings, samples, _excluded(name, equalities, wrong, compares_answers))
@@ -67,12 +65,17 @@ def summarise(result: ComparisonResult) -> dict[str, Any]:
         "rankings": rankings,
         "answers_equal": answers_equal,
         "answers": {equality.operation: {**asdict(equality), "equal": equality.equal} for equality in equalities},
-        "known_answers": result.checks,
+        "known_answers": {setting: checks for setting, checks in result.checks.items() if checks["asked"]},
         "contents": result.contents,
         "claims": [],
         "honesty": honesty(result, runs),
         "environment": manifest.environment,
     }
+
+
+def _unchecked(result: ComparisonResult) -> list[str]:
+    """Settings whose contents could not be checked after runs that wrote."""
+    return [setting for setting, checks in result.contents.items() if checks.get("not_checked")]
 
 
 def _wrong(result: ComparisonResult) -> dict[str, str]:
@@ -96,36 +99,15 @@ def _setting(result: ComparisonResult, setting: str) -> dict[str, Any]:
     }
 
 
-def latencies_of(run: RunResult, operation: str) -> Floats:
-    """Response times in seconds, in the order in which the operations were scheduled, of those of one kind that were measured."""
-    table = run.table("operations")
-    if table is None or operation not in run.manifest.operations:
-        return np.empty(0)
-    phase, number = run.manifest.phases.index(MEASURE), run.manifest.operations.index(operation)
-    is_wanted = pc.and_(pc.equal(table["phase"], phase), pc.equal(table["operation"], number))
-    served = table.filter(pc.and_(is_wanted, pc.is_in(table["outcome"], pa.array(_SERVED)))).sort_by("scheduled_ns")
-    nanoseconds = pc.subtract(served["end_ns"].cast(pa.int64()), served["scheduled_ns"].cast(pa.int64()))
-    return np.asarray(nanoseconds.to_numpy(), dtype=np.float64) / 1e9
-
-
 def sample_of(runs: list[RunResult], operation: str) -> Sample | None:
     """The latencies of one kind of operation over all runs: of each operation where all were logged, else from histograms."""
     if not runs:
         return None
-    if runs[0].manifest.plan["log_every"] == 1:
-        of_runs = [latencies_of(run, operation) for run in runs]
+    if all(is_logged_whole(run) for run in runs):
+        of_runs = [logged_latencies(run, operation)[1] for run in runs]
         return Sample.of_runs(of_runs) if all(len(latencies) for latencies in of_runs) else None
-    histograms = [_interval_histograms(run, operation) for run in runs]
+    histograms = [interval_histograms(run, operation) for run in runs]
     return Sample.of_histograms(histograms) if all(histograms) else None
-
-
-def _interval_histograms(run: RunResult, operation: str) -> list[tuple[Floats, Floats]]:
-    table = run.histograms()
-    if table is None:
-        return []
-    wanted = table.filter(pc.equal(table["tag"], f"{MEASURE}.{operation}.response"))
-    values, counts = wanted["value_ns"].to_pylist(), wanted["count"].to_pylist()
-    return [(np.array(value) / 1e9, np.array(count, dtype=np.float64)) for value, count in zip(values, counts, strict=True)]
 
 
 def _figures(setting: str, operation: str, runs: list[RunResult], sample: Sample | None) -> dict[str, Any]:

@@ -6,10 +6,10 @@ from pydantic import ConfigDict, Field, model_validator
 
 from sensorbench import toml_file
 from sensorbench.experiment.lengths import Length, seconds
+from sensorbench.results.latencies import MEASURE
 from sensorbench.schemas.operations import AnyChoice
 
 WARM_UP = "warm_up"
-MEASURE = "measure"
 
 # In an open loop so many operations may be in flight if nothing else is said: more than any server here serves at once; with
 # embedded databases, whose operations have a thread each, more than any machine here has processors for.
@@ -101,8 +101,18 @@ class Workload(toml_file.FileModel):
         """Of which operations a record is kept: of every n-th, or none."""
         if self.log == "none":
             return None
-        is_short = self.operations is not None and self.operations <= LOGGED_WHOLE
+        expected = self._expected_operations()
+        is_short = expected is not None and expected <= LOGGED_WHOLE
         return 1 if self.log == "all" or is_short else LOG_EVERY
+
+    def _expected_operations(self) -> float | None:
+        """How many operations a run will have at the most; None when only the database's speed tells."""
+        if self.operations is not None:
+            return self.operations
+        if not self.schedule.is_open_loop or self.duration is None:
+            return None
+        rates = [self.schedule.rate or 0.0, *(max(segment.from_, segment.to or 0.0) for segment in self.schedule.segments)]
+        return max(rates) * seconds(self.duration)
 
     def with_in_flight(self, *, embedded: bool) -> "Workload":
         """The same with a number of operations that may be in flight, if there is none."""

@@ -31,16 +31,16 @@ def write_report(result: ComparisonResult, summary: dict[str, Any], *, with_file
     )
     environment.globals.update(words=words, answer=answer, sure=answer.sure, first_requests=values.FIRST_REQUESTS)
     operations = list(summary["operations"])
+    views = {
+        (setting["id"], name): values.views(result, setting["id"], name) for setting in summary["settings"] for name in operations
+    }
     page = environment.get_template("report.html.j2").render(
         summary=summary,
         headline=answer.headline(summary),
         rankings={ranking["operation"]: ranking for ranking in summary["rankings"]},
         figures={(figure["setting"], figure["operation"]): figure for figure in summary["figures"]},
-        views={
-            (setting["id"], name): values.views(result, setting["id"], name)
-            for setting in summary["settings"]
-            for name in operations
-        },
+        views=views,
+        is_logged_whole=all(view is not None for view in views.values()),
         charts=drawn,
         script=_chart_library(),
         specifications=json.dumps(drawn).replace("</", "<\\/"),
@@ -73,6 +73,7 @@ def _charts(result: ComparisonResult, summary: dict[str, Any]) -> dict[str, dict
         draw(f"figures-{operation}", _figure_rows(summary, operation), charts.figures)
         draw(f"distribution-{operation}", values.distribution(result, settings, operation), charts.distribution)
         draw(f"over-run-{operation}", values.over_run(result, settings, operation), charts.over_run, list(values.FIRST_REQUESTS))
+        draw(f"over-time-{operation}", values.over_time(result, settings, operation), charts.over_time)
         draw(f"throughput-{operation}", values.throughput(result, settings, operation), charts.throughput)
     draw("load", values.load(result, settings), charts.load)
     draw("size", values.size(result, settings), charts.size)

@@ -85,6 +85,20 @@ def over_run(rows: list[dict[str, Any]], settings: list[str], marks: list[int]) 
     return _sized(points + line + rules)
 
 
+def over_time(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
+    """Median and 99th percentile over the time of the first run. Rows: setting, time_s, quantile, latency_s."""
+    line = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8)
+    return _sized(
+        line.encode(
+            x=alt.X("time_s:Q", title="seconds since the run began"),
+            y=alt.Y("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS),
+            color=_colour(settings),
+            strokeDash=alt.StrokeDash("quantile:N", title=None, legend=alt.Legend(orient="bottom")),
+            tooltip=["setting:N", "quantile:N", "time_s:Q", alt.Tooltip("latency_s:Q", format=".3~s", title="seconds")],
+        )
+    )
+
+
 def throughput(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
     """Answers a second of one client, if every answer took as long as at this percentile. Rows: setting, percentile, per_s."""
     line = alt.Chart(_rows(rows)).mark_line(strokeWidth=2)

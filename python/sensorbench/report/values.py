@@ -1,6 +1,5 @@
 """The values that charts and tables show, taken from results."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,9 +7,9 @@ import pyarrow.compute as pc
 
 from sensorbench.analysis.sample import Floats
 from sensorbench.analysis.smoothing import exponentially_smoothed
-from sensorbench.results import ComparisonResult, RunResult
+from sensorbench.results import ComparisonResult
+from sensorbench.results.latencies import MEASURE, is_logged_whole, logged_latencies, weighted_latencies
 
-MEASURE = "measure"
 FIRST_REQUESTS = (25, 75)
 _SHARES = np.concatenate([np.linspace(0.0, 0.98, 99), np.linspace(0.981, 1.0, 20)])
 _PERCENTILES = np.linspace(1, 99, 99)
@@ -18,50 +17,46 @@ _PERCENTILES = np.linspace(1, 99, 99)
 MOST_POINTS = 2000
 
 
-def requests(run: RunResult, operation: str) -> tuple[Floats, Floats]:
-    """Numbers and latencies (s) of the logged requests of one kind, in order."""
-    table = run.table("operations")
-    if table is None or operation not in run.manifest.operations or MEASURE not in run.manifest.phases:
-        return np.empty(0), np.empty(0)
-    phase, number = run.manifest.phases.index(MEASURE), run.manifest.operations.index(operation)
-    wanted = table.filter(
-        pc.and_(pc.and_(pc.equal(table["phase"], phase), pc.equal(table["operation"], number)), pc.equal(table["outcome"], "ok"))
-    ).sort_by("k")
-    latency_ns = pc.subtract(wanted["end_ns"].cast("int64"), wanted["scheduled_ns"].cast("int64")).to_numpy()
-    return wanted["k"].to_numpy().astype(np.float64), np.maximum(latency_ns, 1) / 1e9
-
-
 def distribution(result: ComparisonResult, settings: list[str], operation: str) -> list[dict[str, Any]]:
     """Quantiles of all runs together."""
-    return _of_all_runs(result, settings, operation, lambda latencies: [
-        {"latency_s": float(np.quantile(latencies, share)), "share": float(share)} for share in _SHARES
-    ])  # fmt: skip
+    rows = []
+    for setting in settings:
+        for share, latency_s in zip(_SHARES, _quantiles(result, setting, operation, _SHARES), strict=False):
+            rows.append({"setting": setting, "latency_s": float(latency_s), "share": float(share)})
+    return rows
 
 
 def throughput(result: ComparisonResult, settings: list[str], operation: str) -> list[dict[str, Any]]:
     """The inverse of the latency at each percentile."""
-    return _of_all_runs(result, settings, operation, lambda latencies: [
-        {"percentile": float(percentile), "per_s": 1.0 / float(np.percentile(latencies, percentile))} for percentile in _PERCENTILES
-    ])  # fmt: skip
-
-
-def _of_all_runs(
-    result: ComparisonResult, settings: list[str], operation: str, rows_of: Callable[[Floats], list[dict[str, Any]]]
-) -> list[dict[str, Any]]:
     rows = []
     for setting in settings:
-        latencies = np.concatenate([np.empty(0), *(requests(run, operation)[1] for run in result.usable_runs(setting))])
-        if len(latencies):
-            rows += [{"setting": setting, **row} for row in rows_of(latencies)]
+        for percentile, latency_s in zip(_PERCENTILES, _quantiles(result, setting, operation, _PERCENTILES / 100), strict=False):
+            rows.append({"setting": setting, "percentile": float(percentile), "per_s": 1.0 / float(latency_s)})
     return rows
 
 
+def _quantiles(result: ComparisonResult, setting: str, operation: str, shares: Floats) -> Floats:
+    """Quantiles of the latencies of all runs; none if there are no latencies."""
+    weighted = [weighted_latencies(run, operation) for run in result.usable_runs(setting)]
+    values = np.concatenate([np.empty(0), *(values for values, _ in weighted)])
+    weights = np.concatenate([np.empty(0), *(weights for _, weights in weighted)])
+    if len(values) == 0:
+        return np.empty(0)
+    order = np.argsort(values)
+    cumulated = np.cumsum(weights[order])
+    places = np.searchsorted(cumulated, shares * cumulated[-1] * (1 - 1e-12))
+    found: Floats = values[order][np.minimum(places, len(values) - 1)]
+    return found
+
+
 def over_run(result: ComparisonResult, settings: list[str], operation: str) -> list[dict[str, Any]]:
-    """Each request of the first run, with a smoothed line through them."""
+    """Each request of the first run, with a smoothed line through them. Nothing where not every request was logged."""
     rows = []
     for setting in settings:
         for run in result.usable_runs(setting)[:1]:
-            numbers, latencies = requests(run, operation)
+            if not is_logged_whole(run):
+                continue
+            numbers, latencies = logged_latencies(run, operation)
             smoothed = np.exp(exponentially_smoothed(np.log(latencies)))
             step = max(1, len(numbers) // MOST_POINTS)
             rows += [
@@ -71,11 +66,34 @@ def over_run(result: ComparisonResult, settings: list[str], operation: str) -> l
     return rows
 
 
-def views(result: ComparisonResult, setting: str, operation: str) -> dict[str, float | None]:
-    """Mean latency (s) of all requests, of the first ones, and without them, over all runs, as the source study shows them."""
-    runs = [requests(run, operation) for run in result.usable_runs(setting)]
-    numbers = np.concatenate([np.empty(0), *(run[0] for run in runs)])
-    latencies = np.concatenate([np.empty(0), *(run[1] for run in runs)])
+def over_time(result: ComparisonResult, settings: list[str], operation: str) -> list[dict[str, Any]]:
+    """Median and 99th percentile of each interval of the first run, where not every request was logged."""
+    rows = []
+    for setting in settings:
+        for run in result.usable_runs(setting)[:1]:
+            table = run.table("intervals")
+            if is_logged_whole(run) or table is None or MEASURE not in run.manifest.phases:
+                continue
+            phase, number = run.manifest.phases.index(MEASURE), run.manifest.operations.index(operation)
+            of_kind = table.filter(pc.and_(pc.equal(table["phase"], phase), pc.equal(table["operation"], number))).sort_by(
+                "start_ns"
+            )
+            for row in of_kind.to_pylist():
+                for quantile in ("p50", "p99"):
+                    place = {"setting": setting, "time_s": row["start_ns"] / 1e9, "quantile": quantile}
+                    rows.append({**place, "latency_s": row[f"response_{quantile}_ns"] / 1e9})
+    return rows
+
+
+def views(result: ComparisonResult, setting: str, operation: str) -> dict[str, float | None] | None:
+    """Mean latency (s) of all requests, of the first ones, and without them, over all runs, as the source study shows them;
+    None where not every request was logged.
+    """
+    runs = result.usable_runs(setting)
+    if not runs or not all(is_logged_whole(run) for run in runs):
+        return None
+    logged = [logged_latencies(run, operation) for run in runs]
+    numbers, latencies = np.concatenate([one for one, _ in logged]), np.concatenate([one for _, one in logged])
 
     def mean(chosen: Any) -> float | None:
         return float(latencies[chosen].mean()) if chosen.any() else None
@@ -107,7 +125,7 @@ def size(result: ComparisonResult, settings: list[str]) -> list[dict[str, Any]]:
 
 
 def rate(result: ComparisonResult, settings: list[str]) -> list[dict[str, Any]]:
-    """Operations a second in each interval of the first run."""
+    """Operations a second in each interval of the first run, without the last, which was cut short."""
     rows = []
     for setting in settings:
         for run in result.usable_runs(setting)[:1]:
@@ -117,6 +135,6 @@ def rate(result: ComparisonResult, settings: list[str]) -> list[dict[str, Any]]:
             by_start = table.group_by("start_ns").aggregate([("ok", "sum"), ("length_ns", "max")]).sort_by("start_ns")
             rows += [
                 {"setting": setting, "time_s": row["start_ns"] / 1e9, "per_s": row["ok_sum"] / (row["length_ns_max"] / 1e9)}
-                for row in by_start.to_pylist()
+                for row in by_start.to_pylist()[:-1]
             ]
     return rows

@@ -6,11 +6,12 @@ from typing import Any
 
 from sensorbench.dataset import DEFAULT_SEED, open_dataset
 from sensorbench.errors import UsageError
-from sensorbench.experiment import DATA_FOLDER, MEASURE, Schedule, Workload, make_settings, parse_target
+from sensorbench.experiment import DATA_FOLDER, Schedule, Workload, make_settings, parse_target
 from sensorbench.experiment.conduct import Comparison
 from sensorbench.experiment.summary import summarise as summarise_comparison
 from sensorbench.progress import Teller
 from sensorbench.results import ComparisonResult
+from sensorbench.results.latencies import MEASURE
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.study.registry import STUDIES
 from sensorbench.study.study import Claim, Evidence, Judgement, Study

@@ -14,8 +14,9 @@ from sensorbench.analysis.intervals import CONFIDENCE, LEAST_RUNS, Interval, con
 from sensorbench.analysis.sample import Floats, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, judge
 from sensorbench.experiment import Workload
-from sensorbench.experiment.summary import latencies_of, sample_of
+from sensorbench.experiment.summary import sample_of
 from sensorbench.results import ComparisonResult, RunResult
+from sensorbench.results.latencies import logged_latencies
 
 Word = Literal["holds", "does not hold", "no difference seen", "inconclusive", "not tested here", "not tested at this scale"]
 
@@ -131,7 +132,7 @@ class Evidence:
 
     def latencies(self, run: RunResult, operations: Sequence[str]) -> list[Floats]:
         """Latencies of each kind of operation in one run, in order of time."""
-        return [latencies_of(run, operation) for operation in operations]
+        return [logged_latencies(run, operation)[1] for operation in operations]
 
 
 def greater_than_one(interval: Interval | None) -> Judgement:

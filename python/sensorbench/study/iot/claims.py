@@ -4,6 +4,7 @@ import numpy as np
 
 from sensorbench.analysis.sample import Floats
 from sensorbench.results import RunResult
+from sensorbench.results.latencies import logged_latencies
 from sensorbench.study.study import Evidence, Judge, Judgement, about, greater_than_one, near_one, ratio_over_runs, single_ratio
 
 Q1, Q2, Q3, Q4 = "get_sensor_data", "get_peak_data", "get_available_data", "get_floor_zone_data"
@@ -74,7 +75,7 @@ def _starts_cold(evidence: Evidence) -> Judgement:
     judgements = {}
     for setting in evidence.result.manifest.settings:
         of_setting = Evidence(evidence.result, {"one": setting.id}, evidence.metric)
-        ratios = [_first_against_rest(of_setting, run) for run in of_setting.runs("one")]
+        ratios = [_first_against_rest(run) for run in of_setting.runs("one")]
         judgements[setting.id] = greater_than_one(ratio_over_runs(ratios))
     words = {judgement.word for judgement in judgements.values()}
     told = "; ".join(f"{setting}: {_factor(judgement)} ({judgement.word})" for setting, judgement in judgements.items())
@@ -91,29 +92,17 @@ def _factor(judgement: Judgement) -> str:
     return f"× {judgement.measured['value']:.2f}" if judgement.measured and judgement.measured["value"] else "unknown"
 
 
-def _first_against_rest(evidence: Evidence, run: RunResult) -> float:
+def _first_against_rest(run: RunResult) -> float:
     """The first requests of a run against the rest. Each latency counts as a multiple of its question's median."""
-    table = run.table("operations")
-    if table is None:
-        return float("nan")
-    normalised = [(order, value) for operation in QUESTIONS for order, value in _ordered(run, operation)]
+    normalised: list[tuple[float, float]] = []
+    for operation in QUESTIONS:
+        numbers, latencies = logged_latencies(run, operation)
+        if len(latencies):
+            normalised += zip(numbers, latencies / np.median(latencies), strict=True)
     values = np.array([value for _, value in sorted(normalised)])
     if len(values) <= FIRST_REQUESTS:
         return float("nan")
     return float(values[:FIRST_REQUESTS].mean() / values[FIRST_REQUESTS:].mean())
-
-
-def _ordered(run: RunResult, operation: str) -> list[tuple[int, float]]:
-    """Number and normalised latency of each request of a question."""
-    table = run.table("operations")
-    if table is None:
-        return []
-    phase, number = run.manifest.phases.index("measure"), run.manifest.operations.index(operation)
-    rows = [row for row in table.to_pylist() if row["phase"] == phase and row["operation"] == number and row["outcome"] == "ok"]
-    if not rows:
-        return []
-    median = float(np.median([row["end_ns"] - row["scheduled_ns"] for row in rows]))
-    return [(row["k"], (row["end_ns"] - row["scheduled_ns"]) / median) for row in rows]
 
 
 def _size_ratio(evidence: Evidence) -> Judgement:

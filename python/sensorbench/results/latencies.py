@@ -1,0 +1,51 @@
+"""Latencies of a run, as they were recorded: of each operation where all were logged, else in histograms."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sensorbench.results.reader import RunResult
+
+Floats = NDArray[np.float64]
+
+# The phase that figures are of.
+MEASURE = "measure"
+_SERVED = ["ok", "timeout"]
+
+
+def is_logged_whole(run: RunResult) -> bool:
+    """Whether there is a record of every operation."""
+    return bool(run.manifest.plan["log_every"] == 1)
+
+
+def logged_latencies(run: RunResult, operation: str) -> tuple[Floats, Floats]:
+    """Numbers and response times (s) of the logged operations of one kind, in the order in which they were due."""
+    table = run.table("operations")
+    if table is None or operation not in run.manifest.operations or MEASURE not in run.manifest.phases:
+        return np.empty(0), np.empty(0)
+    phase, number = run.manifest.phases.index(MEASURE), run.manifest.operations.index(operation)
+    is_wanted = pc.and_(pc.equal(table["phase"], phase), pc.equal(table["operation"], number))
+    served = table.filter(pc.and_(is_wanted, pc.is_in(table["outcome"], pa.array(_SERVED)))).sort_by("k")
+    nanoseconds = pc.subtract(served["end_ns"].cast(pa.int64()), served["scheduled_ns"].cast(pa.int64()))
+    return served["k"].to_numpy().astype(np.float64), np.maximum(nanoseconds.to_numpy().astype(np.float64), 1.0) / 1e9
+
+
+def interval_histograms(run: RunResult, operation: str, kind: str = "response") -> list[tuple[Floats, Floats]]:
+    """For each interval the counted latencies (s) of one kind of operation, and their counts."""
+    table = run.histograms()
+    if table is None:
+        return []
+    wanted = table.filter(pc.equal(table["tag"], f"{MEASURE}.{operation}.{kind}"))
+    pairs = zip(wanted["value_ns"].to_pylist(), wanted["count"].to_pylist(), strict=True)
+    return [(np.array(values) / 1e9, np.array(counts, dtype=np.float64)) for values, counts in pairs]
+
+
+def weighted_latencies(run: RunResult, operation: str) -> tuple[Floats, Floats]:
+    """All latencies (s) of one kind of operation and how often each was counted."""
+    if is_logged_whole(run):
+        latencies = logged_latencies(run, operation)[1]
+        return latencies, np.ones(len(latencies))
+    histograms = interval_histograms(run, operation)
+    values = np.concatenate([np.empty(0), *(values for values, _ in histograms)])
+    return values, np.concatenate([np.empty(0), *(counts for _, counts in histograms)])
