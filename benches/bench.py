@@ -1,0 +1,77 @@
+"""`make bench`: what the client costs, beside the marks that others set. Prints figures; asserts nothing."""
+
+import argparse
+import json
+import subprocess
+import time
+
+from rich.console import Console
+from rich.table import Table
+
+from sensorbench import _engine
+from sensorbench.experiment.selfbench import MARKS, measure, rss_growth_bytes
+from sensorbench.progress import Teller
+from sensorbench.report import words
+
+AIMS = {
+    "null_ops_per_s": "at least 8 million, aim 15 million",
+    "open_loop_p99_us": "as small as the machine's timer allows",
+    "stall_p999_error": "at most 2 %",
+    "generator_rows_per_s": "at least 20 million",
+    "rss_growth_bytes": "flat",
+    "first_operation_s": "at most 0.3 s",
+}
+
+
+def first_operation_s() -> float:
+    """From the engine call to when the first operation is seen to have started."""
+    plan = {
+        "seed": 1,
+        "operations": [{"weight": 1.0, "operation": {"name": "nothing"}}],
+        "in_flight": 1,
+        "timeout_s": 60.0,
+        "phases": [{"name": "measure", "operations": 10_000_000}],
+    }
+    target = _engine.Target("null:")
+    start_s = time.perf_counter()
+    run = target.run(json.dumps(plan), [])
+    while json.loads(run.snapshot())["phases"][0]["started"] == 0:
+        pass
+    first_s = time.perf_counter() - start_s
+    run.cancel()
+    run.end()
+    return first_s
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth as long")
+    parser.add_argument("--memory", action="store_true", help="also memory over a billion operations (minutes)")
+    arguments = parser.parse_args()
+
+    figures = measure(Teller(), quick=arguments.quick)
+    figures["first_operation_s"] = first_operation_s()
+    if arguments.memory:
+        figures["rss_growth_bytes over 1e9"] = rss_growth_bytes(1_000_000_000)
+
+    table = Table(box=None)
+    for column in ("what", "measured", "wanted", "marks of others"):
+        table.add_column(column)
+    for name, value in figures.items():
+        for key, one in value.items() if isinstance(value, dict) else [("", value)]:
+            table.add_row(f"{name} {key}".strip(), _told(one), AIMS.get(name, ""), MARKS.get(name, ""))
+    Console().print(table)
+
+    print("\nProcessor time of SQLite through the engine, against a hand-written loop (wanted: at most 1.15):", flush=True)
+    subprocess.run(["cargo", "bench", "--quiet", "--package", "sensorbench-driver-sqlite", "--bench", "overhead"], check=True)
+
+
+def _told(value: object) -> str:
+    if isinstance(value, float) and abs(value) < 1.0:
+        return f"{value:.4f}"
+    return words.count(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+
+
+if __name__ == "__main__":
+    main()
