@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from sensorbench.analysis.intervals import CONFIDENCE, LEAST_RUNS
+from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN
 
 
 @dataclass(frozen=True)
@@ -22,9 +23,11 @@ class Regression:
     earlier: int
 
 
-def regression(earlier: list[float], new: float, *, confidence: float = CONFIDENCE) -> Regression:
+def regression(
+    earlier: list[float], new: float, *, margin: float = EQUIVALENCE_MARGIN, confidence: float = CONFIDENCE
+) -> Regression:
     """Compares a figure with the same figure of earlier runs, by the prediction interval of a normal sample of logarithms
-    (Hahn and Meeker, "Statistical Intervals", 1991, section 4.7).
+    (Hahn and Meeker, "Statistical Intervals", 1991, section 4.7). What is within the margin is as before in any case.
     """
     known = [figure for figure in earlier if figure > 0.0 and math.isfinite(figure)]
     expected = math.exp(float(np.mean(np.log(known)))) if known else float("nan")
@@ -33,5 +36,7 @@ def regression(earlier: list[float], new: float, *, confidence: float = CONFIDEN
     logs = np.log(known)
     half = float(stdtrit(len(known) - 1, 0.5 + confidence / 2)) * float(np.std(logs, ddof=1)) * math.sqrt(1.0 + 1.0 / len(known))
     low, high = expected * math.exp(-half), expected * math.exp(half)
-    word: Literal["slower", "faster", "as before"] = "slower" if new > high else "faster" if new < low else "as before"
-    return Regression(word, new, expected, low, high, len(known))
+    is_equivalent = abs(math.log(new / expected)) <= math.log1p(margin)
+    if is_equivalent or low <= new <= high:
+        return Regression("as before", new, expected, low, high, len(known))
+    return Regression("slower" if new > high else "faster", new, expected, low, high, len(known))

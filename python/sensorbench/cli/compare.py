@@ -42,7 +42,10 @@ def compare(a: Place, b: Place, metric: Metric = None, margin: Margin = EQUIVALE
         for operation in result_a.manifest.operations:
             if operation not in result_b.manifest.operations:
                 continue
-            sample_a, sample_b = sample_of(runs_a, operation), sample_of(runs_b, operation)
+            sample_a = sample_of(runs_a, operation)
+            # Of a setting compared with itself, both sides are one sample: no noise lies between them.
+            is_same = paired and setting_a == setting_b
+            sample_b = sample_a if is_same else sample_of(runs_b, operation)
             if sample_a is None or sample_b is None:
                 continue
             verdict = compare_samples(sample_a, sample_b, metric, paired=paired, margin=margin)
@@ -205,6 +208,7 @@ def regression(
     new: Annotated[Path, typer.Argument(help="Folder of the new results.")],
     earlier: Annotated[list[Path], typer.Argument(help="Folders of earlier results of the same comparison, three at least.")],
     metric: Metric = None,
+    margin: Margin = EQUIVALENCE_MARGIN,
     json: Json = False,
 ) -> None:
     """Tell whether new results are slower than earlier ones of the same comparison. Exit code 1 when they are."""
@@ -220,7 +224,9 @@ def regression(
                 if setting in one.runs and operation in one.manifest.operations
             ]
             if now is not None:
-                judged = judged_regression([sample.figure(metric) for sample in was if sample is not None], now.figure(metric))
+                judged = judged_regression(
+                    [sample.figure(metric) for sample in was if sample is not None], now.figure(metric), margin=margin
+                )
                 rows.append({"setting": setting, "operation": operation, "metric": metric, **vars(judged)})
     if json:
         print_json(

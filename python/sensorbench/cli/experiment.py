@@ -35,5 +35,5 @@ def run(
     out = out or new_folder(experiment.stem)
     teller = Teller()
     comparison = plan_experiment(experiment, list(changes or ()), out, teller)
-    teller.say(f"{comparison.title}: {len(comparison.settings)} settings, results go to {out}")
+    teller.say(f"{comparison.title}: settings: {len(comparison.settings)}, results go to {out}")
     conduct_and_report(comparison, out, teller, resume=resume, replace=replace, open_browser=not no_open, as_json=json)

@@ -16,5 +16,5 @@ def quickstart(out: Out = None, no_open: NoOpen = False, json: Json = False) -> 
     teller = Teller()
     options = StudyOptions(dataset=DATASET, operations=OPERATIONS)
     comparison = plan_study(require_study("iot"), options, out, teller)
-    teller.say(f"quickstart: {comparison.dataset.describe().title}; {len(comparison.settings)} settings, results go to {out}")
+    teller.say(f"quickstart: {comparison.dataset.describe().title}; settings: {len(comparison.settings)}, results go to {out}")
     conduct_and_report(comparison, out, teller, resume=False, replace=False, open_browser=not no_open, as_json=json)

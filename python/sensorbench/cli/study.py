@@ -108,6 +108,6 @@ def run(
     described = comparison.dataset.describe()
     rows = described.relations["measurements"].rows
     teller.say(
-        f"{study.file.title}: {rows:,} readings, {described.first_time} to {described.last_time}; {len(comparison.settings)} settings, results go to {out}"
+        f"{study.file.title}: {rows:,} readings, {described.first_time} to {described.last_time}; settings: {len(comparison.settings)}, results go to {out}"
     )
     conduct_and_report(comparison, out, teller, resume=resume, replace=replace, open_browser=not no_open, as_json=json)

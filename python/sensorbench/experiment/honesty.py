@@ -135,8 +135,8 @@ def _warnings(facts: dict[str, Any], embedded: bool) -> list[dict[str, str]]:
         worst = max(facts["hidden_by_service_time"], key=lambda one: float(one["response_p999_s"]))
         warn(
             "queueing",
-            f"Operations waited for their start: the p99.9 of {worst['operation']} is {worst['response_p999_s']:.3g} s from when it was due, but only "
-            f"{worst['service_p999_s']:.3g} s from its start. A closed loop would hide this.",
+            f"Operations waited for their start: the p99.9 of {worst['operation']} is {worst['response_p999_s'] * 1e3:,.3g} ms from when it was due, but only "
+            f"{worst['service_p999_s'] * 1e3:,.3g} ms from its start. A closed loop would hide this.",
             "Report the response time; raise in_flight to see whether the server or the limit makes them wait.",
         )
     lag_s, median_s = facts["schedule_lag_p50_s"], facts["least_median_s"]

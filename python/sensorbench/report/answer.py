@@ -13,6 +13,8 @@ def headline(summary: dict[str, Any]) -> str:
         return f"The databases gave different answers: {excluded} of {len(summary['rankings'])} questions cannot be ranked."
     if not ranked:
         return f"Nothing is ranked: {summary['rankings'][0]['excluded']}." if summary["rankings"] else "Nothing was measured."
+    if len(summary["settings"]) == 1:
+        return f"{words.setting(summary['settings'][0]['id'])} was measured alone: there is nothing to compare it with."
     wins: dict[str, int] = {}
     for ranking in ranked:
         best = [place["setting"] for place in ranking["places"] if is_level(place)]

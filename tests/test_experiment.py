@@ -1,0 +1,140 @@
+"""A user's own question: the example of the documentation, and what an experiment file can say."""
+
+import json
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import pytest
+
+from sensorbench.results import read_comparison
+from tests.conftest import Cli, Outcome
+
+EXAMPLE = Path(__file__).parent.parent / "docs" / "example"
+SHORT = ("--set", "workload.duration=500ms", "--set", "workload.warm_up=100ms", "--no-open")
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    copytree(EXAMPLE, tmp_path / "example")
+    return tmp_path / "example"
+
+
+def run(cli: Cli, experiment: Path, *more: object) -> tuple[Outcome, dict[str, Any]]:
+    out = experiment.parent / "out"
+    ended = cli("run", experiment, *more, "--out", out)
+    return ended, json.loads((out / "summary.json").read_text(encoding="utf-8")) if out.exists() else {}
+
+
+def test_the_worked_example_runs_as_it_is_printed(cli: Cli, example: Path) -> None:
+    ended, summary = run(cli, example / "experiment.toml", "--no-open")
+    assert ended.exit_code == 0, ended.err
+    assert summary["answers_equal"] is True
+    # The mix writes: so the contents were read back, with all acknowledged writes.
+    assert {checks["wrong"] for checks in summary["contents"].values()} == {0}
+    assert min(checks["asked"] for checks in summary["contents"].values()) > 0
+    assert {figure["operation"] for figure in summary["figures"]} == {"mean_of_hour", "readings_of_hour", "new_flow"}
+    for facts in summary["honesty"]["settings"].values():
+        assert facts["started"] == facts["ok"] + facts["errors"] + facts["timeouts"] + facts["cancelled"]
+        assert facts["started"] + facts["unstarted"] == pytest.approx(3 * 2 * 400, rel=0.2)
+
+
+def test_keys_of_the_file_are_changed_on_the_command_line(cli: Cli, example: Path) -> None:
+    changes = ("--set", "workload.operations=50", "--set", "workload.schedule={ in_flight = 2 }", "--set", "workload.repeat=1")
+    ended, summary = run(cli, example / "experiment.toml", *changes, "--set", "workload.duration=1m", "--no-open")
+    assert ended.exit_code == 0, ended.err
+    assert {facts["started"] for facts in summary["honesty"]["settings"].values()} == {50}
+    assert all(ranking["excluded"] is None for ranking in summary["rankings"])
+    assert {place["against_best"]["word"] for ranking in summary["rankings"] for place in ranking["places"][1:]} == {
+        "inconclusive"
+    }
+
+
+def test_a_run_that_logs_nothing_has_the_same_figures_from_histograms(cli: Cli, example: Path) -> None:
+    ended, summary = run(cli, example / "experiment.toml", *SHORT, "--set", "workload.log=none")
+    assert ended.exit_code == 0, ended.err
+    for figure in summary["figures"]:
+        assert figure["latency_s"]["median"]["value"] > 0.0
+    result = read_comparison(example / "out")
+    runs = [one for of_setting in result.runs.values() for one in of_setting]
+    assert all(one.table("operations") is None or one.table("operations").num_rows == 0 for one in runs)
+    assert 'data-chart="over-time-mean_of_hour"' in (example / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_log_of_every_operation_is_written_on_request(cli: Cli, example: Path) -> None:
+    ended, summary = run(cli, example / "experiment.toml", *SHORT, "--set", "workload.log=all")
+    assert ended.exit_code == 0, ended.err
+    for setting, runs in read_comparison(example / "out").runs.items():
+        facts = summary["honesty"]["settings"][setting]
+        logged = sum(len([row for row in one.table("operations").to_pylist() if row["phase"] == 1]) for one in runs)
+        assert logged == facts["started"]
+
+
+@pytest.mark.parametrize("in_flight", [1, 1000])
+def test_a_stall_is_seen_in_response_times_and_the_report_says_what_hides_it(cli: Cli, example: Path, in_flight: int) -> None:
+    (example / "nothing.toml").write_text(
+        'database = "null"\nsummary = "Stores nothing."\n[fill.readings]\nquery = "SELECT zone FROM measurements"\n'
+        "[operation.mean_of_hour]\n",
+        encoding="utf-8",
+    )
+    (example / "stall.toml").write_text(
+        f"""
+dataset = "water.toml"
+operations = "operations.toml"
+[[target]]
+url = "null:?stall_at_ms=500&stall_ms=300"
+schema = "nothing.toml"
+[workload]
+mix = {{ mean_of_hour = 1 }}
+schedule = {{ rate = 1000, in_flight = {in_flight} }}
+duration = "2s"
+repeat = 1
+answers = "none"
+""",
+        encoding="utf-8",
+    )
+    ended, summary = run(cli, example / "stall.toml", "--no-open")
+    assert ended.exit_code == 0, ended.err
+    (figure,) = summary["figures"]
+    # 300 of 2,000 operations fall into the stall and wait evenly from 0.3 s down: p99 is what 20 of them wait longer than.
+    assert figure["latency_s"]["p99"]["value"] == pytest.approx(0.280, abs=0.015)
+    queueing = [warning for warning in summary["honesty"]["warnings"] if warning["kind"] == "queueing"]
+    if in_flight == 1:
+        assert figure["service_s"]["p99"] < 0.005
+        assert "A closed loop would hide this" in queueing[0]["text"]
+    else:
+        assert figure["service_s"]["p99"] == pytest.approx(0.280, abs=0.015)
+        assert queueing == []
+
+
+def test_operations_that_could_not_start_are_told(cli: Cli, example: Path) -> None:
+    (example / "nothing.toml").write_text(
+        'database = "null"\nsummary = "Stores nothing."\n[fill.readings]\nquery = "SELECT zone FROM measurements"\n'
+        "[operation.mean_of_hour]\n",
+        encoding="utf-8",
+    )
+    (example / "slow.toml").write_text(
+        """
+dataset = "water.toml"
+operations = "operations.toml"
+[[target]]
+url = "null:?delay_ms=50"
+schema = "nothing.toml"
+[workload]
+mix = { mean_of_hour = 1 }
+schedule = { rate = 100, in_flight = 2 }
+duration = "1s"
+repeat = 1
+answers = "none"
+""",
+        encoding="utf-8",
+    )
+    ended, summary = run(cli, example / "slow.toml", "--no-open")
+    assert ended.exit_code == 0, ended.err
+    (facts,) = summary["honesty"]["settings"].values()
+    # Two in flight of 50 ms each do 40 a second; 100 are due.
+    assert facts["started"] + facts["unstarted"] == 100
+    assert facts["unstarted"] == pytest.approx(60, abs=8)
+    assert facts["late"] > 30
+    (warning,) = [warning for warning in summary["honesty"]["warnings"] if warning["kind"] == "unstarted"]
+    assert "raise in_flight" in warning["action"]

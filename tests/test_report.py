@@ -1,0 +1,107 @@
+"""The report: one file that needs nothing else, with everything in it."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sensorbench.report import answer
+from tests.conftest import Cli
+
+
+class Page(HTMLParser):
+    """What a browser would load from elsewhere, where charts go, which parts there are."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.charts: list[str] = []
+        self.parts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(attrs)
+        if tag in {"script", "link", "img", "iframe"}:
+            self.loaded += [value for key, value in attrs if key in {"src", "href"} and value]
+        if chart := attributes.get("data-chart"):
+            self.charts.append(chart)
+        if tag == "section" and attributes.get("id"):
+            self.parts.append(str(attributes["id"]))
+
+
+@pytest.fixture(scope="module")
+def text(study_folder: Path) -> str:
+    return (study_folder / "report.html").read_text(encoding="utf-8")
+
+
+def specifications(text: str) -> dict[str, Any]:
+    start = text.index("const specifications = ") + len("const specifications = ")
+    return json.JSONDecoder().raw_decode(text[start:])[0]
+
+
+def test_the_report_loads_nothing_from_elsewhere(text: str) -> None:
+    assert Page(text).loaded == []
+    assert not re.search(r"@import|url\(\s*['\"]?https?:", text[: text.index("<script>")])
+
+
+def test_every_chart_has_data_and_a_file(text: str, study_folder: Path) -> None:
+    page, drawn = Page(text), specifications(text)
+    assert set(page.charts) == set(drawn)
+    assert {
+        f"{kind}-{name}" for kind in ("figures", "distribution", "over-run", "throughput") for name in _questions(study_folder)
+    } <= set(drawn)
+    for name in drawn:
+        assert (study_folder / "charts" / f"{name}.svg").read_text(encoding="utf-8").startswith("<svg")
+        assert (study_folder / "charts" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def _questions(folder: Path) -> list[str]:
+    return list(json.loads((folder / "summary.json").read_text(encoding="utf-8"))["operations"])
+
+
+def test_the_answer_comes_first(text: str, summary: dict[str, Any]) -> None:
+    parts = Page(text).parts
+    assert parts[0] == "answer"
+    assert parts.index("answers") < parts.index("honesty") < parts.index("environment")
+    assert answer.headline(summary) in text
+
+
+def test_every_claim_and_every_warning_is_shown(text: str, summary: dict[str, Any]) -> None:
+    for claim in summary["claims"]:
+        assert claim["id"] in text
+    for warning in summary["honesty"]["warnings"]:
+        assert warning["action"] in text
+
+
+def test_text_from_outside_stays_text(cli: Cli, study_folder: Path, tmp_path: Path) -> None:
+    manifest = json.loads((study_folder / "manifest.json").read_text(encoding="utf-8"))
+    manifest["title"] = "<script>alert(1)</script>"
+    manifest["operations"]["get_peak_data"]["title"] = "</script><script>alert(2)</script>"
+    copy = tmp_path / "copy"
+    _copy(study_folder, copy)
+    (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    assert cli("report", copy).exit_code == 0
+    assert "<script>alert(" not in (copy / "report.html").read_text(encoding="utf-8")
+
+
+def _copy(folder: Path, to: Path) -> None:
+    for file in folder.rglob("*"):
+        if file.is_file() and file.suffix != ".db" and "data" not in file.relative_to(folder).parts[:1]:
+            place = to / file.relative_to(folder)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(file.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"answers_equal": False, "rankings": [{"excluded": "different"}]}, "different answers: 1 of 1"),
+        ({"answers_equal": True, "rankings": []}, "Nothing was measured"),
+        ({"answers_equal": None, "rankings": [{"excluded": "it was interrupted"}]}, "Nothing is ranked: it was interrupted"),
+    ],
+)
+def test_the_headline_says_what_stands_in_the_way(changes: dict[str, Any], expected: str) -> None:
+    assert expected in answer.headline({"settings": [{"id": "a"}, {"id": "b"}], **changes})
