@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from sensorbench.analysis.regression import regression as judged_regression
-from sensorbench.analysis.sample import METRICS
+from sensorbench.analysis.sample import METRICS, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict
 from sensorbench.analysis.verdicts import compare as compare_samples
 from sensorbench.cli.experiment import Changes, Experiment
@@ -49,15 +49,7 @@ def compare(a: Place, b: Place, metric: Metric = None, margin: Margin = EQUIVALE
             if sample_a is None or sample_b is None:
                 continue
             verdict = compare_samples(sample_a, sample_b, metric, paired=paired, margin=margin)
-            rows.append(
-                {
-                    "a": setting_a,
-                    "b": setting_b,
-                    "operation": operation,
-                    "metric": metric,
-                    **_shown(verdict, sample_a.figure(metric), sample_b.figure(metric)),
-                }
-            )
+            rows.append(_row(setting_a, setting_b, operation, metric, verdict, sample_a, sample_b))
     if not rows:
         raise UsageError(f"{a} and {b} have no operation in common that was measured in both")
     differences = _differences(result_a, result_b)
@@ -100,11 +92,15 @@ def _complete(result: ComparisonResult, setting: str) -> list[RunResult]:
     return [run for run in result.runs[setting] if run.state == "complete"]
 
 
-def _shown(verdict: Verdict, a_s: float, b_s: float) -> dict[str, Any]:
+def _row(a: str, b: str, operation: str, metric: str, verdict: Verdict, sample_a: Sample, sample_b: Sample) -> dict[str, Any]:
     ratio = verdict.ratio
     return {
-        "a_s": a_s,
-        "b_s": b_s,
+        "a": a,
+        "b": b,
+        "operation": operation,
+        "metric": metric,
+        "a_s": sample_a.figure(metric),
+        "b_s": sample_b.figure(metric),
         "verdict": verdict.word,
         "ratio": ratio.value,
         "low": ratio.low,
@@ -177,15 +173,7 @@ def aa(
         sample_a, sample_b = sample_of(_complete(result, a), operation), sample_of(_complete(result, b), operation)
         if sample_a is not None and sample_b is not None:
             verdict = compare_samples(sample_a, sample_b, comparison.metric, margin=margin)
-            rows.append(
-                {
-                    "a": a,
-                    "b": b,
-                    "operation": operation,
-                    "metric": comparison.metric,
-                    **_shown(verdict, sample_a.figure(comparison.metric), sample_b.figure(comparison.metric)),
-                }
-            )
+            rows.append(_row(a, b, operation, comparison.metric, verdict, sample_a, sample_b))
     different = [row["operation"] for row in rows if row["verdict"] in {"faster", "slower"}]
     if json:
         print_json({"comparisons": rows, "different": different, "report": str(page)})
@@ -196,12 +184,7 @@ def aa(
             if different
             else "no difference is seen where there is none"
         )
-        console().print(
-            f"{told} (at {CONFIDENCE_WORD} confidence one in twenty comparisons may); report: {page}", highlight=False
-        )
-
-
-CONFIDENCE_WORD = "95 %"
+        console().print(f"{told} (at 95 % confidence one in twenty comparisons may); report: {page}", highlight=False)
 
 
 def regression(

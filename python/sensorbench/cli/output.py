@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from sensorbench.errors import FailedError, InterruptedRunError
@@ -120,10 +121,9 @@ def print_outcome(summary: dict[str, Any], page: Path) -> None:
     screen.print(f"{equal}; report: {page}", highlight=False)
     for warning in summary["honesty"]["warnings"]:
         if warning["kind"] != "embedded":
-            screen.print(
-                f"[yellow]note:[/yellow] {words.setting(warning['setting'])} {warning['text']} {warning['action']}",
-                highlight=False,
-            )
+            about = f"{words.setting(warning['setting'])}: " if warning["setting"] else ""
+            told = escape(f"{about}{warning['text']} {warning['action']}")
+            screen.print(f"[yellow]note:[/yellow] {told}", highlight=False)
 
 
 def _cell(place: dict[str, Any] | None) -> str:
