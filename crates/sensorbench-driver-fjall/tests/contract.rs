@@ -19,6 +19,7 @@ fn keeps_the_contract() {
         url: format!("fjall:{}", path.display()),
         schema: contract_schema(),
         stores_nan: true,
+        stores_infinity: true,
         put_foreign: &|| {
             std::fs::create_dir(&path).unwrap();
             std::fs::write(path.join("mine"), "x").unwrap();

@@ -17,6 +17,7 @@ fn keeps_the_contract() {
         url: format!("sqlite:{}", path.display()),
         schema: contract_schema(),
         stores_nan: false,
+        stores_infinity: true,
         put_foreign: &|| rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE mine (x)").unwrap(),
         remove_foreign: &|| std::fs::remove_file(&path).unwrap(),
     });

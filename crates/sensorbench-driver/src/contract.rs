@@ -40,6 +40,8 @@ pub struct Subject<'a> {
     pub schema: Schema,
     /// Whether the database stores NaN. If not, loading it must be refused, not turned into something else.
     pub stores_nan: bool,
+    /// Whether the database stores the two infinities. If not, the suite goes without them.
+    pub stores_infinity: bool,
     /// Puts something at the target that sensorbench did not create.
     pub put_foreign: &'a dyn Fn(),
     /// Removes it again.
@@ -116,7 +118,8 @@ fn schema(subject: &Subject) -> Schema {
     schema
 }
 
-fn readings() -> Vec<Reading> {
+fn readings(subject: &Subject) -> Vec<Reading> {
+    let infinity = if subject.stores_infinity { f64::INFINITY } else { f64::MAX };
     let text = |text: &str| Value::Text(text.into());
     let bytes = |bytes: &[u8]| Value::Bytes(bytes.into());
     let second = 1_000_000;
@@ -134,12 +137,12 @@ fn readings() -> Vec<Reading> {
             5,
             Value::Boolean(true),
             -1,
-            f64::INFINITY,
+            infinity,
             1_546_300_800_123_456,
             text(&"x".repeat(1_000_000)),
             bytes(&vec![0xab; 1_000_000]),
         ),
-        reading(6, Value::Boolean(false), 7, f64::NEG_INFINITY, -123_456_789, text("\u{10ffff}"), bytes(b"'")),
+        reading(6, Value::Boolean(false), 7, -infinity, -123_456_789, text("\u{10ffff}"), bytes(b"'")),
     ]
 }
 
@@ -152,11 +155,11 @@ fn reading_rows(readings: &[Reading]) -> RecordBatch {
 }
 
 /// The rows of a further table: some columns of the readings, sorted by them.
-fn further_rows(columns: &[crate::Parameter]) -> RecordBatch {
+fn further_rows(subject: &Subject, columns: &[crate::Parameter]) -> RecordBatch {
     let place =
         |column: &crate::Parameter| READINGS.iter().position(|(name, _)| *name == column.name).expect("a column of readings");
     let places: Vec<usize> = columns.iter().map(place).collect();
-    let mut readings = readings();
+    let mut readings = readings(subject);
     let number = |value: &Value| match value {
         Value::Integer(number) | Value::Timestamp(number) => *number,
         other => panic!("further tables are sorted by numbers and times, not by {other:?}"),
@@ -200,11 +203,11 @@ fn created(subject: &Subject) -> Box<dyn Driver> {
 
 fn loaded(subject: &Subject) -> Box<dyn Driver> {
     let driver = created(subject);
-    let batches = readings().chunks(4).map(reading_rows).collect();
+    let batches = readings(subject).chunks(4).map(reading_rows).collect();
     assert_eq!(load(driver.as_ref(), "readings", batches).expect("readings load"), 6, "rows loaded are counted");
     assert_eq!(load(driver.as_ref(), "many", many_rows()).expect("many rows load"), MANY_ROWS as u64);
     for (table, columns) in &subject.schema.tables {
-        load(driver.as_ref(), table, vec![further_rows(columns)]).expect("a further table loads");
+        load(driver.as_ref(), table, vec![further_rows(subject, columns)]).expect("a further table loads");
     }
     driver.settle().expect("the load settles");
     driver
@@ -231,7 +234,7 @@ impl Client {
         let session = match driver.sessions(&operations).expect("sessions are made") {
             Sessions::Asynchronous(connector) => {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-                let session = runtime.block_on(connector.connect()).expect("a session connects");
+                let session = runtime.block_on(connector.connect(1)).expect("a session connects");
                 Session::Asynchronous(runtime, session)
             }
             Sessions::Blocking(connector) => blocking_session(connector.as_ref(), cancelled.clone()),
@@ -324,7 +327,7 @@ fn counts_sizes_and_marks(subject: &Subject, driver: &dyn Driver) {
 
 fn reads_back_every_type(subject: &Subject, driver: &dyn Driver) {
     let mut client = Client::of(subject, driver);
-    let expected: Vec<Vec<Value>> = readings().into_iter().map(Vec::from).collect();
+    let expected: Vec<Vec<Value>> = readings(subject).into_iter().map(Vec::from).collect();
     let all = client.execute("all", &[], NO_LIMIT).unwrap();
     assert_eq!(all.len(), 6);
     assert_eq!(sorted_by_id(kept(&all)), expected, "types, nulls, unicode and sub-second times read back exactly");
@@ -352,13 +355,13 @@ fn includes_range_starts_and_excludes_range_ends(subject: &Subject, driver: &dyn
 
 fn writes_what_is_then_read(subject: &Subject, driver: &dyn Driver) {
     let mut client = Client::of(subject, driver);
-    let mut reading = readings()[1].clone();
+    let mut reading = readings(subject)[1].clone();
     reading[0] = Value::Integer(-7);
     reading[TIME] = Value::Timestamp(900_000_000_000_000_001);
     assert_eq!(client.execute("insert", &reading, NO_LIMIT).unwrap().len(), 0);
     assert_eq!(kept(&client.execute("by_id", &reading[..1], NO_LIMIT).unwrap()), [reading.to_vec()]);
     assert_eq!(driver.count("readings").unwrap(), 7);
-    let mut nulls = readings()[2].clone();
+    let mut nulls = readings(subject)[2].clone();
     nulls[0] = Value::Integer(-8);
     client.execute("insert", &nulls, NO_LIMIT).unwrap();
     assert_eq!(kept(&client.execute("by_id", &nulls[..1], NO_LIMIT).unwrap()), [nulls.to_vec()]);
@@ -406,7 +409,7 @@ fn finds_its_tables_again(subject: &Subject) {
 
 fn refuses_or_keeps_nan(subject: &Subject) {
     let driver = created(subject);
-    let mut reading = readings()[0].clone();
+    let mut reading = readings(subject)[0].clone();
     reading[3] = Value::Double(f64::NAN);
     let outcome = load(driver.as_ref(), "readings", vec![reading_rows(std::slice::from_ref(&reading))]);
     if subject.stores_nan {

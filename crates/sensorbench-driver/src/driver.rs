@@ -61,6 +61,12 @@ pub trait Driver: Send + Sync {
     /// Bytes on disk.
     fn size(&self) -> Result<Size, DriverError>;
 
+    /// Counters and gauges that the server keeps of itself, by its own names: what is going on inside, for servers of anybody.
+    /// Nothing where there is no server.
+    fn status(&self) -> Result<BTreeMap<String, f64>, DriverError> {
+        Ok(BTreeMap::new())
+    }
+
     /// Removes what was created.
     fn remove(&self) -> Result<(), DriverError>;
 
@@ -98,8 +104,9 @@ pub enum Sessions {
 
 /// Makes asynchronous sessions, one for each engine thread.
 pub trait AsyncConnector: Send + Sync {
-    /// Connects and prepares, inside the runtime that will poll the session's futures.
-    fn connect(&self) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>>;
+    /// Connects and prepares, inside the runtime that will poll the session's futures, for at most `in_flight` operations at
+    /// a time.
+    fn connect(&self, in_flight: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>>;
 }
 
 /// Makes blocking sessions, one for each operation in flight.

@@ -11,10 +11,12 @@ mod deadline;
 mod digest;
 mod driver;
 mod error;
+mod named;
 mod null;
 mod progress;
 mod rows;
 mod schema;
+mod server;
 mod url;
 
 pub use deadline::Deadline;
@@ -24,10 +26,12 @@ pub use driver::{
     Sessions, Size,
 };
 pub use error::{DriverError, ErrorKind};
+pub use named::{Placeholder, Positional};
 pub use null::NullDatabase;
 pub use progress::Progress;
 pub use rows::{RowRef, Rows};
 pub use schema::{Column, Direction, Operation, Order, Parameter, Schema, SchemaError, parse_part};
+pub use server::{SERVER_OPTIONS, Server, Tls, TlsMode};
 pub use url::TargetUrl;
 
 pub use sensorbench_dataset::{Type, Value, ValueRef};

@@ -166,7 +166,7 @@ struct NullConnector {
 }
 
 impl AsyncConnector for NullConnector {
-    fn connect(&self) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
+    fn connect(&self, _in_flight: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
         let session = NullSession { behaviour: self.behaviour, start: Instant::now() };
         Box::pin(async { Ok(Box::new(session) as Box<dyn AsyncSession>) })
     }

@@ -68,9 +68,13 @@ impl TargetUrl {
         &self.options
     }
 
+    /// Without what stands before an @ in the place of a host; where the slashes were forgotten, too.
     fn rest_without_user_info(&self) -> String {
-        match self.rest.split_once("//").map(|(before, after)| (before, after.rsplit_once('@'))) {
-            Some((before, Some((_, host)))) => format!("{before}//{host}"),
+        let (before, after) = self.rest.split_once("//").map_or(("", self.rest.as_str()), |(_, after)| ("//", after));
+        match after.rsplit_once('@') {
+            Some((user_info, host)) if !before.is_empty() || (user_info.contains(':') && !user_info.contains('/')) => {
+                format!("{before}{host}")
+            }
             _ => self.rest.clone(),
         }
     }

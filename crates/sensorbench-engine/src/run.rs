@@ -339,15 +339,15 @@ fn work_asynchronously(connector: &dyn AsyncConnector, start: &Start, number: us
     // tokio's budget for a task is meant for one connection. This task is thousands of operations: when the budget is spent,
     // every one of them would be polled in vain, 128 at a time getting on. The worker itself yields often enough.
     runtime.block_on(tokio::task::unconstrained(async {
-        let session = match connector.connect().await {
+        let in_flight = start.shared.plan.in_flight;
+        let share = in_flight / workers + usize::from(number < in_flight % workers);
+        let session = match connector.connect(share).await {
             Ok(session) => session,
             Err(error) => return start.give_up(error),
         };
         if !start.is_go() {
             return;
         }
-        let in_flight = start.shared.plan.in_flight;
-        let share = in_flight / workers + usize::from(number < in_flight % workers);
         let worker = asynchronous::Worker {
             shared: &start.shared,
             recorder: &start.recorder,

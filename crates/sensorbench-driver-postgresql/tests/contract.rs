@@ -1,0 +1,1 @@
+//! PostgreSQL keeps the driver contract.
