@@ -36,12 +36,17 @@ log = "all"
 
 
 def start_long_run(folder: Path, out: Path) -> "subprocess.Popen[str]":
-    """Starts a run of a minute and waits until two segments are closed."""
+    """Starts a run of a minute and waits until two segments are closed, and one of the histograms, which come later."""
     path = folder / "long.toml"
     path.write_text(LONG, encoding="utf-8")
     command = [sys.executable, "-m", "sensorbench", "run", str(path), "--out", str(out), "--no-open"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_until(lambda: len(list(out.glob("experiments/*/run-1/segments/operations-*.parquet"))) >= 2, process)
+
+    def has_segments() -> bool:
+        closed = [list(out.glob(f"experiments/*/run-1/segments/{name}")) for name in ("operations-*.parquet", "histograms-*.hlog")]
+        return len(closed[0]) >= 2 and bool(closed[1])
+
+    wait_until(has_segments, process)
     return process
 
 

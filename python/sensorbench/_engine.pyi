@@ -71,6 +71,9 @@ class Target:
     def size(self) -> str:
         """Bytes on disk: total_bytes, and parts by name (JSON)."""
 
+    def status(self) -> str:
+        """Counters and gauges that the server keeps of itself, by its own names (JSON)."""
+
     def remove(self) -> None:
         """Removes what was created."""
 
@@ -126,7 +129,7 @@ class Run:
         """Waits until it is over; the last segment, and the run as a whole (JSON)."""
 
 def databases() -> str:
-    """The databases that are built in: name, summary, embedded (JSON)."""
+    """The databases that are built in: name, dialect, summary, embedded (JSON)."""
 
 def check_schema(name: str, schema: str) -> None:
     """Raises SchemaError when a database cannot use a schema."""

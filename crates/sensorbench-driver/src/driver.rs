@@ -14,6 +14,11 @@ pub trait Database: Sync {
     /// The database's name, which is also the scheme of its URLs and the word in schema files.
     fn name(&self) -> &'static str;
 
+    /// The word in schema files, where databases share their schemas.
+    fn dialect(&self) -> &'static str {
+        self.name()
+    }
+
     /// What it is, in one line.
     fn summary(&self) -> &'static str;
 

@@ -23,7 +23,7 @@ pub fn database(name: &str) -> PyResult<&'static dyn Database> {
 
 #[pyfunction]
 pub fn databases() -> String {
-    let described = |database: &&dyn Database| json!({"name": database.name(), "summary": database.summary(), "embedded": database.embedded()});
+    let described = |database: &&dyn Database| json!({"name": database.name(), "dialect": database.dialect(), "summary": database.summary(), "embedded": database.embedded()});
     written(&DATABASES.iter().map(described).collect::<Vec<_>>())
 }
 

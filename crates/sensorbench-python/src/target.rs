@@ -83,6 +83,10 @@ impl Target {
         self.call(python, |driver| driver.size()).map(|size| written(&size))
     }
 
+    fn status(&self, python: Python) -> PyResult<String> {
+        self.call(python, |driver| driver.status()).map(|status| written(&status))
+    }
+
     fn remove(&self, python: Python) -> PyResult<()> {
         self.call(python, |driver| driver.remove())
     }

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sensorbench import __version__
-from sensorbench.cli import compare, data, experiment, quickstart, report, selfbench, study
+from sensorbench.cli import compare, data, experiment, lab, quickstart, report, selfbench, study
 from sensorbench.errors import EngineError, EngineUsageError, SensorbenchError
 from sensorbench.progress import error_console
 from sensorbench.results.files import DiskFullError, raise_if_full
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.command("quickstart")(quickstart.quickstart)
 app.add_typer(study.app, name="study")
 app.command("run")(experiment.run)
+app.add_typer(lab.app, name="lab")
 app.add_typer(data.app, name="data")
 app.command("report")(report.report)
 app.command("compare")(compare.compare)

@@ -9,6 +9,7 @@ import json
 import shutil
 import sys
 from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,6 +32,7 @@ from sensorbench.experiment.load import load_setting, mark
 from sensorbench.experiment.plan import Parameters, build_plan, draw_parameters, planned_operations
 from sensorbench.experiment.prepare import PreparedTable, prepare
 from sensorbench.experiment.run import run_and_write
+from sensorbench.experiment.servers import Servers, servers
 from sensorbench.experiment.settings import Setting
 from sensorbench.experiment.workload import Workload
 from sensorbench.progress import Teller
@@ -77,7 +79,14 @@ class _Ready:
     parameters: Parameters
     schemas: dict[str, dict[str, Any]]
     columns: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class _Up(_Ready):
+    """The same with all its servers up."""
+
     targets: dict[str, _engine.Target]
+    servers: Servers
 
 
 def conduct(
@@ -95,22 +104,39 @@ def conduct(
             setting.id: prepare(comparison.dataset, setting.schema, ready.columns[setting.id], ready.workbench, teller)
             for setting in comparison.settings
         }
-        writer = _writer(ready, out, resume=resume)
-        try:
-            _conduct(ready, tables, writer, teller, replace=replace or resume)
-        except (KeyboardInterrupt, CancelledError):
-            writer.finish("interrupted", "interrupted by the user")
-            raise InterruptedRunError(f"interrupted; what was measured until then is in {out}") from None
-        except DiskFullError as error:
-            release_reserve(out)
-            writer.finish("incomplete", str(error))
-            raise
-        except (EngineError, FailedError) as error:
-            writer.finish("failed", str(error))
-            raise FailedError(str(error)) from None
-        writer.finish("complete")
-    _remove_data(ready, out)
+        with servers(comparison.settings, teller, pin=comparison.workload.pin) as started:
+            up = _up(ready, started)
+            writer = _writer(up, out, resume=resume)
+            try:
+                _conduct(up, tables, writer, teller, replace=replace or resume)
+            except (KeyboardInterrupt, CancelledError):
+                writer.finish("interrupted", "interrupted by the user")
+                raise InterruptedRunError(f"interrupted; what was measured until then is in {out}") from None
+            except DiskFullError as error:
+                release_reserve(out)
+                writer.finish("incomplete", str(error))
+                raise
+            except (EngineError, FailedError) as error:
+                writer.finish("failed", str(error))
+                raise FailedError(str(error)) from None
+            writer.finish("complete")
+            _remove_data(up, out)
     return read_comparison(out)
+
+
+def _up(ready: _Ready, started: Servers) -> _Up:
+    """The comparison with its settings at the servers' URLs."""
+    settings = started.at_their_urls(ready.comparison.settings)
+    return _Up(
+        replace_fields(ready.comparison, settings=settings),
+        ready.workbench,
+        ready.names,
+        ready.parameters,
+        ready.schemas,
+        ready.columns,
+        {setting.id: setting.engine_target() for setting in settings},
+        started,
+    )
 
 
 def check_out(out: Path, *, resume: bool) -> None:
@@ -130,16 +156,15 @@ def _validated(comparison: Comparison) -> _Ready:
         raise UsageError(f"choice: there is no draw {unknown[0]!r}; expected one of {', '.join(comparison.operations.draw)}")
     workbench = comparison.dataset.connect()
     parameters = draw_parameters(comparison.operations, names, workbench, f"operations {comparison.operations_name}")
-    columns, schemas, targets = {}, {}, {}
+    columns, schemas = {}, {}
     for setting in comparison.settings:
         columns[setting.id] = setting.schema.fill_columns(workbench)
         schemas[setting.id] = setting.schema.driver_schema(comparison.operations, names, columns[setting.id])
         build_plan(comparison.operations, setting.schema, parameters, comparison.workload, 0)
-        targets[setting.id] = _engine.Target(setting.url)
-    return _Ready(comparison, workbench, names, parameters, schemas, columns, targets)
+    return _Ready(comparison, workbench, names, parameters, schemas, columns)
 
 
-def _writer(ready: _Ready, out: Path, *, resume: bool) -> ComparisonWriter:
+def _writer(ready: _Up, out: Path, *, resume: bool) -> ComparisonWriter:
     comparison = ready.comparison
     settings = [
         setting.manifest({name: setting.schema.statement(name) for name in ready.names}) for setting in comparison.settings
@@ -167,7 +192,7 @@ def _writer(ready: _Ready, out: Path, *, resume: bool) -> ComparisonWriter:
         workload=comparison.workload.model_dump(mode="json", by_alias=True),
         metric=comparison.metric,
         settings=settings,
-        environment={**environment(out), "driver_ceilings_per_s": ceilings},
+        environment={**environment(out), "driver_ceilings_per_s": ceilings, "servers": ready.servers.described()},
     )
     if resume:
         _check_same(read_comparison(out).manifest, manifest, out)
@@ -197,7 +222,7 @@ def _check_same(before: ComparisonManifest, after: ComparisonManifest, out: Path
 
 
 def _conduct(
-    ready: _Ready, tables: dict[str, list[PreparedTable]], writer: ComparisonWriter, teller: Teller, *, replace: bool
+    ready: _Up, tables: dict[str, list[PreparedTable]], writer: ComparisonWriter, teller: Teller, *, replace: bool
 ) -> None:
     comparison = ready.comparison
     known = applicable_known_answers(comparison.dataset, comparison.operations_name, comparison.operations)
@@ -225,7 +250,7 @@ def writes_anything(operations: Operations, names: list[str]) -> bool:
     return any(operations.operation[name].writes is not None for name in names)
 
 
-def _check_contents(ready: _Ready, writer: ComparisonWriter, teller: Teller) -> None:
+def _check_contents(ready: _Up, writer: ComparisonWriter, teller: Teller) -> None:
     """Reads again what runs that wrote left behind."""
     comparison = ready.comparison
     with teller.task("reading back what was written") as task:
@@ -260,7 +285,7 @@ def _fingerprint(ready: _Ready, setting: Setting) -> str:
 
 
 def _load(
-    ready: _Ready, setting: Setting, tables: list[PreparedTable], writer: ComparisonWriter, teller: Teller, *, replace: bool
+    ready: _Up, setting: Setting, tables: list[PreparedTable], writer: ComparisonWriter, teller: Teller, *, replace: bool
 ) -> None:
     target, fingerprint = ready.targets[setting.id], _fingerprint(ready, setting)
     has_load = (writer.setting_folder(setting.id) / "load.json").exists()
@@ -280,7 +305,7 @@ def _load(
     writer.write_load(setting.id, load)
 
 
-def _run(ready: _Ready, setting: Setting, repeat: int, writer: ComparisonWriter, teller: Teller) -> None:
+def _run(ready: _Up, setting: Setting, repeat: int, writer: ComparisonWriter, teller: Teller) -> None:
     comparison = ready.comparison
     folder = writer.run_folder(setting.id, repeat)
     if (folder / "manifest.json").exists() and read_run(folder).state == "complete":
@@ -306,7 +331,12 @@ def _run(ready: _Ready, setting: Setting, repeat: int, writer: ComparisonWriter,
         run_writer = RunWriter(folder, manifest)
         try:
             whole = run_and_write(
-                target, plan, ready.parameters.readers(), run_writer, lambda now: task.advance_to(*_progress(now, plan))
+                target,
+                plan,
+                ready.parameters.readers(),
+                run_writer,
+                ready.servers.processes(),
+                lambda now: task.advance_to(*_progress(now, plan)),
             )
         except DiskFullError as error:
             release_reserve(writer.folder)
@@ -361,7 +391,7 @@ def _write_reference(ready: _Ready, writer: ComparisonWriter, teller: Teller) ->
         task.end(f"{total} computed from the dataset itself")
 
 
-def _remove_data(ready: _Ready, out: Path) -> None:
+def _remove_data(ready: _Up, out: Path) -> None:
     """Removes what was loaded below the results. Data at a target that the user named stays."""
     for setting in ready.comparison.settings:
         if setting.temporary is not None:

@@ -107,7 +107,7 @@ def plan_experiment(path: Path, changes: list[str], out: Path, teller: Teller) -
         schema = load_schema(
             entry.schema_,
             operations=file.operations,
-            database=target.database.name,
+            database=target.database.dialect,
             parameters=entry.parameters,
             relative_to=folder,
         )

@@ -2,10 +2,11 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
-from sensorbench import _engine
+from sensorbench import _engine, lab
 from sensorbench.errors import EngineUsageError, UsageError
 from sensorbench.results import SettingManifest
 from sensorbench.schemas import Schema
@@ -13,45 +14,67 @@ from sensorbench.schemas import Schema
 
 @dataclass(frozen=True)
 class Database:
-    """A database that is built in."""
+    """A database that is built in. `dialect` is the word in its schema files."""
 
     name: str
+    dialect: str
     summary: str
     embedded: bool
 
 
 @dataclass(frozen=True)
 class TargetSpec:
-    """A target as the user named it: a database's bare name, or a URL."""
+    """A target as the user named it.
+
+    `place`: an embedded database in the results folder, a server that the lab starts for this work alone, an instance of the lab
+    that stays, or a URL.
+    """
 
     text: str
     database: Database
-    is_url: bool
+    place: Literal["folder", "started", "lab", "url"]
+
+    @property
+    def is_url(self) -> bool:
+        """Whether what is loaded there stays there."""
+        return self.place in {"lab", "url"}
 
     @property
     def label(self) -> str:
         """A short name, without address and options."""
-        return self.database.name
+        return self.text.removeprefix("lab:") if self.place == "lab" else self.database.name
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One side of a comparison."""
+    """One side of a comparison. The URL is not known before the lab has started what it is to start."""
 
     id: str
     target: TargetSpec
     schema: Schema
-    url: str
+    url: str | None
     temporary: Path | None
+    # Where several schemas share a server, each has a namespace of its own.
+    namespace: str | None = None
+
+    def at(self, url: str) -> "Setting":
+        """The same at a URL, in its own namespace there."""
+        return replace(self, url=_with_namespace(url, self.namespace) if self.namespace else url)
+
+    def engine_target(self) -> _engine.Target:
+        """The target; nothing is asked of it yet."""
+        if self.url is None:
+            raise AssertionError("a setting's server is started before it is used")
+        return _engine.Target(self.url)
 
     def manifest(self, statements: dict[str, object]) -> SettingManifest:
-        """What results say of it. The URL is shown without secrets."""
+        """What results say of it. The URL is shown without secrets; that of a server of the lab changes with every start."""
         return SettingManifest(
             id=self.id,
             target=self.target.label,
             database=self.target.database.name,
             embedded=self.target.database.embedded,
-            url=_engine.Target(self.url).url,
+            url=self.target.text if self.target.place in {"started", "lab"} else self.engine_target().url,
             schema_name=self.schema.name,
             schema_summary=self.schema.summary,
             schema_file=str(self.schema.path),
@@ -62,50 +85,83 @@ class Setting:
 
 def databases() -> dict[str, Database]:
     """The databases that are built in, by name."""
-    return {one["name"]: Database(one["name"], one["summary"], one["embedded"]) for one in json.loads(_engine.databases())}
+    return {
+        one["name"]: Database(one["name"], one["dialect"], one["summary"], one["embedded"])
+        for one in json.loads(_engine.databases())
+    }
 
 
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z0-9+]+):")
+_LAB = "lab:"
 
 
 def parse_target(text: str) -> TargetSpec:
-    """A target by a database's bare name or by URL. Raises UsageError, showing no user info."""
+    """A target by a database's bare name, by the name of an instance of the lab, or by URL. Raises UsageError, showing no user
+    info.
+    """
     known = databases()
+    if text.startswith(_LAB):
+        instance = lab.find_instance(text.removeprefix(_LAB))
+        return TargetSpec(text, known[instance.database], "lab")
     scheme = _SCHEME.match(text)
     name = scheme["scheme"] if scheme else text
     if name not in known:
         shown = f"{name}:…" if scheme else name
         raise UsageError(
-            f"--target {shown}: expected the name of a database ({', '.join(known)}) or its URL, for example sqlite:data.db"
+            f"--target {shown}: expected the name of a database ({', '.join(known)}), lab:NAME, or a URL, for example sqlite:data.db"
         )
     if scheme:
         try:
             _engine.Target(text)
         except EngineUsageError as error:
             raise UsageError(str(error)) from None
-    return TargetSpec(text, known[name], is_url=scheme is not None)
+        return TargetSpec(text, known[name], "url")
+    if known[name].embedded:
+        return TargetSpec(text, known[name], "folder")
+    if name not in lab.LAB_DATABASES:
+        raise UsageError(
+            f"--target {name}: the lab cannot start {name} ({', '.join(lab.LAB_DATABASES)} it can); give the URL of a server: {name}://HOST"
+        )
+    return TargetSpec(text, known[name], "started")
 
 
 def make_settings(pairs: list[tuple[TargetSpec, Schema]], data_folder: Path) -> list[Setting]:
-    """Settings with ids of their own. A bare name gets a place below `data_folder`, which goes when the work is done; a path
-    that is shared by several schemas gets the schema's name behind it, because a schema needs a database to itself.
+    """Settings with ids of their own. An embedded database by its bare name gets a place below `data_folder`, which goes when
+    the work is done. A schema needs a database to itself: where several share a path, each gets the schema's name behind it;
+    where they share a server, each gets a namespace.
     """
     settings: list[Setting] = []
     for target, schema in pairs:
         shares_target = sum(other.text == target.text for other, _ in pairs) > 1
         setting_id = _free_id(f"{target.label}-{schema.name}", [setting.id for setting in settings])
-        if not target.is_url:
+        namespace = _namespace(setting_id) if shares_target and not target.database.embedded else None
+        if target.place == "folder":
             path = data_folder / setting_id
             settings.append(Setting(setting_id, target, schema, f"{target.database.name}:{path}", path))
-        else:
+        elif target.place == "url":
             url = _with_suffix(target.text, schema.name) if shares_target and target.database.embedded else target.text
-            settings.append(Setting(setting_id, target, schema, url, None))
+            settings.append(Setting(setting_id, target, schema, None, None, namespace).at(url))
+        else:
+            settings.append(Setting(setting_id, target, schema, None, None, namespace))
     return settings
 
 
 def _free_id(wanted: str, taken: list[str]) -> str:
     candidates = [wanted, *(f"{wanted}-{number}" for number in range(2, len(taken) + 3))]
     return next(candidate for candidate in candidates if candidate not in taken)
+
+
+def _namespace(setting_id: str) -> str:
+    return re.sub(r"[^a-z0-9_]", "_", f"sensorbench_{setting_id.lower()}")[:48]
+
+
+def _with_namespace(url: str, namespace: str) -> str:
+    """The URL with a namespace; one that the URL names already comes first in it."""
+    address, _, options = url.partition("?")
+    kept = [option for option in options.split("&") if option and not option.startswith("namespace=")]
+    named = [option.removeprefix("namespace=") for option in options.split("&") if option.startswith("namespace=")]
+    whole = f"{named[0]}_{namespace.removeprefix('sensorbench_')}"[:48] if named else namespace
+    return f"{address}?{'&'.join([*kept, f'namespace={whole}'])}"
 
 
 def _with_suffix(url: str, schema: str) -> str:

@@ -84,6 +84,7 @@ class Workload(toml_file.FileModel):
     seed: int = Field(default=1, ge=0)
     choice: dict[str, AnyChoice] = {}
     spin: bool = False
+    pin: bool = True
     threads: int = Field(default=1, ge=1)
     log: Literal["auto", "all", "none"] = "auto"
     answers: Literal["all", "none"] = "all"

@@ -41,7 +41,7 @@ class RunResult:
         return _state(self.manifest.state, self.manifest.process.is_alive())
 
     def table(self, name: str) -> pa.Table | None:
-        """One of its tables: operations, answers, intervals, events, resources; None when nothing was written."""
+        """One of its tables: operations, answers, intervals, events, resources, status; None when nothing was written."""
         whole = self.folder / f"{name}.parquet"
         if whole.exists():
             return pq.read_table(whole)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SEGMENTS_FOLDER = "segments"
 HISTOGRAM_FILE = "histograms.hlog"
-TABLES = ("operations", "answers", "intervals", "events", "resources")
+TABLES = ("operations", "answers", "intervals", "events", "resources", "status")
 
 _EVENTS = pa.schema([("time_ns", pa.uint64()), ("name", pa.string())])
 RESOURCES = pa.schema(
@@ -26,8 +26,11 @@ RESOURCES = pa.schema(
         ("cpu_s", pa.float64()),
         ("memory_bytes", pa.uint64()),
         ("threads", pa.uint32()),
+        ("read_bytes", pa.uint64()),
+        ("written_bytes", pa.uint64()),
     ]
 )
+STATUS = pa.schema([("time_ns", pa.uint64()), ("name", pa.string()), ("value", pa.float64())])
 
 
 class RunWriter:
@@ -40,7 +43,7 @@ class RunWriter:
         (folder / SEGMENTS_FOLDER).mkdir(parents=True)
         self._write_manifest()
 
-    def write(self, segment: "Segment", resources: list[dict[str, Any]]) -> None:
+    def write(self, segment: "Segment", resources: list[dict[str, Any]], status: list[dict[str, Any]]) -> None:
         """Writes what was recorded since the segment before. Raises DiskFullError when it does not fit."""
         events = [{"time_ns": time_ns, "name": name} for time_ns, name in segment["events"]]
         tables = {
@@ -49,6 +52,7 @@ class RunWriter:
             "intervals": pa.Table.from_batches([segment["intervals"]]),
             "events": pa.Table.from_pylist(events, schema=_EVENTS),
             "resources": pa.Table.from_pylist(resources, schema=RESOURCES),
+            "status": pa.Table.from_pylist(status, schema=STATUS),
         }
         self._segments += 1
         for name, table in tables.items():

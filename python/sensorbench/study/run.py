@@ -38,12 +38,16 @@ def plan_study(study: Study, options: StudyOptions, out: Path, teller: Teller) -
     pairs = []
     for target in targets:
         names = [
-            name for name in study.file.schemas.get(target.database.name, []) if not options.schemas or name in options.schemas
+            name for name in study.file.schemas.get(target.database.dialect, []) if not options.schemas or name in options.schemas
         ]
         if not names:
             known = {database: schemas for database, schemas in study.file.schemas.items() if schemas}
-            raise UsageError(f"study {study.name} has no schema for {target.database.name}{_of_those(options)}; it has {known}")
-        pairs += [(target, load_schema(name, operations=study.file.operations, database=target.database.name)) for name in names]
+            raise UsageError(
+                f"study {study.name} has no schema for {target.database.dialect}{_of_those(options)}; it has {known}"
+            )
+        pairs += [
+            (target, load_schema(name, operations=study.file.operations, database=target.database.dialect)) for name in names
+        ]
     dataset = open_dataset(options.dataset or study.file.dataset, scale=options.scale, seed=options.seed, teller=teller)
     return Comparison(
         kind="study",

@@ -1,0 +1,174 @@
+"""`sensorbench lab`: real servers on this machine, without Docker."""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from sensorbench import lab
+from sensorbench.cli.options import Json
+from sensorbench.cli.output import print_json
+from sensorbench.errors import UsageError
+from sensorbench.progress import Teller, console
+from sensorbench.report import words
+
+app = typer.Typer(help="Real servers on this machine: private, on loopback addresses, without Docker.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(help="Name of an instance; `lab list` shows them.")]
+
+
+@app.command("databases")
+def list_databases(json: Json = False) -> None:
+    """List what the lab can start, which versions, and what is missing here."""
+    rows = lab.databases()
+    if json:
+        print_json(rows)
+        return
+    table = Table(box=None)
+    for column in ("database", "what", "version", "can start here"):
+        table.add_column(column)
+    for row in rows:
+        for version in row["versions"]:
+            can = (
+                "yes, it is in the cache"
+                if version["here"]
+                else f"no: {version['missing']}"
+                if version["missing"]
+                else "yes, it is downloaded first"
+            )
+            table.add_row(row["database"], row["summary"], version["version"], can)
+    console().print(table)
+
+
+@app.command("list")
+def list_instances(json: Json = False) -> None:
+    """List the instances that run."""
+    lab.sweep()
+    rows = [lab.status(instance) for instance in lab.read_instances()]
+    if json:
+        print_json(rows)
+        return
+    table = Table(box=None)
+    for column in ("name", "database", "version", "nodes", "state", "target"):
+        table.add_column(column)
+    for row in rows:
+        table.add_row(row["name"], row["database"], row["version"], str(len(row["nodes"])), row["state"], f"lab:{row['name']}")
+    console().print(table if rows else "no instance runs; start one with: sensorbench lab up DATABASE")
+
+
+@app.command("up")
+def up(
+    database: Annotated[str, typer.Argument(help="What to start; `lab databases` shows what there is.")],
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name of the instance; that of the database if not given.", show_default=False)
+    ] = None,
+    version: Annotated[str | None, typer.Option("--version", help="Version of the server.", show_default=False)] = None,
+    nodes: Annotated[
+        int | None, typer.Option("--nodes", help="Nodes of a cluster; masters of Redis Cluster.", min=1, show_default=False)
+    ] = None,
+    replicas: Annotated[int, typer.Option("--replicas", help="Replicas of each master of Redis Cluster.", min=0)] = 0,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", help="A setting of the server itself: shared_buffers=1GB. May be given several times.", show_default=False
+        ),
+    ] = None,
+    cpus: Annotated[
+        str | None, typer.Option("--cpus", help="Processors that it may use: 1, 0,2 or 1-3.", show_default=False)
+    ] = None,
+    memory: Annotated[str | None, typer.Option("--memory", help="Memory that it may use: 512M, 2G.", show_default=False)] = None,
+    json: Json = False,
+) -> None:
+    """Start a server or cluster; it stays until `lab down`."""
+    wish = lab.Wish(
+        database=database,
+        name=name,
+        version=version,
+        nodes=nodes,
+        replicas=replicas,
+        settings=dict(map(_setting, changes or ())),
+        cpus=lab.parse_cpus(cpus) if cpus else None,
+        memory_bytes=lab.parse_memory(memory) if memory else None,
+    )
+    with Teller(quiet=json).task(f"starting {database}") as task:
+        instance = lab.up(wish)
+        task.end(f"{instance.version}, {len(instance.nodes)} nodes" if len(instance.nodes) > 1 else instance.version)
+    shown = lab.status(instance)
+    if json:
+        print_json(shown)
+        return
+    for what in ("cpus_by", "memory_by"):
+        if shown["limits"][what] != "not limited":
+            Teller().say(f"  {what.removesuffix('_by')}: {shown['limits'][what]}")
+    console().print(f"{instance.name} runs; use it as --target lab:{instance.name}", highlight=False)
+    console().print(f"  {shown['url']}\n  log: {shown['log']}", highlight=False)
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise UsageError(f"--set {text}: expected key=value, a setting of the server itself")
+    return key.strip(), value.strip()
+
+
+@app.command("status")
+def status(name: Name, json: Json = False) -> None:
+    """Show how an instance does."""
+    lab.sweep()
+    shown = lab.status(lab.find_instance(name))
+    if json:
+        print_json(shown)
+        return
+    console().print(
+        f"{shown['name']}: {shown['database']} {shown['version']}, {shown['state']}\n  {shown['url']}\n  log: {shown['log']}",
+        highlight=False,
+    )
+    table = Table(box=None)
+    for column in ("node", "address", "process", "memory", "processor time"):
+        table.add_column(column)
+    for node in shown["nodes"]:
+        told = (
+            (str(node["pid"]), words.size(node["memory_bytes"]), f"{node['cpu_s']:.1f} s") if node["runs"] else ("gone", "", "")
+        )
+        table.add_row(str(node["number"]), node["address"], *told)
+    console().print(table)
+
+
+@app.command("add-node")
+def add_node(name: Name, json: Json = False) -> None:
+    """Start one more node and make it part of the cluster."""
+    with Teller(quiet=json).task(f"adding a node to {name}") as task:
+        node = lab.add_node(name)
+        task.end(f"node {node.number} at {node.host}:{node.port}")
+    if json:
+        print_json(node.model_dump(mode="json"))
+
+
+@app.command("remove-node")
+def remove_node(
+    name: Name,
+    node: Annotated[
+        int | None, typer.Option("--node", help="Number of the node; the last one if not given.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Take a node out of the cluster and end it."""
+    with Teller(quiet=json).task(f"removing a node from {name}") as task:
+        removed = lab.remove_node(name, node)
+        task.end(f"node {removed.number}")
+    if json:
+        print_json(removed.model_dump(mode="json"))
+
+
+@app.command("down")
+def down(
+    name: Annotated[str | None, typer.Argument(help="Name of an instance.", show_default=False)] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Every instance, whoever started it.")] = False,
+) -> None:
+    """End an instance and remove everything of it, its data too."""
+    if (name is None) != all_:
+        raise UsageError("lab down: name an instance, or give --all")
+    if name is not None:
+        lab.down(name)
+    ended = [name] if name is not None else lab.down_all()
+    console().print(f"ended: {', '.join(ended)}" if ended else "nothing ran", highlight=False)

@@ -1,0 +1,90 @@
+"""Servers of a comparison: those that the lab starts for it, and those of the lab that it uses."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+from sensorbench import lab
+from sensorbench.experiment.settings import Setting
+from sensorbench.progress import Teller
+
+
+@dataclass(frozen=True)
+class Servers:
+    """Instances of the lab by the target that names them."""
+
+    instances: dict[str, lab.Instance]
+
+    def at_their_urls(self, settings: list[Setting]) -> list[Setting]:
+        """The settings, each knowing where its server is."""
+        return [
+            setting.at(lab.url_of(self.instances[setting.target.text])) if setting.target.text in self.instances else setting
+            for setting in settings
+        ]
+
+    def processes(self) -> dict[str, psutil.Process]:
+        """The processes of all servers that are up, by name."""
+        return {name: process for instance in self.instances.values() for name, process in lab.server_processes(instance).items()}
+
+    def described(self) -> dict[str, Any]:
+        """What results say of each: version, nodes, settings, and how its limits are kept."""
+        return {
+            text: {
+                "database": instance.database,
+                "version": instance.version,
+                "nodes": len(instance.nodes),
+                "replicas": instance.replicas,
+                "settings": instance.settings,
+                "cpus": instance.limits.cpus,
+                "cpus_by": instance.limits.cpus_by,
+                "memory_bytes": instance.limits.memory_bytes,
+                "memory_by": instance.limits.memory_by,
+                "server_user": instance.server_user,
+            }
+            for text, instance in self.instances.items()
+        }
+
+
+@contextmanager
+def servers(settings: list[Setting], teller: Teller, *, pin: bool) -> Iterator[Servers]:
+    """All servers of a comparison, up at the same time. Those that were started here end with it, whatever happens.
+
+    With `pin`, they share the upper half of the processors, and the client keeps to the lower half.
+    """
+    instances: dict[str, lab.Instance] = {}
+    targets = list({setting.target.text: setting.target for setting in settings}.values())
+    started = [target for target in targets if target.place == "started"]
+    client_cpus, server_cpus = _halves() if pin and started else (None, None)
+    with ExitStack() as stack:
+        for target in targets:
+            if target.place == "lab":
+                instances[target.text] = lab.find_instance(target.label)
+        for target in started:
+            with teller.task(f"starting {target.text}") as task:
+                wish = lab.Wish(target.database.name, cpus=server_cpus, stays=False)
+                instances[target.text] = instance = stack.enter_context(lab.borrowed(wish))
+                task.end(f"{instance.version} at {instance.nodes[0].host}")
+        if client_cpus:
+            stack.enter_context(_on(client_cpus))
+        yield Servers(instances)
+
+
+def _halves() -> tuple[list[int] | None, list[int] | None]:
+    cpus = sorted(os.sched_getaffinity(0))
+    half = len(cpus) // 2
+    return (cpus[:half], cpus[half:]) if half else (None, None)
+
+
+@contextmanager
+def _on(cpus: list[int]) -> Iterator[None]:
+    """Keeps this thread, and all that it starts, on these processors."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

@@ -1,0 +1,41 @@
+"""Real servers on this machine: started, watched and ended by their own record."""
+
+from sensorbench.lab.instance import Instance, Node, find_instance, read_instances
+from sensorbench.lab.lab import (
+    Wish,
+    add_node,
+    borrowed,
+    databases,
+    down,
+    down_all,
+    remove_node,
+    server_processes,
+    status,
+    sweep,
+    up,
+    url_of,
+)
+from sensorbench.lab.limits import parse_cpus, parse_memory
+from sensorbench.lab.registry import LAB_DATABASES
+
+__all__ = [
+    "LAB_DATABASES",
+    "Instance",
+    "Node",
+    "Wish",
+    "add_node",
+    "borrowed",
+    "databases",
+    "down",
+    "down_all",
+    "find_instance",
+    "parse_cpus",
+    "parse_memory",
+    "read_instances",
+    "remove_node",
+    "server_processes",
+    "status",
+    "sweep",
+    "up",
+    "url_of",
+]

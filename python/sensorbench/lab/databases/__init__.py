@@ -1,0 +1,1 @@
+"""One file for each kind of database that the lab can start."""

@@ -1,0 +1,149 @@
+"""Redis, and Redis Cluster."""
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from sensorbench.errors import FailedError
+from sensorbench.lab.database import LabDatabase, Place, with_credentials
+from sensorbench.lab.homes import ServerUser
+from sensorbench.lab.instance import Instance, Node
+from sensorbench.lab.processes import call, wait_until
+from sensorbench.lab.software import DebianPackages, Installed
+
+_PACKAGES = ("redis-server", "redis-tools", "libatomic1", "libjemalloc2", "liblzf1")
+_SOURCES = (
+    DebianPackages("redis", "debian", _PACKAGES),
+    Installed("redis", "installed", "redis-server", "redis-server"),
+)
+# Nothing is written to disk unless it is asked for: --set appendonly=yes, --set "save=60 1000".
+_DEFAULTS = {"save": "", "appendonly": "no", "protected-mode": "yes"}
+_NODE_TIMEOUT_MS = "3000"
+
+
+class Redis(LabDatabase):
+    """Redis, one server."""
+
+    name = "redis"
+    summary = "Redis, one server, nothing on disk unless asked for"
+    port = 6379
+    sources = _SOURCES
+
+    def environment(self, software: Path) -> dict[str, str]:
+        """Unpacked packages bring their libraries along."""
+        libraries = software / "usr/lib/x86_64-linux-gnu"
+        return {"LD_LIBRARY_PATH": str(libraries)} if libraries.exists() else {}
+
+    def unknown_settings(self, software: Path, user: ServerUser, settings: Mapping[str, str]) -> dict[str, str]:
+        """The server lists nothing; it is tried with each setting alone, on no port at all, until it says what is wrong."""
+        problems = {}
+        for key, value in settings.items():
+            tried = call(
+                [_program(software, "redis-server"), "--port", "0", "--save", "", f"--{key}", value, "--include", "/nowhere"],
+                folder=Path("/"),
+                user=user,
+                environment=self.environment(software),
+            )
+            told = (tried.stdout + tried.stderr).strip().splitlines()
+            if any(f">>> '{key}" in line or f">>> '{key.lower()}" in line for line in told):
+                problems[key] = told[-1]
+        return problems
+
+    def set_up(self, place: Place) -> None:
+        """An empty folder."""
+        place.data.mkdir(mode=0o700)
+        place.user.owns(place.data)
+
+    def command(self, place: Place) -> list[str | Path]:
+        """The server with a file of settings, because a command line would show the password."""
+        password = place.instance.password()
+        settings = {
+            **_DEFAULTS,
+            "bind": place.node.host,
+            "port": str(place.node.port),
+            "dir": str(place.data),
+            "requirepass": password,
+            "masterauth": password,
+            **self._cluster_settings(),
+            **place.instance.settings,
+        }
+        lines = [f"{key} {json.dumps(value)}" for key, value in settings.items()]
+        return [_program(place.software, "redis-server"), place.write_secret("redis.conf", "\n".join(lines) + "\n")]
+
+    def _cluster_settings(self) -> dict[str, str]:
+        return {}
+
+    def url(self, instance: Instance) -> str:
+        """The server as the default user, whose password it is."""
+        node = instance.nodes[0]
+        return with_credentials("redis", instance, f"{node.host}:{node.port}")
+
+
+class RedisCluster(Redis):
+    """Redis Cluster: masters that share the slots, and replicas as asked."""
+
+    name = "redis+cluster"
+    summary = "Redis Cluster, masters and replicas"
+    nodes = 3
+    is_cluster = True
+
+    def _cluster_settings(self) -> dict[str, str]:
+        return {"cluster-enabled": "yes", "cluster-config-file": "nodes.conf", "cluster-node-timeout": _NODE_TIMEOUT_MS}
+
+    def after_start(self, instance: Instance, software: Path, user: ServerUser) -> None:
+        """Shares the slots out among the masters and waits until all nodes know it."""
+        self._cli(instance, software, user, "--cluster", "create", *map(_place, instance.nodes),
+                  "--cluster-replicas", str(instance.replicas), "--cluster-yes")  # fmt: skip
+        self._wait_until_agreed(instance, software, user)
+
+    def add_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
+        """A new master, and an equal share of the slots for it."""
+        first = _place(instance.nodes[0])
+        self._cli(instance, software, user, "--cluster", "add-node", _place(node), first)
+        with_it = instance.model_copy(update={"nodes": [*instance.nodes, node]})
+        self._wait_until_agreed(with_it, software, user)
+        self._cli(with_it, software, user, "--cluster", "rebalance", first, "--cluster-use-empty-masters")
+        self._wait_until_agreed(with_it, software, user)
+
+    def remove_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
+        """Moves the node's slots to the others, then forgets it."""
+        others = [other for other in instance.nodes if other.number != node.number]
+        first, node_id = _place(others[0]), self._redis(instance, node, software, user, "CLUSTER", "MYID")
+        self._cli(instance, software, user, "--cluster", "rebalance", first, "--cluster-weight", f"{node_id}=0")
+        self._cli(instance, software, user, "--cluster", "del-node", first, node_id)
+
+    def _wait_until_agreed(self, instance: Instance, software: Path, user: ServerUser) -> None:
+        def is_agreed() -> bool:
+            told = [self._redis(instance, node, software, user, "CLUSTER", "INFO") for node in instance.nodes]
+            nodes = f"cluster_known_nodes:{len(instance.nodes)}"
+            return all("cluster_state:ok" in one and nodes in one for one in told)
+
+        if not wait_until(is_agreed, timeout_s=30.0):
+            raise FailedError(f"the nodes of {instance.name} do not agree on their slots after 30 s; see {instance.log}")
+        # Replicas are told apart only when the next gossip has come round.
+        time.sleep(0.2 if instance.replicas == 0 else 1.0)
+
+    def _redis(self, instance: Instance, node: Node, software: Path, user: ServerUser, *words: str) -> str:
+        return self._cli(instance, software, user, "-h", node.host, "-p", str(node.port), *words).strip()
+
+    def _cli(self, instance: Instance, software: Path, user: ServerUser, *words: str) -> str:
+        # The password goes by the environment: a command line would show it.
+        environment = {**self.environment(software), "REDISCLI_AUTH": instance.password()}
+        told = call([_program(software, "redis-cli"), *words], folder=Path("/"), user=user, environment=environment)
+        if told.returncode != 0:
+            raise FailedError(f"redis-cli {' '.join(words[:2])} failed: {(told.stderr.strip() or told.stdout.strip())[-300:]}")
+        return told.stdout
+
+    def url(self, instance: Instance) -> str:
+        """All nodes, so that the cluster is found while one of them is down."""
+        return with_credentials("redis+cluster", instance, ",".join(map(_place, instance.nodes)))
+
+
+def _program(software: Path, name: str) -> Path:
+    unpacked = software / "usr" / "bin" / name
+    return unpacked if unpacked.exists() else software / "bin" / name
+
+
+def _place(node: Node) -> str:
+    return f"{node.host}:{node.port}"

@@ -1,0 +1,108 @@
+"""What the lab knows of an instance: a record on disk that is written before anything is started."""
+
+import secrets
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from sensorbench.errors import FailedError, UsageError
+from sensorbench.lab.homes import instances_folder
+from sensorbench.lab.limits import Limits
+from sensorbench.lab.processes import ProcessId
+
+RECORD_FILE = "instance.json"
+CREDENTIALS_FILE = "credentials.toml"
+USER = "sensorbench"
+
+
+class Node(BaseModel):
+    """One server process of an instance."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    number: int
+    host: str
+    port: int
+    process: ProcessId | None = None
+
+
+class Instance(BaseModel):
+    """A server or cluster of the lab."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    database: str
+    version: str
+    created: datetime
+    # Who starts it; and whether it goes with that process or stays until it is taken down.
+    owner: ProcessId
+    stays: bool
+    state: Literal["starting", "running"] = "starting"
+    cluster: int
+    replicas: int = 0
+    nodes: list[Node]
+    settings: dict[str, str] = {}
+    limits: Limits = Limits()
+    server_user: str
+
+    @property
+    def folder(self) -> Path:
+        """Everything that belongs to it."""
+        return instances_folder() / self.name
+
+    def node_folder(self, node: Node) -> Path:
+        """What belongs to one node."""
+        return self.folder / f"node-{node.number}"
+
+    @property
+    def log(self) -> Path:
+        """The first node's log."""
+        return self.node_folder(self.nodes[0]) / "server.log"
+
+    @property
+    def credentials(self) -> Path:
+        """The file with user and password, for the caller alone."""
+        return self.folder / CREDENTIALS_FILE
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether nobody wants it any more: its owner ended before it was ready, or it was the owner's alone."""
+        return self.owner.find() is None and (not self.stays or self.state == "starting")
+
+    def write(self) -> None:
+        """Writes the record."""
+        self.folder.mkdir(mode=0o755, exist_ok=True)
+        draft = self.folder / f"{RECORD_FILE}.new"
+        draft.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        draft.rename(self.folder / RECORD_FILE)
+
+    def password(self) -> str:
+        """The password; made when there is none yet."""
+        if not self.credentials.exists():
+            self.credentials.touch(mode=0o600)
+            self.credentials.write_text(f'user = "{USER}"\npassword = "{secrets.token_urlsafe(18)}"\n', encoding="utf-8")
+        return self.credentials.read_text(encoding="utf-8").split('password = "')[1].split('"')[0]
+
+
+def read_instances() -> list[Instance]:
+    """All instances that have a record."""
+    return [_read(folder / RECORD_FILE) for folder in sorted(instances_folder().iterdir()) if (folder / RECORD_FILE).exists()]
+
+
+def find_instance(name: str) -> Instance:
+    """The instance of this name. Raises UsageError."""
+    instances = {instance.name: instance for instance in read_instances()}
+    if name not in instances:
+        known = f"there are {', '.join(instances)}" if instances else "there is none"
+        raise UsageError(f"the lab has no instance {name!r}; {known} (start one with: sensorbench lab up DATABASE --name {name})")
+    return instances[name]
+
+
+def _read(file: Path) -> Instance:
+    try:
+        return Instance.model_validate_json(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise FailedError(f"{file} is no record of an instance ({error}); remove its folder when nothing runs there") from None

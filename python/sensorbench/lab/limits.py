@@ -1,0 +1,116 @@
+"""Processors and memory of servers: by a cgroup (version 2) where that is permitted, else by affinity alone."""
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from sensorbench.errors import UsageError
+
+CGROUPS = Path("/sys/fs/cgroup")
+_SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>[kKmMgGtT]?)i?[bB]?")
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+class Limits(BaseModel):
+    """What was asked for, and how it is kept here. `memory_by` and `cpus_by` say it in words for reports."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    cpus: list[int] | None = None
+    memory_bytes: int | None = None
+    cpus_by: str = "not limited"
+    memory_by: str = "not limited"
+    group: str | None = None
+
+
+def parse_cpus(text: str) -> list[int]:
+    """`0`, `0,2` or `1-3`: processors that there are."""
+    allowed = sorted(os.sched_getaffinity(0))
+    try:
+        cpus = sorted({cpu for part in text.split(",") for cpu in _range(part)})
+    except ValueError:
+        raise UsageError(f"--cpus {text}: expected processors such as 1, 0,2 or 1-3") from None
+    unknown = [cpu for cpu in cpus if cpu not in allowed]
+    if unknown:
+        raise UsageError(
+            f"--cpus {text}: there is no processor {unknown[0]}; this process may use {', '.join(map(str, allowed))}"
+        )
+    return cpus
+
+
+def _range(part: str) -> range:
+    first, dash, last = part.partition("-")
+    return range(int(first), int(last) + 1) if dash else range(int(first), int(first) + 1)
+
+
+def parse_memory(text: str) -> int:
+    """`512M`, `2G`: bytes."""
+    found = _SIZE.fullmatch(text.strip())
+    if not found or float(found["number"]) <= 0:
+        raise UsageError(f"--memory {text}: expected a size such as 512M or 2G")
+    return int(float(found["number"]) * _UNITS[found["unit"].lower()])
+
+
+def limits(name: str, cpus: list[int] | None, memory_bytes: int | None) -> Limits:
+    """How limits can be kept here: makes a cgroup for an instance when one is wanted and permitted."""
+    if cpus is None and memory_bytes is None:
+        return Limits()
+    wanted = [*(["cpuset"] if cpus else []), *(["memory"] if memory_bytes else [])]
+    group, why_not = _make_group(f"sensorbench-{name}", wanted)
+    if group is None:
+        return Limits(
+            cpus=cpus,
+            memory_bytes=memory_bytes,
+            cpus_by="affinity" if cpus else "not limited",
+            memory_by=f"not available here ({why_not})" if memory_bytes else "not limited",
+        )
+    if memory_bytes:
+        (group / "memory.max").write_text(str(memory_bytes))
+    if cpus:
+        (group / "cpuset.cpus").write_text(",".join(map(str, cpus)))
+    return Limits(
+        cpus=cpus,
+        memory_bytes=memory_bytes,
+        cpus_by="cgroup v2" if cpus else "not limited",
+        memory_by="cgroup v2" if memory_bytes else "not limited",
+        group=str(group),
+    )
+
+
+def _make_group(name: str, controllers: list[str]) -> tuple[Path | None, str]:
+    """A cgroup below the root's; None and the reason when that cannot be."""
+    try:
+        available = (CGROUPS / "cgroup.controllers").read_text().split()
+    except FileNotFoundError:
+        return None, "the machine has no unified cgroup v2"
+    lacking = [controller for controller in controllers if controller not in available]
+    if lacking:
+        return None, f"cgroup v2 has no controller {lacking[0]} here"
+    group = CGROUPS / name
+    try:
+        (CGROUPS / "cgroup.subtree_control").write_text(" ".join(f"+{controller}" for controller in controllers))
+        group.mkdir(exist_ok=True)
+    except OSError as error:
+        return None, f"cgroup v2 is not permitted: {error.strerror}"
+    return group, ""
+
+
+def entering(limits_: Limits) -> Callable[[], None] | None:
+    """What a process does to enter the cgroup; None when there is none."""
+    if limits_.group is None:
+        return None
+    members = Path(limits_.group) / "cgroup.procs"
+
+    def enter() -> None:
+        members.write_text(str(os.getpid()))
+
+    return enter
+
+
+def remove_group(limits_: Limits) -> None:
+    """Removes the cgroup, whose processes have ended."""
+    if limits_.group is not None and Path(limits_.group).exists():
+        Path(limits_.group).rmdir()

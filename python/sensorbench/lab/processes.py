@@ -1,0 +1,153 @@
+"""Server processes: started without a shell, known again by pid and start time, ended by pid alone."""
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psutil
+from pydantic import BaseModel, ConfigDict
+
+from sensorbench.lab.homes import ServerUser
+
+# Every process of an instance has this in its environment, so that one can be found whose record was lost.
+INSTANCE_VARIABLE = "SENSORBENCH_LAB_INSTANCE"
+
+
+class ProcessId(BaseModel):
+    """A process: its number may be given to another one later, its start time is its own."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    pid: int
+    started: float
+
+    @classmethod
+    def of(cls, pid: int) -> "ProcessId":
+        """The process that has this number now."""
+        return cls(pid=pid, started=psutil.Process(pid).create_time())
+
+    @classmethod
+    def this(cls) -> "ProcessId":
+        """The process that runs this."""
+        return cls.of(os.getpid())
+
+    def find(self) -> psutil.Process | None:
+        """The process, if it still runs."""
+        try:
+            process = psutil.Process(self.pid)
+            is_same = process.create_time() == self.started and process.status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return None
+        return process if is_same else None
+
+
+def start(
+    command: Sequence[str | Path],
+    *,
+    instance: Path,
+    folder: Path,
+    user: ServerUser,
+    environment: dict[str, str],
+    cpus: Sequence[int] | None,
+    enter_group: Callable[[], None] | None,
+) -> subprocess.Popen[bytes]:
+    """Starts a server that outlives us, its output in `server.log`."""
+
+    def prepare() -> None:
+        # Groups and affinity first: the unprivileged user may not choose them.
+        if enter_group:
+            enter_group()
+        if cpus:
+            os.sched_setaffinity(0, cpus)
+
+    log = folder / "server.log"
+    log.touch(mode=0o640)
+    user.owns(log)
+    is_root = os.geteuid() == 0
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [str(word) for word in command],
+            cwd=folder,
+            env={
+                "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+                "LC_ALL": "C.UTF-8",
+                INSTANCE_VARIABLE: str(instance),
+                **environment,
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=prepare,
+            user=user.uid if is_root else None,
+            group=user.gid if is_root else None,
+            extra_groups=[] if is_root else None,
+        )
+
+
+def call(
+    command: Sequence[str | Path], *, folder: Path, user: ServerUser, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Runs a server's tool to its end as the servers' user."""
+    is_root = os.geteuid() == 0
+    return subprocess.run(
+        [str(word) for word in command],
+        cwd=folder,
+        env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C.UTF-8", "HOME": str(folder), **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        user=user.uid if is_root else None,
+        group=user.gid if is_root else None,
+        extra_groups=[] if is_root else None,
+    )
+
+
+def processes_of(instance: Path) -> list[psutil.Process]:
+    """All processes that belong to an instance, whatever its record says."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(INSTANCE_VARIABLE) == str(instance):
+                found.append(process)
+        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+            continue
+    return found
+
+
+def end(processes: Sequence[psutil.Process], *, signal: int, patience_s: float) -> None:
+    """Ends processes: politely, then for certain."""
+    _send(processes, signal)
+    _, alive = psutil.wait_procs(list(processes), timeout=patience_s)
+    _send(alive, 9)
+    psutil.wait_procs(alive, timeout=patience_s)
+
+
+def _send(processes: Sequence[psutil.Process], signal: int) -> None:
+    for process in processes:
+        try:
+            process.send_signal(signal)
+        except psutil.NoSuchProcess:
+            continue
+
+
+def wait_until(is_so: Callable[[], bool], *, timeout_s: float, every_s: float = 0.1) -> bool:
+    """Waits until something is so; False when it was not in time."""
+    end_s = time.monotonic() + timeout_s
+    while not is_so():
+        if time.monotonic() > end_s:
+            return False
+        time.sleep(every_s)
+    return True
+
+
+def last_lines(log: Path, count: int = 5) -> str:
+    """The end of a server's log, for messages."""
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    except FileNotFoundError:
+        return "there is no log"
+    return " | ".join(lines[-count:]) or "the log is empty"
