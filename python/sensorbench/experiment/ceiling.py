@@ -1,4 +1,7 @@
-"""What the client itself can do: how many operations a second when the database does as little as it can."""
+"""What the client itself can do: how many operations a second when the database does as little as it can.
+
+For an embedded database that is the driver alone; for a server it is the driver and the way there and back.
+"""
 
 import json
 import tempfile
@@ -23,6 +26,21 @@ def driver_ceiling(database: Database, *, in_flight: int = 1, duration_s: float 
         operation = json.loads(schema)["operations"][0]
         whole = _measured(target, operation, in_flight, duration_s)
         target.remove()
+    return _rate(whole, operation)
+
+
+def server_ceiling(
+    database: Database, target: _engine.Target, *, in_flight: int = 1, duration_s: float = SHORT_S
+) -> float | None:
+    """The same at a server that is up and holds a namespace of ours; None when the driver knows no such operation."""
+    schema = _engine.no_op_schema(database.name)
+    if schema is None:
+        return None
+    operation = json.loads(schema)["operations"][0]
+    return _rate(_measured(target, operation, in_flight, duration_s), operation)
+
+
+def _rate(whole: dict[str, Any], operation: dict[str, Any]) -> float:
     phase = whole["phases"][0]
     return float(phase["operations"][operation["name"]]["counts"]["ok"] / ((phase["end_ns"] - phase["start_ns"]) / 1e9))
 

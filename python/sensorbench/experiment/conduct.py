@@ -26,7 +26,7 @@ from sensorbench.experiment.answers import (
     check_target,
     reference_table,
 )
-from sensorbench.experiment.ceiling import driver_ceiling
+from sensorbench.experiment.ceiling import driver_ceiling, server_ceiling
 from sensorbench.experiment.contents import check_contents, written_rows
 from sensorbench.experiment.load import load_setting, mark
 from sensorbench.experiment.plan import Parameters, build_plan, draw_parameters, planned_operations
@@ -174,10 +174,10 @@ def _writer(ready: _Up, out: Path, *, resume: bool) -> ComparisonWriter:
         for name, one in comparison.operations.operation.items()
         if name in ready.names
     }
-    in_flight = comparison.workload.schedule.most_in_flight if not comparison.workload.schedule.is_open_loop else 1
     ceilings = {
-        setting.target.database.name: driver_ceiling(setting.target.database, in_flight=in_flight)
+        setting.target.database.name: driver_ceiling(setting.target.database, in_flight=_ceiling_in_flight(comparison.workload))
         for setting in _one_a_database(comparison.settings)
+        if setting.target.database.embedded
     }
     manifest = ComparisonManifest(
         kind=comparison.kind,
@@ -197,6 +197,23 @@ def _writer(ready: _Up, out: Path, *, resume: bool) -> ComparisonWriter:
     if resume:
         _check_same(read_comparison(out).manifest, manifest, out)
     return ComparisonWriter(out, manifest)
+
+
+def _ceiling_in_flight(workload: Workload) -> int:
+    return 1 if workload.schedule.is_open_loop else workload.schedule.most_in_flight
+
+
+def _write_server_ceilings(ready: _Up, writer: ComparisonWriter) -> None:
+    """Measures what the driver of each server reaches, now that there is something at the server to connect to."""
+    in_flight = _ceiling_in_flight(ready.comparison.workload)
+    ceilings = {
+        setting.target.database.name: server_ceiling(setting.target.database, ready.targets[setting.id], in_flight=in_flight)
+        for setting in _one_a_database(ready.comparison.settings)
+        if not setting.target.database.embedded
+    }
+    if ceilings:
+        known = writer.manifest.environment["driver_ceilings_per_s"]
+        writer.update(environment={**writer.manifest.environment, "driver_ceilings_per_s": {**known, **ceilings}})
 
 
 def _one_a_database(settings: list[Setting]) -> list[Setting]:
@@ -231,6 +248,7 @@ def _conduct(
         _load(ready, setting, tables[setting.id], writer, teller, replace=replace)
         checks = check_target(ready.targets[setting.id], comparison.operations, setting.schema, known, ready.names)
         writer.write_checks(setting.id, checks)
+    _write_server_ceilings(ready, writer)
     order = []
     for repeat in range(1, comparison.workload.repeat + 1):
         # A B B A: what changes with time hits all settings alike.

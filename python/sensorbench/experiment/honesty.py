@@ -68,7 +68,8 @@ def _facts(runs: list[RunResult], embedded: bool, ceiling: float | None) -> dict
 def _client_bound(facts: dict[str, Any], runs: list[RunResult], embedded: bool) -> str | None:
     """Why the client was the limit, if it was."""
     rate, ceiling = facts["rate_per_s"], facts["driver_ceiling_per_s"]
-    if rate and ceiling and rate > CLIENT_BOUND_SHARE * ceiling:
+    # A server's ceiling is mostly the way there and back: there, the client's processor time tells.
+    if embedded and rate and ceiling and rate > CLIENT_BOUND_SHARE * ceiling:
         return f"{rate:,.0f} operations/s are {rate / ceiling:.0%} of what the driver reaches when the database does nothing ({ceiling:,.0f}/s)"
     threads = runs[0].manifest.plan["threads"] if runs else 1
     if not embedded and facts["client_cpu"] and facts["client_cpu"] > CLIENT_BOUND_CPU * threads:

@@ -34,6 +34,7 @@ class Servers:
         """What results say of each: version, nodes, settings, and how its limits are kept."""
         return {
             text: {
+                "instance": instance.name,
                 "database": instance.database,
                 "version": instance.version,
                 "nodes": len(instance.nodes),

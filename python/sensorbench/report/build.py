@@ -77,6 +77,8 @@ def _charts(result: ComparisonResult, summary: dict[str, Any]) -> dict[str, dict
         draw(f"throughput-{operation}", values.throughput(result, settings, operation), charts.throughput)
     draw("load", values.load(result, settings), charts.load)
     draw("size", values.size(result, settings), charts.size)
+    draw("processors", values.resources(result, settings), charts.processors)
+    draw("memory", values.resources(result, settings), charts.memory)
     draw("rate", values.rate(result, settings), charts.rate)
     return drawn
 

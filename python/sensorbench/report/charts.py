@@ -161,3 +161,25 @@ def rate(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
             tooltip=["setting:N", "time_s:Q", alt.Tooltip("per_s:Q", format=",.4~g")],
         )
     )
+
+
+def processors(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
+    """Processors that servers kept busy, over time. Rows: setting, time_s, processors."""
+    return _use_over_time(rows, settings, "processors", "processors busy")
+
+
+def memory(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
+    """Memory of servers over time. Rows: setting, time_s, megabytes."""
+    return _use_over_time(rows, settings, "megabytes", "megabytes of memory")
+
+
+def _use_over_time(rows: list[dict[str, Any]], settings: list[str], quantity: str, title: str) -> dict[str, Any]:
+    line = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8)
+    return _sized(
+        line.encode(
+            x=alt.X("time_s:Q", title="seconds since the run began"),
+            y=alt.Y(f"{quantity}:Q", title=title),
+            color=_colour(settings),
+            tooltip=["setting:N", "time_s:Q", alt.Tooltip(f"{quantity}:Q", format=",.4~g")],
+        )
+    )

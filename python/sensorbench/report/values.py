@@ -1,5 +1,6 @@
 """The values that charts and tables show, taken from results."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import pyarrow.compute as pc
 
 from sensorbench.analysis.sample import Floats
 from sensorbench.analysis.smoothing import exponentially_smoothed
-from sensorbench.results import ComparisonResult
+from sensorbench.results import ComparisonResult, RunResult
 from sensorbench.results.latencies import MEASURE, is_logged_whole, logged_latencies, weighted_latencies
 
 FIRST_REQUESTS = (25, 75)
@@ -67,12 +68,15 @@ def over_run(result: ComparisonResult, settings: list[str], operation: str) -> l
 
 
 def over_time(result: ComparisonResult, settings: list[str], operation: str) -> list[dict[str, Any]]:
-    """Median and 99th percentile of each interval of the first run, where not every request was logged."""
+    """Median and 99th percentile of each interval of the first run: where not every request was logged, and where a server's use
+    of processor and memory is shown on the same axis.
+    """
     rows = []
     for setting in settings:
         for run in result.usable_runs(setting)[:1]:
             table = run.table("intervals")
-            if is_logged_whole(run) or table is None or MEASURE not in run.manifest.phases:
+            has_server = bool(server_use(result, run, setting))
+            if (is_logged_whole(run) and not has_server) or table is None or MEASURE not in run.manifest.phases:
                 continue
             phase, number = run.manifest.phases.index(MEASURE), run.manifest.operations.index(operation)
             of_kind = table.filter(pc.and_(pc.equal(table["phase"], phase), pc.equal(table["operation"], number))).sort_by(
@@ -83,6 +87,41 @@ def over_time(result: ComparisonResult, settings: list[str], operation: str) -> 
                     place = {"setting": setting, "time_s": row["start_ns"] / 1e9, "quantile": quantile}
                     rows.append({**place, "latency_s": row[f"response_{quantile}_ns"] / 1e9})
     return rows
+
+
+def server_use(result: ComparisonResult, run: RunResult, setting: str) -> list[dict[str, Any]]:
+    """Processors and memory that the servers of a setting used over a run, all their nodes together; none where the lab knows
+    no process of them. Rows: time_s, processors (busy on average since the row before), megabytes.
+    """
+    manifest = next(one for one in result.manifest.settings if one.id == setting)
+    server = result.manifest.environment.get("servers", {}).get(manifest.url)
+    table = run.table("resources")
+    if server is None or table is None:
+        return []
+    by_time: dict[int, tuple[float, float]] = {}
+    for row in table.to_pylist():
+        if row["process"].partition(":")[0] == server["instance"]:
+            cpu_s, memory = by_time.get(row["time_ns"], (0.0, 0.0))
+            by_time[row["time_ns"]] = (cpu_s + row["cpu_s"], memory + row["memory_bytes"])
+    times = sorted(by_time)
+    return [
+        {
+            "time_s": now / 1e9,
+            "processors": (by_time[now][0] - by_time[before][0]) / ((now - before) / 1e9),
+            "megabytes": by_time[now][1] / 1e6,
+        }
+        for before, now in pairwise(times)
+    ]
+
+
+def resources(result: ComparisonResult, settings: list[str]) -> list[dict[str, Any]]:
+    """What the servers used over the first run of each setting."""
+    return [
+        {"setting": setting, **row}
+        for setting in settings
+        for run in result.usable_runs(setting)[:1]
+        for row in server_use(result, run, setting)
+    ]
 
 
 def views(result: ComparisonResult, setting: str, operation: str) -> dict[str, float | None] | None:
