@@ -9,7 +9,10 @@ from pathlib import Path
 import psutil
 from pydantic import BaseModel, ConfigDict
 
+from sensorbench.errors import FailedError
 from sensorbench.lab.homes import ServerUser
+
+TOOL_TIMEOUT_S = 120.0
 
 # Every process of an instance has this in its environment, so that one can be found whose record was lost.
 INSTANCE_VARIABLE = "SENSORBENCH_LAB_INSTANCE"
@@ -90,8 +93,17 @@ def start(
 def call(
     command: Sequence[str | Path], *, folder: Path, user: ServerUser, environment: dict[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a server's tool to its end as the servers' user."""
+    """Runs a server's tool to its end as the servers' user. Raises FailedError when it takes longer than two minutes."""
     is_root = os.geteuid() == 0
+    try:
+        return _run(command, folder, user if is_root else None, environment)
+    except subprocess.TimeoutExpired:
+        raise FailedError(f"{Path(command[0]).name} did not end within {TOOL_TIMEOUT_S:g} s") from None
+
+
+def _run(
+    command: Sequence[str | Path], folder: Path, user: ServerUser | None, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(word) for word in command],
         cwd=folder,
@@ -100,9 +112,10 @@ def call(
         capture_output=True,
         text=True,
         check=False,
-        user=user.uid if is_root else None,
-        group=user.gid if is_root else None,
-        extra_groups=[] if is_root else None,
+        timeout=TOOL_TIMEOUT_S,
+        user=user.uid if user else None,
+        group=user.gid if user else None,
+        extra_groups=[] if user else None,
     )
 
 

@@ -65,13 +65,13 @@ class Redis(LabDatabase):
             "dir": str(place.data),
             "requirepass": password,
             "masterauth": password,
-            **self._cluster_settings(),
+            **self._cluster_settings(place.node),
             **place.instance.settings,
         }
         lines = [f"{key} {json.dumps(value)}" for key, value in settings.items()]
         return [_program(place.software, "redis-server"), place.write_secret("redis.conf", "\n".join(lines) + "\n")]
 
-    def _cluster_settings(self) -> dict[str, str]:
+    def _cluster_settings(self, node: Node) -> dict[str, str]:
         return {}
 
     def url(self, instance: Instance) -> str:
@@ -88,8 +88,15 @@ class RedisCluster(Redis):
     nodes = 3
     is_cluster = True
 
-    def _cluster_settings(self) -> dict[str, str]:
-        return {"cluster-enabled": "yes", "cluster-config-file": "nodes.conf", "cluster-node-timeout": _NODE_TIMEOUT_MS}
+    def _cluster_settings(self, node: Node) -> dict[str, str]:
+        return {
+            "cluster-enabled": "yes",
+            "cluster-config-file": "nodes.conf",
+            "cluster-node-timeout": _NODE_TIMEOUT_MS,
+            # Nodes would take 127.0.0.1, from which loopback connections come, for the others' address.
+            "cluster-announce-ip": node.host,
+            "bind-source-addr": node.host,
+        }
 
     def after_start(self, instance: Instance, software: Path, user: ServerUser) -> None:
         """Shares the slots out among the masters and waits until all nodes know it."""
