@@ -18,7 +18,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 # $(call timed,NAME,COMMAND): runs a command and prints what it cost.
 timed = start=$$(date +%s); { $(2); } || exit $$?; echo "[phase] $(1): $$(( $$(date +%s) - start )) s"
 
-.PHONY: help quickstart setup test lint bench clean format test-rust test-python lock schemas
+.PHONY: help quickstart setup test lint bench bench-clients clean format test-rust test-python lock schemas
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -56,6 +56,9 @@ format: setup ## put all sources into form
 
 bench: setup ## measure the client itself, with marks (ARGS="--quick" for a look)
 	@$(PYTHON) benches/bench.py $(ARGS)
+
+bench-clients: setup ## measure our client and loading against the databases' own tools, on servers of the lab
+	@$(PYTHON) benches/clients.py $(ARGS)
 
 schemas: setup ## write the JSON Schemas of result files again
 	@$(PYTHON) -m sensorbench.results.write_schemas

@@ -1,14 +1,18 @@
 """What tests share: a cache of their own, the command line, and one small study."""
 
 import json
+import shutil
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sensorbench import lab
 from sensorbench.cli import main
 
 
@@ -72,3 +76,30 @@ def study_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def summary(study_folder: Path) -> dict[str, Any]:
     return json.loads((study_folder / "summary.json").read_text(encoding="utf-8"))
+
+
+@contextmanager
+def new_lab_home() -> Iterator[Path]:
+    """A place for instances that servers of another user can reach, which pytest's own folders are not."""
+    home = Path(tempfile.mkdtemp(prefix="sensorbench-test-lab-", dir="/var/tmp"))
+    home.chmod(0o755)
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def lab_home() -> Iterator[Path]:
+    """A lab of the tests' own; at the end nothing of it runs and nothing of it is left."""
+    with new_lab_home() as home, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SENSORBENCH_LAB", str(home))
+        yield home
+        lab.down_all()
+        assert list((home / "instances").glob("*/")) == []
+
+
+@pytest.fixture(scope="session")
+def lab_servers(lab_home: Path) -> dict[str, lab.Instance]:
+    """One server of each kind, shared by all tests."""
+    return {instance.name: instance for instance in (lab.up(lab.Wish(name)) for name in lab.LAB_DATABASES)}

@@ -43,7 +43,9 @@ def start_long_run(folder: Path, out: Path) -> "subprocess.Popen[str]":
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def has_segments() -> bool:
-        closed = [list(out.glob(f"experiments/*/run-1/segments/{name}")) for name in ("operations-*.parquet", "histograms-*.hlog")]
+        closed = [
+            list(out.glob(f"experiments/*/run-1/segments/{name}")) for name in ("operations-*.parquet", "histograms-*.hlog")
+        ]
         return len(closed[0]) >= 2 and bool(closed[1])
 
     wait_until(has_segments, process)

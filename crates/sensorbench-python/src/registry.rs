@@ -12,6 +12,16 @@ const DATABASES: &[&dyn Database] = &[
     &sensorbench_driver_sqlite::SqliteDatabase,
     #[cfg(feature = "fjall")]
     &sensorbench_driver_fjall::FjallDatabase,
+    #[cfg(feature = "mysql")]
+    &sensorbench_driver_mysql::MysqlDatabase,
+    #[cfg(feature = "mysql")]
+    &sensorbench_driver_mysql::MariadbDatabase,
+    #[cfg(feature = "postgresql")]
+    &sensorbench_driver_postgresql::PostgresqlDatabase,
+    #[cfg(feature = "redis")]
+    &sensorbench_driver_redis::RedisDatabase,
+    #[cfg(feature = "redis")]
+    &sensorbench_driver_redis::RedisClusterDatabase,
 ];
 
 pub fn database(name: &str) -> PyResult<&'static dyn Database> {

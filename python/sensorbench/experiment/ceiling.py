@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from sensorbench import _engine
-from sensorbench.experiment.settings import Database
+from sensorbench.experiment.settings import Database, Setting
 
 # Long enough for a figure that is only there to be compared with much smaller ones.
 SHORT_S = 0.25
+
+NAMESPACE = "sensorbench_ceiling"
 
 
 def driver_ceiling(database: Database, *, in_flight: int = 1, duration_s: float = SHORT_S) -> float | None:
@@ -21,27 +23,22 @@ def driver_ceiling(database: Database, *, in_flight: int = 1, duration_s: float 
     if schema is None or not database.embedded:
         return None
     with tempfile.TemporaryDirectory(prefix="sensorbench-ceiling-") as folder:
-        target = _engine.Target(f"{database.name}:{Path(folder) / 'empty'}")
-        target.create(schema, "", True)
-        operation = json.loads(schema)["operations"][0]
-        whole = _measured(target, operation, in_flight, duration_s)
-        target.remove()
-    return _rate(whole, operation)
+        return _ceiling(_engine.Target(f"{database.name}:{Path(folder) / 'empty'}"), schema, in_flight, duration_s)
 
 
-def server_ceiling(
-    database: Database, target: _engine.Target, *, in_flight: int = 1, duration_s: float = SHORT_S
-) -> float | None:
-    """The same at a server that is up and holds a namespace of ours; None when the driver knows no such operation."""
-    schema = _engine.no_op_schema(database.name)
+def server_ceiling(setting: Setting, *, in_flight: int = 1, duration_s: float = SHORT_S) -> float | None:
+    """The same at a server that is up, in a namespace that is removed again; None when the driver knows no such operation."""
+    schema = _engine.no_op_schema(setting.target.database.name)
     if schema is None:
         return None
+    return _ceiling(setting.beside(NAMESPACE).engine_target(), schema, in_flight, duration_s)
+
+
+def _ceiling(target: _engine.Target, schema: str, in_flight: int, duration_s: float) -> float:
+    target.create(schema, "", True)
     operation = json.loads(schema)["operations"][0]
-    return _rate(_measured(target, operation, in_flight, duration_s), operation)
-
-
-def _rate(whole: dict[str, Any], operation: dict[str, Any]) -> float:
-    phase = whole["phases"][0]
+    phase = _measured(target, operation, in_flight, duration_s)["phases"][0]
+    target.remove()
     return float(phase["operations"][operation["name"]]["counts"]["ok"] / ((phase["end_ns"] - phase["start_ns"]) / 1e9))
 
 

@@ -117,8 +117,10 @@ def conduct(
                 writer.finish("incomplete", str(error))
                 raise
             except (EngineError, FailedError) as error:
-                writer.finish("failed", str(error))
-                raise FailedError(str(error)) from None
+                # An error of a schema has two parts: where, and what.
+                message = ": ".join(map(str, error.args))
+                writer.finish("failed", message)
+                raise FailedError(message) from None
             writer.finish("complete")
             _remove_data(up, out)
     return read_comparison(out)
@@ -207,7 +209,7 @@ def _write_server_ceilings(ready: _Up, writer: ComparisonWriter) -> None:
     """Measures what the driver of each server reaches, now that there is something at the server to connect to."""
     in_flight = _ceiling_in_flight(ready.comparison.workload)
     ceilings = {
-        setting.target.database.name: server_ceiling(setting.target.database, ready.targets[setting.id], in_flight=in_flight)
+        setting.target.database.name: server_ceiling(setting, in_flight=in_flight)
         for setting in _one_a_database(ready.comparison.settings)
         if not setting.target.database.embedded
     }

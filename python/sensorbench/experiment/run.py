@@ -9,6 +9,8 @@ import psutil
 import pyarrow as pa
 
 from sensorbench._engine import Run, Target
+from sensorbench.errors import FailedError
+from sensorbench.experiment.lifeline import Lifeline, why_lost
 from sensorbench.experiment.plan import as_json
 from sensorbench.experiment.watch import Watcher
 from sensorbench.results import RunWriter
@@ -34,8 +36,15 @@ def run_and_write(
     with Watcher(run, target, servers) as watcher:
         try:
             written_s = time.monotonic()
+            lifeline = Lifeline()
             while not run.wait(SLICE_S):
-                tell(json.loads(run.snapshot()))
+                snapshot = json.loads(run.snapshot())
+                tell(snapshot)
+                if lifeline.is_lost(snapshot):
+                    run.cancel()
+                    whole = _end(run, writer, watcher)
+                    writer.finish("failed", whole, why_lost(whole))
+                    raise FailedError(why_lost(whole))
                 if time.monotonic() - written_s >= SEGMENT_S:
                     written_s = time.monotonic()
                     writer.write(run.take(), *watcher.take())

@@ -61,6 +61,12 @@ class Setting:
         """The same at a URL, in its own namespace there."""
         return replace(self, url=_with_namespace(url, self.namespace) if self.namespace else url)
 
+    def beside(self, namespace: str) -> "Setting":
+        """The same place with another namespace."""
+        if self.url is None:
+            raise AssertionError("a setting's server is started before it is used")
+        return replace(self, url=_with_option(self.url, "namespace", namespace))
+
     def engine_target(self) -> _engine.Target:
         """The target; nothing is asked of it yet."""
         if self.url is None:
@@ -157,11 +163,16 @@ def _namespace(setting_id: str) -> str:
 
 def _with_namespace(url: str, namespace: str) -> str:
     """The URL with a namespace; one that the URL names already comes first in it."""
-    address, _, options = url.partition("?")
-    kept = [option for option in options.split("&") if option and not option.startswith("namespace=")]
-    named = [option.removeprefix("namespace=") for option in options.split("&") if option.startswith("namespace=")]
+    named = [option.removeprefix("namespace=") for option in url.partition("?")[2].split("&") if option.startswith("namespace=")]
     whole = f"{named[0]}_{namespace.removeprefix('sensorbench_')}"[:48] if named else namespace
-    return f"{address}?{'&'.join([*kept, f'namespace={whole}'])}"
+    return _with_option(url, "namespace", whole)
+
+
+def _with_option(url: str, key: str, value: str) -> str:
+    """The URL with an option set."""
+    address, _, options = url.partition("?")
+    kept = [option for option in options.split("&") if option and not option.startswith(f"{key}=")]
+    return f"{address}?{'&'.join([*kept, f'{key}={value}'])}"
 
 
 def _with_suffix(url: str, schema: str) -> str:

@@ -14,7 +14,7 @@ from sensorbench.lab.homes import ServerUser
 
 TOOL_TIMEOUT_S = 120.0
 
-# Every process of an instance has this in its environment, so that one can be found whose record was lost.
+# Every process of an instance is started with this in its environment, so that one can be found whose record was lost.
 INSTANCE_VARIABLE = "SENSORBENCH_LAB_INSTANCE"
 
 
@@ -120,15 +120,18 @@ def _run(
 
 
 def processes_of(instance: Path) -> list[psutil.Process]:
-    """All processes that belong to an instance, whatever its record says."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(INSTANCE_VARIABLE) == str(instance):
-                found.append(process)
-        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
-            continue
-    return found
+    """All processes that belong to an instance, whatever its record says: they were started with its name in their environment,
+    and work in its folder. Some servers write over their environment.
+    """
+    return [process for process in psutil.process_iter() if _belongs_to(process, instance)]
+
+
+def _belongs_to(process: psutil.Process, instance: Path) -> bool:
+    try:
+        is_named = process.environ().get(INSTANCE_VARIABLE) == str(instance)
+        return is_named or Path(process.cwd()).is_relative_to(instance)
+    except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+        return False
 
 
 def end(processes: Sequence[psutil.Process], *, signal: int, patience_s: float) -> None:

@@ -82,7 +82,8 @@ def over_time(result: ComparisonResult, settings: list[str], operation: str) -> 
             of_kind = table.filter(pc.and_(pc.equal(table["phase"], phase), pc.equal(table["operation"], number))).sort_by(
                 "start_ns"
             )
-            for row in of_kind.to_pylist():
+            # In an interval in which all operations failed, there is no latency.
+            for row in of_kind.filter(pc.is_valid(of_kind["response_p50_ns"])).to_pylist():
                 for quantile in ("p50", "p99"):
                     place = {"setting": setting, "time_s": row["start_ns"] / 1e9, "quantile": quantile}
                     rows.append({**place, "latency_s": row[f"response_{quantile}_ns"] / 1e9})

@@ -8,7 +8,7 @@ from pathlib import Path
 from sensorbench.errors import FailedError
 from sensorbench.lab.database import LabDatabase, Place, with_credentials
 from sensorbench.lab.homes import ServerUser
-from sensorbench.lab.instance import Instance, Node
+from sensorbench.lab.instance import USER, Instance, Node
 from sensorbench.lab.processes import call, wait_until
 from sensorbench.lab.software import DebianPackages, Installed
 
@@ -69,13 +69,14 @@ class Redis(LabDatabase):
             **place.instance.settings,
         }
         lines = [f"{key} {json.dumps(value)}" for key, value in settings.items()]
+        lines.append(f"user {USER} on >{password} ~* &* +@all")
         return [_program(place.software, "redis-server"), place.write_secret("redis.conf", "\n".join(lines) + "\n")]
 
     def _cluster_settings(self, node: Node) -> dict[str, str]:
         return {}
 
     def url(self, instance: Instance) -> str:
-        """The server as the default user, whose password it is."""
+        """The server; drivers keep to a key prefix of their own."""
         node = instance.nodes[0]
         return with_credentials("redis", instance, f"{node.host}:{node.port}")
 

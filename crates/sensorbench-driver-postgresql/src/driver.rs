@@ -1,0 +1,123 @@
+//! Control of a PostgreSQL target.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use arrow_array::RecordBatchReader;
+use sensorbench_driver::{Description, Driver, DriverError, Operation, Progress, Schema, Sessions, Size};
+use tokio_postgres::Error;
+
+use crate::control::Control;
+use crate::namespace::Namespace;
+use crate::schema::{Asked, PostgresqlSchema};
+use crate::session::Connector;
+use crate::target::Target;
+use crate::{errors, load, observe, quoted};
+
+pub struct PostgresqlDriver {
+    target: Arc<Target>,
+    control: Control,
+    schema: Mutex<Option<PostgresqlSchema>>,
+}
+
+impl PostgresqlDriver {
+    pub fn new(target: Arc<Target>) -> Self {
+        Self { control: Control::new(target.clone()), target, schema: Mutex::new(None) }
+    }
+
+    fn schema(&self) -> Result<PostgresqlSchema, DriverError> {
+        let schema = self.schema.lock().expect("nothing panics under this lock").clone();
+        schema.ok_or_else(|| {
+            DriverError::Namespace(format!("PostgreSQL at {}: no schema was created or attached", self.target.shown))
+        })
+    }
+
+    fn set_schema(&self, schema: PostgresqlSchema) {
+        *self.schema.lock().expect("nothing panics under this lock") = Some(schema);
+    }
+
+    fn in_namespace<T>(&self, work: impl AsyncFnOnce(Namespace<'_>) -> Result<T, DriverError>) -> Result<T, DriverError> {
+        self.control.with(async |client| work(Namespace { target: &self.target, client }).await)
+    }
+
+    fn refused(&self) -> impl Fn(Error) -> DriverError {
+        |error| errors::statement_error(&self.target.shown, error)
+    }
+}
+
+impl Driver for PostgresqlDriver {
+    fn describe(&self) -> Result<Description, DriverError> {
+        self.control.with(async |client| observe::describe(client).await.map_err(self.refused()))
+    }
+
+    fn create(&self, schema: &Schema, mark: &str, replace: bool) -> Result<(), DriverError> {
+        let parsed = PostgresqlSchema::of(schema)?;
+        self.in_namespace(async |namespace| {
+            namespace.create(mark, replace).await?;
+            parsed.run_create(namespace.client, &self.target.shown).await?;
+            parsed.check_tables(namespace.client, &self.target.shown).await
+        })?;
+        self.set_schema(parsed);
+        Ok(())
+    }
+
+    fn attach(&self, schema: &Schema) -> Result<(), DriverError> {
+        let parsed = PostgresqlSchema::of(schema)?;
+        self.in_namespace(async |namespace| {
+            namespace.require().await?;
+            parsed.check_tables(namespace.client, &self.target.shown).await
+        })?;
+        self.set_schema(parsed);
+        Ok(())
+    }
+
+    fn mark(&self) -> Result<Option<String>, DriverError> {
+        self.in_namespace(async |namespace| namespace.mark().await)
+    }
+
+    fn set_mark(&self, mark: &str) -> Result<(), DriverError> {
+        self.in_namespace(async |namespace| namespace.set_mark(mark).await)
+    }
+
+    fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
+        let schema = self.schema()?;
+        load::load(&self.control, &self.target, table, schema.table(table)?, rows, progress)
+    }
+
+    /// Runs the schema's statements, then has the server write everything to its tables' files, where the user may ask for that.
+    fn settle(&self) -> Result<(), DriverError> {
+        let schema = self.schema()?;
+        self.control.with(async |client| {
+            schema.run_settle(client, &self.target.shown).await?;
+            if observe::may_checkpoint(client).await.map_err(self.refused())? {
+                client.batch_execute("CHECKPOINT").await.map_err(self.refused())?;
+            }
+            Ok(())
+        })
+    }
+
+    fn count(&self, table: &str) -> Result<u64, DriverError> {
+        let query = format!("SELECT count(*) FROM {}", quoted(table));
+        let rows: i64 = self
+            .control
+            .with(async |client| client.query_one(&query, &[]).await.and_then(|row| row.try_get(0)).map_err(self.refused()))?;
+        Ok(rows as u64)
+    }
+
+    fn size(&self) -> Result<Size, DriverError> {
+        self.control.with(async |client| observe::size(client, &self.target.namespace).await.map_err(self.refused()))
+    }
+
+    fn status(&self) -> Result<BTreeMap<String, f64>, DriverError> {
+        self.control.with(async |client| observe::status(client).await.map_err(self.refused()))
+    }
+
+    fn remove(&self) -> Result<(), DriverError> {
+        self.in_namespace(async |namespace| namespace.remove().await)
+    }
+
+    fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {
+        let operations = operations.iter().map(Asked::of).collect::<Result<_, _>>()?;
+        Ok(Sessions::Asynchronous(Box::new(Connector { target: self.target.clone(), operations })))
+    }
+}

@@ -1,0 +1,127 @@
+//! A schema in PostgreSQL's words.
+
+use sensorbench_driver::{Column, DriverError, Operation, Parameter, Placeholder, Positional, Schema, SchemaError, parse_part};
+use serde::Deserialize;
+use tokio_postgres::Client;
+
+use crate::wire::{Form, server_types};
+use crate::{errors, quoted};
+
+/// `[create]` and `[settle]` of a schema file: statements, one after the other.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Statements {
+    #[serde(default)]
+    statements: Vec<String>,
+}
+
+/// `[operation.NAME]` of a schema file: one statement with `:named` parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Statement {
+    statement: String,
+}
+
+/// A schema whose parts are known to be statements.
+#[derive(Clone, Debug)]
+pub struct PostgresqlSchema {
+    create: Statements,
+    settle: Statements,
+    tables: Vec<(String, Vec<Parameter>)>,
+}
+
+/// An operation's statement as the server is asked to prepare it.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Place of the statement in the schema file.
+    pub path: String,
+    /// The statement and which parameters its placeholders stand for.
+    pub positional: Positional,
+    /// Parameters of the operation.
+    pub parameters: Vec<Parameter>,
+    /// Columns of the operation.
+    pub columns: Vec<Column>,
+}
+
+impl PostgresqlSchema {
+    pub fn of(schema: &Schema) -> Result<Self, SchemaError> {
+        Ok(Self {
+            create: parse_part("create", &schema.create)?,
+            settle: parse_part("settle", &schema.settle)?,
+            tables: schema.tables.clone().into_iter().collect(),
+        })
+    }
+
+    /// The columns of a table that the schema fills.
+    pub fn table(&self, name: &str) -> Result<&[Parameter], DriverError> {
+        let table = self.tables.iter().find(|(table, _)| table == name);
+        table.map(|(_, columns)| columns.as_slice()).ok_or_else(|| DriverError::Data(format!("the schema fills no table {name}")))
+    }
+
+    pub async fn run_create(&self, client: &Client, server: &str) -> Result<(), DriverError> {
+        run("create.statements", &self.create.statements, client, server).await
+    }
+
+    pub async fn run_settle(&self, client: &Client, server: &str) -> Result<(), DriverError> {
+        run("settle.statements", &self.settle.statements, client, server).await
+    }
+
+    /// Every table that is filled exists, with columns that hold the values of its fill.
+    pub async fn check_tables(&self, client: &Client, server: &str) -> Result<(), DriverError> {
+        for (table, columns) in &self.tables {
+            table_forms(client, server, table, columns).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn run(path: &str, statements: &[String], client: &Client, server: &str) -> Result<(), DriverError> {
+    for (number, statement) in statements.iter().enumerate() {
+        let done = client.batch_execute(statement).await;
+        done.map_err(|error| errors::schema_error(server, format!("{path}[{number}]"), error))?;
+    }
+    Ok(())
+}
+
+/// In which form the columns of a table take the values of its fill.
+pub async fn table_forms(client: &Client, server: &str, table: &str, columns: &[Parameter]) -> Result<Vec<Form>, DriverError> {
+    let path = format!("fill.{table}");
+    let statement = format!("SELECT {} FROM {}", column_list(columns), quoted(table));
+    let described = client.prepare(&statement).await.map_err(|error| errors::schema_error(server, &path, error))?;
+    let form = |(column, found): (&Parameter, &tokio_postgres::Column)| {
+        Form::of(column.value_type, found.type_()).ok_or_else(|| {
+            let (expected, _) = server_types(column.value_type);
+            let message = format!(
+                "column {} is {} in PostgreSQL, but the fill has {} values; declare it as {expected}",
+                column.name,
+                found.type_(),
+                column.value_type.name()
+            );
+            SchemaError::at(&path, message).into()
+        })
+    };
+    columns.iter().zip(described.columns()).map(form).collect()
+}
+
+/// Names of columns, quoted.
+pub fn column_list(columns: &[Parameter]) -> String {
+    columns.iter().map(|column| quoted(&column.name)).collect::<Vec<_>>().join(", ")
+}
+
+impl Asked {
+    pub fn of(operation: &Operation) -> Result<Self, DriverError> {
+        let path = format!("operation.{}", operation.name);
+        let text: Statement = parse_part(&path, &operation.statement)?;
+        Ok(Self {
+            path: format!("{path}.statement"),
+            positional: Positional::of(operation, &text.statement, Placeholder::Dollar)?,
+            parameters: operation.parameters.clone(),
+            columns: operation.columns.clone(),
+        })
+    }
+
+    /// An error about the statement.
+    pub fn error(&self, message: String) -> DriverError {
+        SchemaError::at(&self.path, message).into()
+    }
+}

@@ -1,0 +1,202 @@
+//! Control of a Redis target.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use arrow_array::RecordBatchReader;
+use sensorbench_driver::{Description, Driver, DriverError, Operation, Progress, Schema, Sessions, Size};
+
+use crate::control::{Masters, numbers_of};
+use crate::load;
+use crate::operation::Prepared;
+use crate::schema::{RedisSchema, RowCount};
+use crate::session::Connector;
+use crate::target::Target;
+
+/// Settings that matter to speed and durability.
+const SETTINGS: [&str; 6] = ["appendfsync", "appendonly", "io-threads", "maxmemory", "maxmemory-policy", "save"];
+
+pub struct RedisDriver {
+    target: Arc<Target>,
+    schema: Mutex<Option<RedisSchema>>,
+}
+
+impl RedisDriver {
+    pub fn new(target: Target) -> Self {
+        Self { target: Arc::new(target), schema: Mutex::new(None) }
+    }
+
+    fn schema(&self) -> Result<RedisSchema, DriverError> {
+        let schema = self.schema.lock().expect("nothing panics under this lock").clone();
+        schema.ok_or_else(|| DriverError::Namespace(format!("{}: no schema was created or attached", self.target.server.shown())))
+    }
+
+    fn set_schema(&self, schema: RedisSchema) {
+        *self.schema.lock().expect("nothing panics under this lock") = Some(schema);
+    }
+
+    /// What all keys of sensorbench begin with.
+    fn prefix(&self) -> String {
+        format!("{}:", self.target.server.namespace)
+    }
+
+    fn mark_key(&self) -> String {
+        format!("{}:mark", self.target.server.namespace)
+    }
+
+    /// Refuses to go on when there is something in the way; with `replace`, what is ours is not.
+    async fn check_namespace(&self, masters: &mut Masters, replace: bool) -> Result<(), DriverError> {
+        let (shown, prefix) = (self.target.server.shown(), self.prefix());
+        if masters.get(&self.mark_key()).await?.is_some() {
+            let message = format!(
+                "{shown} holds data of an earlier run of sensorbench (keys that begin with {prefix}); give --replace to load it \
+                 again, or another namespace="
+            );
+            return if replace { Ok(()) } else { Err(DriverError::Namespace(message)) };
+        }
+        match masters.any_key(&prefix).await? {
+            None => Ok(()),
+            Some(key) => Err(DriverError::Namespace(format!(
+                "{shown} has keys that begin with {prefix} and that sensorbench did not create, for example {:?}; give another \
+                 namespace=",
+                String::from_utf8_lossy(&key)
+            ))),
+        }
+    }
+
+    async fn clear(&self, masters: &mut Masters) -> Result<(), DriverError> {
+        masters.unlink_all(&self.prefix(), &self.mark_key()).await
+    }
+}
+
+/// Runs a step of control, whose connections live as long as it.
+fn wait_for<T>(step: impl Future<Output = Result<T, DriverError>>) -> Result<T, DriverError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| DriverError::Connection(format!("no runtime for connections: {error}")))?.block_on(step)
+}
+
+impl Driver for RedisDriver {
+    fn describe(&self) -> Result<Description, DriverError> {
+        wait_for(async {
+            let mut masters = Masters::connect(&self.target).await?;
+            let info = masters.info("server").await?.swap_remove(0);
+            let mut settings = BTreeMap::new();
+            for name in SETTINGS {
+                settings.extend(masters.setting(name).await.map(|value| (name.to_owned(), value)));
+            }
+            settings.extend(info.get("redis_mode").map(|mode| ("redis_mode".to_owned(), mode.clone())));
+            if self.target.is_cluster {
+                settings.insert("masters".to_owned(), masters.topology.masters.len().to_string());
+                settings.insert("replicas".to_owned(), masters.topology.replicas.to_string());
+            }
+            // Valkey and others give the version of Redis that they are like, and their own.
+            let database = info.get("server_name").map_or("redis", String::as_str);
+            let version = info.get(&format!("{database}_version")).or_else(|| info.get("redis_version"));
+            let version = version.map_or("not told", String::as_str).to_owned();
+            let database = if database == "redis" { "Redis" } else { database };
+            Ok(Description { database: database.to_owned(), version, settings })
+        })
+    }
+
+    fn create(&self, schema: &Schema, mark: &str, replace: bool) -> Result<(), DriverError> {
+        let parsed = RedisSchema::of(schema, &self.target.server.namespace)?;
+        wait_for(async {
+            let mut masters = Masters::connect(&self.target).await?;
+            self.check_namespace(&mut masters, replace).await?;
+            self.clear(&mut masters).await?;
+            masters.set(&self.mark_key(), mark).await
+        })?;
+        self.set_schema(parsed);
+        Ok(())
+    }
+
+    fn attach(&self, schema: &Schema) -> Result<(), DriverError> {
+        let parsed = RedisSchema::of(schema, &self.target.server.namespace)?;
+        if self.mark()?.is_none() {
+            let (shown, prefix) = (self.target.server.shown(), self.prefix());
+            return Err(DriverError::Namespace(format!("{shown}: nothing was created there under {prefix}; load it first")));
+        }
+        self.set_schema(parsed);
+        Ok(())
+    }
+
+    fn mark(&self) -> Result<Option<String>, DriverError> {
+        wait_for(async { Masters::connect(&self.target).await?.get(&self.mark_key()).await })
+    }
+
+    fn set_mark(&self, mark: &str) -> Result<(), DriverError> {
+        wait_for(async { Masters::connect(&self.target).await?.set(&self.mark_key(), mark).await })
+    }
+
+    fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
+        let schema = self.schema()?;
+        wait_for(load::load(&self.target, schema.fill(table)?, rows, progress))
+    }
+
+    /// Waits for replicas. Nothing is forced to disk: what the server does about that is its own setting.
+    fn settle(&self) -> Result<(), DriverError> {
+        wait_for(async { Masters::connect(&self.target).await?.wait_for_replicas().await })
+    }
+
+    fn count(&self, table: &str) -> Result<u64, DriverError> {
+        let schema = self.schema()?;
+        let table = schema.table("count", table)?;
+        wait_for(async {
+            let mut masters = Masters::connect(&self.target).await?;
+            match table.rows {
+                RowCount::Keys => masters.count_keys(&table.prefix).await,
+                RowCount::Members(command) => {
+                    let mut rows = 0;
+                    masters.numbers(&table.prefix, &[command], &[], |_, members| rows += members).await?;
+                    Ok(rows)
+                }
+            }
+        })
+    }
+
+    /// Bytes of memory, not of disk: what MEMORY USAGE estimates for every key from five of its members.
+    fn size(&self) -> Result<Size, DriverError> {
+        let prefix = self.prefix();
+        wait_for(async {
+            let mut size = Size::default();
+            let mut masters = Masters::connect(&self.target).await?;
+            let add = |key: &[u8], bytes: u64| {
+                size.total_bytes += bytes;
+                let after = String::from_utf8_lossy(&key[prefix.len()..]);
+                let table = after.split_once(':').map(|(table, _)| table.to_owned());
+                table.into_iter().for_each(|table| *size.parts.entry(table).or_default() += bytes);
+            };
+            masters.numbers(&prefix, &["MEMORY", "USAGE"], &["SAMPLES", "5"], add).await?;
+            Ok(size)
+        })
+    }
+
+    /// What INFO says; of a cluster, the sum over its masters.
+    fn status(&self) -> Result<BTreeMap<String, f64>, DriverError> {
+        wait_for(async {
+            let mut sums = BTreeMap::new();
+            for info in Masters::connect(&self.target).await?.info("everything").await? {
+                numbers_of(&info).into_iter().for_each(|(name, number)| *sums.entry(name).or_default() += number);
+            }
+            Ok(sums)
+        })
+    }
+
+    fn remove(&self) -> Result<(), DriverError> {
+        wait_for(async {
+            let mut masters = Masters::connect(&self.target).await?;
+            if masters.get(&self.mark_key()).await?.is_none() {
+                return Ok(());
+            }
+            // The mark goes last, so that what an interruption leaves is still ours.
+            self.clear(&mut masters).await?;
+            masters.unlink(&self.mark_key()).await
+        })
+    }
+
+    fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {
+        let schema = self.schema()?;
+        let prepared = operations.iter().map(|operation| Prepared::of(&schema, operation)).collect::<Result<_, _>>()?;
+        Ok(Sessions::Asynchronous(Box::new(Connector { target: self.target.clone(), operations: prepared })))
+    }
+}

@@ -1,0 +1,148 @@
+"""The building-sensor study on real servers, from nothing to a report; and what happens when a server dies."""
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sensorbench import lab
+from sensorbench.lab.processes import processes_of
+from sensorbench.results import read_comparison
+from tests.conftest import Cli
+
+TINY = ("--dataset", "beijing-air-quality", "--scale", "0.01", "--operations", "80", "--no-open")
+SETTINGS = {
+    "mariadb-star",
+    "mariadb-star_composite",
+    "mariadb-natural",
+    "postgresql-star",
+    "postgresql-star_composite",
+    "postgresql-natural",
+    "postgresql-partitioned",
+    "redis-by_sensor",
+    "redis-cluster-by_sensor",
+}
+
+
+def summary_of(out: Path) -> dict[str, Any]:
+    return json.loads((out / "summary.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def study(lab_servers: dict[str, lab.Instance], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All schemas on servers of the lab that stay."""
+    from tests.conftest import run_main
+
+    out = tmp_path_factory.mktemp("servers") / "iot"
+    targets = [word for name in lab_servers for word in ("--target", f"lab:{name}")]
+    assert run_main(("study", "run", "iot", *targets, *TINY, "--repeat", "3", "--out", out)) == 0
+    return out
+
+
+def test_all_servers_give_equal_answers(study: Path) -> None:
+    summary = summary_of(study)
+    assert summary["answers_equal"] is True
+    assert {setting["id"] for setting in summary["settings"]} == SETTINGS
+    assert all(checks["wrong"] == 0 for checks in summary["known_answers"].values())
+    assert all(equality["compared_with_reference"] > 0 for equality in summary["answers"].values())
+
+
+def test_claims_are_judged_on_servers(study: Path) -> None:
+    claims = {claim["id"]: claim for claim in summary_of(study)["claims"]}
+    assert claims["IOT-6"]["verdict"] != "not tested here"
+    assert "cassandra/by_sensor" in " ".join(claims["IOT-1"]["requires"])
+
+
+def test_servers_are_watched_on_the_runs_clock(study: Path) -> None:
+    result = read_comparison(study)
+    for setting, runs in result.runs.items():
+        for run in runs:
+            resources = run.table("resources").to_pylist()
+            server = setting.rpartition("-")[0]
+            of_server = [row for row in resources if row["process"].partition(":")[0] == server]
+            assert of_server, f"{setting}: { ({row['process'] for row in resources}) }"
+            assert max(row["memory_bytes"] for row in of_server) > 1_000_000
+            whole = run.manifest.whole
+            assert whole is not None
+            assert max(row["time_ns"] for row in resources) <= whole.duration_ns + 2_000_000_000
+            # The other servers are up, too, and their idle use is known.
+            assert {row["process"].partition(":")[0] for row in resources} >= {"client", "mariadb", "postgresql", "redis"}
+
+
+def test_loads_are_counted_and_sized(study: Path) -> None:
+    summary = summary_of(study)
+    for setting in SETTINGS:
+        load = summary["load"][setting]
+        assert load["readings_per_s"] > 0
+        assert load["size"]["total_bytes"] > 0
+        assert load["description"]["version"]
+
+
+def test_no_password_reaches_results(study: Path, lab_servers: dict[str, lab.Instance]) -> None:
+    passwords = [instance.password().encode() for instance in lab_servers.values()]
+    for file in study.rglob("*"):
+        if file.is_file():
+            content = file.read_bytes()
+            assert not any(password in content for password in passwords), file
+
+
+def test_what_sensorbench_did_not_create_is_not_touched(
+    cli: Cli, study: Path, lab_servers: dict[str, lab.Instance], tmp_path: Path
+) -> None:
+    # What the first study loaded is still there.
+    refused = cli("study", "run", "iot", "--target", "lab:redis", *TINY, "--out", tmp_path / "refused")
+    assert refused.exit_code == 1
+    assert "--replace" in " ".join(refused.err.split())
+    replaced = cli("study", "run", "iot", "--target", "lab:redis", *TINY, "--replace", "--out", tmp_path / "replaced")
+    assert replaced.exit_code == 0, replaced.err
+
+
+def test_bare_names_start_servers_that_are_gone_afterwards(cli: Cli, lab_home: Path, tmp_path: Path) -> None:
+    before = {row["name"] for row in cli("lab", "list", "--json").json}
+    ended = cli("study", "run", "iot", "--target", "postgresql", "--target", "redis", "--schema", "natural", "--schema", "by_sensor", *TINY,
+                "--repeat", "1", "--out", tmp_path / "out")  # fmt: skip
+    assert ended.exit_code == 0, ended.err
+    assert summary_of(tmp_path / "out")["answers_equal"] is True
+    assert {row["name"] for row in cli("lab", "list", "--json").json} == before
+    servers = summary_of(tmp_path / "out")["environment"]["servers"]
+    assert {server["version"] for server in servers.values()}
+
+
+def test_a_server_that_dies_in_a_run_leaves_a_readable_result(cli: Cli, lab_home: Path, tmp_path: Path) -> None:
+    out, instance = tmp_path / "out", lab.up(lab.Wish("redis", name="dying"))
+
+    def kill_when_it_runs() -> None:
+        end_s = time.monotonic() + 60.0
+        while not list(out.glob("experiments/*/run-1/segments/intervals-*.parquet")) and time.monotonic() < end_s:
+            time.sleep(0.05)
+        for process in processes_of(instance.folder):
+            process.kill()
+
+    killer = threading.Thread(target=kill_when_it_runs)
+    killer.start()
+    ended = cli(
+        "study",
+        "run",
+        "iot",
+        "--target",
+        "lab:dying",
+        *TINY[:4],
+        "--operations",
+        "3000000",
+        "--repeat",
+        "1",
+        "--no-open",
+        "--out",
+        out,
+    )
+    killer.join()
+    lab.down("dying")
+    assert ended.exit_code == 1
+    assert instance.nodes[0].host in " ".join(ended.err.split())
+    assert (out / "summary.json").exists()
+    assert (out / "report.html").exists()
+    assert instance.nodes[0].process is not None
+    assert instance.nodes[0].process.find() is None
