@@ -319,7 +319,9 @@ fn a_session_follows_a_slot_that_moves() {
         admin.run_on(from, &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &ids[to]]);
         assert_eq!(asked(), [[Value::Double(7.5)]], "it is still there");
         let (host, port) = admin.address(to);
-        admin.run_on(from, &["MIGRATE", &host, &port, key, "0", "5000"]);
+        let login = admin.password(to).map_or(Vec::new(), |password| vec!["AUTH".to_owned(), password]);
+        let migrate = [["MIGRATE", &host, &port, key, "0", "5000"].map(str::to_owned).to_vec(), login].concat();
+        admin.run_on(from, &migrate.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(asked(), [[Value::Double(7.5)]], "it is asked for elsewhere, once");
         for place in [to, from, 3 - from - to] {
             admin.run_on(place, &["CLUSTER", "SETSLOT", &slot, "NODE", &ids[to]]);

@@ -71,6 +71,11 @@ impl Admin {
         }
     }
 
+    /// The password of one of the servers, if it has one.
+    pub fn password(&self, server: usize) -> Option<String> {
+        self.servers[server].get_connection_info().redis_settings().password().map(str::to_owned)
+    }
+
     /// Removes the namespace.
     pub fn clear(&self) {
         for keys in self.run_everywhere::<Vec<String>>(&["KEYS", &format!("{}:*", self.namespace)]) {
