@@ -4,6 +4,9 @@ from typing import Any
 
 from sensorbench.report import words
 
+# More settings that are level with the fastest are counted, not named; they are all listed below it.
+MOST_NAMED = 3
+
 
 def headline(summary: dict[str, Any]) -> str:
     """The outcome in one sentence."""
@@ -64,4 +67,5 @@ def sure(ratio: dict[str, Any]) -> str:
 
 def winners(ranking: dict[str, Any]) -> str:
     """The fastest setting, and those that are level with it."""
-    return " or ".join(words.setting(place["setting"]) for place in ranking["places"] if is_level(place))
+    level = [words.setting(place["setting"]) for place in ranking["places"] if is_level(place)]
+    return " or ".join(level) if len(level) <= MOST_NAMED else f"{level[0]} or {len(level) - 1} others"

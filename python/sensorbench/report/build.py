@@ -69,16 +69,17 @@ def _charts(result: ComparisonResult, summary: dict[str, Any]) -> dict[str, dict
         if rows:
             drawn[name] = chart(rows, settings, *more)
 
+    last_s = values.longest_first_run_s(result, settings)
     for operation in summary["operations"]:
         draw(f"figures-{operation}", _figure_rows(summary, operation), charts.figures)
         draw(f"distribution-{operation}", values.distribution(result, settings, operation), charts.distribution)
         draw(f"over-run-{operation}", values.over_run(result, settings, operation), charts.over_run, list(values.FIRST_REQUESTS))
-        draw(f"over-time-{operation}", values.over_time(result, settings, operation), charts.over_time)
+        draw(f"over-time-{operation}", values.over_time(result, settings, operation), charts.over_time, last_s)
         draw(f"throughput-{operation}", values.throughput(result, settings, operation), charts.throughput)
     draw("load", values.load(result, settings), charts.load)
     draw("size", values.size(result, settings), charts.size)
-    draw("processors", values.resources(result, settings), charts.processors)
-    draw("memory", values.resources(result, settings), charts.memory)
+    draw("processors", values.resources(result, settings), charts.processors, last_s)
+    draw("memory", values.resources(result, settings), charts.memory, last_s)
     draw("rate", values.rate(result, settings), charts.rate)
     return drawn
 

@@ -85,12 +85,14 @@ def over_run(rows: list[dict[str, Any]], settings: list[str], marks: list[int]) 
     return _sized(points + line + rules)
 
 
-def over_time(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
-    """Median and 99th percentile over the time of the first run. Rows: setting, time_s, quantile, latency_s."""
-    line = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8)
+def over_time(rows: list[dict[str, Any]], settings: list[str], last_s: float) -> dict[str, Any]:
+    """Median and 99th percentile over the time of the first run, which ends at `last_s`. Rows: setting, time_s, quantile,
+    latency_s.
+    """
+    line = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=14))
     return _sized(
         line.encode(
-            x=alt.X("time_s:Q", title="seconds since the run began"),
+            x=_time_axis(last_s),
             y=alt.Y("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS),
             color=_colour(settings),
             strokeDash=alt.StrokeDash("quantile:N", title=None, legend=alt.Legend(orient="bottom")),
@@ -163,21 +165,26 @@ def rate(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
     )
 
 
-def processors(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
+def processors(rows: list[dict[str, Any]], settings: list[str], last_s: float) -> dict[str, Any]:
     """Processors that servers kept busy, over time. Rows: setting, time_s, processors."""
-    return _use_over_time(rows, settings, "processors", "processors busy")
+    return _use_over_time(rows, settings, last_s, "processors", "processors busy")
 
 
-def memory(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
+def memory(rows: list[dict[str, Any]], settings: list[str], last_s: float) -> dict[str, Any]:
     """Memory of servers over time. Rows: setting, time_s, megabytes."""
-    return _use_over_time(rows, settings, "megabytes", "megabytes of memory")
+    return _use_over_time(rows, settings, last_s, "megabytes", "megabytes of memory")
 
 
-def _use_over_time(rows: list[dict[str, Any]], settings: list[str], quantity: str, title: str) -> dict[str, Any]:
-    line = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8)
+def _time_axis(last_s: float) -> alt.X:
+    """One axis for all charts over time, so that they can be read below one another."""
+    return alt.X("time_s:Q", title="seconds since the run began", scale=alt.Scale(domain=[0.0, last_s], nice=False))
+
+
+def _use_over_time(rows: list[dict[str, Any]], settings: list[str], last_s: float, quantity: str, title: str) -> dict[str, Any]:
+    line = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=14))
     return _sized(
         line.encode(
-            x=alt.X("time_s:Q", title="seconds since the run began"),
+            x=_time_axis(last_s),
             y=alt.Y(f"{quantity}:Q", title=title),
             color=_colour(settings),
             tooltip=["setting:N", "time_s:Q", alt.Tooltip(f"{quantity}:Q", format=",.4~g")],

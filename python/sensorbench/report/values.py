@@ -90,6 +90,12 @@ def over_time(result: ComparisonResult, settings: list[str], operation: str) -> 
     return rows
 
 
+def longest_first_run_s(result: ComparisonResult, settings: list[str]) -> float:
+    """When the longest of the first runs ended; at least a second."""
+    wholes = [run.manifest.whole for setting in settings for run in result.usable_runs(setting)[:1] if run.manifest.whole]
+    return max([1.0, *(whole.duration_ns / 1e9 for whole in wholes)])
+
+
 def server_use(result: ComparisonResult, run: RunResult, setting: str) -> list[dict[str, Any]]:
     """Processors and memory that the servers of a setting used over a run, all their nodes together; none where the lab knows
     no process of them. Rows: time_s, processors (busy on average since the row before), megabytes.
