@@ -46,7 +46,13 @@ fn readings(numbers: impl Iterator<Item = i64> + Clone) -> RecordBatch {
         ("floor", array_of(Type::Integer, numbers.clone().map(|_| ValueRef::Integer(1)))),
         ("zone", array_of(Type::Integer, numbers.clone().map(|number| ValueRef::Integer(number / a_sensor / 3)))),
         ("sensor", array_of(Type::Text, numbers.clone().map(|number| ValueRef::Text(&sensors[sensor(number)])))),
-        ("time", array_of(Type::Timestamp, numbers.clone().map(|number| ValueRef::Timestamp(1_530_403_200_000_000 + number % a_sensor * 60_000_000)))),
+        (
+            "time",
+            array_of(
+                Type::Timestamp,
+                numbers.clone().map(|number| ValueRef::Timestamp(1_530_403_200_000_000 + number % a_sensor * 60_000_000)),
+            ),
+        ),
         ("value", array_of(Type::Double, numbers.map(|number| ValueRef::Double((number * 7_919 % 10_000) as f64 / 100.0)))),
     ])
     .unwrap()
@@ -133,7 +139,11 @@ fn load(driver: &dyn Driver, table: &str, batch: impl Fn(std::ops::Range<i64>) -
     let (start, cpu_at_start_s) = (Instant::now(), cpu_s(ClockId::ProcessCPUTime));
     driver.load(table, Box::new(RecordBatchIterator::new(batches.into_iter().map(Ok), schema)), &Progress::default()).unwrap();
     let (elapsed_s, client_s) = (start.elapsed().as_secs_f64(), cpu_s(ClockId::ProcessCPUTime) - cpu_at_start_s);
-    println!("mysql_load_{table}_rows_per_s: {:.0} (client {:.0} % of a processor)", ROWS as f64 / elapsed_s, client_s / elapsed_s * 100.0);
+    println!(
+        "mysql_load_{table}_rows_per_s: {:.0} (client {:.0} % of a processor)",
+        ROWS as f64 / elapsed_s,
+        client_s / elapsed_s * 100.0
+    );
     elapsed_s
 }
 

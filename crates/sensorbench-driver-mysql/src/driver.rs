@@ -39,9 +39,7 @@ impl MysqlDriver {
 
     fn schema(&self) -> Result<MysqlSchema, DriverError> {
         let schema = self.schema.lock().expect("nothing panics under this lock").clone();
-        schema.ok_or_else(|| {
-            DriverError::Namespace(format!("{}: no schema was created or attached", self.link.server.shown()))
-        })
+        schema.ok_or_else(|| DriverError::Namespace(format!("{}: no schema was created or attached", self.link.server.shown())))
     }
 
     fn set_schema(&self, schema: MysqlSchema) {
@@ -67,18 +65,19 @@ impl MysqlDriver {
         Namespace { link: &self.link, connection }
     }
 
-    async fn pairs<T: mysql_async::prelude::FromRow + Send + 'static>(
-        &self,
-        statement: &str,
-        connection: &mut Conn,
-    ) -> Result<Vec<T>, DriverError> {
-        connection.query(statement).await.map_err(|error| self.link.error(error))
+    /// Names and values that the server shows.
+    async fn shown(&self, statement: &str, connection: &mut Conn) -> Result<Vec<(String, String)>, DriverError> {
+        let pairs: Vec<(String, Option<String>)> = connection.query(statement).await.map_err(|error| self.link.error(error))?;
+        Ok(pairs.into_iter().map(|(name, value)| (name, value.unwrap_or_default())).collect())
     }
 
     /// Writes what is only in memory to the tables' files. Where the user may not ask for it, the server does it in its own time.
     async fn flush(&self, connection: &mut Conn) -> Result<(), DriverError> {
         let tables = connection.exec(INNODB_TABLES, (&self.link.server.namespace,)).await;
         let tables: Vec<String> = tables.map_err(|error| self.link.error(error))?;
+        if tables.is_empty() {
+            return Ok(());
+        }
         let names: Vec<_> = tables.iter().map(|table| quoted(table)).collect();
         match connection.query_drop(format!("FLUSH TABLES {} FOR EXPORT", names.join(", "))).await {
             Err(Error::Server(error)) if NOT_ALLOWED.contains(&error.code) => Ok(()),
@@ -89,10 +88,7 @@ impl MysqlDriver {
 }
 
 /// Does something and takes leave of the server.
-async fn with<T>(
-    mut connection: Conn,
-    work: impl AsyncFnOnce(&mut Conn) -> Result<T, DriverError>,
-) -> Result<T, DriverError> {
+async fn with<T>(mut connection: Conn, work: impl AsyncFnOnce(&mut Conn) -> Result<T, DriverError>) -> Result<T, DriverError> {
     let outcome = work(&mut connection).await;
     // Whether the server hears the farewell does not matter any more.
     let _ = connection.disconnect().await;
@@ -106,8 +102,8 @@ impl Driver for MysqlDriver {
                 connection.query_first("SELECT version()").await.map_err(|error| self.link.error(error))?;
             let version = version.unwrap_or_default();
             let database = if version.contains("MariaDB") { "MariaDB" } else { "MySQL" };
-            let settings: Vec<(String, String)> = self.pairs(SETTINGS, connection).await?;
-            Ok(Description { database: database.to_owned(), version, settings: settings.into_iter().collect() })
+            let settings = self.shown(SETTINGS, connection).await?.into_iter().collect();
+            Ok(Description { database: database.to_owned(), version, settings })
         })
     }
 
@@ -165,8 +161,9 @@ impl Driver for MysqlDriver {
 
     fn status(&self) -> Result<BTreeMap<String, f64>, DriverError> {
         self.control(async |connection| {
-            let status: Vec<(String, String)> = self.pairs("SHOW GLOBAL STATUS", connection).await?;
-            Ok(status.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect())
+            let number = |text: String| text.parse().ok().filter(|number: &f64| number.is_finite());
+            let status = self.shown("SHOW GLOBAL STATUS", connection).await?.into_iter();
+            Ok(status.filter_map(|(name, value)| Some((name, number(value)?))).collect())
         })
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
-use mysql_async::{ClientIdentity, Conn, Error, Opts, OptsBuilder, SslOpts};
+use mysql_async::{ClientIdentity, Conn, Error, IoError, Opts, OptsBuilder, SslOpts};
 use sensorbench_driver::{DriverError, Server, TargetUrl, Tls, TlsMode};
 use tokio::time::timeout;
 
@@ -91,24 +91,45 @@ impl Link {
                 UNKNOWN_DATABASE => "leave the database out of the URL, or name one that is there",
                 _ => "the server refused the connection",
             },
-            Error::Io(mysql_async::IoError::Tls(_)) => "check the certificates (ca=, certificate=, key=) and the host's name in them",
+            Error::Io(error) if is_about_tls(error) => {
+                "check the certificates (ca=, certificate=, key=) and the host's name in them"
+            }
             Error::Driver(mysql_async::DriverError::NoClientSslFlagFromServer) => "set up TLS at the server, or give tls=off",
             _ => "is the server running, and are host and port right?",
         };
-        self.connection_error(format!("{error}; {advice}"))
+        self.connection_error(format!("{}; {advice}", reason(&error)))
     }
 
     /// What went wrong with a statement: refused by the server, or the connection was lost.
     pub fn error(&self, error: Error) -> DriverError {
         match error {
             Error::Server(error) if !ENDS_CONNECTION.contains(&error.code) => DriverError::Statement(error.to_string()),
-            lost => self.connection_error(format!("the connection was lost ({lost}); is the server still running?")),
+            lost => self.connection_error(format!("the connection was lost ({}); is the server still running?", reason(&lost))),
         }
     }
 
     /// An error of the connection to this server.
     pub fn connection_error(&self, message: String) -> DriverError {
         DriverError::Connection(format!("{}: {message}", self.server.shown()))
+    }
+}
+
+/// The error without the library's frames around it.
+fn reason(error: &Error) -> String {
+    match error {
+        Error::Server(error) => error.to_string(),
+        Error::Driver(error) => error.to_string(),
+        Error::Io(IoError::Io(error)) => error.to_string(),
+        Error::Io(IoError::Tls(error)) => error.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// What goes wrong in the handshake comes as data that make no sense.
+fn is_about_tls(error: &IoError) -> bool {
+    match error {
+        IoError::Tls(_) => true,
+        IoError::Io(error) => error.kind() == std::io::ErrorKind::InvalidData,
     }
 }
 
@@ -142,7 +163,7 @@ mod tests {
         let link = link("mysql://me:secret@db.example");
         let server = |code: u16| Error::Server(ServerError { code, message: "so it is".into(), state: "HY000".into() });
         let refused = link.refusal(server(ACCESS_DENIED));
-        assert_eq!(refused.to_string(), "db.example:3306: Server error: `ERROR 1045 (HY000): so it is'; check user and password");
+        assert_eq!(refused.to_string(), "db.example:3306: ERROR 1045 (HY000): so it is; check user and password");
         assert!(matches!(link.error(server(1062)), DriverError::Statement(message) if message == "ERROR 1062 (HY000): so it is"));
         assert!(matches!(link.error(server(1927)), DriverError::Connection(message) if !message.contains("secret")));
     }

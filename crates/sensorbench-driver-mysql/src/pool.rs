@@ -110,18 +110,21 @@ impl Pool {
         self.state.lock().expect("nothing panics under this lock")
     }
 
-    /// A connection that nobody uses.
+    /// A connection that is free now.
     #[inline]
     pub fn free_connection(self: &Arc<Self>) -> Option<Lease> {
         let connection = self.state().free.pop()?;
         Some(Lease::of(self.clone(), connection))
     }
 
-    /// The next connection that becomes free; an error when there is none and none can be made.
+    /// A connection that is free, or the next one that becomes free; an error when there is none and none can be made.
     pub async fn next_connection(self: &Arc<Self>) -> Result<Lease, DriverError> {
         let (give, given) = oneshot::channel();
         {
             let mut state = self.state();
+            if let Some(connection) = state.free.pop() {
+                return Ok(Lease::of(self.clone(), connection));
+            }
             while state.waiting.front().is_some_and(oneshot::Sender::is_closed) {
                 state.waiting.pop_front();
             }

@@ -67,11 +67,8 @@ impl Statement {
             return Ok(());
         }
         let expected: Vec<_> = self.columns.iter().map(|column| column.name.as_str()).collect();
-        let message = format!(
-            "the statement returns {returned} columns; the operation has {} ({})",
-            expected.len(),
-            expected.join(", ")
-        );
+        let message =
+            format!("the statement returns {returned} columns; the operation has {} ({})", expected.len(), expected.join(", "));
         Err(SchemaError::at(self.path(), message))
     }
 

@@ -1,7 +1,7 @@
 //! Rows in the form that LOAD DATA reads: values between tabs, rows between line feeds, backslashes before what would be misread.
 
 use std::io::Write;
-use std::sync::Arc;
+use std::ops::Range;
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
@@ -74,18 +74,18 @@ impl Layout {
         format!("LOAD DATA LOCAL INFILE 'rows' INTO TABLE {table} CHARACTER SET {character_set} ({names}){meanings}")
     }
 
-    /// The columns of a batch, found by name.
-    pub fn columns_of<'a>(&self, batch: &'a RecordBatch) -> Result<Vec<Column<'a>>, DriverError> {
+    /// The text of a batch, piece by piece. Columns are found by name.
+    pub fn pieces<'a>(&'a self, batch: &'a RecordBatch) -> Result<Pieces<'a>, DriverError> {
         let found = |(column, _): &(Parameter, Form)| Column::of(batch, &column.name);
-        let columns: Result<Vec<_>, _> = self.columns.iter().map(found).collect();
-        columns.map_err(|error| DriverError::Data(format!("table {}: {error}", self.table)))
+        let arrays: Result<Vec<_>, _> = self.columns.iter().map(found).collect();
+        let arrays = arrays.map_err(|error| DriverError::Data(format!("table {}: {error}", self.table)))?;
+        Ok(Pieces { layout: self, arrays, rows: 0..batch.num_rows() })
     }
 
-    fn write_row(&self, columns: &[Column], row: usize, text: &mut Vec<u8>) -> Result<(), DriverError> {
-        for (array, (column, form)) in columns.iter().zip(&self.columns) {
-            write_value(array.value(row), *form, text).map_err(|reason| {
-                DriverError::Data(format!("table {}, column {}: {reason}", self.table, column.name))
-            })?;
+    fn write_row(&self, arrays: &[Column], row: usize, text: &mut Vec<u8>) -> Result<(), DriverError> {
+        for (array, (column, form)) in arrays.iter().zip(&self.columns) {
+            write_value(array.value(row), *form, text)
+                .map_err(|reason| DriverError::Data(format!("table {}, column {}: {reason}", self.table, column.name)))?;
             text.push(b'\t');
         }
         text.pop();
@@ -110,28 +110,29 @@ fn form(column: &Parameter, found: &Found) -> Result<Form, String> {
 }
 
 /// The text of a batch, piece by piece.
-pub struct Pieces {
-    pub layout: Arc<Layout>,
-    pub batch: RecordBatch,
-    /// The next row to write.
-    pub row: usize,
+pub struct Pieces<'a> {
+    layout: &'a Layout,
+    /// In the order of the layout's columns.
+    arrays: Vec<Column<'a>>,
+    /// Those that are not written yet.
+    rows: Range<usize>,
 }
 
-impl Iterator for Pieces {
+impl Iterator for Pieces<'_> {
     type Item = Result<Bytes, DriverError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        (self.row < self.batch.num_rows()).then(|| self.piece())
+        (!self.rows.is_empty()).then(|| self.piece())
     }
 }
 
-impl Pieces {
+impl Pieces<'_> {
     fn piece(&mut self) -> Result<Bytes, DriverError> {
-        let columns = self.layout.columns_of(&self.batch)?;
         let mut text = Vec::with_capacity(BYTES_A_PIECE + BYTES_A_PIECE / 8);
-        while self.row < self.batch.num_rows() && text.len() < BYTES_A_PIECE {
-            self.layout.write_row(&columns, self.row, &mut text)?;
-            self.row += 1;
+        while text.len() < BYTES_A_PIECE
+            && let Some(row) = self.rows.next()
+        {
+            self.layout.write_row(&self.arrays, row, &mut text)?;
         }
         Ok(text.into())
     }
@@ -161,8 +162,13 @@ fn write_datetime(micros_since_1970: i64, step: i64, text: &mut Vec<u8>) -> Resu
         return Err(format!("{micros_since_1970} µs since 1970 would be rounded; declare it DATETIME(6)"));
     }
     let Moment { year, month, day, hour, minute, second, micros } = moment(micros_since_1970)?;
-    let parts =
-        [(u32::from(year), 4, b'-'), (month.into(), 2, b'-'), (day.into(), 2, b' '), (hour.into(), 2, b':'), (minute.into(), 2, b':')];
+    let parts = [
+        (u32::from(year), 4, b'-'),
+        (month.into(), 2, b'-'),
+        (day.into(), 2, b' '),
+        (hour.into(), 2, b':'),
+        (minute.into(), 2, b':'),
+    ];
     for (number, digits, separator) in parts {
         write_digits(number, digits, text);
         text.push(separator);
@@ -239,9 +245,8 @@ mod tests {
     }
 
     fn layout(columns: &[(&str, Type)]) -> Layout {
-        let column = |(name, value_type): &(&str, Type)| {
-            (Parameter { name: (*name).to_owned(), value_type: *value_type }, Form::Plain)
-        };
+        let column =
+            |(name, value_type): &(&str, Type)| (Parameter { name: (*name).to_owned(), value_type: *value_type }, Form::Plain);
         Layout { table: "t".to_owned(), columns: columns.iter().map(column).collect() }
     }
 
@@ -262,7 +267,8 @@ mod tests {
     fn pieces_hold_whole_rows() {
         let ids = (0..100_000).map(ValueRef::Integer);
         let batch = RecordBatch::try_from_iter([("id", array_of(Type::Integer, ids))]).unwrap();
-        let pieces: Vec<_> = Pieces { layout: Arc::new(layout(&[("id", Type::Integer)])), batch, row: 0 }.map(Result::unwrap).collect();
+        let layout = layout(&[("id", Type::Integer)]);
+        let pieces: Vec<_> = layout.pieces(&batch).unwrap().map(Result::unwrap).collect();
         assert!(pieces.len() > 1 && pieces.iter().all(|piece| piece.ends_with(b"\n")));
         assert_eq!(pieces.concat(), (0..100_000).map(|id| format!("{id}\n")).collect::<String>().into_bytes());
     }

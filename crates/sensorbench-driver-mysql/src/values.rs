@@ -1,8 +1,8 @@
 //! Values on their way to the server and back.
 
+use mysql_async::Column as Found;
 use mysql_async::Value as MysqlValue;
 use mysql_async::consts::ColumnType;
-use mysql_async::Column as Found;
 use sensorbench_driver::{Column, DriverError, Type, Value, ValueRef};
 
 use crate::calendar::Moment;
@@ -156,12 +156,17 @@ mod tests {
         assert!(read(Type::Text, false, blob(), text("x")).unwrap_err().contains("returns bytes (BLOB)"));
         assert!(read(Type::Bytes, false, blob().with_character_set(45), text("x")).unwrap_err().contains("returns text (BLOB)"));
         let unsigned = Found::new(ColumnType::MYSQL_TYPE_LONGLONG);
-        assert!(read(Type::Integer, false, unsigned.clone(), MysqlValue::UInt(u64::MAX)).unwrap_err().contains(&u64::MAX.to_string()));
+        assert!(
+            read(Type::Integer, false, unsigned.clone(), MysqlValue::UInt(u64::MAX)).unwrap_err().contains(&u64::MAX.to_string())
+        );
         assert_eq!(read(Type::Timestamp, false, unsigned, MysqlValue::Int(-5)), Ok(Value::Timestamp(-5)));
         let int = Found::new(ColumnType::MYSQL_TYPE_LONG);
         assert!(read(Type::Timestamp, false, int, MysqlValue::Int(5)).is_err());
         let date = || Found::new(ColumnType::MYSQL_TYPE_DATETIME);
-        assert_eq!(read(Type::Timestamp, false, date(), MysqlValue::Date(1970, 1, 2, 0, 0, 0, 7)), Ok(Value::Timestamp(86_400_000_007)));
+        assert_eq!(
+            read(Type::Timestamp, false, date(), MysqlValue::Date(1970, 1, 2, 0, 0, 0, 7)),
+            Ok(Value::Timestamp(86_400_000_007))
+        );
         assert!(read(Type::Timestamp, false, date(), MysqlValue::Date(0, 0, 0, 0, 0, 0, 0)).unwrap_err().contains("zero date"));
         let json = Found::new(ColumnType::MYSQL_TYPE_JSON).with_character_set(BINARY);
         assert_eq!(read(Type::Text, false, json, text("{}")), Ok(Value::Text("{}".into())));

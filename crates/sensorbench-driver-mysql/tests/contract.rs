@@ -11,8 +11,8 @@ use mysql_async::{Conn, Row};
 use sensorbench_dataset::array_of;
 use sensorbench_driver::contract::{Subject, check};
 use sensorbench_driver::{
-    AsyncSession, Database, Driver, DriverError, ErrorKind, Progress, Request, Rows, Schema, Sessions, TargetUrl, Type,
-    Value, ValueRef,
+    AsyncSession, Database, Driver, DriverError, ErrorKind, Progress, Request, Rows, Schema, Sessions, TargetUrl, Type, Value,
+    ValueRef,
 };
 use sensorbench_driver_mysql::{MariadbDatabase, MysqlDatabase};
 use serde_json::json;
@@ -20,7 +20,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 fn server_url() -> String {
-    std::env::var("SENSORBENCH_TEST_URL").expect("SENSORBENCH_TEST_URL names the server to test with, mysql://USER:PASSWORD@HOST:PORT")
+    std::env::var("SENSORBENCH_TEST_URL")
+        .expect("SENSORBENCH_TEST_URL names the server to test with, mysql://USER:PASSWORD@HOST:PORT")
 }
 
 fn runtime() -> Runtime {
@@ -64,7 +65,9 @@ fn load(driver: &dyn Driver, table: &str, rows: RecordBatch) -> Result<(), Drive
 
 /// Does something with a session of so many connections.
 fn with_session(driver: &dyn Driver, schema: &Schema, in_flight: usize, work: impl AsyncFnOnce(&dyn AsyncSession)) {
-    let Sessions::Asynchronous(connector) = driver.sessions(&schema.operations).unwrap() else { panic!("sessions are asynchronous") };
+    let Sessions::Asynchronous(connector) = driver.sessions(&schema.operations).unwrap() else {
+        panic!("sessions are asynchronous")
+    };
     runtime().block_on(async {
         let session = connector.connect(in_flight).await.unwrap();
         work(session.as_ref()).await;
@@ -74,7 +77,9 @@ fn with_session(driver: &dyn Driver, schema: &Schema, in_flight: usize, work: im
 async fn execute(session: &dyn AsyncSession, operation: usize, parameters: &[Value]) -> Result<Vec<Vec<Value>>, DriverError> {
     let request = Request { operation, parameters: parameters.to_vec(), rows: Rows::new() };
     let (request, outcome) = session.execute(Box::new(request)).await;
-    outcome.map(|()| request.rows.iter().map(|row| (0..row.columns()).map(|column| row.value(column).to_value()).collect()).collect())
+    outcome.map(|()| {
+        request.rows.iter().map(|row| (0..row.columns()).map(|column| row.value(column).to_value()).collect()).collect()
+    })
 }
 
 /// Gives an operation up after a while.
@@ -183,6 +188,44 @@ fn the_server_describes_itself() {
 }
 
 #[test]
+fn a_user_who_may_see_nothing_but_the_namespace_is_enough() {
+    let remove = ["DROP USER IF EXISTS sb_small@'%'", "DROP DATABASE IF EXISTS sb_small"];
+    ask(&remove);
+    ask(&["CREATE USER sb_small@'%' IDENTIFIED BY 'small'", "GRANT ALL ON sb_small.* TO sb_small@'%'"]);
+    let address = server_url().rsplit_once('@').expect("a user in the URL").1.to_owned();
+    let url = format!("mariadb://sb_small:small@{address}?namespace=sb_small");
+    let driver = MariadbDatabase.open(&TargetUrl::parse(&url).unwrap()).unwrap();
+    driver.create(&small_schema(), "test", false).unwrap();
+    load(driver.as_ref(), "t", id_value(&[(1, 0.5)])).unwrap();
+    driver.settle().unwrap();
+    let size = driver.size().unwrap();
+    assert!(size.total_bytes > 0 && size.parts["t"] > 0, "{size:?}");
+    assert!(!driver.status().unwrap().is_empty());
+    with_session(driver.as_ref(), &small_schema(), 1, async |session| {
+        give_up(session, FOREVER, Duration::from_millis(20)).await;
+        answers_again(session).await;
+    });
+    driver.remove().unwrap();
+    ask(&remove);
+}
+
+/// Every server of MariaDB since 11.4 and of MySQL since 5.7 makes itself a certificate that nobody vouches for.
+#[test]
+fn connections_are_encrypted_as_the_url_says() {
+    let cipher = json!({"name": "cipher", "columns": [{"name": "name", "type": "text"}, {"name": "cipher", "type": "text"}],
+        "statement": {"statement": "SHOW STATUS LIKE 'Ssl_cipher'"}});
+    let schema: Schema = serde_json::from_value(json!({"operations": [cipher]})).unwrap();
+    let driver = created("sb_tls", "&tls=unverified", &schema);
+    with_session(driver.as_ref(), &schema, 1, async |session| {
+        let rows = execute(session, 0, &[]).await.unwrap();
+        assert!(matches!(&rows[0][1], Value::Text(cipher) if !cipher.is_empty()), "{rows:?}");
+    });
+    let error = open("sb_tls", "&tls=on").describe().expect_err("nobody vouches for the server");
+    assert!(error.kind() == ErrorKind::Connection && error.to_string().contains("check the certificates"), "{error}");
+    driver.remove().unwrap();
+}
+
+#[test]
 fn schemas_that_the_server_refuses_are_told_with_their_place() {
     let refused = |schema: serde_json::Value| {
         let schema: Schema = serde_json::from_value(schema).unwrap();
@@ -275,7 +318,8 @@ const EXACT: [(&str, Type, &str); 9] = [
 /// Rows with values at the edges of what the columns hold.
 fn exact_rows() -> Vec<Vec<Value>> {
     let row = |id: i64, moment: i64, stamp: i64, number: i64, value: f64, name: &str, data: &[u8]| {
-        let (moment, stamp, micros) = (Value::Timestamp(moment), Value::Timestamp(stamp), Value::Timestamp(moment.wrapping_mul(3)));
+        let (moment, stamp, micros) =
+            (Value::Timestamp(moment), Value::Timestamp(stamp), Value::Timestamp(moment.wrapping_mul(3)));
         let (number, flag, value) = (Value::Integer(number), Value::Boolean(id % 2 == 0), Value::Double(value));
         vec![Value::Integer(id), moment, stamp, micros, number, flag, value, Value::Text(name.into()), Value::Bytes(data.into())]
     };
@@ -295,11 +339,14 @@ fn values_come_back_exactly_whether_loaded_or_inserted() {
     let names: Vec<_> = EXACT.iter().map(|(name, ..)| *name).collect();
     let typed: Vec<_> = EXACT.iter().map(|(name, value_type, _)| json!({"name": name, "type": value_type})).collect();
     let declared: Vec<_> = EXACT.iter().map(|(name, _, declaration)| format!("{name} {declaration}")).collect();
-    let places: Vec<_> = names
-        .iter()
-        // A time goes into a BIGINT through a function here, because the other two columns take it as it is.
-        .map(|name| if *name == "micros" { format!("TIMESTAMPDIFF(MICROSECOND, '1970-01-01', :{name})") } else { format!(":{name}") })
-        .collect();
+    let places: Vec<_> =
+        names
+            .iter()
+            // A time goes into a BIGINT through a function here, because the other two columns take it as it is.
+            .map(|name| {
+                if *name == "micros" { format!("TIMESTAMPDIFF(MICROSECOND, '1970-01-01', :{name})") } else { format!(":{name}") }
+            })
+            .collect();
     let create = |table: &str| format!("CREATE TABLE {table} ({})", declared.join(", "));
     let read = |table: &str| {
         json!({"name": table, "columns": typed,
@@ -318,19 +365,24 @@ fn values_come_back_exactly_whether_loaded_or_inserted() {
     .unwrap();
     let driver = created("sb_exact", "", &schema);
     let rows = exact_rows();
-    let columns = EXACT.iter().enumerate().map(|(number, (name, value_type, _))| {
-        (*name, array_of(*value_type, rows.iter().map(|row| row[number].as_ref())), true)
-    });
+    let columns = EXACT
+        .iter()
+        .enumerate()
+        .map(|(number, (name, value_type, _))| (*name, array_of(*value_type, rows.iter().map(|row| row[number].as_ref())), true));
     load(driver.as_ref(), "loaded", RecordBatch::try_from_iter_with_nullable(columns).unwrap()).unwrap();
     with_session(driver.as_ref(), &schema, 1, async |session| {
         assert_same(&execute(session, 0, &[]).await.unwrap(), &rows);
         // Beyond its range, TIMESTAMPDIFF has no date to start from.
-        let insertable: Vec<_> = rows.iter().cloned().map(|mut row| {
-            if !matches!(row[1], Value::Null) {
-                row[3] = Value::Timestamp(-62_000_000_000_000_001);
-            }
-            row
-        }).collect();
+        let insertable: Vec<_> = rows
+            .iter()
+            .cloned()
+            .map(|mut row| {
+                if !matches!(row[1], Value::Null) {
+                    row[3] = Value::Timestamp(-62_000_000_000_000_001);
+                }
+                row
+            })
+            .collect();
         for row in &insertable {
             execute(session, 2, row).await.unwrap();
         }
@@ -346,9 +398,7 @@ fn assert_same(found: &[Vec<Value>], expected: &[Vec<Value>]) {
 
 #[test]
 fn answers_of_another_type_are_told_and_the_session_goes_on() {
-    let question = |name: &str, column_type: &str, computed: bool, statement: &str| {
-        json!({"name": name, "columns": [{"name": "c", "type": column_type, "computed": computed}], "statement": {"statement": statement}})
-    };
+    let question = |name: &str, column_type: &str, computed: bool, statement: &str| json!({"name": name, "columns": [{"name": "c", "type": column_type, "computed": computed}], "statement": {"statement": statement}});
     let schema: Schema = serde_json::from_value(json!({"operations": [
         question("decimal", "double", false, "SELECT 1.5"),
         question("average", "double", true, "SELECT avg(n) FROM (SELECT 1 AS n UNION ALL SELECT 2) AS x"),

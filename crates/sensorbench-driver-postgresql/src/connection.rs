@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use futures::future::BoxFuture;
 use sensorbench_driver::{DriverError, Request};
 use tokio::sync::Notify;
 use tokio_postgres::Client;
+use tokio_util::sync::ReusableBoxFuture;
 
 use crate::errors;
 use crate::prepared::{Failure, Prepared};
@@ -19,8 +19,12 @@ use crate::target::Target;
 /// sometimes the next statement as well: PostgreSQL signals the process and then its group (`signal_child` in postmaster.c).
 const INTERRUPTS_COME_WITHIN: Duration = Duration::from_secs(10);
 
-/// An operation on its way. It owns what it needs, so that it can be seen to its end when nobody waits for it any more.
-pub type Answering = BoxFuture<'static, (Box<Request>, Result<(), DriverError>)>;
+/// A request that comes back with how it ended.
+pub type Answered = (Box<Request>, Result<(), DriverError>);
+
+/// An operation on its way. It owns what it needs, so that it can be seen to its end when nobody waits for it any more. Its memory
+/// serves one operation after the other: it is larger than what an allocator hands out quickly.
+pub type Answering = ReusableBoxFuture<'static, Answered>;
 
 /// A connection with every operation prepared.
 pub struct Connection {
@@ -106,7 +110,7 @@ impl Connection {
     /// Puts an operation behind those in flight. It is sent when the future is polled for the first time, which must be before the
     /// next one is started. An operation that a cancellation of ours ended returns [`DriverError::Cancelled`].
     #[inline]
-    pub fn start(self: &Arc<Self>, mut request: Box<Request>) -> (u64, Answering) {
+    pub fn start(self: &Arc<Self>, mut request: Box<Request>) -> (u64, impl Future<Output = Answered> + Send + use<>) {
         let number = self.pipeline().enter();
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         let connection = self.clone();
@@ -116,7 +120,7 @@ impl Connection {
             connection.leave(number);
             (request, answered.map_err(|failure| connection.told(failure)))
         };
-        (number, Box::pin(answering))
+        (number, answering)
     }
 
     fn leave(&self, number: u64) {

@@ -1,15 +1,15 @@
 //! Executing operations.
 
+use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use sensorbench_driver::{AsyncConnector, AsyncSession, DriverError, Executing, Request};
 
-use crate::connection::{Answering, Connection};
+use crate::connection::{Answered, Answering, Connection};
 use crate::pool::Pool;
 use crate::schema::Asked;
 use crate::target::Target;
@@ -29,13 +29,15 @@ impl AsyncConnector for Connector {
         Box::pin(async move {
             let connections = self.target.connections.unwrap_or(in_flight.clamp(1, MOST_CONNECTIONS));
             let pool = Pool::open(self.target.clone(), self.operations.clone(), connections).await?;
-            Ok(Box::new(PostgresqlSession { pool }) as Box<dyn AsyncSession>)
+            Ok(Box::new(PostgresqlSession { pool, spare: RefCell::default() }) as Box<dyn AsyncSession>)
         })
     }
 }
 
 struct PostgresqlSession {
     pool: Arc<Pool>,
+    /// Operations that are over, whose memory is used again.
+    spare: RefCell<Vec<Answering>>,
 }
 
 impl AsyncSession for PostgresqlSession {
@@ -55,7 +57,7 @@ impl PostgresqlSession {
                 return (request, Err(error));
             }
             let outcome;
-            (request, outcome) = InFlight::start(&self.pool, connection, request).await;
+            (request, outcome) = InFlight::start(self, connection, request).await;
             // It was ended by a cancellation that was meant for the operation before it. The server has undone what it did so far,
             // so it can be executed anew.
             if !matches!(outcome, Err(DriverError::Cancelled)) {
@@ -74,27 +76,36 @@ impl Drop for PostgresqlSession {
 
 /// An operation on a connection. Dropped before its end, it is given up.
 struct InFlight<'a> {
-    pool: &'a Arc<Pool>,
+    session: &'a PostgresqlSession,
     connection: Arc<Connection>,
     number: u64,
     answering: Option<Answering>,
 }
 
 impl<'a> InFlight<'a> {
-    fn start(pool: &'a Arc<Pool>, connection: Arc<Connection>, request: Box<Request>) -> Self {
-        let (number, answering) = connection.start(request);
-        Self { pool, connection, number, answering: Some(answering) }
+    #[inline]
+    fn start(session: &'a PostgresqlSession, connection: Arc<Connection>, request: Box<Request>) -> Self {
+        let (number, answered) = connection.start(request);
+        let answering = match session.spare.borrow_mut().pop() {
+            Some(mut spare) => {
+                spare.set(answered);
+                spare
+            }
+            None => Answering::new(answered),
+        };
+        Self { session, connection, number, answering: Some(answering) }
     }
 }
 
 impl Future for InFlight<'_> {
-    type Output = (Box<Request>, Result<(), DriverError>);
+    type Output = Answered;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context) -> Poll<Self::Output> {
         let answering = self.answering.as_mut().expect("polled until it is ready");
-        let polled = answering.poll_unpin(context);
+        let polled = answering.poll(context);
         if polled.is_ready() {
-            self.answering = None;
+            self.session.spare.borrow_mut().extend(self.answering.take());
         }
         polled
     }
@@ -103,7 +114,7 @@ impl Future for InFlight<'_> {
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         if let Some(answering) = self.answering.take() {
-            self.pool.give_up(&self.connection, self.number, answering);
+            self.session.pool.give_up(&self.connection, self.number, answering);
         }
     }
 }

@@ -51,7 +51,7 @@ fn a_wrong_password_is_told_without_showing_it() {
 #[test]
 fn a_server_that_is_not_there_is_told_with_its_address() {
     let server = TestServer::with_namespace("test_unreachable");
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let closed = TcpListener::bind((server.host(), 0)).unwrap().local_addr().unwrap().port();
     let driver = open(&server.url_for("secret", closed));
     let session = TestSession::connect(driver.as_ref(), &Schema::default(), 4).err();
     for error in [driver.describe().err(), driver.mark().err(), driver.create(&Schema::default(), "", true).err(), session] {
@@ -66,7 +66,7 @@ fn a_server_that_is_not_there_is_told_with_its_address() {
 #[test]
 fn a_server_that_never_answers_is_given_up() {
     let server = TestServer::with_namespace("test_silent");
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listener = TcpListener::bind((server.host(), 0)).unwrap();
     let start = Instant::now();
     let error = open(&server.url_for("secret", listener.local_addr().unwrap().port())).describe().expect_err("no answer");
     assert_eq!(error.kind(), ErrorKind::Connection, "{error}");

@@ -95,7 +95,7 @@ def over_time(rows: list[dict[str, Any]], settings: list[str], last_s: float) ->
             x=_time_axis(last_s),
             y=alt.Y("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS),
             color=_colour(settings),
-            strokeDash=alt.StrokeDash("quantile:N", title=None, legend=alt.Legend(orient="bottom")),
+            strokeDash=alt.StrokeDash("quantile:N", title=None, legend=alt.Legend(orient="bottom", symbolType="stroke")),
             tooltip=["setting:N", "quantile:N", "time_s:Q", alt.Tooltip("latency_s:Q", format=".3~s", title="seconds")],
         )
     )

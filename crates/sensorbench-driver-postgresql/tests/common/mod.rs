@@ -53,9 +53,14 @@ impl TestServer {
 
     /// The same server for a user with this password, at this port.
     pub fn url_for(&self, password: &str, port: u16) -> String {
-        let Host::Tcp(host) = &self.config.get_hosts()[0] else { panic!("the server is reached by TCP") };
-        let user = self.config.get_user().unwrap();
+        let (user, host) = (self.config.get_user().unwrap(), self.host());
         format!("postgresql://{user}:{password}@{host}:{port}/{}", self.config.get_dbname().unwrap())
+    }
+
+    /// The server's host.
+    pub fn host(&self) -> &str {
+        let Host::Tcp(host) = &self.config.get_hosts()[0] else { panic!("the server is reached by TCP") };
+        host
     }
 
     /// The server's port.
