@@ -22,7 +22,10 @@
 //! The protocol answers one statement after the other, so that a connection serves one operation at a time. A session opens as
 //! many connections as there may be operations in flight, at most [`MOST_CONNECTIONS`] unless the URL says `connections=`;
 //! operations beyond that wait inside the session for a free one, which is part of their service time. One more connection
-//! is there to cancel statements.
+//! is there to cancel statements by KILL QUERY. Behind an address that leads to several servers, where a KILL could meet the wrong one,
+//! connections are given up instead.
+//!
+//! Rows are loaded by LOAD DATA LOCAL, which the server must allow (`local_infile`).
 
 mod calendar;
 mod driver;

@@ -1,5 +1,7 @@
 //! How a connection is made, and what it means when it fails.
 
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
@@ -19,6 +21,9 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const SETTINGS: &str = "SET NAMES utf8mb4; \
     SET sql_mode = 'TRADITIONAL', time_zone = '+00:00', autocommit = 1 /*!80000 , information_schema_stats_expiry = 0 */";
 
+/// What tells a server from others, should one address lead to several.
+const IDENTITY: &str = "SELECT concat_ws(':', @@hostname, @@port, @@server_id)";
+
 /// Errors of the server after which there is no connection any more: shut down, killed, idle for too long.
 const ENDS_CONNECTION: [u16; 5] = [1053, 1080, 1927, 3169, 4031];
 
@@ -30,6 +35,9 @@ const UNKNOWN_DATABASE: u16 = 1049;
 pub struct Link {
     pub server: Server,
     opts: Opts,
+    /// Who answered first.
+    identity: OnceLock<String>,
+    leads_to_several: AtomicBool,
 }
 
 impl Link {
@@ -49,7 +57,7 @@ impl Link {
             .prefer_socket(false)
             .stmt_cache_size(0)
             .into();
-        Ok(Self { server, opts })
+        Ok(Self { server, opts, identity: OnceLock::new(), leads_to_several: AtomicBool::new(false) })
     }
 
     /// Logs in.
@@ -57,6 +65,7 @@ impl Link {
         let connecting = async {
             let mut connection = Conn::new(self.opts.clone()).await?;
             connection.query_drop(SETTINGS).await?;
+            self.recognize(connection.query_first(IDENTITY).await?.unwrap_or_default());
             Ok(connection)
         };
         match timeout(CONNECT_LIMIT, connecting).await {
@@ -66,6 +75,17 @@ impl Link {
                 CONNECT_LIMIT.as_secs()
             ))),
         }
+    }
+
+    fn recognize(&self, identity: String) {
+        if *self.identity.get_or_init(|| identity.clone()) != identity {
+            self.leads_to_several.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// True when different servers answered at the address, so that the number of a connection says nothing without its server.
+    pub fn leads_to_several(&self) -> bool {
+        self.leads_to_several.load(Ordering::Relaxed)
     }
 
     /// Logs in and enters sensorbench's own database.
@@ -166,6 +186,15 @@ mod tests {
         assert_eq!(refused.to_string(), "db.example:3306: ERROR 1045 (HY000): so it is; check user and password");
         assert!(matches!(link.error(server(1062)), DriverError::Statement(message) if message == "ERROR 1062 (HY000): so it is"));
         assert!(matches!(link.error(server(1927)), DriverError::Connection(message) if !message.contains("secret")));
+    }
+
+    #[test]
+    fn servers_behind_one_address_are_told_apart() {
+        let link = link("mysql://host");
+        for (identity, leads_to_several) in [("a:3306:1", false), ("a:3306:1", false), ("b:3306:1", true), ("a:3306:1", true)] {
+            link.recognize(identity.to_owned());
+            assert_eq!(link.leads_to_several(), leads_to_several);
+        }
     }
 
     #[test]

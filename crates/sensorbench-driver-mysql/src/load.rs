@@ -41,40 +41,36 @@ pub async fn load(
     connection.query_drop("SET foreign_key_checks = 0").await.map_err(|error| link.error(error))?;
     let mut batches = rows.peekable();
     while batches.peek().is_some() {
-        let rows = load_some(&mut batches, &layout, connection, progress).await.map_err(|failed| match failed {
-            Failed::Writing(error) => error,
-            Failed::Reading(error) => load_error(link, table, error),
-        })?;
-        check_arrival(rows, link, table, connection).await?;
+        let rows = load_some(&mut batches, &layout, link, connection, progress).await?;
+        check_arrival(rows, &layout.table, link, connection).await?;
     }
     Ok(())
 }
 
-/// Why a statement failed: at our end or at the server's.
-enum Failed {
-    Writing(DriverError),
-    Reading(Error),
-}
-
 /// Loads as many batches as go into one statement, and tells how many rows they have. After an error at our end the connection is lost,
 /// which is how the server hears that the statement must be undone.
-async fn load_some(batches: &mut Batches, layout: &Layout, connection: &mut Conn, progress: &Progress) -> Result<u64, Failed> {
-    let (writer, mut text) = mpsc::channel(1);
-    connection.set_infile_handler(async {
-        Ok(stream::poll_fn(move |context| text.poll_recv(context).map(|piece| piece.map(Ok))).boxed())
-    });
+async fn load_some(
+    batches: &mut Batches,
+    layout: &Layout,
+    link: &Link,
+    connection: &mut Conn,
+    progress: &Progress,
+) -> Result<u64, DriverError> {
+    let (writer, mut reader) = mpsc::channel(1);
+    let text = stream::poll_fn(move |context| reader.poll_recv(context)).map(Ok);
+    connection.set_infile_handler(async { Ok(text.boxed()) });
     let reading = connection.query_drop(layout.load_statement());
     let writing = write(batches, layout, progress, writer);
     pin_mut!(writing);
-    match select(reading, writing).await {
+    let (read, rows) = match select(reading, writing).await {
         Either::Right((written, reading)) => {
-            let rows = written.map_err(Failed::Writing)?;
-            reading.await.map_err(Failed::Reading)?;
-            Ok(rows)
+            let rows = written?;
+            (reading.await, rows)
         }
         // The server has given up before it read everything.
-        Either::Left((read, _)) => read.map(|()| 0).map_err(Failed::Reading),
-    }
+        Either::Left((read, _)) => (read, 0),
+    };
+    read.map(|()| rows).map_err(|error| load_error(&layout.table, link, error))
 }
 
 /// Writes the text of one statement, piece by piece, and tells how many rows it has.
@@ -102,7 +98,7 @@ async fn write(
 }
 
 /// With LOCAL, the server turns errors in rows into warnings and goes on.
-async fn check_arrival(rows: u64, link: &Link, table: &str, connection: &mut Conn) -> Result<(), DriverError> {
+async fn check_arrival(rows: u64, table: &str, link: &Link, connection: &mut Conn) -> Result<(), DriverError> {
     let (arrived, warnings) = (connection.affected_rows(), connection.get_warnings());
     if arrived == rows && warnings == 0 {
         return Ok(());
@@ -117,7 +113,7 @@ async fn check_arrival(rows: u64, link: &Link, table: &str, connection: &mut Con
     )))
 }
 
-fn load_error(link: &Link, table: &str, error: Error) -> DriverError {
+fn load_error(table: &str, link: &Link, error: Error) -> DriverError {
     match error {
         Error::Server(error) if LOCAL_INFILE_IS_OFF.contains(&error.code) => DriverError::Statement(format!(
             "table {table}: the server allows no LOAD DATA LOCAL ({error}); allow it with SET GLOBAL local_infile = 1, \
@@ -141,6 +137,6 @@ mod tests {
     fn a_server_without_local_infile_is_told_what_to_do() {
         let link = Link::of(&TargetUrl::parse("mysql://host").unwrap()).unwrap();
         let error = Error::Server(ServerError { code: 3948, message: "disabled".into(), state: "42000".into() });
-        assert!(load_error(&link, "t", error).to_string().contains("SET GLOBAL local_infile = 1"));
+        assert!(load_error("t", &link, error).to_string().contains("SET GLOBAL local_infile = 1"));
     }
 }

@@ -210,8 +210,7 @@ impl Pool {
     async fn cleared(&self, connection_id: u32, rest: impl Future<Output = Lease>) -> Lease {
         pin_mut!(rest);
         loop {
-            // The connection for it may have been lost long ago; the next attempt makes another one.
-            let _ = self.cancel(connection_id).await;
+            self.cancel(connection_id).await;
             if let Ok(mut lease) = timeout(PAUSE, &mut rest).await {
                 lease.clear().await;
                 return lease;
@@ -219,20 +218,22 @@ impl Pool {
         }
     }
 
-    async fn cancel(&self, connection_id: u32) -> Result<(), DriverError> {
+    /// Asks the server to cancel what goes on on a connection.
+    async fn cancel(&self, connection_id: u32) {
+        let link = &self.setup.link;
         let mut side = self.side.lock().await;
-        // Taken out, so that it is gone should this not come to its end.
-        let mut connection = match side.take() {
-            Some(connection) => connection,
-            None => self.setup.link.connect().await?,
+        // Taken out, and put back when it was of use: the next attempt makes another one.
+        let connection = match side.take() {
+            Some(connection) => Ok(connection),
+            None => link.connect().await,
         };
-        let kill = connection.query_drop(format!("KILL QUERY {connection_id}"));
-        match timeout(CANCEL_LIMIT, kill).await {
-            Ok(Ok(()) | Err(Error::Server(_))) => *side = Some(connection),
-            Ok(Err(error)) => return Err(self.setup.link.error(error)),
-            Err(_) => return Err(self.setup.link.connection_error("a KILL was not answered".to_owned())),
+        let Ok(mut connection) = connection else { return };
+        if !link.leads_to_several() {
+            let kill = connection.query_drop(format!("KILL QUERY {connection_id}"));
+            // A refusal says that there is no such connection any more.
+            let (Ok(Ok(())) | Ok(Err(Error::Server(_)))) = timeout(CANCEL_LIMIT, kill).await else { return };
         }
-        Ok(())
+        *side = Some(connection);
     }
 
     /// Whether one more connection may be opened beside one whose statement does not end: never more than there are anyway, so that a
@@ -253,7 +254,7 @@ impl Pool {
         let link = self.setup.link.clone();
         let kill_all = async move {
             let mut connection = link.connect().await?;
-            for id in called_off {
+            for id in called_off.into_iter().filter(|_| !link.leads_to_several()) {
                 // An error says that the connection is gone already.
                 let _ = connection.query_drop(format!("KILL {id}")).await;
             }

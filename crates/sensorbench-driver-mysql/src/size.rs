@@ -89,12 +89,7 @@ mod tests {
         let parts = parts(
             &["t", "small", "old", "sensorbench"].map(|table| (table.to_owned(), 11)),
             &[("small".to_owned(), 65_536, 8_192)],
-            &[
-                index("t", "PRIMARY", 2),
-                index("t", "PRIMARY", 1),
-                index("t", "by_time", 2),
-                index("small", "GEN_CLUST_INDEX", 4),
-            ],
+            &[index("t", "PRIMARY", 2), index("t", "PRIMARY", 1), index("t", "by_time", 2), index("small", "GEN_CLUST_INDEX", 4)],
         );
         let expected = [("old", 11), ("small", 4 * 8_192), ("t", 3 * 16_384), ("t.by_time", 2 * 16_384)];
         assert_eq!(parts, expected.map(|(name, bytes)| (name.to_owned(), bytes)).into());

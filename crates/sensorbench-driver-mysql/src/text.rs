@@ -23,7 +23,7 @@ const BYTES_A_PIECE: usize = 128 * 1024;
 /// The columns of a table in the order of its fill, and how their values are written.
 #[derive(Debug)]
 pub struct Layout {
-    table: String,
+    pub table: String,
     columns: Vec<(Parameter, Form)>,
 }
 

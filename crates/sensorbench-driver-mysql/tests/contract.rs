@@ -176,14 +176,26 @@ fn what_was_never_created_cannot_be_attached() {
 
 #[test]
 fn the_server_describes_itself() {
-    let driver = created("sb_describe", "", &small_schema());
+    let schema: Schema = serde_json::from_value(json!({
+        "create": {"statements": [
+            "CREATE TABLE t (id BIGINT PRIMARY KEY, value DOUBLE, INDEX by_value (value))",
+            "CREATE TABLE parted (id BIGINT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 3",
+            "CREATE TABLE other (id BIGINT PRIMARY KEY) ENGINE = MyISAM",
+        ]},
+        "settle": {"statements": ["ANALYZE TABLE t, parted, other"]},
+        "tables": {"t": [{"name": "id", "type": "integer"}, {"name": "value", "type": "double"}]},
+    }))
+    .unwrap();
+    let driver = created("sb_describe", "", &schema);
     load(driver.as_ref(), "t", id_value(&[(1, 0.5)])).unwrap();
     let description = driver.describe().unwrap();
     assert_eq!(description.database == "MariaDB", description.version.contains("MariaDB"));
     assert!(description.settings.contains_key("innodb_flush_log_at_trx_commit"), "{description:?}");
     assert!(driver.status().unwrap()["Questions"] > 0.0);
     driver.settle().unwrap();
-    assert!(driver.size().unwrap().parts.contains_key("t"));
+    let size = driver.size().unwrap();
+    assert_eq!(size.parts.keys().collect::<Vec<_>>(), ["other", "parted", "t", "t.by_value"]);
+    assert!(size.parts.values().sum::<u64>() <= size.total_bytes, "{size:?}");
     driver.remove().unwrap();
 }
 

@@ -27,7 +27,7 @@ const MAY_CHECKPOINT: &str = "\
 
 /// Relations of a schema that have files: tables, materialised views, indexes. What a table has besides (TOAST, maps) is its own.
 const PARTS: &str = "\
-    SELECT c.relname::text, pg_catalog.pg_table_size(c.oid) FROM pg_catalog.pg_class c \
+    SELECT c.relname::text, coalesce(pg_catalog.pg_table_size(c.oid), 0) FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE n.nspname = $1 AND c.relkind IN ('r', 'm', 'i')";
 
