@@ -78,7 +78,7 @@ def test_a_schema_that_cannot_be_used(cli: Cli, tmp_path: Path, old: str, new: s
         ("operations = 10", "operations = 10\nschedule = {}", "expected in_flight (closed loop), or rate or segments (open loop)"),
         ("get_peak_data = 1", "get_peek_data = 1", "experiment.toml, line 7, workload.mix.get_peek_data: there is no such operation"),
         ("get_peak_data = 1", "get_peak_data = -1", "the weights of a mix must be at least zero"),
-        ('url = "sqlite"', 'url = "sqlit"', "experiment.toml, line 4, target[0].url: --target sqlit: expected the name of a database (null, sqlite, fjall)"),
+        ('url = "sqlite"', 'url = "sqlit"', "experiment.toml, line 4, target[0].url: --target sqlit: expected the name of a database (null, sqlite, fjall,"),
         ('url = "sqlite"', 'url = "sqlite:x.db?speed=fast"', "unknown option speed; expected one of cache_mib, journal_mode, mmap_mib, synchronous"),
         ('url = "sqlite"', 'url = "sqlite:"', "expected the path of a file"),
         ('schema = "my-schema.toml"', 'schema = "my"', "there is no schema 'my' of sqlite; expected one of natural, star, or a file (.toml)"),
@@ -113,7 +113,7 @@ def test_a_change_that_makes_no_sense(cli: Cli, tmp_path: Path, change: str, exp
     [
         (("study", "run", "iott"), "there is no study 'iott'; expected one of iot"),
         (("study", "run", "iot", "--target", "oracle"), "--target oracle: expected the name of a database"),
-        (("study", "run", "iot", "--target", "mysql://me:secret@host/db"), "--target mysql:…: expected the name of a database"),
+        (("study", "run", "iot", "--target", "oracle://me:secret@host/db"), "--target oracle:…: expected the name of a database"),
         (("study", "run", "iot", "--target", "null"), "study iot has no schema for null"),
         (("study", "run", "iot", "--schema", "snowflake"), "study iot has no schema for sqlite among snowflake"),
         (("study", "run", "iot", "--scale", "0"), "--scale 0: expected a share of the full span"),
