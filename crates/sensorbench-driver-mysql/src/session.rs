@@ -69,6 +69,8 @@ type Ended = (Lease, Box<Request>, Result<(), DriverError>);
 struct Executed<'a> {
     pool: &'a Arc<Pool>,
     connection_id: u32,
+    /// False as long as the server has heard nothing of it.
+    has_begun: bool,
     /// None when it has ended.
     operation: Option<Pin<Box<dyn Future<Output = Ended> + Send>>>,
 }
@@ -80,7 +82,7 @@ impl<'a> Executed<'a> {
             let outcome = lease.execute(&mut request).await;
             (lease, request, outcome)
         });
-        Self { pool, connection_id, operation: Some(operation) }
+        Self { pool, connection_id, has_begun: false, operation: Some(operation) }
     }
 }
 
@@ -88,6 +90,7 @@ impl Future for Executed<'_> {
     type Output = (Box<Request>, Result<(), DriverError>);
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context) -> Poll<Self::Output> {
+        self.has_begun = true;
         let operation = self.operation.as_mut().expect("a future is not polled after its end");
         let (_lease, request, outcome) = ready!(operation.as_mut().poll(context));
         self.operation = None;
@@ -97,7 +100,7 @@ impl Future for Executed<'_> {
 
 impl Drop for Executed<'_> {
     fn drop(&mut self) {
-        if let Some(operation) = self.operation.take() {
+        if let Some(operation) = self.operation.take().filter(|_| self.has_begun) {
             let rest = async move {
                 let (lease, ..) = operation.await;
                 lease

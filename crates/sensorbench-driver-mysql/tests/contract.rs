@@ -496,6 +496,20 @@ fn a_connection_is_used_again_after_its_operation_was_cancelled() {
 }
 
 #[test]
+fn an_operation_that_is_never_polled_is_never_executed() {
+    let mut schema = small_schema();
+    let insert = json!({"name": "insert", "statement": {"statement": "INSERT INTO t VALUES (1, 1)"}});
+    schema.operations.push(serde_json::from_value(insert).unwrap());
+    let driver = created("sb_unpolled", "", &schema);
+    with_session(driver.as_ref(), &schema, 1, async |session| {
+        drop(session.execute(Box::new(Request { operation: 3, ..Request::default() })));
+        answers_again(session).await;
+    });
+    assert_eq!(driver.count("t").unwrap(), 0);
+    driver.remove().unwrap();
+}
+
+#[test]
 fn operations_given_up_before_they_begin_or_after_their_answer_came_do_no_harm() {
     let driver = created("sb_race", "&connections=2", &small_schema());
     with_session(driver.as_ref(), &small_schema(), 8, async |session| {
