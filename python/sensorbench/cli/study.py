@@ -85,7 +85,15 @@ def run(
     ] = None,
     scale: Annotated[float, typer.Option("--scale", help="Share of the dataset's span that is used.")] = 1.0,
     seed: Annotated[int, typer.Option("--seed", help="Seed of a generated dataset.")] = DEFAULT_SEED,
-    operations: Annotated[int | None, typer.Option("--operations", help="Requests of a run.", min=1, show_default=False)] = None,
+    operations: Annotated[
+        int | None,
+        typer.Option(
+            "--operations",
+            help="Requests of a run; those of the study if not given, fewer at scales below 0.1.",
+            min=1,
+            show_default=False,
+        ),
+    ] = None,
     warm_up: Annotated[
         int | None, typer.Option("--warm-up", help="Requests before each run that are not measured.", min=0, show_default=False)
     ] = None,

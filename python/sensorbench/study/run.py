@@ -16,6 +16,10 @@ from sensorbench.schemas import load_operations, load_schema
 from sensorbench.study.registry import STUDIES
 from sensorbench.study.study import Claim, Evidence, Judgement, Study
 
+# At this scale and above, runs are as long as in the source study; below it they have fewer requests, but at least so many.
+WHOLE_RUNS_FROM = 0.1
+LEAST_OPERATIONS = 200
+
 
 @dataclass(frozen=True)
 class StudyOptions:
@@ -70,9 +74,16 @@ def _workload(workload: Workload, options: StudyOptions) -> Workload:
     changes: dict[str, Any] = {
         name: getattr(options, name) for name in ("operations", "warm_up", "repeat") if getattr(options, name) is not None
     }
+    if options.operations is None and workload.operations is not None:
+        changes["operations"] = _operations_at(options.scale, workload.operations)
     if options.in_flight is not None:
         changes["schedule"] = Schedule(in_flight=options.in_flight)
     return workload.model_copy(update=changes)
+
+
+def _operations_at(scale: float, operations: int) -> int:
+    """Requests of a run at a scale: a look at a small part of the data asks fewer questions, so that it stays one."""
+    return max(min(operations, LEAST_OPERATIONS), round(operations * min(1.0, scale / WHOLE_RUNS_FROM)))
 
 
 def summarise(result: ComparisonResult) -> dict[str, Any]:
