@@ -46,9 +46,8 @@ class LabDatabase(ABC):
     summary: str
     port: int
     sources: tuple[Source, ...]
-    # The usual number of nodes; more than one for clusters.
+    # The least number of nodes, which is also the usual one; more than one for clusters.
     nodes: int = 1
-    is_cluster: bool = False
     stop_signal: int = signal.SIGTERM
     ready_within_s: float = 60.0
 
@@ -74,20 +73,25 @@ class LabDatabase(ABC):
         """Variables that the server's programs need."""
         return {}
 
-    def after_start(self, instance: Instance, software: Path, user: ServerUser) -> None:  # noqa: B027 (nothing, for most)
-        """What is done when all nodes run."""
-
     @abstractmethod
     def url(self, instance: Instance) -> str:
         """The target's URL, without secrets: it names the file of credentials."""
 
+
+class LabCluster(LabDatabase):
+    """A kind of database whose nodes work together."""
+
+    @abstractmethod
+    def join(self, instance: Instance, software: Path, user: ServerUser) -> None:
+        """Makes one cluster of the first nodes, which all run."""
+
+    @abstractmethod
     def add_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
         """Makes a started node part of the cluster."""
-        raise NotImplementedError
 
+    @abstractmethod
     def remove_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
         """Takes a node out of the cluster, before it is ended."""
-        raise NotImplementedError
 
 
 def with_credentials(scheme: str, instance: Instance, hosts: str, path: str = "") -> str:

@@ -18,7 +18,7 @@ import psutil
 from sensorbench._engine import Target
 from sensorbench.errors import EngineError, FailedError, UsageError
 from sensorbench.lab import addresses, processes
-from sensorbench.lab.database import LabDatabase, Place
+from sensorbench.lab.database import LabCluster, LabDatabase, Place
 from sensorbench.lab.homes import ServerUser, instances_folder, server_user
 from sensorbench.lab.instance import RECORD_FILE, Instance, Node, find_instance, read_instances
 from sensorbench.lab.limits import entering, limits, remove_group
@@ -200,11 +200,11 @@ def remove_node(name: str, number: int | None = None) -> Node:
     return node
 
 
-def _cluster(name: str) -> tuple[Instance, LabDatabase, Path, ServerUser]:
+def _cluster(name: str) -> tuple[Instance, LabCluster, Path, ServerUser]:
     sweep()
     instance = find_instance(name)
     database = require_database(instance.database)
-    if not database.is_cluster:
+    if not isinstance(database, LabCluster):
         raise UsageError(f"{name} is one server of {database.name}, which has no nodes to add or remove")
     source = database.source(instance.version)
     if source is None:
@@ -215,11 +215,11 @@ def _cluster(name: str) -> tuple[Instance, LabDatabase, Path, ServerUser]:
 def _check(wish: Wish, database: LabDatabase) -> None:
     if wish.name is not None and not _NAME.fullmatch(wish.name):
         raise UsageError(f"--name {wish.name}: expected small letters, digits and hyphens, a letter first")
-    if wish.nodes is not None and not database.is_cluster and wish.nodes != 1:
+    if wish.nodes is not None and not isinstance(database, LabCluster) and wish.nodes != 1:
         raise UsageError(f"--nodes {wish.nodes}: {database.name} is one server")
-    if wish.nodes is not None and database.is_cluster and wish.nodes < database.nodes:
+    if wish.nodes is not None and isinstance(database, LabCluster) and wish.nodes < database.nodes:
         raise UsageError(f"--nodes {wish.nodes}: {database.name} needs {database.nodes} masters at least")
-    if wish.replicas and not database.is_cluster:
+    if wish.replicas and not isinstance(database, LabCluster):
         raise UsageError(f"--replicas {wish.replicas}: {database.name} is one server")
 
 
@@ -258,7 +258,8 @@ def _start(instance: Instance, database: LabDatabase, software: Path, user: Serv
         instance.write()
     for node in instance.nodes:
         _wait_until_ready(instance, node, database)
-    database.after_start(instance, software, user)
+    if isinstance(database, LabCluster):
+        database.join(instance, software, user)
 
 
 def _start_node(place: Place, database: LabDatabase) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sensorbench.errors import FailedError
-from sensorbench.lab.database import LabDatabase, Place, with_credentials
+from sensorbench.lab.database import LabCluster, LabDatabase, Place, with_credentials
 from sensorbench.lab.homes import ServerUser
 from sensorbench.lab.instance import USER, Instance, Node
 from sensorbench.lab.processes import call, wait_until
@@ -81,13 +81,12 @@ class Redis(LabDatabase):
         return with_credentials("redis", instance, f"{node.host}:{node.port}")
 
 
-class RedisCluster(Redis):
+class RedisCluster(Redis, LabCluster):
     """Redis Cluster: masters that share the slots, and replicas as asked."""
 
     name = "redis+cluster"
     summary = "Redis Cluster, masters and replicas"
     nodes = 3
-    is_cluster = True
 
     def _cluster_settings(self, node: Node) -> dict[str, str]:
         return {
@@ -99,7 +98,7 @@ class RedisCluster(Redis):
             "bind-source-addr": node.host,
         }
 
-    def after_start(self, instance: Instance, software: Path, user: ServerUser) -> None:
+    def join(self, instance: Instance, software: Path, user: ServerUser) -> None:
         """Shares the slots out among the masters and waits until all nodes know it."""
         self._cli(instance, software, user, "--cluster", "create", *map(_place, instance.nodes),
                   "--cluster-replicas", str(instance.replicas), "--cluster-yes")  # fmt: skip
