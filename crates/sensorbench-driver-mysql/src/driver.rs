@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use arrow_array::RecordBatchReader;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error};
-use sensorbench_driver::{Description, Driver, DriverError, Operation, Progress, Schema, Sessions, Size};
+use sensorbench_driver::{Description, Driver, DriverError, Operation, Progress, Schema, Sessions, Size, SqlSchema};
 
 use crate::link::Link;
 use crate::namespace::Namespace;
-use crate::schema::MysqlSchema;
+use crate::schema::{check_tables, run};
 use crate::session::Connector;
 use crate::{load, quoted, size};
 
@@ -29,7 +29,7 @@ const NOT_ALLOWED: [u16; 3] = [1044, 1142, 1227];
 
 pub struct MysqlDriver {
     link: Arc<Link>,
-    schema: Mutex<Option<MysqlSchema>>,
+    schema: Mutex<Option<SqlSchema>>,
 }
 
 impl MysqlDriver {
@@ -37,12 +37,12 @@ impl MysqlDriver {
         Self { link, schema: Mutex::new(None) }
     }
 
-    fn schema(&self) -> Result<MysqlSchema, DriverError> {
+    fn schema(&self) -> Result<SqlSchema, DriverError> {
         let schema = self.schema.lock().expect("nothing panics under this lock").clone();
         schema.ok_or_else(|| DriverError::Namespace(format!("{}: no schema was created or attached", self.link.server.shown())))
     }
 
-    fn set_schema(&self, schema: MysqlSchema) {
+    fn set_schema(&self, schema: SqlSchema) {
         *self.schema.lock().expect("nothing panics under this lock") = Some(schema);
     }
 
@@ -108,19 +108,19 @@ impl Driver for MysqlDriver {
     }
 
     fn create(&self, schema: &Schema, mark: &str, replace: bool) -> Result<(), DriverError> {
-        let parsed = MysqlSchema::of(schema)?;
+        let parsed = SqlSchema::of(schema)?;
         self.control(async |connection| {
             self.namespace(connection).create(mark, replace).await?;
-            parsed.run_create(&self.link, connection).await?;
-            parsed.check_tables(&self.link, connection).await
+            run(parsed.create(), &self.link, connection).await?;
+            check_tables(&parsed, &self.link, connection).await
         })?;
         self.set_schema(parsed);
         Ok(())
     }
 
     fn attach(&self, schema: &Schema) -> Result<(), DriverError> {
-        let parsed = MysqlSchema::of(schema)?;
-        self.inside(async |connection| parsed.check_tables(&self.link, connection).await)?;
+        let parsed = SqlSchema::of(schema)?;
+        self.inside(async |connection| check_tables(&parsed, &self.link, connection).await)?;
         self.set_schema(parsed);
         Ok(())
     }
@@ -143,7 +143,7 @@ impl Driver for MysqlDriver {
     fn settle(&self) -> Result<(), DriverError> {
         let schema = self.schema()?;
         self.inside(async |connection| {
-            schema.run_settle(&self.link, connection).await?;
+            run(schema.settle(), &self.link, connection).await?;
             self.flush(connection).await
         })
     }

@@ -42,12 +42,11 @@ mod values;
 
 use std::sync::Arc;
 
-use sensorbench_driver::{Database, Driver, DriverError, Schema, TargetUrl};
+use sensorbench_driver::{Database, Driver, DriverError, Schema, SqlSchema, TargetUrl};
 use serde_json::json;
 
 use crate::driver::MysqlDriver;
 use crate::link::Link;
-use crate::schema::MysqlSchema;
 use crate::statement::Statement;
 
 pub use crate::session::MOST_CONNECTIONS;
@@ -94,7 +93,7 @@ database!(MariadbDatabase, "mariadb", "relational server, grown out of MySQL");
 
 /// The form of every part and the parameters of every statement; the statements themselves only a server can tell.
 fn check(schema: &Schema) -> Result<(), DriverError> {
-    MysqlSchema::of(schema)?;
+    SqlSchema::of(schema)?;
     schema.operations.iter().try_for_each(|operation| Statement::of(operation).map(drop))
 }
 

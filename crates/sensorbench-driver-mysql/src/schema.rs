@@ -2,58 +2,17 @@
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Row};
-use sensorbench_driver::{DriverError, Parameter, Schema, SchemaError, parse_part};
-use serde::Deserialize;
+use sensorbench_driver::{DriverError, SchemaError, SqlSchema};
 
 use crate::link::Link;
 use crate::text::Layout;
 
-/// `[create]` and `[settle]` of a schema file: statements, one after the other.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Statements {
-    #[serde(default)]
-    statements: Vec<String>,
-}
-
-/// A schema whose parts are known to be statements.
-#[derive(Clone, Debug)]
-pub struct MysqlSchema {
-    create: Statements,
-    settle: Statements,
-    tables: Vec<(String, Vec<Parameter>)>,
-}
-
-impl MysqlSchema {
-    pub fn of(schema: &Schema) -> Result<Self, SchemaError> {
-        Ok(Self {
-            create: parse_part("create", &schema.create)?,
-            settle: parse_part("settle", &schema.settle)?,
-            tables: schema.tables.clone().into_iter().collect(),
-        })
+/// Every table that is filled exists, with columns for its fill.
+pub async fn check_tables(schema: &SqlSchema, link: &Link, connection: &mut Conn) -> Result<(), DriverError> {
+    for (table, columns) in schema.tables() {
+        Layout::of(table, columns, link, connection).await?;
     }
-
-    /// The columns of a table that the schema fills.
-    pub fn table(&self, name: &str) -> Result<&[Parameter], DriverError> {
-        let table = self.tables.iter().find(|(table, _)| table == name);
-        table.map(|(_, columns)| columns.as_slice()).ok_or_else(|| DriverError::Data(format!("the schema fills no table {name}")))
-    }
-
-    pub async fn run_create(&self, link: &Link, connection: &mut Conn) -> Result<(), DriverError> {
-        run("create.statements", &self.create.statements, link, connection).await
-    }
-
-    pub async fn run_settle(&self, link: &Link, connection: &mut Conn) -> Result<(), DriverError> {
-        run("settle.statements", &self.settle.statements, link, connection).await
-    }
-
-    /// Every table that is filled exists, with columns for its fill.
-    pub async fn check_tables(&self, link: &Link, connection: &mut Conn) -> Result<(), DriverError> {
-        for (table, columns) in &self.tables {
-            Layout::of(table, columns, link, connection).await?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// What a statement is refused for is told with its place in the schema file; a lost connection has no place there.
@@ -64,11 +23,16 @@ pub fn with_place(path: String, error: DriverError) -> DriverError {
     }
 }
 
-async fn run(path: &str, statements: &[String], link: &Link, connection: &mut Conn) -> Result<(), DriverError> {
-    for (number, statement) in statements.iter().enumerate() {
+/// Runs statements, each with its place in the schema file.
+pub async fn run<'a>(
+    statements: impl Iterator<Item = (String, &'a str)>,
+    link: &Link,
+    connection: &mut Conn,
+) -> Result<(), DriverError> {
+    for (place, statement) in statements {
         let reported = reported_by(statement, connection).await.map_err(|error| link.error(error));
         let outcome = reported.and_then(|report| report.map_or(Ok(()), |error| Err(DriverError::Statement(error))));
-        outcome.map_err(|error| with_place(format!("{path}[{number}]"), error))?;
+        outcome.map_err(|error| with_place(place, error))?;
     }
     Ok(())
 }

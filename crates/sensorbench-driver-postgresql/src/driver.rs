@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatchReader;
-use sensorbench_driver::{Description, Driver, DriverError, Operation, Progress, Schema, Sessions, Size};
+use sensorbench_driver::{Description, Driver, DriverError, Operation, Progress, Schema, Sessions, Size, SqlSchema};
 use tokio_postgres::Error;
 
 use crate::control::Control;
 use crate::namespace::Namespace;
-use crate::schema::{Asked, PostgresqlSchema};
+use crate::schema::{Asked, check_tables, run};
 use crate::session::Connector;
 use crate::target::Target;
 use crate::{errors, load, observe, quoted};
@@ -17,7 +17,7 @@ use crate::{errors, load, observe, quoted};
 pub struct PostgresqlDriver {
     target: Arc<Target>,
     control: Control,
-    schema: Mutex<Option<PostgresqlSchema>>,
+    schema: Mutex<Option<SqlSchema>>,
 }
 
 impl PostgresqlDriver {
@@ -25,14 +25,14 @@ impl PostgresqlDriver {
         Self { control: Control::new(target.clone()), target, schema: Mutex::new(None) }
     }
 
-    fn schema(&self) -> Result<PostgresqlSchema, DriverError> {
+    fn schema(&self) -> Result<SqlSchema, DriverError> {
         let schema = self.schema.lock().expect("nothing panics under this lock").clone();
         schema.ok_or_else(|| {
             DriverError::Namespace(format!("PostgreSQL at {}: no schema was created or attached", self.target.shown))
         })
     }
 
-    fn set_schema(&self, schema: PostgresqlSchema) {
+    fn set_schema(&self, schema: SqlSchema) {
         *self.schema.lock().expect("nothing panics under this lock") = Some(schema);
     }
 
@@ -51,21 +51,21 @@ impl Driver for PostgresqlDriver {
     }
 
     fn create(&self, schema: &Schema, mark: &str, replace: bool) -> Result<(), DriverError> {
-        let parsed = PostgresqlSchema::of(schema)?;
+        let parsed = SqlSchema::of(schema)?;
         self.in_namespace(async |namespace| {
             namespace.create(mark, replace).await?;
-            parsed.run_create(namespace.client, &self.target.shown).await?;
-            parsed.check_tables(namespace.client, &self.target.shown).await
+            run(parsed.create(), namespace.client, &self.target.shown).await?;
+            check_tables(&parsed, namespace.client, &self.target.shown).await
         })?;
         self.set_schema(parsed);
         Ok(())
     }
 
     fn attach(&self, schema: &Schema) -> Result<(), DriverError> {
-        let parsed = PostgresqlSchema::of(schema)?;
+        let parsed = SqlSchema::of(schema)?;
         self.in_namespace(async |namespace| {
             namespace.require().await?;
-            parsed.check_tables(namespace.client, &self.target.shown).await
+            check_tables(&parsed, namespace.client, &self.target.shown).await
         })?;
         self.set_schema(parsed);
         Ok(())
@@ -88,7 +88,7 @@ impl Driver for PostgresqlDriver {
     fn settle(&self) -> Result<(), DriverError> {
         let schema = self.schema()?;
         self.control.with(async |client| {
-            schema.run_settle(client, &self.target.shown).await?;
+            run(schema.settle(), client, &self.target.shown).await?;
             if observe::may_checkpoint(client).await.map_err(self.refused())? {
                 client.batch_execute("CHECKPOINT").await.map_err(self.refused())?;
             }

@@ -21,11 +21,11 @@ mod wire;
 
 use std::sync::Arc;
 
-use sensorbench_driver::{Database, Driver, DriverError, Schema, TargetUrl};
+use sensorbench_driver::{Database, Driver, DriverError, Schema, SqlSchema, TargetUrl};
 use serde_json::json;
 
 use crate::driver::PostgresqlDriver;
-use crate::schema::{Asked, PostgresqlSchema};
+use crate::schema::Asked;
 use crate::target::Target;
 
 /// The driver.
@@ -50,7 +50,7 @@ impl Database for PostgresqlDatabase {
 
     /// Without a server only the form can be checked: what SQL there is, and that its parameters are declared.
     fn check(&self, schema: &Schema) -> Result<(), DriverError> {
-        PostgresqlSchema::of(schema)?;
+        SqlSchema::of(schema)?;
         schema.operations.iter().try_for_each(|operation| Asked::of(operation).map(|_| ()))
     }
 

@@ -1,34 +1,12 @@
 //! A schema in PostgreSQL's words.
 
-use sensorbench_driver::{Column, DriverError, Operation, Parameter, Placeholder, Positional, Schema, SchemaError, parse_part};
-use serde::Deserialize;
+use sensorbench_driver::{
+    Column, DriverError, Operation, Parameter, Placeholder, Positional, SchemaError, SqlSchema, SqlStatement, parse_part,
+};
 use tokio_postgres::Client;
 
 use crate::wire::{Form, server_types};
 use crate::{errors, quoted};
-
-/// `[create]` and `[settle]` of a schema file: statements, one after the other.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Statements {
-    #[serde(default)]
-    statements: Vec<String>,
-}
-
-/// `[operation.NAME]` of a schema file: one statement with `:named` parameters.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Statement {
-    statement: String,
-}
-
-/// A schema whose parts are known to be statements.
-#[derive(Clone, Debug)]
-pub struct PostgresqlSchema {
-    create: Statements,
-    settle: Statements,
-    tables: Vec<(String, Vec<Parameter>)>,
-}
 
 /// An operation's statement as the server is asked to prepare it.
 #[derive(Clone, Debug)]
@@ -43,42 +21,23 @@ pub struct Asked {
     pub columns: Vec<Column>,
 }
 
-impl PostgresqlSchema {
-    pub fn of(schema: &Schema) -> Result<Self, SchemaError> {
-        Ok(Self {
-            create: parse_part("create", &schema.create)?,
-            settle: parse_part("settle", &schema.settle)?,
-            tables: schema.tables.clone().into_iter().collect(),
-        })
+/// Every table that is filled exists, with columns that hold the values of its fill.
+pub async fn check_tables(schema: &SqlSchema, client: &Client, server: &str) -> Result<(), DriverError> {
+    for (table, columns) in schema.tables() {
+        table_forms(client, server, table, columns).await?;
     }
-
-    /// The columns of a table that the schema fills.
-    pub fn table(&self, name: &str) -> Result<&[Parameter], DriverError> {
-        let table = self.tables.iter().find(|(table, _)| table == name);
-        table.map(|(_, columns)| columns.as_slice()).ok_or_else(|| DriverError::Data(format!("the schema fills no table {name}")))
-    }
-
-    pub async fn run_create(&self, client: &Client, server: &str) -> Result<(), DriverError> {
-        run("create.statements", &self.create.statements, client, server).await
-    }
-
-    pub async fn run_settle(&self, client: &Client, server: &str) -> Result<(), DriverError> {
-        run("settle.statements", &self.settle.statements, client, server).await
-    }
-
-    /// Every table that is filled exists, with columns that hold the values of its fill.
-    pub async fn check_tables(&self, client: &Client, server: &str) -> Result<(), DriverError> {
-        for (table, columns) in &self.tables {
-            table_forms(client, server, table, columns).await?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
-async fn run(path: &str, statements: &[String], client: &Client, server: &str) -> Result<(), DriverError> {
-    for (number, statement) in statements.iter().enumerate() {
+/// Runs statements, each with its place in the schema file.
+pub async fn run<'a>(
+    statements: impl Iterator<Item = (String, &'a str)>,
+    client: &Client,
+    server: &str,
+) -> Result<(), DriverError> {
+    for (place, statement) in statements {
         let done = client.batch_execute(statement).await;
-        done.map_err(|error| errors::schema_error(server, format!("{path}[{number}]"), error))?;
+        done.map_err(|error| errors::schema_error(server, place, error))?;
     }
     Ok(())
 }
@@ -111,7 +70,7 @@ pub fn column_list(columns: &[Parameter]) -> String {
 impl Asked {
     pub fn of(operation: &Operation) -> Result<Self, DriverError> {
         let path = format!("operation.{}", operation.name);
-        let text: Statement = parse_part(&path, &operation.statement)?;
+        let text: SqlStatement = parse_part(&path, &operation.statement)?;
         Ok(Self {
             path: format!("{path}.statement"),
             positional: Positional::of(operation, &text.statement, Placeholder::Dollar)?,

@@ -6,16 +6,16 @@ use std::sync::Mutex;
 
 use arrow_array::RecordBatchReader;
 use rusqlite::{Connection, OptionalExtension};
-use sensorbench_driver::{Description, Driver, DriverError, Operation, Progress, Schema, Sessions, Size};
+use sensorbench_driver::{Description, Driver, DriverError, Operation, Progress, Schema, Sessions, Size, SqlSchema};
 
-use crate::schema::SqliteSchema;
+use crate::schema::{check_tables, run};
 use crate::session::Connector;
 use crate::target::{APPLICATION_ID, Occupant, Target};
 use crate::{load, quoted, statement_error};
 
 pub struct SqliteDriver {
     target: Target,
-    schema: Mutex<Option<SqliteSchema>>,
+    schema: Mutex<Option<SqlSchema>>,
 }
 
 impl SqliteDriver {
@@ -23,12 +23,12 @@ impl SqliteDriver {
         Self { target, schema: Mutex::new(None) }
     }
 
-    fn schema(&self) -> Result<SqliteSchema, DriverError> {
+    fn schema(&self) -> Result<SqlSchema, DriverError> {
         let schema = self.schema.lock().expect("nothing panics under this lock").clone();
         schema.ok_or_else(|| DriverError::Namespace(format!("{}: no schema was created or attached", self.target.path.display())))
     }
 
-    fn set_schema(&self, schema: SqliteSchema) {
+    fn set_schema(&self, schema: SqlSchema) {
         *self.schema.lock().expect("nothing panics under this lock") = Some(schema);
     }
 
@@ -77,21 +77,21 @@ impl Driver for SqliteDriver {
     }
 
     fn create(&self, schema: &Schema, mark: &str, replace: bool) -> Result<(), DriverError> {
-        let parsed = SqliteSchema::of(schema)?;
+        let parsed = SqlSchema::of(schema)?;
         self.make_room(replace)?;
         let connection = self.target.create()?;
         connection.pragma_update(None, "application_id", APPLICATION_ID).map_err(statement_error)?;
         connection.execute_batch("CREATE TABLE sensorbench (mark TEXT NOT NULL)").map_err(statement_error)?;
         connection.execute("INSERT INTO sensorbench (mark) VALUES (?1)", [mark]).map_err(statement_error)?;
-        parsed.run_create(&connection)?;
-        parsed.check_tables(&connection)?;
+        run(parsed.create(), &connection)?;
+        check_tables(&parsed, &connection)?;
         self.set_schema(parsed);
         Ok(())
     }
 
     fn attach(&self, schema: &Schema) -> Result<(), DriverError> {
-        let parsed = SqliteSchema::of(schema)?;
-        parsed.check_tables(&self.target.connect()?)?;
+        let parsed = SqlSchema::of(schema)?;
+        check_tables(&parsed, &self.target.connect()?)?;
         self.set_schema(parsed);
         Ok(())
     }
@@ -116,7 +116,7 @@ impl Driver for SqliteDriver {
     /// Runs the schema's statements, then writes everything to disk under the journal that the target asks for.
     fn settle(&self) -> Result<(), DriverError> {
         let connection = self.target.connect()?;
-        self.schema()?.run_settle(&connection)?;
+        run(self.schema()?.settle(), &connection)?;
         self.target.set_journal_mode(&connection)?;
         connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").map_err(statement_error)?;
         let synced = std::fs::File::open(&self.target.path).and_then(|file| file.sync_all());

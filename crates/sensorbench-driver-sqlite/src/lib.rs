@@ -8,11 +8,11 @@ mod session;
 mod target;
 
 use rusqlite::Connection;
-use sensorbench_driver::{Database, Driver, DriverError, Schema, TargetUrl};
+use sensorbench_driver::{Database, Driver, DriverError, Schema, SqlSchema, TargetUrl};
 use serde_json::json;
 
 use crate::driver::SqliteDriver;
-use crate::schema::SqliteSchema;
+use crate::schema::{check_tables, run};
 use crate::target::Target;
 
 /// The driver.
@@ -37,11 +37,11 @@ impl Database for SqliteDatabase {
 
     /// Creates the tables in memory and prepares every statement there.
     fn check(&self, schema: &Schema) -> Result<(), DriverError> {
-        let parsed = SqliteSchema::of(schema)?;
+        let parsed = SqlSchema::of(schema)?;
         let connection = Connection::open_in_memory().map_err(statement_error)?;
-        parsed.run_create(&connection)?;
-        parsed.check_tables(&connection)?;
-        parsed.run_settle(&connection)?;
+        run(parsed.create(), &connection)?;
+        check_tables(&parsed, &connection)?;
+        run(parsed.settle(), &connection)?;
         for operation in &schema.operations {
             session::Prepared::of(&connection, operation)?;
         }

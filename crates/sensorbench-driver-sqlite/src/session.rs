@@ -6,13 +6,13 @@ use rusqlite::types::ValueRef as SqlValue;
 use rusqlite::{Connection, ErrorCode, Statement};
 use self_cell::self_cell;
 use sensorbench_driver::{
-    BlockingConnector, BlockingSession, Column, Deadline, DriverError, Operation, Request, Rows, SchemaError, Type, Value,
-    ValueRef, parse_part,
+    BlockingConnector, BlockingSession, Column, Deadline, DriverError, Operation, Request, Rows, SchemaError, SqlStatement, Type,
+    Value, ValueRef, parse_part,
 };
 
 use crate::load::sql_value;
+use crate::statement_error;
 use crate::target::Target;
-use crate::{schema, statement_error};
 
 /// After how many steps of SQLite's virtual machine the deadline is looked at: some microseconds.
 const STEPS_BETWEEN_DEADLINE_CHECKS: i32 = 1000;
@@ -45,7 +45,7 @@ pub struct Prepared<'a> {
 impl<'a> Prepared<'a> {
     pub fn of(connection: &'a Connection, operation: &Operation) -> Result<Self, DriverError> {
         let path = format!("operation.{}", operation.name);
-        let text: schema::Statement = parse_part(&path, &operation.statement)?;
+        let text: SqlStatement = parse_part(&path, &operation.statement)?;
         let at_statement = |message: String| SchemaError::at(format!("{path}.statement"), message);
         let statement = connection.prepare(&text.statement).map_err(|error| at_statement(error.to_string()))?;
         let mut places = Vec::new();

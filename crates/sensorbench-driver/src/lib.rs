@@ -17,6 +17,7 @@ mod progress;
 mod rows;
 mod schema;
 mod server;
+mod sql;
 mod url;
 
 pub use deadline::Deadline;
@@ -32,6 +33,7 @@ pub use progress::Progress;
 pub use rows::{RowRef, Rows};
 pub use schema::{Column, Direction, Operation, Order, Parameter, Schema, SchemaError, parse_part};
 pub use server::{SERVER_OPTIONS, Server, Tls, TlsMode};
+pub use sql::{SqlSchema, SqlStatement};
 pub use url::TargetUrl;
 
 pub use sensorbench_dataset::{Type, Value, ValueRef};
