@@ -130,7 +130,7 @@ impl Driver for FjallDriver {
 
     fn size(&self) -> Result<Size, DriverError> {
         let parts = self.opened()?.keyspaces()?.into_iter().map(|(name, keyspace)| (name, keyspace.disk_space())).collect();
-        Ok(Size { total_bytes: self.target.bytes()?, parts })
+        Ok(Size { total_bytes: self.target.bytes()?, parts, ..Size::default() })
     }
 
     fn remove(&self) -> Result<(), DriverError> {

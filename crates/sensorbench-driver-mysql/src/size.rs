@@ -42,7 +42,7 @@ async fn measured(namespace: &str, connection: &mut Conn) -> mysql_async::Result
     let has_file = |table: &str| files.iter().any(|(name, ..)| name == table);
     let without_file = estimates.iter().filter(|(table, _)| !has_file(table)).map(|(_, bytes)| bytes);
     let total_bytes = files.iter().map(|(_, bytes, _)| bytes).chain(without_file).sum();
-    Ok(Size { total_bytes, parts: parts(&estimates, &files, &indexes) })
+    Ok(Size { total_bytes, parts: parts(&estimates, &files, &indexes), ..Size::default() })
 }
 
 async fn files(namespace: &str, connection: &mut Conn) -> mysql_async::Result<Vec<File>> {

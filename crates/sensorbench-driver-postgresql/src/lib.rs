@@ -16,7 +16,6 @@ mod prepared;
 mod schema;
 mod session;
 mod target;
-mod tls;
 mod wire;
 
 use std::sync::Arc;

@@ -68,7 +68,7 @@ pub async fn size(client: &Client, namespace: &str) -> Result<Size, Error> {
     }
     let total_bytes = parts.values().sum();
     parts.remove("sensorbench");
-    Ok(Size { total_bytes, parts })
+    Ok(Size { total_bytes, parts, ..Size::default() })
 }
 
 /// Counters and gauges of this database and of the server, by their names there.

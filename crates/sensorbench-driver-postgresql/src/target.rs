@@ -8,7 +8,7 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres::{CancelToken, Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::{errors, tls};
+use crate::errors;
 
 /// How long connecting may take.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -36,7 +36,8 @@ impl Target {
         Ok(Self {
             shown: server.shown(),
             config: config(&server, synchronous_commit(url)?),
-            tls: tls::connector(url, &server.tls)?,
+            // Where encryption is off it is never asked to.
+            tls: MakeRustlsConnect::new(server.tls.client_config(url)?),
             namespace: server.namespace,
             connections: server.connections,
         })

@@ -50,7 +50,6 @@ mod schema;
 mod session;
 mod target;
 mod text;
-mod tls;
 mod wire;
 mod word;
 

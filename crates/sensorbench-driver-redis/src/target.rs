@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
-use sensorbench_driver::{DriverError, Server, TargetUrl};
+use sensorbench_driver::{DriverError, Server, TargetUrl, TlsMode};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::resp::{Item, next_item, packed};
-use crate::tls;
 
 const DEFAULT_PORT: u16 = 6379;
 
@@ -57,7 +56,8 @@ impl Target {
                 number.parse().map_err(|_| url.error(format!("database {number}: expected a number, for example /0")))?
             }
         };
-        let tls = tls::configuration(&server.tls).map_err(|problem| url.error(problem))?;
+        let is_encrypted = server.tls.mode != TlsMode::Off;
+        let tls = is_encrypted.then(|| server.tls.client_config(url).map(Arc::new)).transpose()?;
         Ok(Self { server, is_cluster, database, tls })
     }
 
@@ -162,6 +162,6 @@ mod tests {
         assert!(refused("redis://a,b", false).contains("expected one host"));
         assert!(refused("redis://:secret@host/db", false).contains("expected a number"));
         assert!(refused("redis+cluster://host/1", true).contains("no numbered databases"));
-        assert!(refused("redis://host?tls=on&ca=Cargo.toml", false).contains("no certificate (PEM)"));
+        assert!(refused("redis://host?tls=on&ca=Cargo.toml", false).contains("there is no certificate in it; expected PEM"));
     }
 }

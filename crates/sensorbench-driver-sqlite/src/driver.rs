@@ -138,7 +138,7 @@ impl Driver for SqliteDriver {
         // The unit of st_blocks is 512 bytes, whatever the file system's own is.
         let allocated = |file| std::fs::metadata(file).map_or(0, |metadata| metadata.blocks() * 512);
         let total_bytes = self.target.files().iter().map(allocated).sum();
-        Ok(Size { total_bytes, parts: parts(&connection).map_err(statement_error)? })
+        Ok(Size { total_bytes, parts: parts(&connection).map_err(statement_error)?, ..Size::default() })
     }
 
     fn remove(&self) -> Result<(), DriverError> {

@@ -97,6 +97,9 @@ pub struct Size {
     pub total_bytes: u64,
     /// Tables and indexes by name, where the database tells.
     pub parts: BTreeMap<String, u64>,
+    /// The largest partition of each table, where the database has partitions and tells.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub largest_partitions: BTreeMap<String, u64>,
 }
 
 /// How operations are executed.

@@ -18,6 +18,7 @@ mod rows;
 mod schema;
 mod server;
 mod sql;
+mod tls;
 mod url;
 
 pub use deadline::Deadline;

@@ -22,6 +22,17 @@ enum Cell {
     Bytes { start: u32, end: u32 },
 }
 
+impl Cell {
+    /// The same cell where its text or bytes lie so much further on.
+    fn moved(self, offset: u32) -> Self {
+        match self {
+            Cell::Text { start, end } => Cell::Text { start: start + offset, end: end + offset },
+            Cell::Bytes { start, end } => Cell::Bytes { start: start + offset, end: end + offset },
+            other => other,
+        }
+    }
+}
+
 /// A row that is looked at where it lies.
 #[derive(Clone, Copy)]
 pub struct RowRef<'a> {
@@ -89,6 +100,19 @@ impl Rows {
         self.count += 1;
     }
 
+    /// Appends all rows of another answer, which have as many columns.
+    ///
+    /// Panics when the text and bytes of both exceed 4 GiB.
+    pub fn append(&mut self, other: &Rows) {
+        let (offset, _) = self.kept(&other.bytes);
+        self.cells.extend(other.cells.iter().map(|cell| cell.moved(offset)));
+        if self.columns == 0 {
+            self.columns = other.columns;
+        }
+        self.count += other.count;
+        debug_assert!([0, self.columns].contains(&other.columns), "answers differ in their number of columns");
+    }
+
     /// Number of rows.
     pub fn len(&self) -> u64 {
         self.count
@@ -126,5 +150,50 @@ impl<'a> RowRef<'a> {
     /// Number of columns.
     pub fn columns(&self) -> usize {
         self.cells.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(rows: &[[ValueRef; 3]]) -> Rows {
+        let mut written = Rows::new();
+        for row in rows {
+            row.iter().for_each(|value| written.push(*value));
+            written.end_row();
+        }
+        written
+    }
+
+    fn values(rows: &Rows) -> Vec<Vec<ValueRef<'_>>> {
+        rows.iter().map(|row| (0..row.columns()).map(|column| row.value(column)).collect()).collect()
+    }
+
+    #[test]
+    fn rows_of_several_answers_become_one_answer() {
+        use ValueRef::{Bytes, Integer, Null, Text};
+        let of_each =
+            [[Integer(1), Text("one"), Bytes(b"1")], [Integer(2), Text(""), Null], [Integer(3), Text("three"), Bytes(b"33")]];
+        let mut all = Rows::new();
+        for part in [&of_each[..0], &of_each[..2], &of_each[..0], &of_each[2..]] {
+            all.append(&rows(part));
+        }
+        assert_eq!(all.len(), 3);
+        assert_eq!(values(&all), of_each);
+        all.push(Null);
+        all.push(Text("more"));
+        all.push(Null);
+        all.end_row();
+        assert_eq!(values(&all)[3], [Null, Text("more"), Null]);
+    }
+
+    #[test]
+    fn rows_that_are_only_counted_are_appended_too() {
+        let mut counted = Rows::new();
+        counted.count_row();
+        let mut all = counted.clone();
+        all.append(&counted);
+        assert_eq!((all.len(), all.iter().count()), (2, 0));
     }
 }

@@ -12,6 +12,8 @@ const DATABASES: &[&dyn Database] = &[
     &sensorbench_driver_sqlite::SqliteDatabase,
     #[cfg(feature = "fjall")]
     &sensorbench_driver_fjall::FjallDatabase,
+    #[cfg(feature = "cassandra")]
+    &sensorbench_driver_cassandra::CassandraDatabase,
     #[cfg(feature = "mysql")]
     &sensorbench_driver_mysql::MysqlDatabase,
     #[cfg(feature = "mysql")]

@@ -1,4 +1,4 @@
-//! Encryption of connections, as the URL asks for it.
+//! Encryption of connections, as the URL asks for it: the same for every driver that speaks TLS by itself.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -9,28 +9,30 @@ use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use sensorbench_driver::{DriverError, TargetUrl, Tls, TlsMode};
-use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// What makes encrypted connections. Where encryption is off it is never asked to.
-pub fn connector(url: &TargetUrl, tls: &Tls) -> Result<MakeRustlsConnect, DriverError> {
-    let provider = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()
-        .map_err(|error| url.error(error))?
-        .with_root_certificates(roots(url, tls.ca.as_deref())?);
-    let mut config = match &tls.identity {
-        None => builder.with_no_client_auth(),
-        Some((certificate, key)) => {
-            let private = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(url, key, error))?;
-            let identified = builder.with_client_auth_cert(certificates(url, certificate)?, private);
-            identified.map_err(|error| unfit(url, certificate, error))?
+use crate::{DriverError, TargetUrl, Tls, TlsMode};
+
+impl Tls {
+    /// How connections are encrypted. Where encryption is off nobody asks for it.
+    pub fn client_config(&self, url: &TargetUrl) -> Result<ClientConfig, DriverError> {
+        let provider = Arc::new(ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| url.error(error))?
+            .with_root_certificates(roots(url, self.ca.as_deref())?);
+        let mut config = match &self.identity {
+            None => builder.with_no_client_auth(),
+            Some((certificate, key)) => {
+                let private = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(url, key, error))?;
+                let identified = builder.with_client_auth_cert(certificates(url, certificate)?, private);
+                identified.map_err(|error| unfit(url, certificate, error))?
+            }
+        };
+        if self.mode == TlsMode::Unverified {
+            config.dangerous().set_certificate_verifier(Arc::new(AnyCertificate(provider)));
         }
-    };
-    if tls.mode == TlsMode::Unverified {
-        config.dangerous().set_certificate_verifier(Arc::new(AnyCertificate(provider)));
+        Ok(config)
     }
-    Ok(MakeRustlsConnect::new(config))
 }
 
 /// The authorities in a file, else the well-known ones.

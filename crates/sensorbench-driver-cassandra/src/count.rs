@@ -1,0 +1,63 @@
+//! Counting the rows of a table: ring range by ring range, because a server gives one statement only some seconds.
+
+use futures::stream::{self, TryStreamExt};
+use scylla::client::session::Session;
+use sensorbench_driver::DriverError;
+
+use crate::target::Target;
+use crate::{errors, quoted};
+
+const RANGES: i128 = 256;
+const RANGES_AT_A_TIME: usize = 4;
+
+const KEY: &str = "\
+    SELECT column_name, kind, position FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?";
+
+/// Counts the rows of a table in the namespace.
+pub async fn count(session: &Session, target: &Target, table: &str) -> Result<u64, DriverError> {
+    let failed = |error| errors::execution_error(&target.shown, error);
+    let unreadable = |error: String| DriverError::Data(format!("table {table}: its rows cannot be counted: {error}"));
+    let keyspace = &target.server.namespace;
+    let columns = session.query_unpaged(KEY, (keyspace, table)).await.map_err(failed)?;
+    let columns = columns.into_rows_result().map_err(|error| unreadable(error.to_string()))?;
+    let mut key = Vec::new();
+    for column in columns.rows::<(String, String, i32)>().map_err(|error| unreadable(error.to_string()))? {
+        let (name, kind, position) = column.map_err(|error| unreadable(error.to_string()))?;
+        if kind == "partition_key" {
+            key.push((position, quoted(&name)));
+        }
+    }
+    if key.is_empty() {
+        return Err(unreadable(format!("the keyspace {keyspace} has no such table")));
+    }
+    key.sort();
+    let key = key.into_iter().map(|(_, name)| name).collect::<Vec<_>>().join(", ");
+    let query =
+        format!("SELECT count(*) FROM {}.{} WHERE token({key}) >= ? AND token({key}) <= ?", quoted(keyspace), quoted(table));
+    let prepared = session.prepare(query).await.map_err(|error| errors::prepare_error(&target.shown, table, &error))?;
+    let of_range = async |range: (i64, i64)| {
+        let answer = session.execute_unpaged(&prepared, range).await.map_err(failed)?;
+        let rows = answer.into_rows_result().map_err(|error| unreadable(error.to_string()))?;
+        rows.single_row::<(i64,)>().map(|(rows,)| rows as u64).map_err(|error| unreadable(error.to_string()))
+    };
+    let counts = stream::iter(ranges().map(Ok)).map_ok(of_range).try_buffer_unordered(RANGES_AT_A_TIME);
+    counts.try_fold(0, async |sum, rows| Ok(sum + rows)).await
+}
+
+/// Ranges of tokens, both ends in them, that are the whole ring.
+fn ranges() -> impl Iterator<Item = (i64, i64)> {
+    let start = |number: i128| i128::from(i64::MIN) + (1_i128 << 64) * number / RANGES;
+    (0..RANGES).map(move |number| (start(number) as i64, (start(number + 1) - 1) as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ranges_are_the_whole_ring_without_gaps() {
+        let ranges: Vec<_> = ranges().collect();
+        assert_eq!((ranges[0].0, ranges[255].1), (i64::MIN, i64::MAX));
+        assert!(ranges.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0));
+    }
+}

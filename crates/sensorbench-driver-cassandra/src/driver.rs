@@ -1,0 +1,175 @@
+//! Control of a Cassandra target.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatchReader;
+use scylla::client::session::Session;
+use sensorbench_driver::{Description, Driver, DriverError, Operation, Progress, Schema, Sessions, Size, SqlSchema};
+
+use crate::control::Control;
+use crate::count::count;
+use crate::encode::TableForm;
+use crate::namespace::Namespace;
+use crate::observe::Observed;
+use crate::schema::Asked;
+use crate::session::Connector;
+use crate::sstables::Described;
+use crate::target::Target;
+use crate::{errors, load, nodetool, quoted, sstables};
+
+/// Compactions are done when nothing was seen of them for so long: the next may begin when one ends.
+const QUIET_FOR: Duration = Duration::from_millis(1500);
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+pub struct CassandraDriver {
+    target: Arc<Target>,
+    control: Control,
+    schema: Mutex<Option<SqlSchema>>,
+}
+
+impl CassandraDriver {
+    pub fn new(target: Arc<Target>) -> Self {
+        Self { control: Control::new(target.clone()), target, schema: Mutex::new(None) }
+    }
+
+    fn schema(&self) -> Result<SqlSchema, DriverError> {
+        let schema = self.schema.lock().expect("nothing panics under this lock").clone();
+        schema.ok_or_else(|| {
+            DriverError::Namespace(format!("Cassandra at {}: no schema was created or attached", self.target.shown))
+        })
+    }
+
+    fn set_schema(&self, schema: SqlSchema) {
+        *self.schema.lock().expect("nothing panics under this lock") = Some(schema);
+    }
+
+    fn in_namespace<T>(&self, work: impl AsyncFnOnce(Namespace<'_>) -> Result<T, DriverError>) -> Result<T, DriverError> {
+        self.control.with(async |session| work(Namespace { target: &self.target, session }).await)
+    }
+
+    fn observed<T>(&self, work: impl AsyncFnOnce(Observed<'_>) -> Result<T, DriverError>) -> Result<T, DriverError> {
+        self.control.with(async |session| work(Observed { target: &self.target, session }).await)
+    }
+
+    /// Runs statements, each with its place in the schema file.
+    async fn run<'a>(&self, statements: impl Iterator<Item = (String, &'a str)>, session: &Session) -> Result<(), DriverError> {
+        for (place, statement) in statements {
+            let done = session.query_unpaged(statement, ()).await;
+            done.map_err(|error| errors::schema_error(&self.target.shown, place, error))?;
+        }
+        Ok(())
+    }
+
+    /// Every table that is filled exists, with columns that hold the values of its fill.
+    async fn check_tables(&self, schema: &SqlSchema, session: &Session) -> Result<(), DriverError> {
+        for (table, columns) in schema.tables() {
+            TableForm::of(session, &self.target, table, columns).await?;
+        }
+        Ok(())
+    }
+
+    /// The definition of a table, as the server writes it.
+    async fn described(&self, form: TableForm, session: &Session) -> Result<Described, DriverError> {
+        let statement = format!("DESCRIBE TABLE {}.{}", quoted(&self.target.server.namespace), quoted(&form.table));
+        let answer = session.query_unpaged(statement, ()).await;
+        let answer = answer.map_err(|error| errors::execution_error(&self.target.shown, error))?;
+        let unreadable = |error: String| DriverError::Data(format!("table {}: {error}", form.table));
+        let rows = answer.into_rows_result().map_err(|error| unreadable(error.to_string()))?;
+        let described = rows.first_row::<(String, String, String, String)>();
+        let (_, _, _, create) = described.map_err(|error| unreadable(error.to_string()))?;
+        Ok(Described { create, form })
+    }
+
+    fn wait_for_compactions(&self) -> Result<(), DriverError> {
+        let mut quiet_since = Instant::now();
+        while quiet_since.elapsed() < QUIET_FOR {
+            if self.observed(async |cluster| cluster.compactions().await)? > 0 {
+                quiet_since = Instant::now();
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        Ok(())
+    }
+}
+
+impl Driver for CassandraDriver {
+    fn describe(&self) -> Result<Description, DriverError> {
+        self.observed(async |cluster| cluster.describe().await)
+    }
+
+    fn create(&self, schema: &Schema, mark: &str, replace: bool) -> Result<(), DriverError> {
+        let parsed = SqlSchema::of(schema)?;
+        self.in_namespace(async |namespace| {
+            namespace.create(mark, replace).await?;
+            self.run(parsed.create(), namespace.session).await?;
+            self.check_tables(&parsed, namespace.session).await
+        })?;
+        self.set_schema(parsed);
+        Ok(())
+    }
+
+    fn attach(&self, schema: &Schema) -> Result<(), DriverError> {
+        let parsed = SqlSchema::of(schema)?;
+        self.in_namespace(async |namespace| {
+            namespace.require().await?;
+            self.check_tables(&parsed, namespace.session).await
+        })?;
+        self.set_schema(parsed);
+        Ok(())
+    }
+
+    fn mark(&self) -> Result<Option<String>, DriverError> {
+        self.in_namespace(async |namespace| namespace.mark().await)
+    }
+
+    fn set_mark(&self, mark: &str) -> Result<(), DriverError> {
+        self.in_namespace(async |namespace| namespace.set_mark(mark).await)
+    }
+
+    fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
+        let schema = self.schema()?;
+        let columns = schema.table(table)?;
+        let form = self.control.with(async |session| TableForm::of(session, &self.target, table, columns).await)?;
+        let Some(program) = &self.target.sstable_loader else {
+            return load::load(&self.control, &self.target, &form, rows, progress);
+        };
+        let described = self.control.with(async |session| self.described(form, session).await)?;
+        sstables::load(program, &self.target, &described, rows, progress)
+    }
+
+    /// Runs the schema's statements, has the nodes write everything to SSTables where there is nodetool, and waits until they
+    /// compact nothing any more.
+    fn settle(&self) -> Result<(), DriverError> {
+        let schema = self.schema()?;
+        self.control.with(async |session| self.run(schema.settle(), session).await)?;
+        if let Some(program) = &self.target.nodetool {
+            for node in self.observed(async |cluster| Ok(cluster.addresses()))? {
+                nodetool::call(program, node, &["flush", &self.target.server.namespace])?;
+            }
+        }
+        self.wait_for_compactions()
+    }
+
+    fn count(&self, table: &str) -> Result<u64, DriverError> {
+        self.control.with(async |session| count(session, &self.target, table).await)
+    }
+
+    fn size(&self) -> Result<Size, DriverError> {
+        self.observed(async |cluster| cluster.size().await)
+    }
+
+    fn status(&self) -> Result<BTreeMap<String, f64>, DriverError> {
+        self.observed(async |cluster| cluster.status().await)
+    }
+
+    fn remove(&self) -> Result<(), DriverError> {
+        self.in_namespace(async |namespace| namespace.remove().await)
+    }
+
+    fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {
+        let operations = operations.iter().map(Asked::of).collect::<Result<_, _>>()?;
+        Ok(Sessions::Asynchronous(Box::new(Connector { target: self.target.clone(), operations })))
+    }
+}

@@ -1,0 +1,267 @@
+//! What a cluster tells of itself, node by node: virtual tables by CQL, and what only nodetool knows.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use scylla::client::session::Session;
+use scylla::cluster::Node;
+use scylla::policies::load_balancing::{NodeIdentifier, SingleTargetLoadBalancingPolicy};
+use scylla::response::query_result::QueryRowsResult;
+use scylla::statement::Consistency;
+use scylla::statement::unprepared::Statement;
+use scylla::value::{CqlValue, Row};
+use sensorbench_driver::{Description, DriverError, Size};
+
+use crate::target::Target;
+use crate::{errors, nodetool};
+
+/// Settings that matter to speed and durability. Which there are depends on the version.
+const SETTINGS: [&str; 26] = [
+    "authenticator",
+    "commitlog_sync",
+    "commitlog_sync_period",
+    "commitlog_compression",
+    "compaction_throughput",
+    "concurrent_compactors",
+    "concurrent_reads",
+    "concurrent_writes",
+    "disk_access_mode",
+    "file_cache_size",
+    "hinted_handoff_enabled",
+    "key_cache_size",
+    "memtable_allocation_type",
+    "memtable_heap_space",
+    "memtable_offheap_space",
+    "native_transport_max_threads",
+    "num_tokens",
+    "partitioner",
+    "range_request_timeout",
+    "read_request_timeout",
+    "row_cache_size",
+    "sstable.selected_format",
+    "storage_compatibility_mode",
+    "stream_throughput_outbound",
+    "trickle_fsync",
+    "write_request_timeout",
+];
+/// Columns of `thread_pools` that are told, where a pool has done anything.
+const POOL_COLUMNS: [&str; 4] = ["active_tasks", "pending_tasks", "blocked_tasks", "completed_tasks"];
+/// Virtual tables of latencies of each table.
+const LATENCIES: [&str; 5] = [
+    "coordinator_read_latency",
+    "coordinator_write_latency",
+    "coordinator_scan_latency",
+    "local_read_latency",
+    "local_write_latency",
+];
+const MEBIBYTE: f64 = 1_048_576.0;
+
+/// A target's cluster, asked in a session.
+pub struct Observed<'a> {
+    pub target: &'a Target,
+    pub session: &'a Session,
+}
+
+impl Observed<'_> {
+    /// What answers, and how it is set.
+    pub async fn describe(&self) -> Result<Description, DriverError> {
+        let node = self.first_node()?;
+        let local = self.ask(&node, "SELECT release_version FROM system.local").await?;
+        let version = local.first_row::<(String,)>().map_err(unreadable)?.0;
+        let mut settings = BTreeMap::new();
+        for row in self.rows(&node, "SELECT name, value FROM system_views.settings").await? {
+            if let [Some(CqlValue::Text(name)), Some(CqlValue::Text(value))] = &row.columns[..]
+                && SETTINGS.contains(&name.as_str())
+            {
+                settings.insert(name.clone(), value.clone());
+            }
+        }
+        let own = [
+            ("nodes", self.nodes().len().to_string()),
+            ("consistency", self.target.consistency.to_string().to_lowercase()),
+            ("replication", self.target.replication.to_string()),
+            ("durable_writes", self.target.durable_writes.to_string()),
+            ("page_size", self.target.page_size.map_or("not paged".to_owned(), |size| size.to_string())),
+            ("retries", if self.target.retries.is_some() { "default" } else { "off" }.to_owned()),
+            ("loading", if self.target.sstable_loader.is_some() { "SSTables" } else { "writes" }.to_owned()),
+            ("flush after loading", if self.target.nodetool.is_some() { "yes" } else { "no, there is no nodetool=" }.to_owned()),
+        ];
+        settings.extend(own.map(|(name, value)| (name.to_owned(), value)));
+        Ok(Description { database: "Apache Cassandra".to_owned(), version, settings })
+    }
+
+    /// Addresses of the nodes.
+    pub fn addresses(&self) -> Vec<IpAddr> {
+        self.nodes().iter().map(|node| node.address.ip()).collect()
+    }
+
+    /// Tasks that compact tables, or build something for them, on all nodes.
+    pub async fn compactions(&self) -> Result<u64, DriverError> {
+        let mut tasks = 0;
+        for node in self.nodes() {
+            tasks += self.rows(&node, "SELECT table_name FROM system_views.sstable_tasks").await?.len() as u64;
+            for row in self.rows(&node, "SELECT active_tasks, pending_tasks, name FROM system_views.thread_pools").await? {
+                if matches!(&row.columns[2], Some(CqlValue::Text(name)) if name == "CompactionExecutor") {
+                    tasks += row.columns[..2].iter().flatten().filter_map(number).sum::<f64>() as u64;
+                }
+            }
+        }
+        Ok(tasks)
+    }
+
+    /// Bytes of the tables in the namespace on all nodes, with the largest partition of each where nodetool tells. The commit log
+    /// belongs to the whole server and is not in it.
+    pub async fn size(&self) -> Result<Size, DriverError> {
+        let mut size = Size::default();
+        for node in self.nodes() {
+            match &self.target.nodetool {
+                Some(program) => self.add_exact(program, node.address.ip(), &mut size)?,
+                None => self.add_mebibytes(&node, &mut size).await?,
+            }
+        }
+        size.total_bytes = size.parts.values().sum();
+        size.parts.remove("sensorbench");
+        size.largest_partitions.remove("sensorbench");
+        Ok(size)
+    }
+
+    fn add_exact(&self, program: &Path, node: IpAddr, size: &mut Size) -> Result<(), DriverError> {
+        let keyspace = &self.target.server.namespace;
+        let told = nodetool::call(program, node, &["tablestats", "-F", "json", keyspace])?;
+        for (table, bytes) in nodetool::table_bytes(&told, keyspace)? {
+            *size.parts.entry(table.clone()).or_default() += bytes.total;
+            let largest = size.largest_partitions.entry(table).or_default();
+            *largest = bytes.largest_partition.max(*largest);
+        }
+        Ok(())
+    }
+
+    async fn add_mebibytes(&self, node: &Arc<Node>, size: &mut Size) -> Result<(), DriverError> {
+        let query = "SELECT table_name, mebibytes, keyspace_name FROM system_views.disk_usage";
+        for row in self.rows(node, query).await? {
+            if let [Some(CqlValue::Text(table)), Some(mebibytes), Some(CqlValue::Text(keyspace))] = &row.columns[..]
+                && *keyspace == self.target.server.namespace
+            {
+                *size.parts.entry(table.clone()).or_default() += (number(mebibytes).unwrap_or(0.0) * MEBIBYTE) as u64;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counters and gauges of every node. Names begin with the node's address where there is more than one.
+    pub async fn status(&self) -> Result<BTreeMap<String, f64>, DriverError> {
+        let mut status = BTreeMap::new();
+        let nodes = self.nodes();
+        for node in &nodes {
+            let whose = if nodes.len() > 1 { format!("{}.", node.address.ip()) } else { String::new() };
+            // A node that is away has nothing to tell; the others have.
+            match self.status_of(node).await {
+                Ok(told) => status.extend(told.into_iter().map(|(name, value)| (format!("{whose}{name}"), value))),
+                Err(error) if nodes.len() == 1 => return Err(error),
+                Err(_) => {}
+            }
+        }
+        if let Some(retries) = &self.target.retries {
+            status.insert("client.retries".to_owned(), retries.load(Ordering::Relaxed) as f64);
+        }
+        Ok(status)
+    }
+
+    async fn status_of(&self, node: &Arc<Node>) -> Result<BTreeMap<String, f64>, DriverError> {
+        let mut status = BTreeMap::new();
+        for (name, columns) in self.named_numbers(node, "thread_pools", &["name"]).await? {
+            if columns.get("completed_tasks").is_some_and(|tasks| *tasks > 0.0) {
+                let told = columns.into_iter().filter(|(column, _)| POOL_COLUMNS.contains(&column.as_str()));
+                status.extend(told.map(|(column, value)| (format!("thread_pools.{name}.{column}"), value)));
+            }
+        }
+        for (name, columns) in self.named_numbers(node, "caches", &["name"]).await? {
+            status.extend(columns.into_iter().map(|(column, value)| (format!("caches.{name}.{column}"), value)));
+        }
+        for view in LATENCIES {
+            for (name, columns) in self.named_numbers(node, view, &["keyspace_name", "table_name"]).await? {
+                if let Some(table) = name.strip_prefix(&format!("{}.", self.target.server.namespace)) {
+                    status.extend(columns.into_iter().map(|(column, value)| latency(view, table, &column, value)));
+                }
+            }
+        }
+        let tasks = self.rows(node, "SELECT table_name FROM system_views.sstable_tasks").await?.len();
+        status.insert("sstable_tasks".to_owned(), tasks as f64);
+        Ok(status)
+    }
+
+    /// The numbers in each row of a virtual table, by the row's name and the column's.
+    async fn named_numbers(
+        &self,
+        node: &Arc<Node>,
+        view: &str,
+        name: &[&str],
+    ) -> Result<Vec<(String, BTreeMap<String, f64>)>, DriverError> {
+        let answer = self.ask(node, &format!("SELECT * FROM system_views.{view}")).await?;
+        let columns: Vec<String> = answer.column_specs().iter().map(|column| column.name().to_owned()).collect();
+        let mut named = Vec::new();
+        for row in answer.rows::<Row>().map_err(unreadable)? {
+            let mut words = vec![String::new(); name.len()];
+            let mut numbers = BTreeMap::new();
+            for (column, value) in columns.iter().zip(row.map_err(unreadable)?.columns) {
+                match (value, name.iter().position(|known| known == column)) {
+                    (Some(CqlValue::Text(text)), Some(place)) => words[place] = text,
+                    (Some(value), _) => numbers.extend(number(&value).map(|value| (column.clone(), value))),
+                    (None, _) => {}
+                }
+            }
+            named.push((words.join("."), numbers));
+        }
+        Ok(named)
+    }
+
+    fn nodes(&self) -> Vec<Arc<Node>> {
+        self.session.get_cluster_state().get_nodes_info().to_vec()
+    }
+
+    fn first_node(&self) -> Result<Arc<Node>, DriverError> {
+        let nodes = self.nodes();
+        let connected = nodes.iter().find(|node| node.is_connected()).or(nodes.first()).cloned();
+        connected.ok_or_else(|| DriverError::Connection(format!("Cassandra at {}: it has no nodes", self.target.shown)))
+    }
+
+    async fn rows(&self, node: &Arc<Node>, query: &str) -> Result<Vec<Row>, DriverError> {
+        let answer = self.ask(node, query).await?;
+        answer.rows::<Row>().map_err(unreadable)?.collect::<Result<_, _>>().map_err(unreadable)
+    }
+
+    /// Asks one node. Virtual tables are its own.
+    async fn ask(&self, node: &Arc<Node>, query: &str) -> Result<QueryRowsResult, DriverError> {
+        let mut statement = Statement::new(query);
+        statement.set_consistency(Consistency::One);
+        statement.set_load_balancing_policy(Some(SingleTargetLoadBalancingPolicy::new(NodeIdentifier::Node(node.clone()), None)));
+        let answer = self.session.query_unpaged(statement, ()).await;
+        let answer = answer.map_err(|error| errors::execution_error(&self.target.shown, error))?;
+        answer.into_rows_result().map_err(unreadable)
+    }
+}
+
+/// A latency, in milliseconds by its name.
+fn latency(view: &str, table: &str, column: &str, value: f64) -> (String, f64) {
+    (format!("{view}.{table}.{column}"), value)
+}
+
+fn number(value: &CqlValue) -> Option<f64> {
+    Some(match value {
+        CqlValue::TinyInt(value) => f64::from(*value),
+        CqlValue::SmallInt(value) => f64::from(*value),
+        CqlValue::Int(value) => f64::from(*value),
+        CqlValue::BigInt(value) => *value as f64,
+        CqlValue::Counter(value) => value.0 as f64,
+        CqlValue::Float(value) => f64::from(*value),
+        CqlValue::Double(value) => *value,
+        _ => return None,
+    })
+}
+
+fn unreadable(error: impl std::fmt::Display) -> DriverError {
+    DriverError::Data(format!("an answer cannot be read: {error}"))
+}

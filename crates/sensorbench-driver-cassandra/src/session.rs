@@ -1,0 +1,52 @@
+//! Executing operations.
+
+use std::sync::Arc;
+
+use futures::future::LocalBoxFuture;
+use scylla::client::session::Session;
+use sensorbench_driver::{AsyncConnector, AsyncSession, DriverError, Executing};
+
+use crate::prepared::Prepared;
+use crate::schema::Asked;
+use crate::target::Target;
+
+/// Connections of a client thread to each node where the URL does not say how many: one for so many operations in flight. Each
+/// connection carries thousands of them, but the server reads a connection with one thread.
+const IN_FLIGHT_A_CONNECTION: usize = 64;
+const MOST_CONNECTIONS: usize = 4;
+
+pub struct Connector {
+    pub target: Arc<Target>,
+    pub operations: Arc<[Asked]>,
+}
+
+impl AsyncConnector for Connector {
+    fn connect(&self, in_flight: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
+        Box::pin(async move {
+            let usual = in_flight.div_ceil(IN_FLIGHT_A_CONNECTION).clamp(1, MOST_CONNECTIONS);
+            let session = self.target.connect(self.target.connections().unwrap_or(usual), true).await?;
+            let mut prepared = Vec::with_capacity(self.operations.len());
+            for asked in self.operations.iter() {
+                prepared.push(Prepared::of(&session, &self.target, asked).await?);
+            }
+            Ok(Box::new(CassandraSession { session, prepared, target: self.target.clone() }) as Box<dyn AsyncSession>)
+        })
+    }
+}
+
+struct CassandraSession {
+    session: Session,
+    prepared: Vec<Prepared>,
+    target: Arc<Target>,
+}
+
+impl AsyncSession for CassandraSession {
+    /// An operation that is given up is forgotten: the protocol has no way to end it, and its answer is thrown away when it comes.
+    fn execute(&self, mut request: Box<sensorbench_driver::Request>) -> Executing<'_> {
+        Box::pin(async move {
+            let prepared = &self.prepared[request.operation];
+            let done = prepared.execute(&self.session, &self.target.shown, &mut request).await;
+            (request, done)
+        })
+    }
+}

@@ -1,0 +1,212 @@
+//! Values in CQL's binary form.
+
+use std::fmt;
+
+use scylla::frame::response::result::{ColumnType, NativeType};
+use scylla::serialize::SerializationError;
+use scylla::serialize::writers::RowWriter;
+use sensorbench_driver::{Type, ValueRef};
+
+const US_PER_MS: i64 = 1000;
+
+/// How the values of a column or parameter are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Form {
+    Boolean,
+    TinyInt,
+    SmallInt,
+    Int,
+    BigInt,
+    Double,
+    /// A `timestamp`, which counts milliseconds.
+    Milliseconds,
+    /// A time in a `bigint`, which counts microseconds.
+    Microseconds,
+    Text,
+    Blob,
+}
+
+/// A value that a form cannot hold, or bytes that are no value of it.
+#[derive(Debug, PartialEq)]
+pub struct Unfit(String);
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+impl Unfit {
+    /// The same with where the value was to go or came from.
+    pub fn at(self, place: &str, name: &str) -> Self {
+        Self(format!("{place} {name}: {}", self.0))
+    }
+}
+
+impl Form {
+    /// The form in which a type of the server holds exactly the values of a canonical type; None when it does not. `float` is
+    /// none for doubles, because it keeps half of their digits.
+    pub fn of(canonical: Type, server: &ColumnType) -> Option<Self> {
+        let ColumnType::Native(server) = server else { return None };
+        Some(match (canonical, server) {
+            (Type::Boolean, NativeType::Boolean) => Form::Boolean,
+            (Type::Integer, NativeType::TinyInt) => Form::TinyInt,
+            (Type::Integer, NativeType::SmallInt) => Form::SmallInt,
+            (Type::Integer, NativeType::Int) => Form::Int,
+            (Type::Integer, NativeType::BigInt | NativeType::Counter) => Form::BigInt,
+            (Type::Double, NativeType::Double) => Form::Double,
+            (Type::Timestamp, NativeType::Timestamp) => Form::Milliseconds,
+            (Type::Timestamp, NativeType::BigInt) => Form::Microseconds,
+            (Type::Text, NativeType::Text | NativeType::Ascii) => Form::Text,
+            (Type::Bytes, NativeType::Blob) => Form::Blob,
+            _ => return None,
+        })
+    }
+
+    /// Hands over a value's bytes, or None for null.
+    #[inline]
+    pub fn encode<R>(self, value: ValueRef, hand_over: impl FnOnce(Option<&[u8]>) -> R) -> Result<R, Unfit> {
+        Ok(match (self, value) {
+            (_, ValueRef::Null) => hand_over(None),
+            (Form::Boolean, ValueRef::Boolean(value)) => hand_over(Some(&[value.into()])),
+            (Form::TinyInt, ValueRef::Integer(value)) => hand_over(Some(&narrowed::<i8>(value, "tinyint")?.to_be_bytes())),
+            (Form::SmallInt, ValueRef::Integer(value)) => hand_over(Some(&narrowed::<i16>(value, "smallint")?.to_be_bytes())),
+            (Form::Int, ValueRef::Integer(value)) => hand_over(Some(&narrowed::<i32>(value, "int")?.to_be_bytes())),
+            (Form::BigInt, ValueRef::Integer(value)) => hand_over(Some(&value.to_be_bytes())),
+            (Form::Double, ValueRef::Double(value)) => hand_over(Some(&value.to_be_bytes())),
+            (Form::Milliseconds, ValueRef::Timestamp(value)) => hand_over(Some(&milliseconds(value)?.to_be_bytes())),
+            (Form::Microseconds, ValueRef::Timestamp(value)) => hand_over(Some(&value.to_be_bytes())),
+            (Form::Text, ValueRef::Text(value)) => hand_over(Some(value.as_bytes())),
+            (Form::Blob, ValueRef::Bytes(value)) => hand_over(Some(value)),
+            (form, value) => return Err(Unfit(format!("the value {value:?} is not of the type {form:?}"))),
+        })
+    }
+
+    /// Writes a value as the next cell of a row.
+    #[inline]
+    pub fn write(self, value: ValueRef, writer: &mut RowWriter) -> Result<(), Unfit> {
+        self.encode(value, |bytes| write_cell(bytes, writer))?.map_err(|error| Unfit(error.to_string()))
+    }
+
+    /// Reads a value that is not null.
+    #[inline]
+    pub fn read(self, bytes: &[u8]) -> Result<ValueRef<'_>, Unfit> {
+        Ok(match self {
+            Form::Boolean => ValueRef::Boolean(fixed::<1>(bytes)? != [0]),
+            Form::TinyInt => ValueRef::Integer(i8::from_be_bytes(fixed(bytes)?).into()),
+            Form::SmallInt => ValueRef::Integer(i16::from_be_bytes(fixed(bytes)?).into()),
+            Form::Int => ValueRef::Integer(i32::from_be_bytes(fixed(bytes)?).into()),
+            Form::BigInt => ValueRef::Integer(i64::from_be_bytes(fixed(bytes)?)),
+            Form::Double => ValueRef::Double(f64::from_be_bytes(fixed(bytes)?)),
+            Form::Milliseconds => ValueRef::Timestamp(microseconds(i64::from_be_bytes(fixed(bytes)?))?),
+            Form::Microseconds => ValueRef::Timestamp(i64::from_be_bytes(fixed(bytes)?)),
+            Form::Text => ValueRef::Text(std::str::from_utf8(bytes).map_err(|error| Unfit(error.to_string()))?),
+            Form::Blob => ValueRef::Bytes(bytes),
+        })
+    }
+}
+
+/// Writes bytes as the next cell of a row.
+#[inline]
+fn write_cell(bytes: Option<&[u8]>, writer: &mut RowWriter) -> Result<(), SerializationError> {
+    let cell = writer.make_cell_writer();
+    match bytes {
+        None => cell.set_null(),
+        Some(bytes) => cell.set_value(bytes).map_err(SerializationError::new)?,
+    };
+    Ok(())
+}
+
+/// What a canonical type is called in CQL.
+pub fn server_types(canonical: Type) -> &'static str {
+    match canonical {
+        Type::Boolean => "boolean",
+        Type::Integer => "tinyint, smallint, int or bigint",
+        Type::Double => "double",
+        Type::Timestamp => "timestamp (milliseconds) or bigint (microseconds)",
+        Type::Text => "text or ascii",
+        Type::Bytes => "blob",
+    }
+}
+
+/// A type of the server in CQL's words.
+pub fn type_name(server: &ColumnType) -> String {
+    match server {
+        ColumnType::Native(native) => format!("{native:?}").to_lowercase(),
+        other => format!("{other:?}"),
+    }
+}
+
+#[inline]
+fn fixed<const LENGTH: usize>(bytes: &[u8]) -> Result<[u8; LENGTH], Unfit> {
+    bytes.try_into().map_err(|_| Unfit(format!("{} bytes came where {LENGTH} were expected", bytes.len())))
+}
+
+#[inline]
+fn narrowed<T: TryFrom<i64>>(value: i64, name: &str) -> Result<T, Unfit> {
+    T::try_from(value).map_err(|_| Unfit(format!("{value} does not fit into {name}; declare it as bigint")))
+}
+
+#[inline]
+fn milliseconds(time_us: i64) -> Result<i64, Unfit> {
+    if time_us % US_PER_MS != 0 {
+        return Err(Unfit(format!(
+            "the time {time_us} µs is no whole number of milliseconds, which is all that a timestamp of Cassandra holds; declare \
+             it as bigint, which counts microseconds"
+        )));
+    }
+    Ok(time_us / US_PER_MS)
+}
+
+#[inline]
+fn microseconds(time_ms: i64) -> Result<i64, Unfit> {
+    time_ms.checked_mul(US_PER_MS).ok_or_else(|| Unfit(format!("the time {time_ms} ms is beyond the year 294,247")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn there_and_back(form: Form, value: ValueRef) {
+        let bytes = form.encode(value, |bytes| bytes.unwrap().to_vec()).unwrap();
+        assert_eq!(form.read(&bytes), Ok(value));
+    }
+
+    #[test]
+    fn values_come_back_as_they_were() {
+        there_and_back(Form::Boolean, ValueRef::Boolean(true));
+        there_and_back(Form::TinyInt, ValueRef::Integer(-128));
+        there_and_back(Form::SmallInt, ValueRef::Integer(-32_768));
+        there_and_back(Form::Int, ValueRef::Integer(i32::MAX.into()));
+        there_and_back(Form::BigInt, ValueRef::Integer(i64::MIN));
+        there_and_back(Form::Double, ValueRef::Double(f64::MIN_POSITIVE));
+        there_and_back(Form::Milliseconds, ValueRef::Timestamp(-1000));
+        there_and_back(Form::Microseconds, ValueRef::Timestamp(i64::MAX));
+        there_and_back(Form::Text, ValueRef::Text("日本"));
+        there_and_back(Form::Blob, ValueRef::Bytes(&[0, 255]));
+        assert_eq!(Form::Int.encode(ValueRef::Null, |bytes| bytes.is_none()), Ok(true));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let refused = |form: Form, value| form.encode(value, |_| ()).unwrap_err().to_string();
+        assert!(refused(Form::TinyInt, ValueRef::Integer(128)).contains("128 does not fit into tinyint"));
+        assert!(refused(Form::Int, ValueRef::Integer(1 << 31)).contains("declare it as bigint"));
+        assert!(refused(Form::Milliseconds, ValueRef::Timestamp(1)).contains("counts microseconds"));
+        assert!(refused(Form::BigInt, ValueRef::Text("x")).contains("not of the type"));
+        assert!(Form::Milliseconds.read(&i64::MAX.to_be_bytes()).is_err());
+        assert!(Form::BigInt.read(&[0; 4]).is_err());
+        assert!(Form::Text.read(&[0xff]).is_err());
+    }
+
+    #[test]
+    fn only_exact_types_have_a_form() {
+        let of = |canonical, native| Form::of(canonical, &ColumnType::Native(native));
+        assert_eq!(of(Type::Double, NativeType::Float), None);
+        assert_eq!(of(Type::Double, NativeType::Decimal), None);
+        assert_eq!(of(Type::Timestamp, NativeType::Date), None);
+        assert_eq!(of(Type::Integer, NativeType::Counter), Some(Form::BigInt));
+    }
+}
