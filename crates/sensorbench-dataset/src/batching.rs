@@ -10,7 +10,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use serde::{Deserialize, Serialize};
 
 use crate::encoding::{BatchEncoding, encode_batch};
-use crate::{Column, Type, Value, ValueRef, canonical_type};
+use crate::{Column, Every, Type, Value, ValueRef, canonical_type};
 
 /// How rows are batched, in the words of schema files.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -24,8 +24,8 @@ pub struct Batching {
     pub time: String,
     /// Column of the value of a reading, a double.
     pub value: String,
-    /// Length of the stretch of time of one batch, in µs.
-    pub every_us: i64,
+    /// Length of the stretch of time of one batch.
+    pub every: Every,
     /// Name of the new column with the start of the stretch.
     pub start_column: String,
     /// Name of the new column with the bytes.
@@ -58,16 +58,10 @@ struct FinishedBatch {
     bytes: Vec<u8>,
 }
 
-/// The start of the stretch of `every_us` that `time_us` lies in.
-#[inline]
-pub fn stretch_start(time_us: i64, every_us: i64) -> i64 {
-    time_us - time_us.rem_euclid(every_us)
-}
-
 impl<R: RecordBatchReader> BatchedRows<R> {
     /// Fails when a column is missing or has an unfit type.
     pub fn new(input: R, batching: Batching) -> Result<Self, ArrowError> {
-        if batching.every_us <= 0 {
+        if !batching.every.is_above_zero() {
             return Err(invalid("the length of a batch must be above zero"));
         }
         let input_schema = input.schema();
@@ -97,7 +91,7 @@ impl<R: RecordBatchReader> BatchedRows<R> {
             let (ValueRef::Timestamp(time), ValueRef::Double(value)) = (times.value(row), values.value(row)) else {
                 return Err(invalid("a reading of a batch has neither a null time nor a null value"));
             };
-            let start = stretch_start(time, self.batching.every_us);
+            let start = self.batching.every.floor(time);
             let fits = |open: &OpenBatch| {
                 open.start == start && open.group.iter().zip(&group).all(|(value, column)| value.as_ref() == column.value(row))
             };
@@ -224,7 +218,7 @@ mod tests {
             group: vec!["sensor".to_owned()],
             time: "time".to_owned(),
             value: "value".to_owned(),
-            every_us: 10,
+            every: Every::Microseconds(10),
             start_column: "start".to_owned(),
             bytes_column: "readings".to_owned(),
         }

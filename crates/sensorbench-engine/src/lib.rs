@@ -9,6 +9,7 @@ mod blocking;
 mod clock;
 #[cfg(test)]
 mod fake;
+mod fan_out;
 mod parameters;
 mod plan;
 mod record;
@@ -26,7 +27,7 @@ pub use record::{Answer, OUTCOMES, Outcome, Record};
 pub use recorder::{ErrorCount, Errors, Figures, Interval, Recorded};
 pub use run::{Ended, Event, Run, Segment, Snapshot};
 pub use source::PhaseReport;
-pub use work::{Decode, Derive, Reduce, Reduction, Work};
+pub use work::{Decode, Derive, ForEach, Reduce, Reduction, Work};
 
 use sensorbench_driver::{DriverError, SchemaError};
 use sensorbench_workload::WorkloadError;

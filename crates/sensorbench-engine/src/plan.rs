@@ -1,6 +1,6 @@
 //! What a run is asked to do.
 
-use sensorbench_driver::Operation;
+use sensorbench_driver::{Direction, Operation, Request};
 use sensorbench_workload::{Choice, Draw, Pace, Stream, Workload};
 use serde::{Deserialize, Serialize};
 
@@ -196,6 +196,21 @@ impl ReadyPlan {
         let mut values = Vec::new();
         self.parameters.fill(workload, *numbering, operation, k, &mut values);
         (operation, values)
+    }
+
+    /// True when some operation is more than one statement.
+    pub(crate) fn fans_out(&self) -> bool {
+        self.work.iter().any(|work| work.for_each.is_some())
+    }
+
+    /// Starts of the stretches of time that a request is asked for one by one, in the order that its rows must come in; None
+    /// when it is one statement.
+    #[inline]
+    pub(crate) fn stretches_of(&self, request: &Request) -> Option<impl Iterator<Item = i64> + use<>> {
+        let mut starts = self.work[request.operation].for_each.as_ref()?.starts(&request.parameters);
+        let order = self.operations[request.operation].order.first();
+        let is_latest_first = order.is_some_and(|order| order.direction == Direction::Descending);
+        Some(std::iter::from_fn(move || if is_latest_first { starts.next_back() } else { starts.next() }))
     }
 
     /// The operations, in the order of their numbers.

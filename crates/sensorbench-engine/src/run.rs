@@ -10,6 +10,7 @@ use sensorbench_driver::{AsyncConnector, BlockingConnector, Deadline, Driver, Dr
 use sensorbench_histogram::Latencies;
 
 use crate::clock::{Clock, RealClock, ask_for_exact_wakeups};
+use crate::fan_out::{BlockingFanOut, FanOut};
 use crate::recorder::{Errors, Figures, Interval, Recorded, Recorder, merge_figures};
 use crate::shared::Shared;
 use crate::source::PhaseReport;
@@ -342,7 +343,7 @@ fn work_asynchronously(connector: &dyn AsyncConnector, start: &Start, number: us
         let in_flight = start.shared.plan.in_flight;
         let share = in_flight / workers + usize::from(number < in_flight % workers);
         let session = match connector.connect(share).await {
-            Ok(session) => session,
+            Ok(session) => FanOut::around(session, &start.shared.plan),
             Err(error) => return start.give_up(error),
         };
         if !start.is_go() {
@@ -364,7 +365,7 @@ fn work_blocking(connector: &dyn BlockingConnector, start: &Start, turn: &Mutex<
     ask_for_exact_wakeups();
     let deadline = Arc::new(Deadline::new(start.clock.origin(), start.shared.cancelled.clone()));
     let mut session = match connector.connect(deadline.clone()) {
-        Ok(session) => session,
+        Ok(session) => BlockingFanOut::around(session, &start.shared.plan, &deadline),
         Err(error) => return start.give_up(error),
     };
     if !start.is_go() {

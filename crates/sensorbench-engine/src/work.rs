@@ -1,8 +1,11 @@
-//! What the client does besides the statement, as schema files declare it: derived parameters, decoding of byte-array
-//! batches, reduction of rows to one value. It counts as service time, because a user of that schema waits for it.
+//! What the client does besides the statement, as schema files declare it: derived parameters, one statement for each stretch
+//! of time, decoding of byte-array batches, reduction of rows to one value or to those that differ. It counts as service time, because a user of that
+//! schema waits for it.
 
-use sensorbench_dataset::encoding::{BatchEncoding, decode_batch};
-use sensorbench_dataset::stretch_start;
+use std::collections::HashSet;
+
+use sensorbench_dataset::Every;
+use sensorbench_dataset::encoding::{BatchEncoding, append_record, decode_batch};
 use sensorbench_driver::{Column, DriverError, Operation, Parameter, Rows, SchemaError, Type, Value, ValueRef};
 use serde::{Deserialize, Serialize};
 
@@ -13,9 +16,14 @@ pub struct Work {
     /// Parameters that the statement gets besides those of the operation.
     #[serde(default)]
     pub derive: Vec<Derive>,
+    /// The statement is issued for each stretch of time.
+    pub for_each: Option<ForEach>,
     /// Columns that the statement returns, where they are not those of the operation.
     #[serde(default)]
     pub returns: Vec<Column>,
+    /// Numbers of the returned columns that are kept, of equal rows once; all rows as they are if empty.
+    #[serde(default)]
+    pub distinct: Vec<usize>,
     /// Readings are taken out of byte-array batches.
     pub decode: Option<Decode>,
     /// Rows are reduced to one.
@@ -30,8 +38,34 @@ pub struct Derive {
     pub name: String,
     /// Number of the operation's parameter that it is made from, a timestamp.
     pub floor: usize,
-    /// Length of the stretches in µs.
-    pub every_us: i64,
+    /// Length of the stretches.
+    pub every: Every,
+}
+
+/// One statement for each stretch of time that meets `from`..`to` (`to` excluded). Their rows together are the answer, in the
+/// order of the stretches.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForEach {
+    /// Name of the parameter that each statement gets besides those of the operation: the start of its stretch.
+    pub name: String,
+    /// Number of the operation's parameter with the first time wanted.
+    pub from: usize,
+    /// Number of the operation's parameter with the first time not wanted any more.
+    pub to: usize,
+    /// Length of the stretches.
+    pub every: Every,
+}
+
+impl ForEach {
+    /// Starts of the stretches that an operation with these parameters is about. A bound that is null has none.
+    pub fn starts(&self, parameters: &[Value]) -> impl DoubleEndedIterator<Item = i64> + use<> {
+        let (from, to) = match (&parameters[self.from], &parameters[self.to]) {
+            (Value::Timestamp(from), Value::Timestamp(to)) => (*from, *to),
+            _ => (0, 0),
+        };
+        self.every.starts(from, to)
+    }
 }
 
 /// Readings in `from`..`to` (`to` excluded) become rows of time and value.
@@ -74,19 +108,27 @@ impl Work {
     /// True when the client does nothing after the statement.
     #[inline]
     pub fn leaves_rows_as_they_are(&self) -> bool {
-        self.decode.is_none() && self.reduce.is_none()
+        self.decode.is_none() && self.reduce.is_none() && self.distinct.is_empty()
     }
 
     /// The operation as the statement sees it: with derived parameters, and the columns that it returns.
     pub fn statement_of(&self, operation: &Operation) -> Result<Operation, SchemaError> {
         let mut statement = operation.clone();
         for derive in &self.derive {
-            let is_time = operation.parameters.get(derive.floor).is_some_and(|parameter| parameter.value_type == Type::Timestamp);
-            if !is_time || derive.every_us <= 0 {
+            if !is_time(operation, derive.floor) || !derive.every.is_above_zero() {
                 let message = format!("parameter :{} must be derived from a timestamp, in stretches above zero", derive.name);
-                return Err(SchemaError::at(format!("operation.{}.derive", operation.name), message));
+                return Err(schema_error(operation, "derive", message));
             }
-            statement.parameters.push(Parameter { name: derive.name.clone(), value_type: Type::Timestamp });
+            add_time(&mut statement, "derive", &derive.name)?;
+        }
+        if let Some(for_each) = &self.for_each {
+            if !is_time(operation, for_each.from) || !is_time(operation, for_each.to) || !for_each.every.is_above_zero() {
+                return Err(schema_error(operation, "for_each", "from and to must be timestamps, the stretches above zero"));
+            }
+            if operation.columns.is_empty() {
+                return Err(schema_error(operation, "for_each", "is only for operations that return rows"));
+            }
+            add_time(&mut statement, "for_each", &for_each.name)?;
         }
         if !self.leaves_rows_as_they_are() {
             statement.columns = self.returns.clone();
@@ -97,25 +139,28 @@ impl Work {
     }
 
     fn check_columns(&self, operation: &Operation) -> Result<(), SchemaError> {
-        let error = |key: &str, message: &str| Err(SchemaError::at(format!("operation.{}.{key}", operation.name), message));
+        let error = |key: &str, message: &str| Err(schema_error(operation, key, message));
         if self.leaves_rows_as_they_are() {
             return if self.returns.is_empty() {
                 Ok(())
             } else {
-                error("returns", "is only for operations with decode or reduce")
+                error("returns", "is only for operations with distinct, decode or reduce")
             };
         }
         let mut types: Vec<Type> = self.returns.iter().map(|column| column.value_type).collect();
+        if !self.distinct.is_empty() {
+            if self.decode.is_some() || self.reduce.is_some() {
+                return error("distinct", "does not go with decode or reduce");
+            }
+            let kept: Option<Vec<Type>> = self.distinct.iter().map(|column| types.get(*column).copied()).collect();
+            let Some(kept) = kept else { return error("distinct", "must name returned columns") };
+            types = kept;
+        }
         if let Some(decode) = &self.decode {
             if types.get(decode.column) != Some(&Type::Bytes) {
                 return error("decode.column", "must name a returned column of type bytes");
             }
-            let is_time = |parameter: &Option<usize>| {
-                parameter.is_none_or(|parameter| {
-                    operation.parameters.get(parameter).is_some_and(|found| found.value_type == Type::Timestamp)
-                })
-            };
-            if !is_time(&decode.from) || !is_time(&decode.to) {
+            if ![decode.from, decode.to].into_iter().flatten().all(|parameter| is_time(operation, parameter)) {
                 return error("decode", "from and to must be parameters of type timestamp");
             }
             types = vec![Type::Timestamp, Type::Double];
@@ -128,18 +173,22 @@ impl Work {
         if types == expected { Ok(()) } else { error("returns", "the work does not give the columns of the operation") }
     }
 
-    /// Appends the derived parameters to the operation's own.
+    /// Appends the derived parameters to the operation's own. What is derived from null is null.
     #[inline]
     pub fn derive_parameters(&self, parameters: &mut Vec<Value>) {
         for derive in &self.derive {
-            if let Value::Timestamp(time) = parameters[derive.floor] {
-                parameters.push(Value::Timestamp(stretch_start(time, derive.every_us)));
-            }
+            parameters.push(match parameters[derive.floor] {
+                Value::Timestamp(time) => Value::Timestamp(derive.every.floor(time)),
+                _ => Value::Null,
+            });
         }
     }
 
     /// Makes the operation's rows from those that the statement returned.
     pub fn apply(&self, parameters: &[Value], returned: &Rows, rows: &mut Rows) -> Result<(), DriverError> {
+        if !self.distinct.is_empty() {
+            return self.keep_distinct(returned, rows);
+        }
         let Some(reduce) = &self.reduce else {
             return self.visit(parameters, returned, |row| {
                 row.iter().for_each(|value| rows.push(*value));
@@ -150,6 +199,24 @@ impl Work {
         self.visit(parameters, returned, |row| reduced.take(row[reduce.column]))?;
         rows.push(reduced.value());
         rows.end_row();
+        Ok(())
+    }
+
+    fn keep_distinct(&self, returned: &Rows, rows: &mut Rows) -> Result<(), DriverError> {
+        let mut seen = HashSet::new();
+        let mut record = Vec::new();
+        for row in returned.iter() {
+            record.clear();
+            for column in &self.distinct {
+                append_record(&mut record, self.returns[*column].value_type, row.value(*column))
+                    .map_err(|error| DriverError::Data(error.to_string()))?;
+            }
+            if !seen.contains(&record) {
+                self.distinct.iter().for_each(|column| rows.push(row.value(*column)));
+                rows.end_row();
+                seen.insert(record.clone());
+            }
+        }
         Ok(())
     }
 
@@ -182,6 +249,23 @@ impl Work {
         }
         Ok(())
     }
+}
+
+fn schema_error(operation: &Operation, key: &str, message: impl Into<String>) -> SchemaError {
+    SchemaError::at(format!("operation.{}.{key}", operation.name), message)
+}
+
+fn is_time(operation: &Operation, parameter: usize) -> bool {
+    operation.parameters.get(parameter).is_some_and(|found| found.value_type == Type::Timestamp)
+}
+
+/// Gives a statement one more parameter, which `key` declares.
+fn add_time(statement: &mut Operation, key: &str, name: &str) -> Result<(), SchemaError> {
+    if statement.parameter(name).is_some() {
+        return Err(schema_error(statement, key, format!("there is a parameter :{name} already; choose another name")));
+    }
+    statement.parameters.push(Parameter { name: name.to_owned(), value_type: Type::Timestamp });
+    Ok(())
 }
 
 struct Reduced {
@@ -231,7 +315,7 @@ mod tests {
 
     use super::*;
 
-    const DAY: i64 = 10;
+    const DAY: Every = Every::Microseconds(10);
 
     fn column(name: &str, value_type: Type) -> Column {
         Column { name: name.to_owned(), value_type, computed: false }
@@ -250,7 +334,9 @@ mod tests {
 
     fn work(reduce: Option<Reduction>) -> Work {
         Work {
-            derive: vec![Derive { name: "from_day".to_owned(), floor: 0, every_us: DAY }],
+            derive: vec![Derive { name: "from_day".to_owned(), floor: 0, every: DAY }],
+            for_each: None,
+            distinct: Vec::new(),
             returns: vec![column("readings", Type::Bytes)],
             decode: Some(Decode { column: 0, encoding: BatchEncoding::Packed, from: Some(0), to: Some(1) }),
             reduce: reduce.map(|function| Reduce { function, column: 1 }),
@@ -293,6 +379,25 @@ mod tests {
     }
 
     #[test]
+    fn of_equal_rows_one_is_kept() {
+        let returns = [("floor", Type::Integer), ("sensor", Type::Text), ("zone", Type::Integer)];
+        let returns = returns.map(|(name, value_type)| column(name, value_type)).to_vec();
+        let work = Work { returns, distinct: vec![2, 0], ..Work::default() };
+        let mut returned = Rows::new();
+        for (floor, sensor, zone) in [(1, "AC1", 7), (1, "AC2", 7), (2, "AC1", 7), (1, "Light", 7)] {
+            returned.push(ValueRef::Integer(floor));
+            returned.push(ValueRef::Text(sensor));
+            returned.push(ValueRef::Integer(zone));
+            returned.end_row();
+        }
+        assert_eq!(applied(&work, [0, 0], &returned), [[7, 1], [7, 2]].map(|row| row.map(Value::Integer)));
+        let two_integers = operation(&[("zone", Type::Integer), ("floor", Type::Integer)]);
+        assert_eq!(work.statement_of(&two_integers).unwrap().columns.len(), 3);
+        let error = Work { distinct: vec![3], ..work }.statement_of(&two_integers).unwrap_err();
+        assert_eq!(error.path, "operation.read.distinct");
+    }
+
+    #[test]
     fn the_statement_sees_derived_parameters_and_its_own_columns() {
         let read = operation(&[("time", Type::Timestamp), ("value", Type::Double)]);
         let statement = work(None).statement_of(&read).unwrap();
@@ -301,6 +406,9 @@ mod tests {
         let mut parameters = vec![Value::Timestamp(-3), Value::Timestamp(25)];
         work(None).derive_parameters(&mut parameters);
         assert_eq!(parameters[2], Value::Timestamp(-10));
+        let mut parameters = vec![Value::Null, Value::Timestamp(25)];
+        work(None).derive_parameters(&mut parameters);
+        assert_eq!(parameters[2], Value::Null);
     }
 
     #[test]
@@ -310,5 +418,43 @@ mod tests {
         let no_bytes = Work { returns: vec![column("readings", Type::Text)], ..work(None) };
         let error = no_bytes.statement_of(&operation(&[("time", Type::Timestamp), ("value", Type::Double)])).unwrap_err();
         assert_eq!(error.path, "operation.read.decode.column");
+    }
+
+    fn for_each(name: &str) -> Work {
+        Work { for_each: Some(ForEach { name: name.to_owned(), from: 0, to: 1, every: DAY }), ..work(None) }
+    }
+
+    #[test]
+    fn a_statement_for_each_stretch_gets_its_start_after_all_other_parameters() {
+        let read = operation(&[("time", Type::Timestamp), ("value", Type::Double)]);
+        let statement = for_each("day").statement_of(&read).unwrap();
+        assert_eq!(
+            statement.parameters.iter().map(|parameter| &parameter.name).collect::<Vec<_>>(),
+            ["from", "to", "from_day", "day"]
+        );
+        let starts = |from: Value, to: Value| for_each("day").for_each.unwrap().starts(&[from, to]).collect::<Vec<_>>();
+        assert_eq!(starts(Value::Timestamp(-1), Value::Timestamp(20)), [-10, 0, 10]);
+        assert_eq!(starts(Value::Timestamp(5), Value::Timestamp(5)), [0; 0]);
+        assert_eq!(starts(Value::Timestamp(5), Value::Null), [0; 0]);
+    }
+
+    #[test]
+    fn stretches_that_make_no_sense_are_refused() {
+        let refused = |work: Work, operation: &Operation| {
+            let error = work.statement_of(operation).unwrap_err();
+            assert_eq!(error.path, "operation.read.for_each");
+            error.message
+        };
+        let read = operation(&[("time", Type::Timestamp), ("value", Type::Double)]);
+        let changed = |change: fn(&mut ForEach)| {
+            let mut work = for_each("day");
+            work.for_each.iter_mut().for_each(change);
+            work
+        };
+        assert!(refused(for_each("to"), &read).contains("parameter :to already"));
+        assert!(refused(for_each("from_day"), &read).contains("parameter :from_day already"));
+        assert!(refused(changed(|for_each| for_each.to = 2), &read).contains("must be timestamps"));
+        assert!(refused(changed(|for_each| for_each.every = Every::Months(0)), &read).contains("above zero"));
+        assert!(refused(for_each("day"), &operation(&[])).contains("return rows"));
     }
 }

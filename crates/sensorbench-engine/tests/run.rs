@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use common::{assert_accounted_for, null_driver, plan, rate};
 use sensorbench_engine::{Ended, EngineError, Outcome, Plan, Run, Segment};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const NO_LIMIT: Duration = Duration::from_secs(60);
 
@@ -193,4 +193,48 @@ fn plans_that_make_no_sense_are_refused_before_anything_starts() {
     assert!(refused(phase.clone(), json!({"draws": [{"rows": {"table": 3}}]})).contains("no parameter table 3"));
     let operation = json!([{"weight": 1.0, "operation": {"name": "x", "parameters": [{"name": "p", "type": "text"}]}}]);
     assert!(refused(phase, json!({"operations": operation})).contains("each parameter needs one source"));
+}
+
+/// A plan of one operation that is three statements, in stretches of a month.
+fn quarter(changes: Value) -> Plan {
+    let operation = json!({
+        "weight": 1.0,
+        "operation": {
+            "name": "count_of_quarter",
+            "parameters": [{"name": "from", "type": "timestamp"}, {"name": "to", "type": "timestamp"}],
+            "columns": [{"name": "count", "type": "integer"}],
+        },
+        "parameters": [{"draw": 0, "column": 0}, {"draw": 0, "column": 1}],
+        "work": {
+            "for_each": {"name": "month", "from": 0, "to": 1, "every": {"months": 1}},
+            "returns": [{"name": "time", "type": "timestamp"}],
+            "reduce": {"function": "count", "column": 0},
+        },
+    });
+    let time = |start: i64| json!({"type": "timestamp", "start": start, "step": 0});
+    let draw = json!({"numbers": {"columns": [time(0), time(90 * 86_400_000_000)]}});
+    let mut all = json!({"operations": [operation], "draws": [draw]});
+    all.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    plan(json!({"name": "measure", "operations": 8}), all)
+}
+
+#[test]
+fn an_operation_of_several_statements_is_one_operation() {
+    for (url, least_ms) in [("null:?delay_ms=2", 2), ("null:?delay_ms=2&session=blocking", 6)] {
+        let (segment, ended) = run_to_end(url, quarter(json!({"in_flight": 3, "log_every": 1, "answers_every": 1})));
+        assert_accounted_for(8, &ended.figures);
+        assert_eq!(ended.figures[0].rows, 8, "the rows of all statements are reduced to one");
+        assert_eq!(segment.recorded.answers.len(), 8);
+        assert!(segment.recorded.log.iter().all(|record| record.service_ns() >= least_ms * 1_000_000), "{url}");
+    }
+}
+
+#[test]
+fn an_operation_of_several_statements_times_out_as_a_whole() {
+    // In the blocking session each statement alone is in time.
+    for url in ["null:?delay_ms=60000", "null:?delay_ms=80&session=blocking"] {
+        let (_, ended) = run_to_end(url, quarter(json!({"in_flight": 4, "timeout_s": 0.1})));
+        assert_eq!(ended.figures[0].count(Outcome::Timeout), 8, "{url}");
+        assert_accounted_for(8, &ended.figures);
+    }
 }

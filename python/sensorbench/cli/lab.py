@@ -115,7 +115,7 @@ def _setting(text: str) -> tuple[str, str]:
 def status(name: Name, json: Json = False) -> None:
     """Show how an instance does."""
     lab.sweep()
-    shown = lab.status(lab.find_instance(name))
+    shown = lab.status(lab.find_instance(name), ask_servers=True)
     if json:
         print_json(shown)
         return
@@ -124,13 +124,15 @@ def status(name: Name, json: Json = False) -> None:
         highlight=False,
     )
     table = Table(box=None)
-    for column in ("node", "address", "process", "memory", "processor time"):
+    servers = list(dict.fromkeys(column for node in shown["nodes"] for column in node.get("server", ())))
+    for column in ("node", "address", "process", "memory", "processor time", *servers):
         table.add_column(column)
     for node in shown["nodes"]:
         told = (
             (str(node["pid"]), words.size(node["memory_bytes"]), f"{node['cpu_s']:.1f} s") if node["runs"] else ("gone", "", "")
         )
-        table.add_row(str(node["number"]), node["address"], *told)
+        said = (node.get("server", {}).get(column, "") for column in servers)
+        table.add_row(str(node["number"]), node["address"], *told, *said)
     console().print(table)
 
 
@@ -138,10 +140,27 @@ def status(name: Name, json: Json = False) -> None:
 def add_node(name: Name, json: Json = False) -> None:
     """Start one more node and make it part of the cluster."""
     with Teller(quiet=json).task(f"adding a node to {name}") as task:
-        node = lab.add_node(name)
+        node = lab.add_node(name, lambda told: task.advance_to(0, told))
         task.end(f"node {node.number} at {node.host}:{node.port}")
     if json:
         print_json(node.model_dump(mode="json"))
+
+
+@app.command("start-node")
+def start_node(
+    name: Name,
+    node: Annotated[
+        int | None,
+        typer.Option("--node", help="Number of the node; the first one that is down if not given.", show_default=False),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Start a node that is down, with the data that it has on disk."""
+    with Teller(quiet=json).task(f"starting a node of {name}") as task:
+        started = lab.start_node(name, node)
+        task.end(f"node {started.number} at {started.host}:{started.port}")
+    if json:
+        print_json(started.model_dump(mode="json"))
 
 
 @app.command("remove-node")

@@ -15,14 +15,14 @@ from sensorbench.progress import Teller
 
 @dataclass(frozen=True)
 class Servers:
-    """Instances of the lab by the target that names them."""
+    """Instances of the lab by the server that targets name."""
 
     instances: dict[str, lab.Instance]
 
     def at_their_urls(self, settings: list[Setting]) -> list[Setting]:
         """The settings, each knowing where its server is."""
         return [
-            setting.at(lab.url_of(self.instances[setting.target.text])) if setting.target.text in self.instances else setting
+            setting.at(lab.url_of(self.instances[setting.target.server])) if setting.target.server in self.instances else setting
             for setting in settings
         ]
 
@@ -57,17 +57,17 @@ def servers(settings: list[Setting], teller: Teller, *, pin: bool) -> Iterator[S
     With `pin`, they share the upper half of the processors, and the client keeps to the lower half.
     """
     instances: dict[str, lab.Instance] = {}
-    targets = list({setting.target.text: setting.target for setting in settings}.values())
+    targets = list({setting.target.server: setting.target for setting in settings}.values())
     started = [target for target in targets if target.place == "started"]
     client_cpus, server_cpus = _halves() if pin and started else (None, None)
     with ExitStack() as stack:
         for target in targets:
             if target.place == "lab":
-                instances[target.text] = lab.find_instance(target.label)
+                instances[target.server] = lab.find_instance(target.label)
         for target in started:
-            with teller.task(f"starting {target.text}") as task:
+            with teller.task(f"starting {target.server}") as task:
                 wish = lab.Wish(target.database.name, cpus=server_cpus, stays=False)
-                instances[target.text] = instance = stack.enter_context(lab.borrowed(wish))
+                instances[target.server] = instance = stack.enter_context(lab.borrowed(wish))
                 task.end(f"{instance.version} at {instance.nodes[0].host}")
         if client_cpus:
             stack.enter_context(_on(client_cpus))

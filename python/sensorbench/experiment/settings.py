@@ -27,12 +27,18 @@ class TargetSpec:
     """A target as the user named it.
 
     `place`: an embedded database in the results folder, a server that the lab starts for this work alone, an instance of the lab
-    that stays, or a URL.
+    that stays, or a URL. `options` are those of a URL, where the address is not the user's to give.
     """
 
     text: str
     database: Database
     place: Literal["folder", "started", "lab", "url"]
+    options: str = ""
+
+    @property
+    def server(self) -> str:
+        """The server, whatever the options: targets that differ in them share it."""
+        return self.text.partition("?")[0]
 
     @property
     def is_url(self) -> bool:
@@ -42,7 +48,7 @@ class TargetSpec:
     @property
     def label(self) -> str:
         """A short name, without address and options."""
-        return self.text.removeprefix("lab:") if self.place == "lab" else self.database.name
+        return self.server.removeprefix("lab:") if self.place == "lab" else self.database.name
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,9 @@ class Setting:
     namespace: str | None = None
 
     def at(self, url: str) -> "Setting":
-        """The same at a URL, in its own namespace there."""
+        """The same at a URL, with the target's options and in its own namespace there."""
+        for option in filter(None, self.target.options.split("&")):
+            url = _with_option(url, *option.split("=", 1))
         return replace(self, url=_with_namespace(url, self.namespace) if self.namespace else url)
 
     def beside(self, namespace: str) -> "Setting":
@@ -107,28 +115,41 @@ def parse_target(text: str) -> TargetSpec:
     """
     known = databases()
     if text.startswith(_LAB):
-        instance = lab.find_instance(text.removeprefix(_LAB))
-        return TargetSpec(text, known[instance.database], "lab")
+        name, _, options = text.removeprefix(_LAB).partition("?")
+        instance = lab.find_instance(name)
+        _check_url(_joined(lab.url_of(instance), options))
+        return TargetSpec(text, known[instance.database], "lab", options)
     scheme = _SCHEME.match(text)
-    name = scheme["scheme"] if scheme else text
+    name, _, options = (scheme["scheme"], "", "") if scheme else text.partition("?")
     if name not in known:
         shown = f"{name}:…" if scheme else name
         raise UsageError(
             f"--target {shown}: expected the name of a database ({', '.join(known)}), lab:NAME, or a URL, for example sqlite:data.db"
         )
     if scheme:
-        try:
-            _engine.Target(text)
-        except EngineUsageError as error:
-            raise UsageError(str(error)) from None
+        _check_url(text)
         return TargetSpec(text, known[name], "url")
     if known[name].embedded:
+        if options:
+            raise UsageError(f"--target {text}: options need an address, for example {name}:data.db?{options}")
         return TargetSpec(text, known[name], "folder")
     if name not in lab.LAB_DATABASES:
         raise UsageError(
             f"--target {name}: the lab cannot start {name} ({', '.join(lab.LAB_DATABASES)} it can); give the URL of a server: {name}://HOST"
         )
-    return TargetSpec(text, known[name], "started")
+    _check_url(_joined(f"{name}://127.0.0.1", options))
+    return TargetSpec(text, known[name], "started", options)
+
+
+def _check_url(url: str) -> None:
+    try:
+        _engine.Target(url)
+    except EngineUsageError as error:
+        raise UsageError(str(error)) from None
+
+
+def _joined(url: str, options: str) -> str:
+    return f"{url}{'&' if '?' in url else '?'}{options}" if options else url
 
 
 def make_settings(pairs: list[tuple[TargetSpec, Schema]], data_folder: Path) -> list[Setting]:
@@ -138,7 +159,7 @@ def make_settings(pairs: list[tuple[TargetSpec, Schema]], data_folder: Path) -> 
     """
     settings: list[Setting] = []
     for target, schema in pairs:
-        shares_target = sum(other.text == target.text for other, _ in pairs) > 1
+        shares_target = sum(other.server == target.server for other, _ in pairs) > 1
         setting_id = _free_id(f"{target.label}-{schema.name}", [setting.id for setting in settings])
         namespace = _namespace(setting_id) if shares_target and not target.database.embedded else None
         if target.place == "folder":

@@ -2,6 +2,7 @@
 
 import random
 import socket
+from collections.abc import Sequence
 
 from sensorbench.errors import FailedError
 
@@ -9,15 +10,19 @@ _SUBNET = "127.77"
 _CLUSTERS = range(1, 255)
 
 
-def lease(nodes: int, port: int, taken: set[int]) -> tuple[int, int]:
-    """The number of a cluster and a port that are free on as many addresses. The usual port, if nobody has it on all addresses."""
+def lease(nodes: int, port: int, other_ports: Sequence[int], taken: set[int]) -> tuple[int, int]:
+    """The number of a cluster and a port that are free on as many addresses. The usual port, if nobody has it on all addresses.
+
+    The other ports cannot be chosen: they must be free, too.
+    """
     candidates = [number for number in _CLUSTERS if number not in taken]
     random.shuffle(candidates)
     for cluster in candidates:
         for candidate in (port, _any_port(address(cluster, 1))):
-            if all(_is_free(address(cluster, node), candidate) for node in range(1, nodes + 1)):
+            if all(is_free(cluster, node, one) for node in range(1, nodes + 1) for one in (candidate, *other_ports)):
                 return cluster, candidate
-    raise FailedError(f"no free address below {_SUBNET}; end instances with: sensorbench lab down NAME")
+    ports = f" with free ports {', '.join(map(str, other_ports))}" if other_ports else ""
+    raise FailedError(f"no free address below {_SUBNET}{ports}; end instances with: sensorbench lab down NAME")
 
 
 def address(cluster: int, node: int) -> str:
@@ -27,14 +32,10 @@ def address(cluster: int, node: int) -> str:
 
 def is_free(cluster: int, node: int, port: int) -> bool:
     """Whether nobody listens there."""
-    return _is_free(address(cluster, node), port)
-
-
-def _is_free(host: str, port: int) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((host, port))
+            probe.bind((address(cluster, node), port))
         except OSError:
             return False
     return True

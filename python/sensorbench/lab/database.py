@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sensorbench.lab.homes import ServerUser
 from sensorbench.lab.instance import Instance, Node
+from sensorbench.lab.processes import last_lines
 from sensorbench.lab.software import Source
 
 
@@ -45,9 +46,13 @@ class LabDatabase(ABC):
     name: str
     summary: str
     port: int
+    # What else a node listens on; these ports are always the same.
+    other_ports: tuple[int, ...] = ()
     sources: tuple[Source, ...]
     # The least number of nodes, which is also the usual one; more than one for clusters.
     nodes: int = 1
+    # Whether each of these nodes may be given replicas of its own.
+    has_replicas: bool = False
     stop_signal: int = signal.SIGTERM
     ready_within_s: float = 60.0
 
@@ -61,13 +66,17 @@ class LabDatabase(ABC):
     def unknown_settings(self, software: Path, user: ServerUser, settings: Mapping[str, str]) -> dict[str, str]:
         """Settings that this version does not know, each with what it says about them."""
 
+    def make_credentials(self, instance: Instance) -> None:
+        """Makes the file with user and password that servers and drivers read."""
+        instance.password()
+
     @abstractmethod
     def set_up(self, place: Place) -> None:
         """Makes the data folder. Raises FailedError."""
 
     @abstractmethod
     def command(self, place: Place) -> list[str | Path]:
-        """How a node is started."""
+        """How a node is started, for the first time or again."""
 
     def environment(self, software: Path) -> dict[str, str]:
         """Variables that the server's programs need."""
@@ -77,9 +86,29 @@ class LabDatabase(ABC):
     def url(self, instance: Instance) -> str:
         """The target's URL, without secrets: it names the file of credentials."""
 
+    def node_url(self, instance: Instance, node: Node) -> str:
+        """The URL of one node alone, as one asks it whether it is ready."""
+        return self.url(instance.model_copy(update={"nodes": [node]}))
+
+    def last_words(self, log: Path) -> str:
+        """What a server that ended, or does not answer, said last in its log."""
+        return last_lines(log)
+
+    def progress(self, instance: Instance, node: Node, user: ServerUser) -> str:
+        """How far a node is that is being added, in words; empty when it does not say."""
+        return ""
+
+    def node_status(self, instance: Instance, user: ServerUser) -> dict[int, dict[str, str]]:
+        """What the server says itself of each node, by number; empty when it says nothing."""
+        return {}
+
 
 class LabCluster(LabDatabase):
     """A kind of database whose nodes work together."""
+
+    def lets_others_start(self, instance: Instance, node: Node) -> bool:
+        """Whether the nodes after this one may be started."""
+        return True
 
     @abstractmethod
     def join(self, instance: Instance, software: Path, user: ServerUser) -> None:
@@ -92,6 +121,9 @@ class LabCluster(LabDatabase):
     @abstractmethod
     def remove_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
         """Takes a node out of the cluster, before it is ended."""
+
+    def rejoin(self, instance: Instance, software: Path, user: ServerUser) -> None:
+        """Waits until all that run know of each other, after a node was started again."""
 
 
 def with_credentials(scheme: str, instance: Instance, hosts: str, path: str = "") -> str:

@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+import psutil
 from pydantic import BaseModel, ConfigDict
 
 from sensorbench.errors import FailedError, UsageError
@@ -26,6 +27,10 @@ class Node(BaseModel):
     host: str
     port: int
     process: ProcessId | None = None
+
+    def find(self) -> psutil.Process | None:
+        """Its process, if it runs."""
+        return self.process.find() if self.process else None
 
 
 class Instance(BaseModel):
@@ -82,9 +87,13 @@ class Instance(BaseModel):
     def password(self) -> str:
         """The password; made when there is none yet."""
         if not self.credentials.exists():
-            self.credentials.touch(mode=0o600)
-            self.credentials.write_text(f'user = "{USER}"\npassword = "{secrets.token_urlsafe(18)}"\n', encoding="utf-8")
+            self.write_credentials(USER, secrets.token_urlsafe(18))
         return self.credentials.read_text(encoding="utf-8").split('password = "')[1].split('"')[0]
+
+    def write_credentials(self, user: str, password: str) -> None:
+        """Writes the file with user and password."""
+        self.credentials.touch(mode=0o600)
+        self.credentials.write_text(f'user = "{user}"\npassword = "{password}"\n', encoding="utf-8")
 
 
 def read_instances() -> list[Instance]:

@@ -7,7 +7,7 @@ import contextlib
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +28,10 @@ from sensorbench.lab.registry import LAB_DATABASES, require_database
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 _STOP_WITHIN_S = 20.0
+_ASK_EVERY_S = 0.05
+_TELL_EVERY_S = 3.0
+
+Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -120,12 +124,15 @@ def url_of(instance: Instance) -> str:
     return LAB_DATABASES[instance.database].url(instance)
 
 
-def status(instance: Instance) -> dict[str, Any]:
-    """How an instance does: each node's process, memory and processor time."""
+def status(instance: Instance, *, ask_servers: bool = False) -> dict[str, Any]:
+    """How an instance does: each node's process, memory and processor time, and what the servers say themselves if they are asked."""
+    told = LAB_DATABASES[instance.database].node_status(instance, server_user()) if ask_servers else {}
     nodes = []
     for node in instance.nodes:
-        process = node.process.find() if node.process else None
+        process = node.find()
         shown: dict[str, Any] = {"number": node.number, "address": f"{node.host}:{node.port}", "runs": process is not None}
+        if node.number in told:
+            shown["server"] = told[node.number]
         if process is not None:
             family = [process, *process.children(recursive=True)]
             shown |= {
@@ -164,34 +171,52 @@ def databases() -> list[dict[str, Any]]:
     ]
 
 
-def add_node(name: str) -> Node:
-    """Starts one more node and makes it part of the cluster."""
+def add_node(name: str, tell: Tell | None = None) -> Node:
+    """Starts one more node and makes it part of the cluster; tells how far it is where that takes long."""
     instance, database, software, user = _cluster(name)
     number = max(node.number for node in instance.nodes) + 1
-    if not addresses.is_free(instance.cluster, number, instance.nodes[0].port):
-        raise FailedError(f"{addresses.address(instance.cluster, number)}:{instance.nodes[0].port} is in use by somebody else")
     node = Node(number=number, host=addresses.address(instance.cluster, number), port=instance.nodes[0].port)
+    for port in (node.port, *database.other_ports):
+        if not addresses.is_free(instance.cluster, number, port):
+            raise FailedError(f"{node.host}:{port} is in use by somebody else")
     started = instance.model_copy(update={"nodes": [*instance.nodes, node]})
     started.write()
     try:
         _start_node(Place(started, node, software, user), database)
-        _wait_until_ready(started, node, database)
+        started.write()
+        _wait_until_ready(started, node, database, tell)
         database.add_node(instance, node, software, user)
     except BaseException:
         _end_node(instance, node, database)
         instance.write()
         raise
-    started.write()
+    return node
+
+
+def start_node(name: str, number: int | None = None) -> Node:
+    """Starts a node that is down (the first one if none is named) with the data that it has on disk."""
+    instance, database, software, user = _known(name)
+    down = [node for node in _named(instance, number) if node.find() is None]
+    if not down:
+        runs = f"node {number} runs" if number is not None else "all of its nodes run"
+        raise UsageError(f"{name}: {runs}; only one that is down can be started")
+    node = down[0]
+    try:
+        _launch(Place(instance, node, software, user), database)
+        instance.write()
+        _wait_until_ready(instance, node, database)
+        if isinstance(database, LabCluster):
+            database.rejoin(instance, software, user)
+    except BaseException:
+        _end_process(node, database)
+        raise
     return node
 
 
 def remove_node(name: str, number: int | None = None) -> Node:
     """Takes a node out of the cluster (the last one if none is named) and ends it."""
     instance, database, software, user = _cluster(name)
-    found = [node for node in instance.nodes if number in (None, node.number)]
-    if not found:
-        raise UsageError(f"{name} has no node {number}; it has {', '.join(str(node.number) for node in instance.nodes)}")
-    node = found[-1]
+    node = _named(instance, number)[-1]
     if len(instance.nodes) <= database.nodes:
         raise UsageError(f"{name} has {len(instance.nodes)} nodes, which is the least for {database.name}")
     database.remove_node(instance, node, software, user)
@@ -200,12 +225,25 @@ def remove_node(name: str, number: int | None = None) -> Node:
     return node
 
 
+def _named(instance: Instance, number: int | None) -> list[Node]:
+    """The node of a number; all of them if none is named."""
+    found = [node for node in instance.nodes if number in (None, node.number)]
+    if not found:
+        raise UsageError(f"{instance.name} has no node {number}; it has {', '.join(str(node.number) for node in instance.nodes)}")
+    return found
+
+
 def _cluster(name: str) -> tuple[Instance, LabCluster, Path, ServerUser]:
+    instance, database, software, user = _known(name)
+    if not isinstance(database, LabCluster):
+        raise UsageError(f"{name} is one server of {database.name}, which has no nodes to add or remove")
+    return instance, database, software, user
+
+
+def _known(name: str) -> tuple[Instance, LabDatabase, Path, ServerUser]:
     sweep()
     instance = find_instance(name)
     database = require_database(instance.database)
-    if not isinstance(database, LabCluster):
-        raise UsageError(f"{name} is one server of {database.name}, which has no nodes to add or remove")
     source = database.source(instance.version)
     if source is None:
         raise FailedError(f"{name}: {database.name} {instance.version} is not known any more")
@@ -219,8 +257,8 @@ def _check(wish: Wish, database: LabDatabase) -> None:
         raise UsageError(f"--nodes {wish.nodes}: {database.name} is one server")
     if wish.nodes is not None and isinstance(database, LabCluster) and wish.nodes < database.nodes:
         raise UsageError(f"--nodes {wish.nodes}: {database.name} needs {database.nodes} masters at least")
-    if wish.replicas and not isinstance(database, LabCluster):
-        raise UsageError(f"--replicas {wish.replicas}: {database.name} is one server")
+    if wish.replicas and not database.has_replicas:
+        raise UsageError(f"--replicas {wish.replicas}: nodes of {database.name} have no replicas of their own")
 
 
 def _planned(wish: Wish, database: LabDatabase, version: str, user: ServerUser) -> Instance:
@@ -234,7 +272,7 @@ def _planned(wish: Wish, database: LabDatabase, version: str, user: ServerUser) 
         )
     masters = wish.nodes or database.nodes
     count = masters * (1 + wish.replicas)
-    cluster, port = addresses.lease(count, database.port, {instance.cluster for instance in read_instances()})
+    cluster, port = addresses.lease(count, database.port, database.other_ports, {one.cluster for one in read_instances()})
     return Instance(
         name=name,
         database=database.name,
@@ -252,10 +290,12 @@ def _planned(wish: Wish, database: LabDatabase, version: str, user: ServerUser) 
 
 
 def _start(instance: Instance, database: LabDatabase, software: Path, user: ServerUser) -> None:
-    instance.password()
+    database.make_credentials(instance)
     for node in instance.nodes:
         _start_node(Place(instance, node, software, user), database)
         instance.write()
+        if isinstance(database, LabCluster):
+            _wait_until_others_may_start(instance, node, database)
     for node in instance.nodes:
         _wait_until_ready(instance, node, database)
     if isinstance(database, LabCluster):
@@ -266,6 +306,10 @@ def _start_node(place: Place, database: LabDatabase) -> None:
     place.folder.mkdir(mode=0o700)
     place.user.owns(place.folder)
     database.set_up(place)
+    _launch(place, database)
+
+
+def _launch(place: Place, database: LabDatabase) -> None:
     limits_ = place.instance.limits
     started = processes.start(
         database.command(place),
@@ -279,38 +323,65 @@ def _start_node(place: Place, database: LabDatabase) -> None:
     place.node.process = ProcessId.of(started.pid)
 
 
-def _wait_until_ready(instance: Instance, node: Node, database: LabDatabase) -> None:
-    """Waits until a node answers as a target does. Raises FailedError with the end of its log."""
-    log = instance.node_folder(node) / "server.log"
-    target = Target(database.url(instance.model_copy(update={"nodes": [node]})).replace("redis+cluster:", "redis:"))
-    end_s = time.monotonic() + database.ready_within_s
-    while True:
-        if node.process is None or node.process.find() is None:
-            raise FailedError(f"{instance.name}: the server ended while it started: {processes.last_lines(log)}")
+def _wait_until_others_may_start(instance: Instance, node: Node, database: LabCluster) -> None:
+    def problem() -> str:
+        return "" if database.lets_others_start(instance, node) else "it does not let other nodes start"
+
+    _wait_until(instance, node, database, problem)
+
+
+def _wait_until_ready(instance: Instance, node: Node, database: LabDatabase, tell: Tell | None = None) -> None:
+    """Waits until a node answers as a target does."""
+    target = Target(database.node_url(instance, node))
+
+    def problem() -> str:
         try:
             target.describe()
         except EngineError as error:
-            if time.monotonic() > end_s:
-                raise FailedError(
-                    f"{instance.name} does not answer after {database.ready_within_s:g} s ({error}): {processes.last_lines(log)}"
-                ) from None
-            time.sleep(0.05)
-        else:
+            return str(error)
+        return ""
+
+    _wait_until(instance, node, database, problem, tell)
+
+
+def _wait_until(
+    instance: Instance, node: Node, database: LabDatabase, problem: Callable[[], str], tell: Tell | None = None
+) -> None:
+    """Waits until a node has no problem any more. Raises FailedError with what its log says."""
+    log = instance.node_folder(node) / "server.log"
+    start_s = told_s = time.monotonic()
+    while True:
+        if node.find() is None:
+            raise FailedError(f"{instance.name}: the server ended while it started: {database.last_words(log)}")
+        why = problem()
+        if not why:
             return
+        now_s = time.monotonic()
+        if now_s - start_s > database.ready_within_s:
+            raise FailedError(
+                f"{instance.name} does not answer after {database.ready_within_s:g} s ({why}): {database.last_words(log)}"
+            )
+        if tell and now_s - told_s > _TELL_EVERY_S:
+            tell(database.progress(instance, node, server_user()))
+            told_s = time.monotonic()
+        time.sleep(_ASK_EVERY_S)
 
 
 def _end_node(instance: Instance, node: Node, database: LabDatabase) -> None:
-    process = node.process.find() if node.process else None
-    if process is not None:
-        processes.end([process, *process.children(recursive=True)], signal=database.stop_signal, patience_s=_STOP_WITHIN_S)
+    _end_process(node, database)
     shutil.rmtree(instance.node_folder(node), ignore_errors=True)
+
+
+def _end_process(node: Node, database: LabDatabase) -> None:
+    if process := node.find():
+        processes.end([process, *process.children(recursive=True)], signal=database.stop_signal, patience_s=_STOP_WITHIN_S)
 
 
 def _remove(instance: Instance) -> None:
     """Ends an instance's processes and removes its folder. What it stored is lost, so nothing is waited for."""
     found = {process.pid: process for process in processes.processes_of(instance.folder)}
     for node in instance.nodes:
-        if node.process and (process := node.process.find()):
+        if process := node.find():
             found[process.pid] = process
     processes.end(list(found.values()), signal=LAB_DATABASES[instance.database].stop_signal, patience_s=_STOP_WITHIN_S)
     remove_group(instance.limits)
@@ -340,7 +411,6 @@ def server_processes(instance: Instance) -> dict[str, psutil.Process]:
     """The main process of each node, by a name for reports."""
     found = {}
     for node in instance.nodes:
-        process = node.process.find() if node.process else None
-        if process is not None:
+        if process := node.find():
             found[f"{instance.name}:{node.number}" if len(instance.nodes) > 1 else instance.name] = process
     return found

@@ -91,18 +91,23 @@ def start(
 
 
 def call(
-    command: Sequence[str | Path], *, folder: Path, user: ServerUser, environment: dict[str, str]
+    command: Sequence[str | Path],
+    *,
+    folder: Path,
+    user: ServerUser,
+    environment: dict[str, str],
+    timeout_s: float = TOOL_TIMEOUT_S,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a server's tool to its end as the servers' user. Raises FailedError when it takes longer than two minutes."""
+    """Runs a server's tool to its end as the servers' user. Raises FailedError when it takes too long."""
     is_root = os.geteuid() == 0
     try:
-        return _run(command, folder, user if is_root else None, environment)
+        return _run(command, folder, user if is_root else None, environment, timeout_s)
     except subprocess.TimeoutExpired:
-        raise FailedError(f"{Path(command[0]).name} did not end within {TOOL_TIMEOUT_S:g} s") from None
+        raise FailedError(f"{Path(command[0]).name} did not end within {timeout_s:g} s") from None
 
 
 def _run(
-    command: Sequence[str | Path], folder: Path, user: ServerUser | None, environment: dict[str, str]
+    command: Sequence[str | Path], folder: Path, user: ServerUser | None, environment: dict[str, str], timeout_s: float
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(word) for word in command],
@@ -112,7 +117,7 @@ def _run(
         capture_output=True,
         text=True,
         check=False,
-        timeout=TOOL_TIMEOUT_S,
+        timeout=timeout_s,
         user=user.uid if user else None,
         group=user.gid if user else None,
         extra_groups=[] if user else None,

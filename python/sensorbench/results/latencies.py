@@ -19,14 +19,17 @@ def is_logged_whole(run: RunResult) -> bool:
     return bool(run.manifest.plan["log_every"] == 1)
 
 
-def logged_latencies(run: RunResult, operation: str) -> tuple[Floats, Floats]:
-    """Numbers and response times (s) of the logged operations of one kind, in the order in which they were due."""
+def logged_latencies(run: RunResult, operation: str, least_rows: float = 0.0) -> tuple[Floats, Floats]:
+    """Numbers and response times (s) of the logged operations of one kind, in the order in which they were due; of those alone
+    that returned so many rows, if so asked.
+    """
     table = run.table("operations")
     if table is None or operation not in run.manifest.operations or MEASURE not in run.manifest.phases:
         return np.empty(0), np.empty(0)
     phase, number = run.manifest.phases.index(MEASURE), run.manifest.operations.index(operation)
     is_wanted = pc.and_(pc.equal(table["phase"], phase), pc.equal(table["operation"], number))
-    served = table.filter(pc.and_(is_wanted, pc.is_in(table["outcome"], pa.array(_SERVED)))).sort_by("k")
+    is_served = pc.and_(pc.is_in(table["outcome"], pa.array(_SERVED)), pc.greater_equal(table["rows"], least_rows))
+    served = table.filter(pc.and_(is_wanted, is_served)).sort_by("k")
     nanoseconds = pc.subtract(served["end_ns"].cast(pa.int64()), served["scheduled_ns"].cast(pa.int64()))
     return served["k"].to_numpy().astype(np.float64), np.maximum(nanoseconds.to_numpy().astype(np.float64), 1.0) / 1e9
 

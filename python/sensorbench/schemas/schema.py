@@ -3,10 +3,10 @@
 import json
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import duckdb
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from sensorbench import toml_file
 from sensorbench._engine import check_schema, statement_operation
@@ -16,16 +16,33 @@ from sensorbench.schemas.types import ValueType, canonical_columns
 
 ParameterValue = str | int | float | bool
 
-_UNITS_US = {"second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000, "day": 86_400_000_000}
-_LENGTH = re.compile(r"(?P<count>\d+) (?P<unit>second|minute|hour|day)s?")
+# Days and shorter ones are equally long, in µs; months and years are the calendar's.
+_UNITS: dict[str, tuple[str, int]] = {
+    "second": ("microseconds", 1_000_000),
+    "minute": ("microseconds", 60_000_000),
+    "hour": ("microseconds", 3_600_000_000),
+    "day": ("microseconds", 86_400_000_000),
+    "month": ("months", 1),
+    "year": ("months", 12),
+}
+_LENGTH = re.compile(rf"(?P<count>\d{{1,6}}) (?P<unit>{'|'.join(_UNITS)})s?")
 
 
-def length_us(text: str) -> int:
-    """A length of time such as `1 day` or `15 minutes`, in µs."""
-    found = _LENGTH.fullmatch(text)
+def stretches(every: str) -> dict[str, int]:
+    """Stretches of time of a length such as `15 minutes` or `1 month`, for the engine."""
+    found = _LENGTH.fullmatch(every)
     if not found or int(found["count"]) == 0:
-        raise ValueError(f"{text!r}: expected a length of time such as '1 day' or '15 minutes'")
-    return int(found["count"]) * _UNITS_US[found["unit"]]
+        raise ValueError(f"expected a length of time such as '15 minutes', '1 day' or '1 month', with one of {', '.join(_UNITS)}")
+    name, of_one = _UNITS[found["unit"]]
+    return {name: int(found["count"]) * of_one}
+
+
+def _of_stretches(every: str) -> str:
+    stretches(every)
+    return every
+
+
+Every = Annotated[str, AfterValidator(_of_stretches)]
 
 
 class Encode(toml_file.FileModel):
@@ -35,14 +52,13 @@ class Encode(toml_file.FileModel):
     group: list[str]
     time: str = "time"
     value: str = "value"
-    every: str
+    every: Every
     start_column: str
     bytes_column: str
 
     def batching(self) -> dict[str, Any]:
         """The same for the engine."""
-        fields = {**self.model_dump(exclude={"every"}), "every_us": length_us(self.every)}
-        return fields
+        return {**self.model_dump(), "every": stretches(self.every)}
 
 
 class Fill(toml_file.FileModel):
@@ -57,7 +73,18 @@ class Derive(toml_file.FileModel):
     """A parameter made from another one: the start of the stretch of time that it lies in."""
 
     floor: str
-    every: str
+    every: Every
+
+
+class ForEach(toml_file.FileModel):
+    """One statement for each stretch of time between two parameters; the start of the stretch is a parameter more."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    name: str = Field(pattern=WORD)
+    from_: str = Field(alias="from")
+    to: str
+    every: Every
 
 
 class Decode(toml_file.FileModel):
@@ -84,7 +111,9 @@ class OperationText(toml_file.FileModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
     derive: dict[str, Derive] = {}
+    for_each: ForEach | None = None
     returns: list[Column] = []
+    distinct: list[str] = []
     decode: Decode | None = None
     reduce: Reduce | None = None
 
@@ -196,14 +225,15 @@ class Schema:
             return known.index(written)
 
         def derived(new: str, derive: Derive) -> dict[str, Any]:
-            try:
-                every_us = length_us(derive.every)
-            except ValueError as error:
-                raise self.error(f"operation.{name}.derive.{new}.every", str(error)) from None
-            return {"name": new, "floor": parameter(f"derive.{new}.floor", derive.floor), "every_us": every_us}
+            floor = parameter(f"derive.{new}.floor", derive.floor)
+            return {"name": new, "floor": floor, "every": stretches(derive.every)}
 
         work: dict[str, Any] = {"derive": [derived(new, derive) for new, derive in text.derive.items()]}
+        if text.for_each:
+            bounds = {"from": parameter("for_each.from", text.for_each.from_), "to": parameter("for_each.to", text.for_each.to)}
+            work["for_each"] = {"name": text.for_each.name, **bounds, "every": stretches(text.for_each.every)}
         work["returns"] = [column_.model_dump() for column_ in text.returns]
+        work["distinct"] = [column("distinct", kept, returns) for kept in text.distinct]
         if text.decode:
             bounds = {"from": parameter("decode.from", text.decode.from_), "to": parameter("decode.to", text.decode.to)}
             work["decode"] = {
@@ -263,7 +293,6 @@ def _encoded(columns: dict[str, ValueType], fill: Fill) -> dict[str, ValueType]:
     if fill.encode is None:
         return columns
     group: dict[str, ValueType] = {name: columns[name] for name in fill.encode.group}
-    length_us(fill.encode.every)
     return {**group, fill.encode.start_column: "timestamp", fill.encode.bytes_column: "bytes"}
 
 

@@ -13,6 +13,7 @@ from sensorbench.progress import Teller
 from sensorbench.results import ComparisonResult
 from sensorbench.results.latencies import MEASURE
 from sensorbench.schemas import load_operations, load_schema
+from sensorbench.study.models import compared_models
 from sensorbench.study.registry import STUDIES
 from sensorbench.study.study import Claim, Evidence, Judgement, Study
 
@@ -90,7 +91,15 @@ def summarise(result: ComparisonResult) -> dict[str, Any]:
     """The summary of an experiment or study, with the claims of the study."""
     summary = summarise_comparison(result)
     study = STUDIES.get(result.manifest.name) if result.manifest.kind == "study" else None
-    return {**summary, "claims": [_judged(claim, study, result, summary) for claim in study.claims]} if study else summary
+    if study is None:
+        return summary
+    parts = {**_roles(study.file.roles.stand_in, result), **_roles(study.file.roles.published, result)}
+    evidence = Evidence(result, parts, study.file.metric)
+    return {
+        **summary,
+        "claims": [_judged(claim, study, result, summary) for claim in study.claims],
+        "models": compared_models(study.file.models, evidence, list(summary["operations"])),
+    }
 
 
 def _judged(claim: Claim, study: Study, result: ComparisonResult, summary: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from sensorbench.experiment import Workload
 from sensorbench.experiment.summary import sample_of
 from sensorbench.results import ComparisonResult, RunResult
 from sensorbench.results.latencies import logged_latencies
+from sensorbench.results.server_use import server_use
 
 Word = Literal["holds", "does not hold", "no difference seen", "inconclusive", "not tested here", "not tested at this scale"]
 
@@ -33,6 +34,13 @@ class Roles(toml_file.FileModel):
     stand_in: dict[str, list[str]] = {}
 
 
+class Models(toml_file.FileModel):
+    """The roles of one kind of system: with a model made for the questions, and with a generic one."""
+
+    shaped: str
+    generic: str
+
+
 class StudyFile(toml_file.FileModel):
     """`study.toml`."""
 
@@ -45,6 +53,7 @@ class StudyFile(toml_file.FileModel):
     targets: list[str]
     schemas: dict[str, list[str]]
     roles: Roles
+    models: dict[str, Models] = {}
     workload: Workload
 
 
@@ -123,6 +132,11 @@ class Evidence:
         """How loading went."""
         return self.result.loads.get(self.roles[role])
 
+    def server_means(self, role: str, what: str) -> list[float]:
+        """Of each run, the mean of what the servers used: `processors` or `megabytes`."""
+        uses = [server_use(self.result, run, self.roles[role]) for run in self.runs(role)]
+        return [float(np.mean([row[what] for row in use])) for use in uses if use]
+
     def contrast(self, terms: Sequence[tuple[str, str, float]]) -> Interval | None:
         """The product of figure(role, operation) ** weight; None when something was not measured."""
         samples = [(self.sample(role, operation), weight) for role, operation, weight in terms]
@@ -148,6 +162,13 @@ def greater_than_one(interval: Interval | None) -> Judgement:
         "inconclusive": "inconclusive",
     }
     return Judgement(words[verdict.word], _shown(interval), verdict.reason)
+
+
+def at_least_one(interval: Interval | None) -> Judgement:
+    """Judges "this ratio is 1 or above"."""
+    judgement = greater_than_one(interval)
+    is_equivalent = interval is not None and judge(interval).word == "equivalent"
+    return Judgement("holds", judgement.measured, judgement.reason) if is_equivalent else judgement
 
 
 def near_one(interval: Interval | None) -> Judgement:

@@ -87,6 +87,7 @@ class RedisCluster(Redis, LabCluster):
     name = "redis+cluster"
     summary = "Redis Cluster, masters and replicas"
     nodes = 3
+    has_replicas = True
 
     def _cluster_settings(self, node: Node) -> dict[str, str]:
         return {
@@ -145,6 +146,10 @@ class RedisCluster(Redis, LabCluster):
     def url(self, instance: Instance) -> str:
         """All nodes, so that the cluster is found while one of them is down."""
         return with_credentials("redis+cluster", instance, ",".join(map(_place, instance.nodes)))
+
+    def node_url(self, instance: Instance, node: Node) -> str:
+        """A node answers as a server before it belongs to a cluster."""
+        return with_credentials("redis", instance, _place(node))
 
 
 def _program(software: Path, name: str) -> Path:

@@ -5,12 +5,25 @@ import numpy as np
 from sensorbench.analysis.sample import Floats
 from sensorbench.results import RunResult
 from sensorbench.results.latencies import logged_latencies
-from sensorbench.study.study import Evidence, Judge, Judgement, about, greater_than_one, near_one, ratio_over_runs, single_ratio
+from sensorbench.study.study import (
+    Evidence,
+    Judge,
+    Judgement,
+    about,
+    at_least_one,
+    greater_than_one,
+    near_one,
+    ratio_over_runs,
+    single_ratio,
+)
 
 Q1, Q2, Q3, Q4 = "get_sensor_data", "get_peak_data", "get_available_data", "get_floor_zone_data"
 QUESTIONS = (Q1, Q2, Q3, Q4)
 FIRST_REQUESTS = 25
 SPIKE = 3.0
+# Guidance for partitions of Cassandra, as the source study quotes it.
+MOST_PARTITION_BYTES = 100_000_000
+LONGEST_MONTH_S = 31 * 86_400.0
 
 
 def _ratio(slow: str, fast: str, operation: str) -> list[tuple[str, str, float]]:
@@ -117,6 +130,48 @@ def _load_ratio(evidence: Evidence) -> Judgement:
     return single_ratio(ratio, "time until loaded and settled")
 
 
+def _uses_less(evidence: Evidence) -> Judgement:
+    """Whether the relational servers used more of both, run by run."""
+    judgements = {}
+    for what in ("processors", "megabytes"):
+        pairs = zip(evidence.server_means("sql", what), evidence.server_means("nosql", what), strict=False)
+        judgements[what] = greater_than_one(ratio_over_runs([sql / nosql for sql, nosql in pairs if nosql > 0.0]))
+    words = {judgement.word for judgement in judgements.values()}
+    told = "; ".join(f"{what}: {_factor(judgement)} ({judgement.word})" for what, judgement in judgements.items())
+    both = words.pop() if len(words) == 1 else "does not hold" if "does not hold" in words else "inconclusive"
+    return Judgement(both, None, f"relational over the other, mean over each run; {told}")
+
+
+def _partition_is_small(evidence: Evidence) -> Judgement:
+    load = evidence.load("nosql")
+    sizes = load["size"].get("largest_partitions", {}) if load else {}
+    if not sizes:
+        return Judgement("not tested here", None, "the server's nodetool, which knows the sizes of partitions, was not there")
+    largest = max(sizes.values())
+    reason = (
+        f"the largest partition has {largest / 1e6:.1f} MB after compaction; the guidance is {MOST_PARTITION_BYTES / 1e6:g} MB"
+    )
+    return Judgement("holds" if largest < MOST_PARTITION_BYTES else "does not hold", None, reason)
+
+
+def _month_buckets_are_slower(evidence: Evidence) -> Judgement:
+    """Requests of both settings with equal numbers are equal questions; looked at are those that certainly span a month."""
+    least_rows = LONGEST_MONTH_S / evidence.result.manifest.dataset["interval_s"]
+    ratios = []
+    for plain, bucketed in zip(evidence.runs("nosql"), evidence.runs("nosql_month"), strict=False):
+        long, also_long = (
+            dict(zip(numbers, latencies, strict=True))
+            for numbers, latencies in (logged_latencies(run, Q1, least_rows=least_rows) for run in (plain, bucketed))
+        )
+        both = sorted(long.keys() & also_long.keys())
+        if both:
+            ratios.append(float(np.exp(np.mean([np.log(also_long[number] / long[number]) for number in both]))))
+    judgement = greater_than_one(ratio_over_runs(ratios))
+    return Judgement(
+        judgement.word, judgement.measured, f"{judgement.reason}; ranges of more than {least_rows:.0f} rows, pair by pair"
+    )
+
+
 JUDGES: dict[str, Judge] = {
     "IOT-1": lambda evidence: greater_than_one(evidence.contrast(_ratio("sql", "nosql", Q1))),
     "IOT-2": lambda evidence: greater_than_one(evidence.contrast(_ratio("sql", "nosql", Q2))),
@@ -129,7 +184,13 @@ JUDGES: dict[str, Judge] = {
     "IOT-9": lambda evidence: about(evidence.contrast(_between_questions("sql", Q1, Q3)), 2103.0),
     "IOT-10": _is_steadier,
     "IOT-11": _starts_cold,
+    "IOT-12": _uses_less,
     "IOT-13": _size_ratio,
     "IOT-14": _load_ratio,
+    "IOT-15": _partition_is_small,
+    "IOT-16": _month_buckets_are_slower,
+    "IOT-17": lambda evidence: greater_than_one(evidence.contrast(_ratio("nosql", "nosql_tables", Q2))),
+    "IOT-18": lambda evidence: at_least_one(evidence.contrast(_ratio("sql", "nosql_tables", Q3))),
+    "IOT-19": lambda evidence: greater_than_one(evidence.contrast(_ratio("sql_wide", "sql", Q3))),
     "IOT-20": _fits_better,
 }

@@ -1,0 +1,40 @@
+"""Our own helpers in Java, compiled against a server's jars."""
+
+import hashlib
+import tempfile
+from pathlib import Path
+
+from sensorbench.lab.homes import software_folder
+from sensorbench.lab.jvm import Java
+from sensorbench.lab.locks import locked
+from sensorbench.lab.software import make_readable, run_tool
+
+# The oldest version that any of the servers runs on, so that what one Java compiled another one reads.
+_RELEASE = "11"
+
+
+def compiled(sources: Path, software: Path, java: Java) -> Path:
+    """The folder with the classes of all sources of a folder; they are compiled when they have changed. Raises FailedError."""
+    files = sorted(sources.glob("*.java"))
+    folder = software / f"helpers-{_hash(files)}"
+    if folder.exists():
+        return folder
+    with locked(software_folder() / "lock"):
+        if not folder.exists():
+            with tempfile.TemporaryDirectory(dir=software, prefix="helpers-") as draft:
+                classes = Path(draft) / "classes"
+                options = ["--release", _RELEASE, "-proc:none", "-nowarn", "-cp", class_path(software)]
+                run_tool([java.javac, *options, "-d", classes, *files])
+                make_readable(classes)
+                classes.rename(folder)
+    return folder
+
+
+def class_path(software: Path, *others: Path) -> str:
+    """The jars of a server's software, and other places of classes before them."""
+    return ":".join(map(str, (*others, software / "lib" / "*")))
+
+
+def _hash(files: list[Path]) -> str:
+    named = "\n".join(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}" for file in files)
+    return hashlib.sha256(named.encode()).hexdigest()[:12]
