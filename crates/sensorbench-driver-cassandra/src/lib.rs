@@ -15,6 +15,7 @@
 //! | `compression` | of the protocol: `off`, `lz4` or `snappy` | `off` |
 //! | `load` | `writes`: prepared writes, grouped by partition; `sstables`: files written by Cassandra's own writer and streamed | `writes` |
 //! | `sstable_loader` | the program that does the latter (a server of the lab names its own) | |
+//! | `storage_port` | where nodes take SSTables | 7000 |
 //! | `nodetool` | a program that is called as `nodetool -h NODE COMMAND`, to flush and to measure sizes | |
 //!
 //! `connections` counts connections to each node, of each client thread. Speculative execution is off.

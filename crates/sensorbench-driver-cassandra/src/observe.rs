@@ -15,6 +15,7 @@ use scylla::statement::unprepared::Statement;
 use scylla::value::{CqlValue, Row};
 use sensorbench_driver::{Description, DriverError, Size};
 
+use crate::schema::word_of;
 use crate::target::Target;
 use crate::{errors, nodetool};
 
@@ -69,8 +70,7 @@ impl Observed<'_> {
     /// What answers, and how it is set.
     pub async fn describe(&self) -> Result<Description, DriverError> {
         let node = self.first_node()?;
-        let local = self.ask(&node, "SELECT release_version FROM system.local").await?;
-        let version = local.first_row::<(String,)>().map_err(unreadable)?.0;
+        let version = self.version(&node).await?;
         let mut settings = BTreeMap::new();
         for row in self.rows(&node, "SELECT name, value FROM system_views.settings").await? {
             if let [Some(CqlValue::Text(name)), Some(CqlValue::Text(value))] = &row.columns[..]
@@ -81,7 +81,7 @@ impl Observed<'_> {
         }
         let own = [
             ("nodes", self.nodes().len().to_string()),
-            ("consistency", self.target.consistency.to_string().to_lowercase()),
+            ("consistency", word_of(self.target.consistency).to_owned()),
             ("replication", self.target.replication.to_string()),
             ("durable_writes", self.target.durable_writes.to_string()),
             ("page_size", self.target.page_size.map_or("not paged".to_owned(), |size| size.to_string())),
@@ -181,10 +181,14 @@ impl Observed<'_> {
         for (name, columns) in self.named_numbers(node, "caches", &["name"]).await? {
             status.extend(columns.into_iter().map(|(column, value)| (format!("caches.{name}.{column}"), value)));
         }
+        let wrong_by = latency_correction(&self.version(node).await?);
         for view in LATENCIES {
             for (name, columns) in self.named_numbers(node, view, &["keyspace_name", "table_name"]).await? {
                 if let Some(table) = name.strip_prefix(&format!("{}.", self.target.server.namespace)) {
-                    status.extend(columns.into_iter().map(|(column, value)| latency(view, table, &column, value)));
+                    status.extend(columns.into_iter().map(|(column, value)| {
+                        let value = if column.ends_with("_ms") { value * wrong_by } else { value };
+                        (format!("{view}.{table}.{column}"), value)
+                    }));
                 }
             }
         }
@@ -228,6 +232,11 @@ impl Observed<'_> {
         connected.ok_or_else(|| DriverError::Connection(format!("Cassandra at {}: it has no nodes", self.target.shown)))
     }
 
+    async fn version(&self, node: &Arc<Node>) -> Result<String, DriverError> {
+        let local = self.ask(node, "SELECT release_version FROM system.local").await?;
+        local.first_row::<(String,)>().map(|(version,)| version).map_err(unreadable)
+    }
+
     async fn rows(&self, node: &Arc<Node>, query: &str) -> Result<Vec<Row>, DriverError> {
         let answer = self.ask(node, query).await?;
         answer.rows::<Row>().map_err(unreadable)?.collect::<Result<_, _>>().map_err(unreadable)
@@ -244,9 +253,10 @@ impl Observed<'_> {
     }
 }
 
-/// A latency, in milliseconds by its name.
-fn latency(view: &str, table: &str, column: &str, value: f64) -> (String, f64) {
-    (format!("{view}.{table}.{column}"), value)
+/// What the columns in milliseconds of tables of latencies must be multiplied with: these versions take the microseconds that they
+/// have for nanoseconds.
+fn latency_correction(version: &str) -> f64 {
+    if version.starts_with("4.") || version.starts_with("5.0.") { 1000.0 } else { 1.0 }
 }
 
 fn number(value: &CqlValue) -> Option<f64> {

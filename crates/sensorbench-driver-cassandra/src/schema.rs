@@ -60,6 +60,11 @@ impl Asked {
     }
 }
 
+/// The word for a level.
+pub fn word_of(consistency: Consistency) -> &'static str {
+    CONSISTENCIES.into_iter().find(|word| consistency_of(word) == Some(consistency)).unwrap_or("unknown")
+}
+
 /// The level that a word stands for.
 pub fn consistency_of(word: &str) -> Option<Consistency> {
     Some(match word {

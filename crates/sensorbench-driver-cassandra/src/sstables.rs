@@ -125,6 +125,8 @@ fn header(target: &Target, table: &Described) -> String {
     let header = json!({
         "hosts": hosts,
         "port": server.hosts.first().map(|(_, port)| port),
+        "storage_port": target.storage_port,
+        "throughput_mib_s": 0,
         "user": server.user,
         "password": server.password,
         "keyspace": server.namespace,

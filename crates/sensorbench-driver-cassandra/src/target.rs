@@ -24,7 +24,8 @@ use crate::schema::{CONSISTENCIES, consistency_of};
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const PORT: u16 = 9042;
 const PAGE_SIZE: i32 = 5000;
-const OPTIONS: [&str; 10] = [
+const STORAGE_PORT: u16 = 7000;
+const OPTIONS: [&str; 11] = [
     "compression",
     "consistency",
     "datacenter",
@@ -35,6 +36,7 @@ const OPTIONS: [&str; 10] = [
     "replication",
     "retries",
     "sstable_loader",
+    "storage_port",
 ];
 
 /// A cluster, and sensorbench's keyspace in it.
@@ -55,6 +57,8 @@ pub struct Target {
     pub retries: Option<Arc<AtomicU64>>,
     /// The program that writes and streams SSTables, if rows are loaded in this way.
     pub sstable_loader: Option<PathBuf>,
+    /// The port at which nodes take SSTables.
+    pub storage_port: u16,
     /// nodetool.
     pub nodetool: Option<PathBuf>,
     datacenter: Option<String>,
@@ -87,6 +91,7 @@ impl Target {
                 (Some("sstables"), program) => program,
                 _ => None,
             },
+            storage_port: url.parsed_option("storage_port", "the number of a port")?.unwrap_or(STORAGE_PORT),
             nodetool: file("nodetool")?,
             datacenter: url.option("datacenter").map(str::to_owned),
             compression: match chosen(url, "compression", &["off", "lz4", "snappy"])? {

@@ -1,5 +1,6 @@
 """What lies in a database after runs that wrote: it is read again, sealed, and compared with the dataset and all acknowledged
-writes together.
+writes together. Where the schema can ask for a single write, each is read back: acknowledged ones must be there, and of those
+with an unknown outcome the ones that are there count as written.
 """
 
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from sensorbench.analysis.equality import Answer, compare_answers
 from sensorbench.dataset import Dataset
 from sensorbench.experiment.answers import REFERENCE_SAMPLE, answer_of_row, reference_table
 from sensorbench.experiment.plan import Parameters, as_json, build_plan, draw_parameters
+from sensorbench.experiment.read_back import are_there, reader_of
 from sensorbench.experiment.workload import Schedule, Workload
 from sensorbench.results import RunResult
 from sensorbench.results.latencies import MEASURE
@@ -22,10 +24,13 @@ from sensorbench.schemas import Operations, Schema
 
 @dataclass(frozen=True)
 class WrittenRows:
-    """Rows that a database acknowledged, by relation; and how many more may or may not be there."""
+    """The rows of each write: those that the database acknowledged, and those that may or may not be there. Not known where
+    some failed and not every operation was logged.
+    """
 
-    tables: dict[str, pa.Table]
-    unknown: int
+    acknowledged: dict[str, pa.Table]
+    unknown: dict[str, pa.Table]
+    unknown_count: int
     known: bool
 
 
@@ -33,36 +38,41 @@ def written_rows(
     operations: Operations, names: list[str], runs: list[RunResult], plans: list[dict[str, Any]], parameters: Parameters
 ) -> WrittenRows:
     """The rows that the writes of some runs of one setting added."""
-    batches: dict[str, list[pa.RecordBatch]] = {}
-    unknown, known = 0, True
+    acknowledged: dict[str, list[pa.RecordBatch]] = {}
+    unknown: dict[str, list[pa.RecordBatch]] = {}
+    unknown_count, known = 0, True
     for run, plan in zip(runs, plans, strict=True):
         for phase_number, phase in enumerate(run.manifest.whole.phases if run.manifest.whole else []):
             for number, name in enumerate(names):
-                relation = operations.operation[name].writes
-                if relation is None:
+                if operations.operation[name].writes is None:
                     continue
                 counts = phase.operations[name]["counts"]
-                of_phase = counts["error"] + counts["timeout"] + counts["cancelled"]
-                unknown += of_phase
-                numbers = _acknowledged(run, phase_number, number) if of_phase else None
-                if of_phase and numbers is None:
+                failed = counts["error"] + counts["timeout"] + counts["cancelled"]
+                unknown_count += failed
+                numbers = _numbers(run, phase_number, number) if failed else (None, [])
+                if numbers is None:
                     known = False
                     continue
-                rows = _engine.parameters(as_json(plan), parameters.readers(), phase_number, number, numbers, phase.started)
-                batches.setdefault(relation, []).append(rows)
-    return WrittenRows({relation: pa.Table.from_batches(found) for relation, found in batches.items()}, unknown, known)
+                for rows, wanted in zip((acknowledged, unknown), numbers, strict=True):
+                    of_phase = _engine.parameters(
+                        as_json(plan), parameters.readers(), phase_number, number, wanted, phase.started
+                    )
+                    rows.setdefault(name, []).append(of_phase)
+    return WrittenRows(_tables(acknowledged), _tables(unknown), unknown_count, known)
 
 
-def _acknowledged(run: RunResult, phase: int, operation: int) -> list[int] | None:
-    """The numbers of the writes that were acknowledged; None when not every operation was logged."""
+def _tables(batches: dict[str, list[pa.RecordBatch]]) -> dict[str, pa.Table]:
+    return {name: pa.Table.from_batches(found) for name, found in batches.items()}
+
+
+def _numbers(run: RunResult, phase: int, operation: int) -> tuple[list[int], list[int]] | None:
+    """The numbers of the writes that were acknowledged, and of the others; None when not every operation was logged."""
     table = run.table("operations")
     if run.manifest.plan["log_every"] != 1 or table is None:
         return None
-    wanted = pc.and_(
-        pc.and_(pc.equal(table["phase"], phase), pc.equal(table["operation"], operation)), pc.equal(table["outcome"], "ok")
-    )
-    numbers: list[int] = table.filter(wanted)["k"].to_pylist()
-    return numbers
+    of_kind = table.filter(pc.and_(pc.equal(table["phase"], phase), pc.equal(table["operation"], operation)))
+    is_ok = pc.equal(of_kind["outcome"], "ok")
+    return of_kind.filter(is_ok)["k"].to_pylist(), of_kind.filter(pc.invert(is_ok))["k"].to_pylist()
 
 
 def check_contents(
@@ -70,11 +80,12 @@ def check_contents(
 ) -> dict[str, Any]:
     """Asks the sealed database each question that its schema knows, over old and new rows, and compares with the reference."""
     if not written.known:
-        reason = f'{written.unknown:,} writes have an unknown outcome and not every operation was logged (log = "all")'
+        reason = f'{written.unknown_count:,} writes have an unknown outcome and not every operation was logged (log = "all")'
         return {"asked": 0, "wrong": 0, "problems": [], "not_checked": reason}
+    back = _read_back(target, operations, schema, written)
     workbench = dataset.connect()
     with workbench:
-        _add_rows(workbench, written)
+        _add_rows(workbench, operations, back.there)
         names = [
             name
             for name, operation in operations.operation.items()
@@ -93,13 +104,51 @@ def check_contents(
         given = _answers(target, plan, parameters)
         asked = {number: sorted(of_kind) for number, of_kind in given.items()}
         reference = reference_table(workbench, operations, names, plan, parameters, 0, asked)
-    problems = _problems(names, given, reference)
+    problems = [*back.problems, *_problems(names, given, reference)]
     return {
         "asked": sum(len(numbers) for numbers in asked.values()),
         "wrong": len(problems),
         "problems": problems,
-        "unknown_writes": written.unknown,
+        "acknowledged_writes": sum(rows.num_rows for rows in written.acknowledged.values()),
+        "read_back": back.asked,
+        "lost_writes": back.lost,
+        "unknown_writes": written.unknown_count,
+        "unknown_writes_found": back.found,
     }
+
+
+@dataclass
+class _ReadBack:
+    """What became of the writes. `there`: the rows that are taken for written, by write."""
+
+    there: dict[str, pa.Table]
+    problems: list[dict[str, Any]]
+    asked: int = 0
+    lost: int = 0
+    found: int = 0
+
+
+def _read_back(target: _engine.Target, operations: Operations, schema: Schema, written: WrittenRows) -> _ReadBack:
+    back = _ReadBack(dict(written.acknowledged), [])
+    for write, rows in written.acknowledged.items():
+        reader = reader_of(write, operations, schema)
+        if reader is None:
+            continue
+        is_there = are_there(target, operations, schema, reader, rows)
+        lost = int((~is_there).sum())
+        back.asked += rows.num_rows
+        back.lost += lost
+        if lost:
+            first = rows.take([int(is_there.argmin())]).select(list(operations.operation[reader].parameters)).to_pylist()[0]
+            problem = f"{lost:,} of {rows.num_rows:,} acknowledged writes are not there; this is the first"
+            back.problems.append(
+                {"operation": write, "parameters": {key: str(value) for key, value in first.items()}, "problem": problem}
+            )
+        if write in written.unknown:
+            found = written.unknown[write].filter(pa.array(are_there(target, operations, schema, reader, written.unknown[write])))
+            back.found += found.num_rows
+            back.there[write] = pa.concat_tables([rows, found])
+    return back
 
 
 def _is_question(operations: Operations, name: str) -> bool:
@@ -108,8 +157,12 @@ def _is_question(operations: Operations, name: str) -> bool:
     return operation.writes is None and all(operations.draw[draw].written is None for draw in operation.draws)
 
 
-def _add_rows(workbench: duckdb.DuckDBPyConnection, written: WrittenRows) -> None:
-    for relation, rows in written.tables.items():
+def _add_rows(workbench: duckdb.DuckDBPyConnection, operations: Operations, there: dict[str, pa.Table]) -> None:
+    by_relation: dict[str, list[pa.Table]] = {}
+    for write, rows in there.items():
+        by_relation.setdefault(str(operations.operation[write].writes), []).append(rows)
+    for relation, tables in by_relation.items():
+        rows = pa.concat_tables(tables)
         workbench.register(f"written_{relation}", rows)
         columns = ", ".join(f'"{name}"' for name in rows.column_names)
         workbench.execute(f"ALTER VIEW {relation} RENAME TO original_{relation}")

@@ -288,7 +288,7 @@ public final class SstableLoad {
     private static final class Input {
         private static final int BLOCK = 1 << 18;
         private static final int LONGEST_VALUE = 256 << 20; // as in Cassandra's max_value_size
-        private static final int NULL = -1;
+        private static final int NO_VALUE = -1;
         private static final int END = -2;
 
         private final InputStream stream;
@@ -347,11 +347,11 @@ public final class SstableLoad {
         }
 
         private ByteBuffer value(int length) throws IOException {
-            if (length == NULL) {
-                return null;
+            if (length == NO_VALUE) {
+                return CQLSSTableWriter.UNSET_VALUE;
             }
             if (length < 0 || length > LONGEST_VALUE) {
-                String expected = "expected 0 to " + LONGEST_VALUE + ", or -1 for null";
+                String expected = "expected 0 to " + LONGEST_VALUE + ", or -1 for no value";
                 throw new Failure("row " + (rows + 1) + ": a value of " + length + " bytes; " + expected);
             }
             need(length, "in the middle of a row");

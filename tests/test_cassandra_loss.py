@@ -1,0 +1,87 @@
+"""Three nodes, three copies, a quorum: one node is killed in the middle of a run, and nothing that was acknowledged is lost."""
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sensorbench import lab
+from sensorbench.results import read_comparison
+from tests.conftest import Cli
+
+EXPERIMENT = """
+title = "One node of three dies"
+dataset = "beijing-air-quality"
+scale = 0.002
+operations = "sensors"
+
+[[target]]
+url = "lab:loss?replication=3&consistency=quorum"
+schema = "by_sensor"
+
+[workload]
+mix = { insert_reading = 1, get_written_reading = 1 }
+schedule = { rate = 200, arrival = "poisson" }
+warm_up = "2s"
+duration = "20s"
+repeat = 1
+timeout = "2s"
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(lab_home: Path) -> Iterator[lab.Instance]:
+    with lab.borrowed(lab.Wish("cassandra", name="loss", nodes=3, settings={"jvm.heap": "400M"})) as instance:
+        yield instance
+
+
+def test_acknowledged_writes_survive_the_loss_of_a_node(cli: Cli, cluster: lab.Instance, tmp_path: Path) -> None:
+    file, out = tmp_path / "experiment.toml", tmp_path / "out"
+    file.write_text(EXPERIMENT, encoding="utf-8")
+    victim = cluster.nodes[2].process
+    assert victim is not None
+    has_ended = threading.Event()
+
+    def kill_in_the_middle() -> None:
+        while not list(out.glob("experiments/*/run-1/segments/intervals-*.parquet")):
+            if has_ended.wait(0.05):
+                return
+        process = victim.find()
+        if not has_ended.wait(6.0) and process is not None:
+            process.kill()
+
+    killer = threading.Thread(target=kill_in_the_middle)
+    killer.start()
+    ended = cli("run", file, "--out", out, "--no-open")
+    has_ended.set()
+    killer.join()
+    assert ended.exit_code == 0, ended.err
+    assert victim.find() is None, "the node was killed while the run went on"
+
+    summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    (checks,) = summary["contents"].values()
+    assert checks["read_back"] == checks["acknowledged_writes"] > 1000
+    assert (checks["lost_writes"], checks["wrong"]) == (0, 0), checks
+    assert checks["unknown_writes_found"] <= checks["unknown_writes"]
+    every_operation_is_accounted_for(out, checks)
+
+
+def every_operation_is_accounted_for(out: Path, checks: dict[str, Any]) -> None:
+    result = read_comparison(out)
+    ((run,),) = result.runs.values()
+    whole = run.manifest.whole
+    assert whole is not None
+    failed_writes = 0
+    for phase in whole.phases:
+        counts = [of_kind["counts"] for of_kind in phase.operations.values()]
+        assert phase.started == sum(one[outcome] for one in counts for outcome in ("ok", "error", "timeout", "cancelled"))
+        writes = phase.operations["insert_reading"]["counts"]
+        failed_writes += writes["error"] + writes["timeout"] + writes["cancelled"]
+    assert failed_writes == checks["unknown_writes"]
+    # Most operations went on without the node: those that it was to coordinate went to others.
+    measured = whole.phases[-1]
+    ok = sum(of_kind["counts"]["ok"] for of_kind in measured.operations.values())
+    assert ok > 0.9 * measured.started
