@@ -20,8 +20,9 @@ use crate::target::Target;
 use crate::{errors, nodetool};
 
 /// Settings that matter to speed and durability. Which there are depends on the version.
-const SETTINGS: [&str; 26] = [
+const SETTINGS: [&str; 27] = [
     "authenticator",
+    "authenticator.class_name",
     "commitlog_sync",
     "commitlog_sync_period",
     "commitlog_compression",

@@ -39,7 +39,7 @@ class Servers:
                 "version": instance.version,
                 "nodes": len(instance.nodes),
                 "replicas": instance.replicas,
-                "settings": instance.settings,
+                "settings": instance.shown_settings,
                 "cpus": instance.limits.cpus,
                 "cpus_by": instance.limits.cpus_by,
                 "memory_bytes": instance.limits.memory_bytes,

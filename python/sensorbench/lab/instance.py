@@ -63,6 +63,14 @@ class Instance(BaseModel):
         return self.folder / f"node-{node.number}"
 
     @property
+    def shown_settings(self) -> dict[str, str]:
+        """The settings as they may be shown: what has to do with passwords is not."""
+        return {
+            key: "(not shown)" if "password" in f"{key} {value}".lower() or key == "requirepass" else value
+            for key, value in self.settings.items()
+        }
+
+    @property
     def log(self) -> Path:
         """The first node's log."""
         return self.node_folder(self.nodes[0]) / "server.log"

@@ -150,7 +150,7 @@ def status(instance: Instance, *, ask_servers: bool = False) -> dict[str, Any]:
         "url": url_of(instance),
         "log": str(instance.log),
         "stays": instance.stays,
-        "settings": instance.settings,
+        "settings": instance.shown_settings,
         "limits": instance.limits.model_dump(),
         "nodes": nodes,
     }
