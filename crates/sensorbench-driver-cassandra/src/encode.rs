@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use scylla::client::session::Session;
+use scylla::frame::response::result::ColumnSpec;
 use scylla::serialize::SerializationError;
 use scylla::serialize::row::{RowSerializationContext, SerializeRow};
 use scylla::serialize::writers::RowWriter;
@@ -100,7 +101,7 @@ impl TableForm {
         let prepared = session.prepare(insert_into(&quoted(table), columns)).await;
         let mut insert = prepared.map_err(|error| errors::prepare_error(&target.shown, &path, &error))?;
         insert.set_is_idempotent(true);
-        let form = |(column, found): (&Parameter, &scylla::frame::response::result::ColumnSpec)| {
+        let form = |(column, found): (&Parameter, &ColumnSpec)| {
             Form::of(column.value_type, found.typ()).ok_or_else(|| {
                 let message = format!(
                     "column {} is {} in Cassandra, but the fill has {} values; declare it as {}",

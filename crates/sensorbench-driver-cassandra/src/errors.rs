@@ -1,6 +1,6 @@
 //! What the library's errors mean, told to whoever reads them.
 
-use std::error::Error;
+use std::fmt::Display;
 use std::time::Duration;
 
 use scylla::errors::{BadQuery, ExecutionError, NewSessionError, PrepareError, RequestAttemptError};
@@ -13,7 +13,7 @@ pub fn execution_error(server: &str, error: ExecutionError) -> DriverError {
         ExecutionError::LastAttemptError(attempt) => attempt_error(server, attempt),
         ExecutionError::PrepareError(PrepareError::AllAttemptsFailed { first_attempt }) => attempt_error(server, first_attempt),
         ExecutionError::ConnectionPoolError(_) | ExecutionError::EmptyPlan => lost(server, &error),
-        _ => DriverError::Statement(told(&error)),
+        _ => DriverError::Statement(error.to_string()),
     }
 }
 
@@ -42,18 +42,18 @@ fn attempt_error(server: &str, error: &RequestAttemptError) -> DriverError {
         RequestAttemptError::DbError(_, message) => DriverError::Statement(message.clone()),
         RequestAttemptError::SerializationError(unfit) => DriverError::Data(unfit.to_string()),
         RequestAttemptError::BrokenConnectionError(_) | RequestAttemptError::UnableToAllocStreamId => lost(server, error),
-        other => DriverError::Statement(told(other)),
+        other => DriverError::Statement(other.to_string()),
     }
 }
 
 /// A cluster none of whose nodes can be asked.
-fn lost(server: &str, error: &dyn Error) -> DriverError {
-    DriverError::Connection(format!("Cassandra at {server}: the connection was lost: {}; a node's log may tell why", told(error)))
+fn lost(server: &str, error: &dyn Display) -> DriverError {
+    DriverError::Connection(format!("Cassandra at {server}: the connection was lost: {error}; a node's log may tell why"))
 }
 
 /// A cluster that took no connection.
 pub fn not_connected(server: &str, error: &NewSessionError) -> DriverError {
-    let words = told(error);
+    let words = error.to_string();
     let advice = if words.contains("uthentication") || words.contains("credentials") {
         "check user and password (in the URL, in the file that credentials= names, or in SENSORBENCH_CASSANDRA_USER and \
          SENSORBENCH_CASSANDRA_PASSWORD)"
@@ -69,9 +69,4 @@ pub fn no_answer(server: &str, limit: Duration) -> DriverError {
         "Cassandra at {server}: no answer within {} s; check host and port, and that nothing on the way drops packets",
         limit.as_secs()
     ))
-}
-
-/// The library's words. Each of its errors already tells its cause.
-fn told(error: &dyn Error) -> String {
-    error.to_string()
 }

@@ -3,13 +3,14 @@
 use scylla::client::session::Session;
 use scylla::deserialize::row::ColumnIterator;
 use scylla::errors::ExecutionError;
+use scylla::frame::response::result::ColumnSpec;
 use scylla::response::query_result::QueryResult;
 use scylla::response::{PagingState, PagingStateResponse};
 use scylla::serialize::SerializationError;
 use scylla::serialize::row::{RowSerializationContext, SerializeRow};
 use scylla::serialize::writers::RowWriter;
 use scylla::statement::prepared::PreparedStatement;
-use sensorbench_driver::{DriverError, Request, Rows, Value, ValueRef};
+use sensorbench_driver::{Column, DriverError, Request, Rows, Value, ValueRef};
 
 use crate::errors;
 use crate::schema::Asked;
@@ -114,7 +115,7 @@ impl SerializeRow for Bound<'_> {
 }
 
 fn bound_parameters(asked: &Asked, statement: &PreparedStatement) -> Result<Vec<BoundParameter>, DriverError> {
-    let bound = |(place, found): (&usize, &scylla::frame::response::result::ColumnSpec)| {
+    let bound = |(place, found): (&usize, &ColumnSpec)| {
         let declared = &asked.parameters[*place];
         let form = Form::of(declared.value_type, found.typ()).ok_or_else(|| {
             asked.error(format!(
@@ -139,7 +140,7 @@ fn answer_columns(asked: &Asked, statement: &PreparedStatement) -> Result<Vec<(S
     if found.len() != asked.columns.len() {
         return Err(asked.error(format!("it returns {} columns; the operation has {}", found.len(), asked.columns.len())));
     }
-    let column = |(declared, found): (&sensorbench_driver::Column, &scylla::frame::response::result::ColumnSpec)| {
+    let column = |(declared, found): (&Column, &ColumnSpec)| {
         let form = Form::of(declared.value_type, found.typ()).ok_or_else(|| {
             asked.error(format!(
                 "column {} should be {} ({}), but Cassandra returns {}",

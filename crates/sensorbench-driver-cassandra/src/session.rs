@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::LocalBoxFuture;
 use scylla::client::session::Session;
-use sensorbench_driver::{AsyncConnector, AsyncSession, DriverError, Executing};
+use sensorbench_driver::{AsyncConnector, AsyncSession, DriverError, Executing, Request};
 
 use crate::prepared::Prepared;
 use crate::schema::Asked;
@@ -24,7 +24,7 @@ impl AsyncConnector for Connector {
     fn connect(&self, in_flight: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
         Box::pin(async move {
             let usual = in_flight.div_ceil(IN_FLIGHT_A_CONNECTION).clamp(1, MOST_CONNECTIONS);
-            let session = self.target.connect(self.target.connections().unwrap_or(usual), true).await?;
+            let session = self.target.connect(self.target.server.connections.unwrap_or(usual), true).await?;
             let mut prepared = Vec::with_capacity(self.operations.len());
             for asked in self.operations.iter() {
                 prepared.push(Prepared::of(&session, &self.target, asked).await?);
@@ -42,7 +42,7 @@ struct CassandraSession {
 
 impl AsyncSession for CassandraSession {
     /// An operation that is given up is forgotten: the protocol has no way to end it, and its answer is thrown away when it comes.
-    fn execute(&self, mut request: Box<sensorbench_driver::Request>) -> Executing<'_> {
+    fn execute(&self, mut request: Box<Request>) -> Executing<'_> {
         Box::pin(async move {
             let prepared = &self.prepared[request.operation];
             let done = prepared.execute(&self.session, &self.target.shown, &mut request).await;

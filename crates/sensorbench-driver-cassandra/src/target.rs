@@ -104,11 +104,6 @@ impl Target {
         })
     }
 
-    /// Connections of one client thread to each node, if the URL says so.
-    pub fn connections(&self) -> Option<usize> {
-        self.server.connections
-    }
-
     /// Opens a session with so many connections to each node. Statements find sensorbench's tables if it is to use the keyspace.
     pub async fn connect(&self, connections: usize, uses_keyspace: bool) -> Result<Session, DriverError> {
         let connections = NonZeroUsize::new(connections).unwrap_or(NonZeroUsize::MIN);
