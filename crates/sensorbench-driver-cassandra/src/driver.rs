@@ -1,12 +1,12 @@
 //! Control of a Cassandra target.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatchReader;
 use scylla::client::session::Session;
-use sensorbench_driver::{Description, Driver, DriverError, Operation, Progress, Schema, Sessions, Size, SqlSchema};
+use sensorbench_driver::{Description, Driver, DriverError, KeptSchema, Operation, Progress, Schema, Sessions, Size, SqlSchema};
 
 use crate::control::Control;
 use crate::count::count;
@@ -26,23 +26,16 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 pub struct CassandraDriver {
     target: Arc<Target>,
     control: Control,
-    schema: Mutex<Option<SqlSchema>>,
+    schema: KeptSchema<SqlSchema>,
 }
 
 impl CassandraDriver {
     pub fn new(target: Arc<Target>) -> Self {
-        Self { control: Control::new(target.clone()), target, schema: Mutex::new(None) }
+        Self { control: Control::new(target.clone()), target, schema: KeptSchema::default() }
     }
 
     fn schema(&self) -> Result<SqlSchema, DriverError> {
-        let schema = self.schema.lock().expect("nothing panics under this lock").clone();
-        schema.ok_or_else(|| {
-            DriverError::Namespace(format!("Cassandra at {}: no schema was created or attached", self.target.shown))
-        })
-    }
-
-    fn set_schema(&self, schema: SqlSchema) {
-        *self.schema.lock().expect("nothing panics under this lock") = Some(schema);
+        self.schema.get(format_args!("Cassandra at {}", self.target.shown))
     }
 
     fn in_namespace<T>(&self, work: impl AsyncFnOnce(Namespace<'_>) -> Result<T, DriverError>) -> Result<T, DriverError> {
@@ -106,7 +99,7 @@ impl Driver for CassandraDriver {
             self.run(parsed.create(), namespace.session).await?;
             self.check_tables(&parsed, namespace.session).await
         })?;
-        self.set_schema(parsed);
+        self.schema.keep(parsed);
         Ok(())
     }
 
@@ -116,7 +109,7 @@ impl Driver for CassandraDriver {
             namespace.require().await?;
             self.check_tables(&parsed, namespace.session).await
         })?;
-        self.set_schema(parsed);
+        self.schema.keep(parsed);
         Ok(())
     }
 

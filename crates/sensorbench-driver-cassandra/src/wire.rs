@@ -1,11 +1,9 @@
 //! Values in CQL's binary form.
 
-use std::fmt;
-
 use scylla::frame::response::result::{ColumnType, NativeType};
 use scylla::serialize::SerializationError;
 use scylla::serialize::writers::RowWriter;
-use sensorbench_driver::{Type, ValueRef};
+use sensorbench_driver::{Type, Unfit, ValueRef, fixed, narrowed};
 
 const US_PER_MS: i64 = 1000;
 
@@ -24,25 +22,6 @@ pub enum Form {
     Microseconds,
     Text,
     Blob,
-}
-
-/// A value that a form cannot hold, or bytes that are no value of it.
-#[derive(Debug, PartialEq)]
-pub struct Unfit(String);
-
-impl fmt::Display for Unfit {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Unfit {}
-
-impl Unfit {
-    /// The same with where the value was to go or came from.
-    pub fn at(self, place: &str, name: &str) -> Self {
-        Self(format!("{place} {name}: {}", self.0))
-    }
 }
 
 impl Form {
@@ -137,16 +116,6 @@ pub fn type_name(server: &ColumnType) -> String {
         ColumnType::Native(native) => format!("{native:?}").to_lowercase(),
         other => format!("{other:?}"),
     }
-}
-
-#[inline]
-fn fixed<const LENGTH: usize>(bytes: &[u8]) -> Result<[u8; LENGTH], Unfit> {
-    bytes.try_into().map_err(|_| Unfit(format!("{} bytes came where {LENGTH} were expected", bytes.len())))
-}
-
-#[inline]
-fn narrowed<T: TryFrom<i64>>(value: i64, name: &str) -> Result<T, Unfit> {
-    T::try_from(value).map_err(|_| Unfit(format!("{value} does not fit into {name}; declare it as bigint")))
 }
 
 #[inline]

@@ -1,12 +1,12 @@
 //! Control of a MySQL or MariaDB target. Each call makes a connection of its own.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error};
-use sensorbench_driver::{Description, Driver, DriverError, Operation, Progress, Schema, Sessions, Size, SqlSchema};
+use sensorbench_driver::{Description, Driver, DriverError, KeptSchema, Operation, Progress, Schema, Sessions, Size, SqlSchema};
 
 use crate::link::Link;
 use crate::namespace::Namespace;
@@ -29,21 +29,16 @@ const NOT_ALLOWED: [u16; 3] = [1044, 1142, 1227];
 
 pub struct MysqlDriver {
     link: Arc<Link>,
-    schema: Mutex<Option<SqlSchema>>,
+    schema: KeptSchema<SqlSchema>,
 }
 
 impl MysqlDriver {
     pub fn new(link: Arc<Link>) -> Self {
-        Self { link, schema: Mutex::new(None) }
+        Self { link, schema: KeptSchema::default() }
     }
 
     fn schema(&self) -> Result<SqlSchema, DriverError> {
-        let schema = self.schema.lock().expect("nothing panics under this lock").clone();
-        schema.ok_or_else(|| DriverError::Namespace(format!("{}: no schema was created or attached", self.link.server.shown())))
-    }
-
-    fn set_schema(&self, schema: SqlSchema) {
-        *self.schema.lock().expect("nothing panics under this lock") = Some(schema);
+        self.schema.get(self.link.server.shown())
     }
 
     /// Does something on a connection of its own.
@@ -114,14 +109,14 @@ impl Driver for MysqlDriver {
             run(parsed.create(), &self.link, connection).await?;
             check_tables(&parsed, &self.link, connection).await
         })?;
-        self.set_schema(parsed);
+        self.schema.keep(parsed);
         Ok(())
     }
 
     fn attach(&self, schema: &Schema) -> Result<(), DriverError> {
         let parsed = SqlSchema::of(schema)?;
         self.inside(async |connection| check_tables(&parsed, &self.link, connection).await)?;
-        self.set_schema(parsed);
+        self.schema.keep(parsed);
         Ok(())
     }
 

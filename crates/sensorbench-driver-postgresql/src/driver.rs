@@ -1,10 +1,10 @@
 //! Control of a PostgreSQL target.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
-use sensorbench_driver::{Description, Driver, DriverError, Operation, Progress, Schema, Sessions, Size, SqlSchema};
+use sensorbench_driver::{Description, Driver, DriverError, KeptSchema, Operation, Progress, Schema, Sessions, Size, SqlSchema};
 use tokio_postgres::Error;
 
 use crate::control::Control;
@@ -17,23 +17,16 @@ use crate::{errors, load, observe, quoted};
 pub struct PostgresqlDriver {
     target: Arc<Target>,
     control: Control,
-    schema: Mutex<Option<SqlSchema>>,
+    schema: KeptSchema<SqlSchema>,
 }
 
 impl PostgresqlDriver {
     pub fn new(target: Arc<Target>) -> Self {
-        Self { control: Control::new(target.clone()), target, schema: Mutex::new(None) }
+        Self { control: Control::new(target.clone()), target, schema: KeptSchema::default() }
     }
 
     fn schema(&self) -> Result<SqlSchema, DriverError> {
-        let schema = self.schema.lock().expect("nothing panics under this lock").clone();
-        schema.ok_or_else(|| {
-            DriverError::Namespace(format!("PostgreSQL at {}: no schema was created or attached", self.target.shown))
-        })
-    }
-
-    fn set_schema(&self, schema: SqlSchema) {
-        *self.schema.lock().expect("nothing panics under this lock") = Some(schema);
+        self.schema.get(format_args!("PostgreSQL at {}", self.target.shown))
     }
 
     fn in_namespace<T>(&self, work: impl AsyncFnOnce(Namespace<'_>) -> Result<T, DriverError>) -> Result<T, DriverError> {
@@ -57,7 +50,7 @@ impl Driver for PostgresqlDriver {
             run(parsed.create(), namespace.client, &self.target.shown).await?;
             check_tables(&parsed, namespace.client, &self.target.shown).await
         })?;
-        self.set_schema(parsed);
+        self.schema.keep(parsed);
         Ok(())
     }
 
@@ -67,7 +60,7 @@ impl Driver for PostgresqlDriver {
             namespace.require().await?;
             check_tables(&parsed, namespace.client, &self.target.shown).await
         })?;
-        self.set_schema(parsed);
+        self.schema.keep(parsed);
         Ok(())
     }
 

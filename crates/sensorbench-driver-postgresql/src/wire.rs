@@ -1,10 +1,8 @@
 //! Values in PostgreSQL's binary form.
 
-use std::fmt;
-
 use bytes::BufMut;
 use postgres_types::{Kind, Type as ServerType};
-use sensorbench_driver::{Type, ValueRef};
+use sensorbench_driver::{Type, Unfit, ValueRef, fixed, narrowed};
 
 use crate::numeric;
 
@@ -38,18 +36,6 @@ pub enum Encoded<'a> {
     Float8(f64),
     Bytes(&'a [u8]),
 }
-
-/// A value that a form cannot hold, or bytes that are no value of it.
-#[derive(Debug, PartialEq)]
-pub struct Unfit(String);
-
-impl fmt::Display for Unfit {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Unfit {}
 
 impl Form {
     /// The form in which a type of the server holds exactly the values of a canonical type; None when it does not. `real` is
@@ -152,16 +138,6 @@ pub fn server_types(canonical: Type) -> (&'static str, &'static str) {
         Type::Text => ("text, varchar or name", "text"),
         Type::Bytes => ("bytea", "bytea"),
     }
-}
-
-#[inline]
-fn fixed<const LENGTH: usize>(bytes: &[u8]) -> Result<[u8; LENGTH], Unfit> {
-    bytes.try_into().map_err(|_| Unfit(format!("{} bytes came where {LENGTH} were expected", bytes.len())))
-}
-
-#[inline]
-fn narrowed<T: TryFrom<i64>>(value: i64, name: &str) -> Result<T, Unfit> {
-    T::try_from(value).map_err(|_| Unfit(format!("{value} does not fit into {name}; declare it as bigint")))
 }
 
 /// PostgreSQL takes the smallest number for a time that is infinitely early.

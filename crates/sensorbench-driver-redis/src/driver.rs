@@ -1,10 +1,10 @@
 //! Control of a Redis target.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
-use sensorbench_driver::{Description, Driver, DriverError, Operation, Progress, Schema, Sessions, Size};
+use sensorbench_driver::{Description, Driver, DriverError, KeptSchema, Operation, Progress, Schema, Sessions, Size};
 
 use crate::control::{Masters, numbers_of};
 use crate::load;
@@ -18,21 +18,16 @@ const SETTINGS: [&str; 6] = ["appendfsync", "appendonly", "io-threads", "maxmemo
 
 pub struct RedisDriver {
     target: Arc<Target>,
-    schema: Mutex<Option<RedisSchema>>,
+    schema: KeptSchema<RedisSchema>,
 }
 
 impl RedisDriver {
     pub fn new(target: Target) -> Self {
-        Self { target: Arc::new(target), schema: Mutex::new(None) }
+        Self { target: Arc::new(target), schema: KeptSchema::default() }
     }
 
     fn schema(&self) -> Result<RedisSchema, DriverError> {
-        let schema = self.schema.lock().expect("nothing panics under this lock").clone();
-        schema.ok_or_else(|| DriverError::Namespace(format!("{}: no schema was created or attached", self.target.server.shown())))
-    }
-
-    fn set_schema(&self, schema: RedisSchema) {
-        *self.schema.lock().expect("nothing panics under this lock") = Some(schema);
+        self.schema.get(self.target.server.shown())
     }
 
     /// What all keys of sensorbench begin with.
@@ -106,7 +101,7 @@ impl Driver for RedisDriver {
             self.clear(&mut masters).await?;
             masters.set(&self.mark_key(), mark).await
         })?;
-        self.set_schema(parsed);
+        self.schema.keep(parsed);
         Ok(())
     }
 
@@ -116,7 +111,7 @@ impl Driver for RedisDriver {
             let (shown, prefix) = (self.target.server.shown(), self.prefix());
             return Err(DriverError::Namespace(format!("{shown}: nothing was created there under {prefix}; load it first")));
         }
-        self.set_schema(parsed);
+        self.schema.keep(parsed);
         Ok(())
     }
 

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
-use std::sync::Mutex;
 
 use arrow_array::RecordBatchReader;
 use rusqlite::{Connection, OptionalExtension};
-use sensorbench_driver::{Description, Driver, DriverError, Operation, Progress, Schema, Sessions, Size, SqlSchema};
+use sensorbench_driver::{Description, Driver, DriverError, KeptSchema, Operation, Progress, Schema, Sessions, Size, SqlSchema};
 
 use crate::schema::{check_tables, run};
 use crate::session::Connector;
@@ -15,21 +14,16 @@ use crate::{load, quoted, statement_error};
 
 pub struct SqliteDriver {
     target: Target,
-    schema: Mutex<Option<SqlSchema>>,
+    schema: KeptSchema<SqlSchema>,
 }
 
 impl SqliteDriver {
     pub fn new(target: Target) -> Self {
-        Self { target, schema: Mutex::new(None) }
+        Self { target, schema: KeptSchema::default() }
     }
 
     fn schema(&self) -> Result<SqlSchema, DriverError> {
-        let schema = self.schema.lock().expect("nothing panics under this lock").clone();
-        schema.ok_or_else(|| DriverError::Namespace(format!("{}: no schema was created or attached", self.target.path.display())))
-    }
-
-    fn set_schema(&self, schema: SqlSchema) {
-        *self.schema.lock().expect("nothing panics under this lock") = Some(schema);
+        self.schema.get(self.target.path.display())
     }
 
     fn remove_files(&self) -> Result<(), DriverError> {
@@ -85,14 +79,14 @@ impl Driver for SqliteDriver {
         connection.execute("INSERT INTO sensorbench (mark) VALUES (?1)", [mark]).map_err(statement_error)?;
         run(parsed.create(), &connection)?;
         check_tables(&parsed, &connection)?;
-        self.set_schema(parsed);
+        self.schema.keep(parsed);
         Ok(())
     }
 
     fn attach(&self, schema: &Schema) -> Result<(), DriverError> {
         let parsed = SqlSchema::of(schema)?;
         check_tables(&parsed, &self.target.connect()?)?;
-        self.set_schema(parsed);
+        self.schema.keep(parsed);
         Ok(())
     }
 

@@ -11,6 +11,7 @@ mod deadline;
 mod digest;
 mod driver;
 mod error;
+mod kept;
 mod named;
 mod null;
 mod progress;
@@ -19,6 +20,7 @@ mod schema;
 mod server;
 mod sql;
 mod tls;
+mod unfit;
 mod url;
 
 pub use deadline::Deadline;
@@ -28,6 +30,7 @@ pub use driver::{
     Sessions, Size,
 };
 pub use error::{DriverError, ErrorKind};
+pub use kept::KeptSchema;
 pub use named::{Placeholder, Positional};
 pub use null::NullDatabase;
 pub use progress::Progress;
@@ -35,6 +38,7 @@ pub use rows::{RowRef, Rows};
 pub use schema::{Column, Direction, Operation, Order, Parameter, Schema, SchemaError, parse_part};
 pub use server::{SERVER_OPTIONS, Server, Tls, TlsMode};
 pub use sql::{SqlSchema, SqlStatement};
+pub use unfit::{Unfit, fixed, narrowed};
 pub use url::TargetUrl;
 
 pub use sensorbench_dataset::{Type, Value, ValueRef};
