@@ -143,6 +143,9 @@ def generate_building(series: str, seed: int, start_us: int, minutes: int, threa
 def generate_fitted(series: str, seed: int, start_us: int, end_us: int, copies: int, threads: int) -> pa.RecordBatchReader:
     """Measurements of sensors like fitted ones, each so many times."""
 
+def generate_machine_log(plan: str, seed: int, threads: int) -> pa.RecordBatchReader:
+    """The log of machines, in the order of its records: machine, sensor, begin_time, end_time, value."""
+
 def batch_rows(rows: pa.RecordBatchReader, batching: str) -> pa.RecordBatchReader:
     """Sorted rows as byte-array batches."""
 

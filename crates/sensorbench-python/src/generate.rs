@@ -6,7 +6,7 @@ use arrow_array::RecordBatchReader;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
-use sensorbench_dataset::generator::{Building, BuildingSeries, Fitted, FittedSeries, GeneratedRows};
+use sensorbench_dataset::generator::{Building, BuildingSeries, Fitted, FittedSeries, GeneratedRows, MachineLog, MachineLogPlan};
 use sensorbench_dataset::{BatchedRows, Batching};
 
 use crate::errors::{DataError, parsed};
@@ -23,6 +23,12 @@ pub fn generate_building(series: &str, seed: u64, start_us: i64, minutes: usize,
 pub fn generate_fitted(series: &str, seed: u64, start_us: i64, end_us: i64, copies: usize, threads: usize) -> PyResult<Stream> {
     let series: Vec<FittedSeries> = parsed(series)?;
     Ok(PyArrowType(Box::new(GeneratedRows::new(Arc::new(Fitted::new(series, seed, start_us, end_us, copies)), threads))))
+}
+
+#[pyfunction]
+pub fn generate_machine_log(plan: &str, seed: u64, threads: usize) -> PyResult<Stream> {
+    let plan: MachineLogPlan = parsed(plan)?;
+    Ok(PyArrowType(Box::new(GeneratedRows::new(Arc::new(MachineLog::new(plan, seed)), threads))))
 }
 
 #[pyfunction]

@@ -30,6 +30,7 @@ fn _engine(module: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(registry::no_op_schema, module)?,
         wrap_pyfunction!(generate::generate_building, module)?,
         wrap_pyfunction!(generate::generate_fitted, module)?,
+        wrap_pyfunction!(generate::generate_machine_log, module)?,
         wrap_pyfunction!(generate::batch_rows, module)?,
         wrap_pyfunction!(digest::digest, module)?,
         wrap_pyfunction!(plan::statement_operation, module)?,

@@ -10,7 +10,17 @@ from rich.table import Table
 
 from sensorbench.cli.options import Json
 from sensorbench.cli.output import print_json
-from sensorbench.dataset import DEFAULT_SEED, GENERATED, IMPORTERS, SHIPPED, Description, generate, import_files, open_dataset
+from sensorbench.dataset import (
+    DEFAULT_SEED,
+    GENERATED,
+    IMPORTERS,
+    MEASUREMENTS,
+    SHIPPED,
+    Description,
+    generate,
+    import_files,
+    open_dataset,
+)
 from sensorbench.dataset.csv_rows import MOST_SHOWN
 from sensorbench.dataset.export import FORMS, export
 from sensorbench.dataset.fitted import MODEL_SUFFIX, fit, generate_like, read_model
@@ -21,7 +31,7 @@ from sensorbench.results.files import write_text
 
 app = typer.Typer(help="Datasets: real, generated, and your own.", no_args_is_help=True)
 
-Scale = Annotated[float, typer.Option("--scale", help="Share of the span that is used.")]
+Scale = Annotated[float, typer.Option("--scale", help="Share that is used: of the span; of machine-log, of its sensors.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the generator.")]
 Dataset = Annotated[str, typer.Argument(help="A dataset's name, its folder, or a mapping file.")]
 
@@ -64,7 +74,7 @@ def generate_dataset(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Generate a dataset. Equal seeds give equal bytes; a smaller scale gives the beginning of a larger one."""
+    """Generate a dataset. Equal seeds give equal bytes; a smaller scale gives a part of a larger one: its beginning, or its first sensors."""
     if out.exists() and any(out.iterdir()):
         raise UsageError(f"{out} is not empty; name another folder with --out")
     if name.endswith(MODEL_SUFFIX):
@@ -181,11 +191,12 @@ def _print(description: Description, *, as_json: bool) -> None:
         screen.print("generated, not measured", style="yellow")
     for name, relation in description.relations.items():
         screen.print(f"  {name}: {relation.rows:,} rows ({', '.join(relation.columns)})", highlight=False)
+    interval = "" if description.interval_s is None else f" interval {description.interval_s:g} s,"
     screen.print(
-        f"  span: {description.first_time} to {description.last_time}, interval {description.interval_s:g} s, scale {description.scale:g}",
-        highlight=False,
+        f"  span: {description.first_time} to {description.last_time},{interval} scale {description.scale:g}", highlight=False
     )
-    screen.print(f"  site is {description.site_is}, zone is {description.zone_is}", highlight=False)
+    if MEASUREMENTS in description.relations:
+        screen.print(f"  site is {description.site_is}, zone is {description.zone_is}", highlight=False)
     screen.print(
         f"  source: {description.source}\n  license: {description.license}\n  made: {description.how_made}", highlight=False
     )

@@ -114,8 +114,7 @@ def run(
     options = StudyOptions(tuple(target or ()), tuple(schema or ()), dataset, scale, seed, operations, warm_up, repeat, in_flight)
     comparison = plan_study(study, options, out, teller)
     described = comparison.dataset.describe()
-    rows = described.relations["measurements"].rows
     teller.say(
-        f"{study.file.title}: {rows:,} readings, {described.first_time} to {described.last_time}; settings: {len(comparison.settings)}, results go to {out}"
+        f"{study.file.title}: {described.readings:,} readings, {described.first_time} to {described.last_time}; settings: {len(comparison.settings)}, results go to {out}"
     )
     conduct_and_report(comparison, out, teller, resume=resume, replace=replace, open_browser=not no_open, as_json=json)

@@ -1,6 +1,6 @@
 """Datasets: relations of real or generated rows, and where they come from."""
 
-from sensorbench.dataset.dataset import LOCATIONS, MEASUREMENTS, Dataset, Description, workbench
+from sensorbench.dataset.dataset import LOCATIONS, LOG, MEASUREMENTS, Dataset, Description, workbench
 from sensorbench.dataset.registry import DEFAULT_SEED, GENERATED, IMPORTERS, SHIPPED, generate, import_files, open_dataset
 
 __all__ = [
@@ -8,6 +8,7 @@ __all__ = [
     "GENERATED",
     "IMPORTERS",
     "LOCATIONS",
+    "LOG",
     "MEASUREMENTS",
     "SHIPPED",
     "Dataset",

@@ -6,12 +6,10 @@ itself generated. Floor 6 is left out, as in the source study, because its origi
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-
-import pyarrow as pa
 
 from sensorbench._engine import generate_building
 from sensorbench.dataset.csv_rows import TextRows, columns_of, quoted, require_columns
@@ -98,7 +96,7 @@ def generate(out: Path, seed: int, scale: float, threads: int, tell_rows: Callab
     )
     rows = generate_building(json.dumps(series), seed, int(START.timestamp() * 1e6), minutes, threads)
     writer = DatasetWriter(out)
-    writer.add(MEASUREMENTS, MEASUREMENT_SCHEMA, _counted(rows, tell_rows))
+    writer.add(MEASUREMENTS, MEASUREMENT_SCHEMA, rows, tell_rows)
     write_locations(
         writer, [Location(zone.floor, zone.zone, f"floor {zone.floor}, zone {zone.zone}", zone.source) for zone in zones()]
     )
@@ -123,15 +121,6 @@ def generate(out: Path, seed: int, scale: float, threads: int, tell_rows: Callab
         ],
     )
     return writer.finish(description)
-
-
-def _counted(rows: pa.RecordBatchReader, tell_rows: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
-    """The same batches, telling the rows so far."""
-    written = 0
-    for batch in rows:
-        written += batch.num_rows
-        tell_rows(written)
-        yield batch
 
 
 _COLUMN = re.compile(r"z(?P<zone>\d+)_(?P<device>\w+)\((?P<unit>[^)]+)\)")

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ ROWS_A_GROUP = 122_880
 
 MEASUREMENTS = "measurements"
 LOCATIONS = "locations"
+LOG = "log"
 
 MEASUREMENT_SCHEMA = pa.schema(
     [
@@ -33,6 +35,41 @@ MEASUREMENT_SCHEMA = pa.schema(
         pa.field("value", pa.float64(), nullable=False),
     ]
 )
+
+# A log's records take time: they have a begin and an end. They are told apart by machine, sensor and begin.
+LOG_SCHEMA = pa.schema(
+    [
+        pa.field("machine", pa.int32(), nullable=False),
+        pa.field("sensor", pa.int32(), nullable=False),
+        pa.field("begin_time", pa.timestamp("us"), nullable=False),
+        pa.field("end_time", pa.timestamp("us"), nullable=False),
+        pa.field("value", pa.float64(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Readings:
+    """The relation that a dataset has its readings in: its name, the columns that name a sensor, and the column of the time."""
+
+    relation: str
+    series: tuple[str, ...]
+    time: str
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns that name a reading."""
+        return (*self.series, self.time)
+
+
+# A dataset has one of these.
+READINGS = (Readings(MEASUREMENTS, ("site", "zone", "sensor"), "time"), Readings(LOG, ("machine", "sensor"), "begin_time"))
+
+
+def readings_of(relations: Iterable[str]) -> Readings:
+    """The one of a dataset with these relations."""
+    names = set(relations)
+    return next(readings for readings in READINGS if readings.relation in names)
 
 
 def workbench() -> duckdb.DuckDBPyConnection:
@@ -75,6 +112,11 @@ class Description(BaseModel):
     relations: dict[str, Relation] = {}
     fingerprint: str = ""
 
+    @property
+    def readings(self) -> int:
+        """How many readings there are: measurements, or records of a log."""
+        return self.relations[readings_of(self.relations).relation].rows
+
 
 class Dataset:
     """A dataset on disk."""
@@ -108,7 +150,7 @@ class Dataset:
 
     @property
     def scale(self) -> float:
-        """Which share of the full span is there: of the dataset as it was made, and of that as it is used."""
+        """Which share of the whole is there: of the dataset as it was made, and of that as it is used."""
         return self._description.scale * self._scale
 
     @property
@@ -125,10 +167,11 @@ class Dataset:
     def connect(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection in which each relation is a view."""
         connection = workbench()
+        time = readings_of(self._description.relations).time
         for name, relation in self._description.relations.items():
             rows = connection.read_parquet(str(self.folder / relation.file))
-            if self._scale < 1.0 and "time" in relation.columns:
-                rows = rows.filter(f"time < TIMESTAMP '{self._end().isoformat()}'")
+            if self._scale < 1.0 and time in relation.columns:
+                rows = rows.filter(f"{time} < TIMESTAMP '{self._end().isoformat()}'")
             rows.create_view(name)
         return connection
 
@@ -144,7 +187,7 @@ class Dataset:
             return self._description
         with self.connect() as connection:
             rows = {name: connection.table(name).count("*").fetchall()[0][0] for name in self._description.relations}
-            first, last = connection.sql(f"SELECT min(time), max(time) FROM {MEASUREMENTS}").fetchall()[0]
+            first, last = _span(connection, readings_of(self._description.relations))
         relations = {
             name: relation.model_copy(update={"rows": rows[name]}) for name, relation in self._description.relations.items()
         }
@@ -166,14 +209,21 @@ class DatasetWriter:
         self._relations: dict[str, Relation] = {}
         folder.mkdir(parents=True, exist_ok=True)
 
-    def add(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
-        """Writes a relation and returns its number of rows."""
+    def add(
+        self,
+        name: str,
+        schema: pa.Schema,
+        batches: Iterable[pa.RecordBatch],
+        tell_rows: Callable[[int], None] = lambda rows: None,
+    ) -> int:
+        """Writes a relation, telling the rows so far, and returns their number."""
         file = f"{name}.parquet"
         rows = 0
         with pq.ParquetWriter(self._folder / file, schema, **_parquet_options(schema)) as writer:
             for batch in batches:
                 rows += batch.num_rows
                 writer.write_batch(batch, row_group_size=ROWS_A_GROUP)
+                tell_rows(rows)
         self._relations[name] = Relation(file=file, rows=rows, columns={field.name: str(field.type) for field in schema})
         return rows
 
@@ -183,7 +233,8 @@ class DatasetWriter:
 
     def finish(self, description: Description) -> Dataset:
         """Writes the description, with what is known from the rows."""
-        facts = _facts(self._folder / self._relations[MEASUREMENTS].file)
+        readings = readings_of(self._relations)
+        facts = _facts(self._folder / self._relations[readings.relation].file, readings)
         description = description.model_copy(update={**facts, "relations": self._relations, "fingerprint": self._fingerprint()})
         text = json.dumps(description.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
         (self._folder / DESCRIPTION_FILE).write_text(text, encoding="utf-8")
@@ -210,16 +261,23 @@ def _parquet_options(schema: pa.Schema) -> dict[str, Any]:
     }
 
 
-def _facts(measurements_file: Path) -> dict[str, Any]:
-    """First and last time, and the usual interval between readings of one sensor."""
+def _span(connection: duckdb.DuckDBPyConnection, readings: Readings) -> tuple[datetime | None, datetime | None]:
+    """First and last time."""
+    first, last = connection.sql(f"SELECT min({readings.time}), max({readings.time}) FROM {readings.relation}").fetchall()[0]
+    return first, last
+
+
+def _facts(file: Path, readings: Readings) -> dict[str, Any]:
+    """First and last time, and the median interval between readings of one sensor."""
+    relation, time, series = readings.relation, readings.time, ", ".join(readings.series)
     with workbench() as connection:
-        connection.read_parquet(str(measurements_file)).create_view(MEASUREMENTS)
-        first, last = connection.sql(f"SELECT min(time), max(time) FROM {MEASUREMENTS}").fetchall()[0]
+        connection.read_parquet(str(file)).create_view(relation)
+        first, last = _span(connection, readings)
         interval = connection.sql(
             f"""
-            SELECT mode(epoch_us(next) - epoch_us(time)) / 1e6 FROM (
-                SELECT time, lead(time) OVER (PARTITION BY site, zone, sensor ORDER BY time) AS next
-                FROM {MEASUREMENTS} SEMI JOIN (SELECT site, zone, sensor FROM {MEASUREMENTS} LIMIT 1) USING (site, zone, sensor))
+            SELECT quantile_disc(epoch_us(next) - epoch_us({time}), 0.5) / 1e6 FROM (
+                SELECT {time}, lead({time}) OVER (PARTITION BY {series} ORDER BY {time}) AS next
+                FROM {relation} SEMI JOIN (SELECT {series} FROM {relation} LIMIT 1) USING ({series}))
             """
         ).fetchall()[0][0]
     return {"first_time": first, "last_time": last, "interval_s": interval}

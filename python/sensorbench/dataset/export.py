@@ -6,7 +6,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from sensorbench.dataset.dataset import MEASUREMENTS, Dataset
+from sensorbench.dataset.dataset import Dataset, Readings, readings_of
 from sensorbench.errors import UsageError
 
 ROWS_A_BATCH = 100_000
@@ -38,21 +38,32 @@ def _parquet(dataset: Dataset, connection: duckdb.DuckDBPyConnection, out: Path)
 
 
 def _influx(dataset: Dataset, connection: duckdb.DuckDBPyConnection, out: Path) -> list[Path]:
-    """One point a reading: tags site, zone and sensor, field value, time in nanoseconds."""
-    file = out / f"{MEASUREMENTS}.lp"
+    """One point a reading: tags that name its sensor, its other columns as fields, its time in nanoseconds."""
+    readings = readings_of(dataset.describe().relations)
+    file = out / f"{readings.relation}.lp"
     with file.open("w", encoding="utf-8") as lines:
-        for batch in connection.table(MEASUREMENTS).to_arrow_reader(ROWS_A_BATCH):
-            lines.writelines(_points(batch))
+        for batch in connection.table(readings.relation).to_arrow_reader(ROWS_A_BATCH):
+            lines.writelines(_points(batch, readings))
     return [file]
 
 
-def _points(batch: pa.RecordBatch) -> Iterator[str]:
-    columns = [
-        batch.column(name).cast(pa.int64() if name == "time" else batch.column(name).type).to_pylist()
-        for name in ("site", "zone", "sensor", "time", "value")
-    ]
-    for site, zone, sensor, time_us, value in zip(*columns, strict=True):
-        yield f"{MEASUREMENTS},site={site},zone={zone},sensor={_tag(sensor)} value={value!r} {time_us}000\n"
+def _points(batch: pa.RecordBatch, readings: Readings) -> Iterator[str]:
+    names = batch.schema.names
+    for row in zip(*(_plain(column).to_pylist() for column in batch.columns), strict=True):
+        cells = dict(zip(names, row, strict=True))
+        tags = ",".join(f"{name}={_tag(str(cells[name]))}" for name in readings.series)
+        fields = ",".join(_field(name, cell) for name, cell in cells.items() if name not in readings.key)
+        yield f"{readings.relation},{tags} {fields} {cells[readings.time]}000\n"
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """A column whose times are whole numbers of microseconds."""
+    return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+
+
+def _field(name: str, cell: float | int) -> str:
+    """A field. Whole numbers are times: in nanoseconds, too, and with an i at their end."""
+    return f"{name}={cell}000i" if isinstance(cell, int) else f"{name}={cell!r}"
 
 
 def _tag(text: str) -> str:

@@ -95,6 +95,8 @@ def fit(dataset: Dataset, seed: int, tell: Callable[[int, int], None]) -> Model:
     description = dataset.describe()
     if description.first_time is None or description.last_time is None:
         raise UsageError(f"dataset {dataset.name} has no readings to fit a generator to")
+    if MEASUREMENTS not in description.relations:
+        raise UsageError(f"dataset {dataset.name} is a log; a generator is fitted to {MEASUREMENTS} only")
     fitted, closeness = [], []
     with dataset.connect() as connection:
         names = connection.sql(f"SELECT DISTINCT site, zone, sensor FROM {MEASUREMENTS} ORDER BY ALL").fetchall()

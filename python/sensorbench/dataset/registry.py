@@ -4,9 +4,10 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from sensorbench.dataset import beijing_air_quality, cu_bems, mapping
+from sensorbench.dataset import azure_vm_noise, beijing_air_quality, cu_bems, machine_log, mapping
 from sensorbench.dataset.csv_rows import columns_of
 from sensorbench.dataset.dataset import DESCRIPTION_FILE, KNOWN_ANSWERS_FILE, Dataset
 from sensorbench.errors import UsageError
@@ -24,13 +25,31 @@ class Importer:
     import_files: Callable[..., Dataset]
 
 
-SHIPPED = {beijing_air_quality.NAME: beijing_air_quality.SHIPPED_FOLDER}
-GENERATED = {cu_bems.NAME: cu_bems.generate}
+@dataclass(frozen=True)
+class Generator:
+    """A generator, and how many rows it makes at full scale, roughly."""
+
+    generate: Callable[[Path, int, float, int, Callable[[int], None]], Dataset]
+    version: int
+    rows: int
+
+
+SHIPPED = {
+    azure_vm_noise.NAME: azure_vm_noise.SHIPPED_FOLDER,
+    beijing_air_quality.NAME: beijing_air_quality.SHIPPED_FOLDER,
+}
+GENERATED = {
+    cu_bems.NAME: Generator(cu_bems.generate, cu_bems.GENERATOR_VERSION, 85_000_000),
+    **{
+        name: Generator(partial(machine_log.generate, size), machine_log.GENERATOR_VERSION, machine_log.records_of(size))
+        for size, name in machine_log.DATASETS.items()
+    },
+}
 IMPORTERS = {
+    azure_vm_noise.NAME: Importer(azure_vm_noise.recognises, azure_vm_noise.import_files),
     beijing_air_quality.NAME: Importer(beijing_air_quality.recognises, beijing_air_quality.import_files),
     cu_bems.NAME: Importer(cu_bems.recognises, cu_bems.import_files),
 }
-ROWS_AT_FULL_SCALE = {cu_bems.NAME: 85_000_000}
 
 
 def open_dataset(name: str, *, scale: float = 1.0, seed: int = DEFAULT_SEED, teller: Teller | None = None) -> Dataset:
@@ -58,9 +77,10 @@ def generate(name: str, out: Path, *, scale: float, seed: int, teller: Teller) -
         raise UsageError(f"there is no generator {name!r}; expected one of {', '.join(GENERATED)}")
     if not 0.0 < scale <= 1.0:
         raise UsageError(f"--scale {scale:g}: expected a share of the full span, above 0 and at most 1")
-    with teller.task(f"generating {name}", total=ROWS_AT_FULL_SCALE[name] * scale) as task:
-        dataset = GENERATED[name](out, seed, scale, os.cpu_count() or 1, lambda rows: task.advance_to(rows, f"{rows:,} rows"))
-        task.end(f"{dataset.describe().relations['measurements'].rows:,} rows")
+    generator = GENERATED[name]
+    with teller.task(f"generating {name}", total=generator.rows * scale) as task:
+        dataset = generator.generate(out, seed, scale, os.cpu_count() or 1, lambda rows: task.advance_to(rows, f"{rows:,} rows"))
+        task.end(f"{dataset.describe().readings:,} rows")
     known_answers = Path(__file__).parent / name.replace("-", "_") / KNOWN_ANSWERS_FILE
     if known_answers.exists() and seed == DEFAULT_SEED:
         shutil.copyfile(known_answers, out / KNOWN_ANSWERS_FILE)
@@ -68,8 +88,7 @@ def generate(name: str, out: Path, *, scale: float, seed: int, teller: Teller) -
 
 
 def _generated(name: str, scale: float, seed: int, teller: Teller) -> Dataset:
-    version = cu_bems.GENERATOR_VERSION
-    folder = cache_folder("datasets") / f"{name}-v{version}-seed{seed}-scale{scale:g}"
+    folder = cache_folder("datasets") / f"{name}-v{GENERATED[name].version}-seed{seed}-scale{scale:g}"
     return _made_once(folder, lambda unfinished: generate(name, unfinished, scale=scale, seed=seed, teller=teller))
 
 
@@ -109,6 +128,9 @@ def import_files(names: list[str], out: Path, *, skip_bad_rows: bool) -> Dataset
 
 
 def _recognised(file: Path) -> Importer:
+    if file.is_dir():
+        # All files of a folder tree are alike.
+        file = next(iter(sorted(file.rglob("*.csv"))), file)
     columns = columns_of(file)
     found = [importer for importer in IMPORTERS.values() if importer.recognises(columns)]
     if not found:

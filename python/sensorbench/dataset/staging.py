@@ -1,23 +1,13 @@
 """Where imported rows are collected, one row per natural key, before they are written as a dataset."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import pyarrow as pa
 
-from sensorbench.dataset.csv_rows import ROW_NUMBER, BadRow, BadRows, quoted
-from sensorbench.dataset.dataset import LOCATIONS, MEASUREMENT_SCHEMA, MEASUREMENTS, DatasetWriter, workbench
+from sensorbench.dataset.csv_rows import ROW_NUMBER, quoted
+from sensorbench.dataset.dataset import LOCATIONS, MEASUREMENT_SCHEMA, MEASUREMENTS, DatasetWriter
+from sensorbench.dataset.intake import Intake, Rows, cast
 from sensorbench.errors import UsageError
-
-
-class Rows(Protocol):
-    """Rows of a file as text, in a table of the staging connection, with their number in ROW_NUMBER."""
-
-    table: str
-
-    def bad_cell(self, row_number: int, column: str, value: str, expected: str) -> BadRow:
-        """A cell of a row that is not what was expected."""
 
 
 @dataclass(frozen=True)
@@ -39,33 +29,21 @@ class Location:
     source: str = ""
 
 
-class Staging:
+class Staging(Intake):
     """Readings of many files. The rule for several readings of one sensor at one time: the last one in file order stays."""
 
     def __init__(self) -> None:
-        self.connection = workbench()
-        self.bad_rows = BadRows()
-        self._files = 0
+        super().__init__()
         columns = (
             "site INTEGER, zone INTEGER, sensor VARCHAR, time TIMESTAMP, value DOUBLE, file_number INTEGER, row_number BIGINT"
         )
         self.connection.execute(f"CREATE TABLE staged ({columns})")
 
-    def next_file(self) -> int:
-        """The number of the next file."""
-        self._files += 1
-        return self._files
-
-    def check_times(self, rows: Rows, time_sql: str, time_columns: list[str]) -> None:
-        """Adds rows whose time cannot be read to the bad rows; `time_sql` is null for them."""
-        shown = "concat_ws(' ', " + ", ".join(quoted(column) for column in time_columns) + ")"
-        self._add_bad_cells(rows, f"({time_sql}) IS NULL", f"coalesce({shown}, '')", ", ".join(time_columns), "a time")
-
     def check_numbers(self, rows: Rows, column: str, missing: list[str]) -> None:
         """Adds rows whose cell is there and no number to the bad rows."""
         text = quoted(column)
         is_bad = f"{text} IS NOT NULL AND NOT list_contains($missing, {text}) AND TRY_CAST({text} AS DOUBLE) IS NULL"
-        self._add_bad_cells(rows, is_bad, text, column, "a number", missing=missing)
+        self.add_bad_cells(rows, is_bad, text, column, "a number", missing=missing)
 
     def add_wide(self, rows: Rows, file_number: int, columns: dict[str, Series], time_sql: str, missing: list[str]) -> None:
         """Adds the readings of a file with one column a sensor. Empty cells, NaN and those in `missing` are no readings."""
@@ -100,14 +78,6 @@ class Staging:
         )
         self.connection.unregister("series_of_columns")
 
-    def _add_bad_cells(
-        self, rows: Rows, is_bad: str, value_sql: str, column: str, expected: str, missing: list[str] | None = None
-    ) -> None:
-        parameters = {} if missing is None else {"missing": missing}
-        query = f"SELECT {ROW_NUMBER}, {value_sql} FROM {quoted(rows.table)} WHERE {is_bad} ORDER BY ALL"
-        found = self.connection.sql(query, params=parameters).fetchall()
-        self.bad_rows.add([rows.bad_cell(row_number, column, value, expected) for row_number, value in found])
-
     def locations(self) -> list[tuple[int, int]]:
         """Sites and zones that have readings."""
         return self.connection.sql("SELECT DISTINCT site, zone FROM staged ORDER BY ALL").fetchall()
@@ -119,18 +89,9 @@ class Staging:
         ]
         if staged == 0:
             raise UsageError("the files hold no reading at all; nothing was written")
-        writer.add(MEASUREMENTS, MEASUREMENT_SCHEMA, _cast(self._sorted_rows(), MEASUREMENT_SCHEMA))
+        writer.add(MEASUREMENTS, MEASUREMENT_SCHEMA, cast(self._sorted_rows(), MEASUREMENT_SCHEMA))
         write_locations(writer, locations)
-        notes = []
-        if self.bad_rows.count:
-            notes.append(
-                f"{self.bad_rows.count} bad rows: what could not be read of them was left out, the first: {self.bad_rows.shown[0]}"
-            )
-        if staged > kept:
-            notes.append(
-                f"{staged - kept} readings were of a sensor and time that another reading was of; the last in file order was kept"
-            )
-        return notes
+        return self.notes(staged - kept, "of a sensor and time that another reading was of")
 
     def _sorted_rows(self) -> pa.RecordBatchReader:
         query = """
@@ -151,8 +112,3 @@ def write_locations(writer: DatasetWriter, locations: list[Location]) -> None:
     if any(location.source for location in locations):
         table["source"] = pa.array([location.source for location in locations], pa.string())
     writer.add_table(LOCATIONS, pa.table(table))
-
-
-def _cast(batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        yield from pa.table(batch.columns, names=batch.schema.names).cast(schema).to_batches()

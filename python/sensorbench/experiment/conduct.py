@@ -17,7 +17,7 @@ import duckdb
 import pyarrow.compute as pc
 
 from sensorbench import __version__, _engine
-from sensorbench.dataset import MEASUREMENTS, Dataset
+from sensorbench.dataset import Dataset
 from sensorbench.errors import CancelledError, EngineError, FailedError, InterruptedRunError, NamespaceError, UsageError
 from sensorbench.experiment.answers import (
     REFERENCE_SAMPLE,
@@ -315,7 +315,7 @@ def _load(
         return
     if setting.temporary is not None:
         setting.temporary.parent.mkdir(parents=True, exist_ok=True)
-    readings = ready.comparison.dataset.describe().relations[MEASUREMENTS].rows
+    readings = ready.comparison.dataset.describe().readings
     try:
         load = load_setting(
             setting, target, ready.schemas[setting.id], tables, readings, fingerprint, replace=replace, teller=teller

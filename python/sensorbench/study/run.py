@@ -19,7 +19,7 @@ from sensorbench.study.study import Claim, Evidence, Judgement, Study
 
 # At this scale and above, runs are as long as in the source study; below it they have fewer requests, but at least so many.
 WHOLE_RUNS_FROM = 0.1
-LEAST_OPERATIONS = 200
+LEAST_OPERATIONS = 120
 
 
 @dataclass(frozen=True)

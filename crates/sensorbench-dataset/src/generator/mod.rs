@@ -1,9 +1,11 @@
-//! Generators of measurements. A generator consists of parts, each a pure function of the seed and its number.
+//! Generators of measurements and of logs. A generator consists of parts, each a pure function of the seed and its number.
 
 mod building;
 mod fitted;
+mod machine_log;
 mod parallel;
 
 pub use building::{Building, BuildingSeries, SeriesKind};
 pub use fitted::{Fitted, FittedSeries};
+pub use machine_log::{Band, MachineLog, MachineLogPlan, Piece, log_schema};
 pub use parallel::{GeneratedRows, Parts, measurement_schema};

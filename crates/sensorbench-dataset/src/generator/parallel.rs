@@ -9,13 +9,18 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 
-/// Measurements in parts. The bytes of a part depend on nothing but its number and what the generator was made with.
+/// Rows in parts. The bytes of a part depend on nothing but its number and what the generator was made with.
 pub trait Parts: Send + Sync {
     /// Number of parts.
     fn parts(&self) -> usize;
 
     /// The rows of one part.
     fn part(&self, number: usize) -> RecordBatch;
+
+    /// The columns of all parts: those of measurements, where a generator does not say otherwise.
+    fn schema(&self) -> SchemaRef {
+        measurement_schema()
+    }
 }
 
 /// The columns of measurements: site, zone, sensor, time, value.
@@ -88,6 +93,6 @@ impl Iterator for GeneratedRows {
 
 impl RecordBatchReader for GeneratedRows {
     fn schema(&self) -> SchemaRef {
-        measurement_schema()
+        self.parts.schema()
     }
 }
