@@ -58,7 +58,7 @@ bench: setup ## measure the client itself, with marks (ARGS="--quick" for a look
 	@$(PYTHON) benches/bench.py $(ARGS)
 
 bench-clients: setup ## measure our client and loading against the databases' own tools, on servers of the lab
-	@$(PYTHON) benches/clients.py $(ARGS)
+	@$(PYTHON) -m benches.clients $(ARGS)
 
 schemas: setup ## write the JSON Schemas of result files again
 	@$(PYTHON) -m sensorbench.results.write_schemas

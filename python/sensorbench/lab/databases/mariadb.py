@@ -37,10 +37,8 @@ class Mariadb(LabDatabase):
         """The server lists its options itself."""
         if not settings:
             return {}
-        program = software / _FILES / "bin" / "mariadbd"
-        listed = call(
-            [program, "--no-defaults", "--verbose", "--help"], folder=software, user=user, environment=self.environment(software)
-        )
+        command: list[str | Path] = [program(software, "mariadbd"), "--no-defaults", "--verbose", "--help"]
+        listed = call(command, folder=software, user=user, environment=self.environment(software))
         variables = listed.stdout.split("Variables (--variable-name=value)")[-1]
         known = {line.split(" ")[0].replace("-", "_") for line in variables.splitlines() if line}
         return {
@@ -80,7 +78,7 @@ class Mariadb(LabDatabase):
         )
         settings = {**_DEFAULTS, **{key.replace("-", "_"): value for key, value in place.instance.settings.items()}}
         return [
-            files / "bin" / "mariadbd",
+            program(place.software, "mariadbd"),
             "--no-defaults",
             f"--basedir={files}",
             f"--lc-messages-dir={files / 'share'}",
@@ -98,3 +96,8 @@ class Mariadb(LabDatabase):
         """Drivers make a database of their own."""
         node = instance.nodes[0]
         return with_credentials("mariadb", instance, f"{node.host}:{node.port}")
+
+
+def program(software: Path, name: str) -> Path:
+    """A program of the server's, in the folder of its software."""
+    return software / _FILES / "bin" / name

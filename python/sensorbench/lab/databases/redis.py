@@ -40,7 +40,7 @@ class Redis(LabDatabase):
         problems = {}
         for key, value in settings.items():
             tried = call(
-                [_program(software, "redis-server"), "--port", "0", "--save", "", f"--{key}", value, "--include", "/nowhere"],
+                [program(software, "redis-server"), "--port", "0", "--save", "", f"--{key}", value, "--include", "/nowhere"],
                 folder=Path("/"),
                 user=user,
                 environment=self.environment(software),
@@ -70,7 +70,7 @@ class Redis(LabDatabase):
         }
         lines = [f"{key} {json.dumps(value)}" for key, value in settings.items()]
         lines.append(f"user {USER} on >{password} ~* &* +@all")
-        return [_program(place.software, "redis-server"), place.write_secret("redis.conf", "\n".join(lines) + "\n")]
+        return [program(place.software, "redis-server"), place.write_secret("redis.conf", "\n".join(lines) + "\n")]
 
     def _cluster_settings(self, node: Node) -> dict[str, str]:
         return {}
@@ -138,7 +138,7 @@ class RedisCluster(Redis, LabCluster):
     def _cli(self, instance: Instance, software: Path, user: ServerUser, *words: str) -> str:
         # The password goes by the environment: a command line would show it.
         environment = {**self.environment(software), "REDISCLI_AUTH": instance.password()}
-        told = call([_program(software, "redis-cli"), *words], folder=Path("/"), user=user, environment=environment)
+        told = call([program(software, "redis-cli"), *words], folder=Path("/"), user=user, environment=environment)
         if told.returncode != 0:
             raise FailedError(f"redis-cli {' '.join(words[:2])} failed: {(told.stderr.strip() or told.stdout.strip())[-300:]}")
         return told.stdout
@@ -152,7 +152,8 @@ class RedisCluster(Redis, LabCluster):
         return with_credentials("redis", instance, _place(node))
 
 
-def _program(software: Path, name: str) -> Path:
+def program(software: Path, name: str) -> Path:
+    """A program of the server's, in the folder of its software: unpacked, or that of the system."""
     unpacked = software / "usr" / "bin" / name
     return unpacked if unpacked.exists() else software / "bin" / name
 

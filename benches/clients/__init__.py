@@ -1,0 +1,1 @@
+"""Our client and loading against the databases' own tools: `make bench-clients`."""

@@ -1,0 +1,57 @@
+"""Our client and loading against the databases' own tools: the same server, connections, operations in flight and pinning, in turn.
+
+Prints figures and ratios, also those above 1; asserts nothing. Tools are downloaded into the lab's cache, not installed; latte
+alone must be there already.
+"""
+
+import argparse
+import contextlib
+import os
+from collections.abc import Iterator
+
+from benches.clients import cassandra, mariadb, postgresql, redis, tables
+from benches.clients.loading import readings
+from rich.console import Console
+
+from sensorbench import lab
+from sensorbench.errors import SensorbenchError
+
+DATABASES = {"redis": redis, "postgresql": postgresql, "mariadb": mariadb, "cassandra": cassandra}
+
+
+def main() -> None:
+    """Starts each server on one processor, measures clients on another, prints."""
+    parser = argparse.ArgumentParser(prog="benches.clients", description=__doc__.splitlines()[0])
+    parser.add_argument("databases", nargs="*", metavar="DATABASE", help=f"of {', '.join(DATABASES)}; all if none is named")
+    parser.add_argument("--quick", action="store_true", help="a tenth as much")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.databases) - set(DATABASES):
+        parser.error(f"{', '.join(sorted(unknown))}: expected {', '.join(DATABASES)}")
+    share = 0.1 if arguments.quick else 1.0
+    rows = readings(int(1_000_000 * share))
+    cpus = sorted(os.sched_getaffinity(0))
+    console = Console(width=200)
+    for name in arguments.databases or DATABASES:
+        database = DATABASES[name]
+        wish = lab.Wish(name, name=f"bench-{name}", cpus=[cpus[-1]], settings=database.SETTINGS, stays=False)
+        with lab.borrowed(wish) as instance, on_processor(cpus[0]):
+            console.print(tables.costs(database.costs(instance, share)))
+            console.print(tables.loads(database.loads(instance, rows)))
+
+
+@contextlib.contextmanager
+def on_processor(number: int) -> Iterator[None]:
+    """Keeps this thread, and whatever it starts, to one processor."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {number})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except SensorbenchError as error:
+        raise SystemExit(f"{error}") from None

@@ -1,0 +1,107 @@
+"""Rows a second: by our loading, and by a tool of others."""
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+from benches.clients import tools
+from pyarrow import csv
+
+from sensorbench import _engine
+
+COLUMNS = [("floor", "integer"), ("zone", "integer"), ("sensor", "text"), ("time", "timestamp"), ("value", "double")]
+FIELDS = [{"name": name, "type": value_type} for name, value_type in COLUMNS]
+
+
+@dataclass(frozen=True)
+class LoadComparison:
+    """Our rows a second beside those of a tool, turn by turn, and the marks of others."""
+
+    what: str
+    tool: str
+    ours: list[float]
+    theirs: list[float]
+    marks: str = ""
+
+
+def readings(count: int) -> pa.Table:
+    """Readings sorted by (floor, zone, sensor, time), as fills are."""
+    series = 100
+    each = count // series
+    number = np.repeat(np.arange(series), each)
+    time_us = np.tile(np.arange(each, dtype=np.int64) * 60_000_000 + 1_546_300_800_000_000, series)
+    values = np.round(np.random.default_rng(1).normal(20.0, 5.0, len(number)), 2)
+    return pa.table(
+        {
+            "floor": number // 20 + 1,
+            "zone": number // 5 % 4 + 1,
+            "sensor": pa.array([f"AC{one % 5 + 1}" for one in range(series)]).take(pa.array(number)),
+            "time": pa.array(time_us, pa.timestamp("us")),
+            "value": values,
+        }
+    )
+
+
+@contextlib.contextmanager
+def as_csv(rows: pa.Table) -> Iterator[Path]:
+    """A file of the rows without a header, for as long as it is needed."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "readings.csv"
+        csv.write_csv(rows, file, csv.WriteOptions(include_header=False, quoting_style="none"))
+        yield file
+
+
+def load(target: _engine.Target, table: str, rows: pa.Table) -> float:
+    """Rows a second."""
+    going = target.load(table, pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches(max_chunksize=65_536)))
+    while not going.wait(1.0):
+        pass
+    told = json.loads(going.result())
+    return float(told["rows"] / told["duration_s"])
+
+
+@contextlib.contextmanager
+def created(url: str, schema: dict[str, Any]) -> Iterator[_engine.Target]:
+    """A target with the schema's empty tables, which are removed afterwards."""
+    target = _engine.Target(url)
+    target.create(json.dumps(schema), "", True)
+    try:
+        yield target
+    finally:
+        target.remove()
+
+
+def empty(url: str, create: dict[str, Any], table: str) -> contextlib.AbstractContextManager[_engine.Target]:
+    """A target with an empty table for readings."""
+    return created(url, {"create": create, "tables": {table: FIELDS}})
+
+
+def our_rate(url: str, create: dict[str, Any], table: str, rows: pa.Table) -> float:
+    """Rows a second into a table that is made for them."""
+    with empty(url, create, table) as target:
+        rate = load(target, table, rows)
+        require_all(target, table, rows.num_rows)
+        return rate
+
+
+def rate_of_a_tool(
+    command: tools.Words, rows: int, environment: tools.Environment | None = None, stdin: IO[bytes] | None = None
+) -> float:
+    """Rows a second, from when the program is started until it has ended."""
+    start_s = os.times().elapsed
+    tools.call(command, environment, stdin)
+    return rows / (os.times().elapsed - start_s)
+
+
+def require_all(target: _engine.Target, table: str, rows: int) -> None:
+    """Raises RuntimeError when a table does not hold so many rows."""
+    found = target.count(table)
+    if found != rows:
+        raise RuntimeError(f"{target.url}: {found} rows are in {table}, {rows} were loaded")

@@ -1,0 +1,28 @@
+"""Loading into tables of SQL databases."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+from benches.clients.loading import LoadComparison, as_csv, our_rate
+from benches.clients.measuring import in_turn
+
+from sensorbench import lab
+
+TheirRate = Callable[[str, Path], float]
+TABLES = {"without a key": "", "with the key": ", PRIMARY KEY (floor, zone, sensor, time)"}
+
+
+def loads(
+    instance: lab.Instance, what: str, columns: str, rows: pa.Table, tool: str, their_rate: TheirRate
+) -> list[LoadComparison]:
+    """Into a table without a key, and into one with. `their_rate` has a tool load a file into a table with these columns."""
+    with as_csv(rows) as file:
+        pairs = {kind: _rates(instance, columns + key, rows, file, their_rate) for kind, key in TABLES.items()}
+    return [LoadComparison(f"{what} {kind}", tool, ours, theirs) for kind, (ours, theirs) in pairs.items()]
+
+
+def _rates(instance: lab.Instance, columns: str, rows: pa.Table, file: Path, their_rate: TheirRate) -> list[list[float]]:
+    create = {"statements": [f"CREATE TABLE readings ({columns})"]}
+    url = f"{lab.url_of(instance)}&namespace=bench"
+    return in_turn(lambda: our_rate(url, create, "readings", rows), lambda: their_rate(columns, file))
