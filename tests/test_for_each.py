@@ -1,4 +1,4 @@
-"""Operations that are one statement for each stretch of time: their answers are those that DuckDB computes."""
+"""Operations that are one statement for each stretch of time or each shard: their answers are those that DuckDB computes."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -19,10 +19,14 @@ schema = "by-month.toml"
 [[target]]
 url = "sqlite"
 schema = "by-quarter.toml"
+[[target]]
+url = "sqlite"
+schema = "by-shard.toml"
 [workload]
-mix = { readings = 1, newest_readings = 1, peak = 1, how_many = 1 }
+mix = { readings = 1, newest_readings = 1, peak = 1, how_many = 1, levels = 1, total = 1 }
+order = "in turn"
 schedule = { in_flight = 2 }
-operations = 200
+operations = 300
 repeat = 1
 """
 
@@ -79,6 +83,22 @@ draws = ["sensors", "ranges"]
 parameters = { sensor = "text", from = "timestamp", to = "timestamp" }
 columns = [{ name = "readings", type = "integer" }]
 reference = "SELECT count(*) AS readings FROM measurements WHERE sensor = $sensor AND time >= $from AND time < $to"
+
+[operation.levels]
+title = "Levels"
+question = "All readings of a range, in any order."
+draws = ["sensors", "ranges"]
+parameters = { sensor = "text", from = "timestamp", to = "timestamp" }
+columns = [{ name = "time", type = "timestamp" }, { name = "value", type = "double" }]
+reference = "SELECT time, value FROM measurements WHERE sensor = $sensor AND time >= $from AND time < $to"
+
+[operation.total]
+title = "Total"
+question = "The levels of a range added up."
+draws = ["sensors", "ranges"]
+parameters = { sensor = "text", from = "timestamp", to = "timestamp" }
+columns = [{ name = "total", type = "double", computed = true }]
+reference = "SELECT sum(value) AS total FROM measurements WHERE sensor = $sensor AND time >= $from AND time < $to"
 """
 
 # A reading is found by its month alone: a statement for a month that was left out, or asked twice, would show.
@@ -105,6 +125,49 @@ statement = "SELECT time FROM level WHERE sensor = :sensor AND month = :month AN
 for_each = { name = "month", from = ":from", to = ":to", every = "1 month" }
 returns = [{ name = "time", type = "timestamp" }]
 reduce = { function = "count", column = "time" }
+"""
+
+MONTHS_OF_LEVELS = """
+[operation.levels]
+statement = "SELECT time, value FROM level WHERE sensor = :sensor AND month = :month AND time >= :from AND time < :to"
+for_each = { name = "month", from = ":from", to = ":to", every = "1 month" }
+[operation.total]
+statement = "SELECT sum(value) FROM level WHERE sensor = :sensor AND month = :month AND time >= :from AND time < :to"
+for_each = { name = "month", from = ":from", to = ":to", every = "1 month" }
+returns = [{ name = "total", type = "double" }]
+reduce = { function = "sum", column = "total" }
+"""
+
+# Rows are spread over shards: a shard that was left out, or asked twice, would show.
+BY_SHARD = """\
+database = "sqlite"
+summary = "Four shards."
+[create]
+statements = ["CREATE TABLE level (shard INTEGER, sensor TEXT, time INTEGER, value REAL, PRIMARY KEY (shard, sensor, time)) WITHOUT ROWID"]
+[fill.level]
+query = "SELECT CAST(hash(time) % 4 AS INTEGER) AS shard, sensor, time, value FROM measurements"
+[operation.readings]
+statement = "SELECT time, value FROM level WHERE shard IN (0, 1, 2, 3) AND sensor = :sensor AND time >= :from AND time < :to ORDER BY time"
+[operation.newest_readings]
+statement = "SELECT time, value FROM level WHERE shard IN (0, 1, 2, 3) AND sensor = :sensor AND time >= :from AND time < :to ORDER BY time DESC"
+[operation.peak]
+statement = "SELECT max(value) FROM level WHERE shard = :shard AND sensor = :sensor AND time >= :from AND time < :to"
+for_each = { name = "shard", shards = 4 }
+returns = [{ name = "peak", type = "double" }]
+reduce = { function = "max", column = "peak" }
+[operation.how_many]
+statement = "SELECT count(*) FROM level WHERE shard = :shard AND sensor = :sensor AND time >= :from AND time < :to"
+for_each = { name = "shard", shards = 4 }
+returns = [{ name = "readings", type = "integer" }]
+reduce = { function = "sum", column = "readings" }
+[operation.levels]
+statement = "SELECT time, value FROM level WHERE shard = :shard AND sensor = :sensor AND time >= :from AND time < :to"
+for_each = { name = "shard", shards = 4 }
+[operation.total]
+statement = "SELECT sum(value) FROM level WHERE shard = :shard AND sensor = :sensor AND time >= :from AND time < :to"
+for_each = { name = "shard", shards = 4 }
+returns = [{ name = "total", type = "double" }]
+reduce = { function = "sum", column = "total" }
 """
 
 # Calendar stretches of the other client functions: batches of a quarter, and a parameter made from another one.
@@ -139,6 +202,12 @@ decode = { column = "readings", encoding = "packed", from = ":from", to = ":to" 
 reduce = { function = "max", column = "value" }
 [operation.how_many]
 statement = "SELECT count(*) FROM level WHERE sensor = :sensor AND time >= :from AND time < :to"
+[operation.levels]
+statement = "SELECT time, value FROM level WHERE sensor = :sensor AND time >= :from AND time < :to"
+[operation.total]
+statement = "SELECT value FROM level WHERE sensor = :sensor AND time >= :from AND time < :to"
+returns = [{ name = "value", type = "double" }]
+reduce = { function = "sum", column = "value" }
 """
 
 
@@ -155,15 +224,16 @@ def river(tmp_path: Path) -> Path:
     for name, text in {
         "river.toml": DATASET,
         "operations.toml": OPERATIONS,
-        "by-month.toml": BY_MONTH,
+        "by-month.toml": BY_MONTH + MONTHS_OF_LEVELS,
         "by-quarter.toml": BY_QUARTER,
+        "by-shard.toml": BY_SHARD,
         "experiment.toml": EXPERIMENT,
     }.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     return tmp_path
 
 
-def test_answers_over_buckets_of_a_month_equal_the_reference(cli: Cli, river: Path) -> None:
+def test_answers_over_several_statements_equal_the_reference(cli: Cli, river: Path) -> None:
     ended = cli("run", river / "experiment.toml", "--out", river / "out", "--no-open")
     assert ended.exit_code == 0, ended.err
     summary: dict[str, Any] = json.loads((river / "out" / "summary.json").read_text(encoding="utf-8"))
@@ -172,7 +242,7 @@ def test_answers_over_buckets_of_a_month_equal_the_reference(cli: Cli, river: Pa
         assert (answers["equal"], answers["mismatch_count"]) == (True, 0)
         assert answers["compared_with_reference"] >= 40
     for facts in summary["honesty"]["settings"].values():
-        assert facts["started"] == facts["ok"] == 200, "several statements are one operation"
+        assert facts["started"] == facts["ok"] == 300, "several statements are one operation"
 
 
 @pytest.mark.parametrize(
@@ -190,7 +260,13 @@ def test_names_become_numbers(river: Path, every: str, expected: dict[str, int])
     schema_file.write_text(BY_MONTH.replace('every = "1 month"', f'every = "{every}"'), encoding="utf-8")
     peak = load_operations(str(river / "operations.toml")).operation["peak"]
     work = load_schema(str(schema_file), operations="operations.toml", database="sqlite").work("peak", peak)
-    assert work["for_each"] == {"name": "month", "from": 1, "to": 2, "every": expected}
+    assert work["for_each"] == {"name": "month", "parts": {"stretches": {"from": 1, "to": 2, "every": expected}}}
+
+
+def test_shards_are_counted(river: Path) -> None:
+    levels = load_operations(str(river / "operations.toml")).operation["levels"]
+    work = load_schema(str(river / "by-shard.toml"), operations="operations.toml", database="sqlite").work("levels", levels)
+    assert work["for_each"] == {"name": "shard", "parts": {"shards": 4}}
 
 
 @pytest.mark.parametrize(
@@ -200,7 +276,10 @@ def test_names_become_numbers(river: Path, every: str, expected: dict[str, int])
         ('every = "1 month"', 'every = "0 months"', "line 9, operation.readings.for_each.every: "),
         ('from = ":from"', 'from = ":start"', "line 9, operation.readings.for_each.from: ':start': expected one of :sensor, :from, :to"),
         ('to = ":to"', 'to = ":sensor"', "line 9, operation.readings.for_each: from and to must be timestamps, the stretches above zero"),
-        ('to = ":to", ', "", "line 9, operation.readings.for_each.to: this key is missing"),
+        ('to = ":to", ', "", "line 9, operation.readings.for_each: Value error, expected either from, to and every (stretches of time), or shards (how many there are)"),
+        ('to = ":to", ', 'to = ":to", shards = 4, ', "line 9, operation.readings.for_each: Value error, expected either from, to and every (stretches of time), or shards"),
+        ('from = ":from", to = ":to", every = "1 month"', "shards = 0", "line 9, operation.readings.for_each.shards: Input should be greater than or equal to 1 (it is 0)"),
+        ('from = ":from", to = ":to", every = "1 month"', "shards = 4", "line 9, operation.readings.for_each: rows of several shards are in no order, but the answer to the operation has one"),
         ('name = "month"', 'name = "to"', "line 9, operation.readings.for_each: there is a parameter :to already; choose another name"),
         ('name = "month"', 'name = "quarter"', "line 7, operation.readings: the operation has no parameter :month; expected one of :sensor, :from, :to, :quarter"),
         ('name = "month"', 'name = "month", order = "descending"', "line 9, operation.readings.for_each.order: unknown key"),
@@ -209,7 +288,7 @@ def test_names_become_numbers(river: Path, every: str, expected: dict[str, int])
 def test_a_declaration_that_cannot_be_used(cli: Cli, river: Path, old: str, new: str, expected: str) -> None:
     schema_file = river / "by-month.toml"
     assert old in BY_MONTH
-    schema_file.write_text(BY_MONTH.replace(old, new), encoding="utf-8")
+    schema_file.write_text((BY_MONTH + MONTHS_OF_LEVELS).replace(old, new), encoding="utf-8")
     ended = cli("run", river / "experiment.toml", "--out", river / "out", "--no-open")
     assert ended.exit_code == 2, ended
     assert f"{schema_file}, {expected}" in ended.err

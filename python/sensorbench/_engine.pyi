@@ -74,6 +74,9 @@ class Target:
     def status(self) -> str:
         """Counters and gauges that the server keeps of itself, by its own names (JSON)."""
 
+    def ask(self, operation: str, parameters: pa.RecordBatchReader) -> str:
+        """Asks an operation (JSON) once, unmeasured, with the first row of `parameters`; the statement's rows as lists (JSON)."""
+
     def remove(self) -> None:
         """Removes what was created."""
 
@@ -129,7 +132,7 @@ class Run:
         """Waits until it is over; the last segment, and the run as a whole (JSON)."""
 
 def databases() -> str:
-    """The databases that are built in: name, dialect, summary, embedded (JSON)."""
+    """The databases that are built in: name, dialect, summary, embedded, in_memory (JSON)."""
 
 def check_schema(name: str, schema: str) -> None:
     """Raises SchemaError when a database cannot use a schema."""

@@ -1,5 +1,5 @@
-//! One operation that is several statements: one for each stretch of time (`for_each`). Sessions are wrapped, so that drivers
-//! know nothing of it.
+//! One operation that is several statements: one for each stretch of time or each shard (`for_each`). Sessions are wrapped, so
+//! that drivers know nothing of it.
 
 use std::cell::RefCell;
 use std::future::ready;
@@ -10,11 +10,11 @@ use sensorbench_driver::{AsyncSession, BlockingSession, Deadline, DriverError, E
 
 use crate::plan::ReadyPlan;
 
-/// An asynchronous session that asks for all stretches of an operation at the same time.
+/// An asynchronous session that asks for all parts of an operation at the same time.
 pub(crate) struct FanOut<'a> {
     session: Box<dyn AsyncSession>,
     plan: &'a ReadyPlan,
-    /// Requests for single stretches that are not in use, to be used again.
+    /// Requests for single parts that are not in use, to be used again.
     #[expect(clippy::vec_box, reason = "sessions take and give boxes")]
     spare: RefCell<Vec<Box<Request>>>,
 }
@@ -25,60 +25,60 @@ impl<'a> FanOut<'a> {
         if plan.fans_out() { Box::new(Self { session, plan, spare: RefCell::default() }) } else { session }
     }
 
-    /// Puts the rows of all stretches into the request. The first error ends what is still going on.
-    async fn execute_each(&self, starts: impl Iterator<Item = i64>, request: &mut Request) -> Result<(), DriverError> {
+    /// Puts the rows of all parts into the request. The first error ends what is still going on.
+    async fn execute_each(&self, parts: impl Iterator<Item = Value>, request: &mut Request) -> Result<(), DriverError> {
         let executing: FuturesUnordered<_> =
-            starts.enumerate().map(|(place, start)| self.execute_one(request, place, start)).collect();
-        let mut stretches: Vec<(usize, Box<Request>)> = executing.try_collect().await?;
-        stretches.sort_unstable_by_key(|(place, _)| *place);
-        for (_, stretch) in stretches {
-            request.rows.append(&stretch.rows);
-            self.spare.borrow_mut().push(stretch);
+            parts.enumerate().map(|(place, part)| self.execute_one(request, place, part)).collect();
+        let mut answered: Vec<(usize, Box<Request>)> = executing.try_collect().await?;
+        answered.sort_unstable_by_key(|(place, _)| *place);
+        for (_, partial) in answered {
+            request.rows.append(&partial.rows);
+            self.spare.borrow_mut().push(partial);
         }
         Ok(())
     }
 
-    /// Executes an operation's statement for one stretch, which comes back with its place among the others.
+    /// Executes an operation's statement for one part, which comes back with its place among the others.
     fn execute_one(
         &self,
         request: &Request,
         place: usize,
-        start: i64,
+        part: Value,
     ) -> impl Future<Output = Result<(usize, Box<Request>), DriverError>> + use<'_, 'a> {
-        let mut stretch = self.spare.borrow_mut().pop().unwrap_or_default();
-        ask_for(&mut stretch, request, start);
-        let executing = self.session.execute(stretch);
+        let mut partial = self.spare.borrow_mut().pop().unwrap_or_default();
+        ask_for(&mut partial, request, part);
+        let executing = self.session.execute(partial);
         async move {
-            let (stretch, result) = executing.await;
-            result.map(|()| (place, stretch))
+            let (partial, result) = executing.await;
+            result.map(|()| (place, partial))
         }
     }
 }
 
 impl AsyncSession for FanOut<'_> {
     fn execute(&self, mut request: Box<Request>) -> Executing<'_> {
-        let Some(mut starts) = self.plan.stretches_of(&request) else { return self.session.execute(request) };
-        let (Some(first), second) = (starts.next(), starts.next()) else { return Box::pin(ready((request, Ok(())))) };
+        let Some(mut parts) = self.plan.parts_of(&request) else { return self.session.execute(request) };
+        let (Some(first), second) = (parts.next(), parts.next()) else { return Box::pin(ready((request, Ok(())))) };
         let Some(second) = second else {
-            // Nothing to put together: the request itself asks for its only stretch.
-            request.parameters.push(Value::Timestamp(first));
+            // Nothing to put together: the request itself asks for its only part.
+            request.parameters.push(first);
             return self.session.execute(request);
         };
-        let starts = [first, second].into_iter().chain(starts);
+        let parts = [first, second].into_iter().chain(parts);
         Box::pin(async move {
-            let result = self.execute_each(starts, &mut request).await;
+            let result = self.execute_each(parts, &mut request).await;
             (request, result)
         })
     }
 }
 
-/// A blocking session that asks for the stretches of an operation one after the other.
+/// A blocking session that asks for the parts of an operation one after the other.
 pub(crate) struct BlockingFanOut<'a> {
     session: Box<dyn BlockingSession>,
     plan: &'a ReadyPlan,
     deadline: Arc<Deadline>,
-    /// The request for a single stretch, which is used for all of them.
-    stretch: Request,
+    /// The request for a single part, which is used for all of them.
+    partial: Request,
 }
 
 impl<'a> BlockingFanOut<'a> {
@@ -91,30 +91,30 @@ impl<'a> BlockingFanOut<'a> {
         if !plan.fans_out() {
             return session;
         }
-        Box::new(Self { session, plan, deadline: deadline.clone(), stretch: Request::default() })
+        Box::new(Self { session, plan, deadline: deadline.clone(), partial: Request::default() })
     }
 }
 
 impl BlockingSession for BlockingFanOut<'_> {
     fn execute(&mut self, request: &mut Request) -> Result<(), DriverError> {
-        let Some(starts) = self.plan.stretches_of(request) else { return self.session.execute(request) };
-        for start in starts {
+        let Some(parts) = self.plan.parts_of(request) else { return self.session.execute(request) };
+        for part in parts {
             // Statements may each be too short for the session to look at the deadline.
             self.deadline.check()?;
-            ask_for(&mut self.stretch, request, start);
-            self.session.execute(&mut self.stretch)?;
-            request.rows.append(&self.stretch.rows);
+            ask_for(&mut self.partial, request, part);
+            self.session.execute(&mut self.partial)?;
+            request.rows.append(&self.partial.rows);
         }
         Ok(())
     }
 }
 
-/// Makes `stretch` ask for the one that begins at `start` of those that `request` is about.
-fn ask_for(stretch: &mut Request, request: &Request, start: i64) {
-    stretch.operation = request.operation;
-    stretch.parameters.clone_from(&request.parameters);
-    stretch.parameters.push(Value::Timestamp(start));
-    stretch.rows.clear();
+/// Makes `partial` ask for one part of what `request` is about.
+fn ask_for(partial: &mut Request, request: &Request, part: Value) {
+    partial.operation = request.operation;
+    partial.parameters.clone_from(&request.parameters);
+    partial.parameters.push(part);
+    partial.rows.clear();
 }
 
 #[cfg(test)]
@@ -135,7 +135,8 @@ mod tests {
 
     const STRETCH: i64 = 10;
 
-    /// A plan of two operations: one statement for each stretch of ten microseconds, and one statement alone.
+    /// A plan of three operations: one statement for each stretch of ten microseconds, one statement alone, and one for each of
+    /// three shards.
     fn plan(direction: &str) -> ReadyPlan {
         let read = json!({
             "weight": 1.0,
@@ -146,9 +147,14 @@ mod tests {
                 "order": [{"column": "time", "direction": direction}],
             },
             "parameters": [{"draw": 0, "column": 0}, {"draw": 0, "column": 0}],
-            "work": {"for_each": {"name": "start", "from": 0, "to": 1, "every": {"microseconds": STRETCH}}},
+            "work": {"for_each": {"name": "start", "parts": {"stretches": {"from": 0, "to": 1, "every": {"microseconds": STRETCH}}}}},
         });
-        ready_plan(json!([read, {"weight": 1.0, "operation": {"name": "other"}}]))
+        let count = json!({
+            "weight": 1.0,
+            "operation": {"name": "count", "columns": [{"name": "rows", "type": "integer"}]},
+            "work": {"for_each": {"name": "shard", "parts": {"shards": 3}}},
+        });
+        ready_plan(json!([read, {"weight": 1.0, "operation": {"name": "other"}}, count]))
     }
 
     fn ready_plan(operations: serde_json::Value) -> ReadyPlan {
@@ -355,6 +361,17 @@ mod tests {
             let other = Request { operation: 1, parameters: vec![Value::Integer(3)], rows: Rows::new() };
             executed(&plan("ascending"), &server, blocking, vec![other]);
             assert_eq!(server.asked.take(), [[Value::Integer(3)]]);
+        }
+    }
+
+    #[test]
+    fn each_shard_is_asked_at_once_where_the_session_is_asynchronous() {
+        for blocking in [true, false] {
+            let server = Rc::new(Server::default());
+            let count = Request { operation: 2, ..Request::default() };
+            executed(&plan("ascending"), &server, blocking, vec![count]);
+            assert_eq!(server.asked.take(), [0, 1, 2].map(|shard| vec![Value::Integer(shard)]));
+            assert_eq!(server.most_in_flight.get(), if blocking { 1 } else { 3 });
         }
     }
 

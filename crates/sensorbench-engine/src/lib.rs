@@ -4,6 +4,7 @@
 //! Start reading at [`Run::start`], then `asynchronous.rs` and `blocking.rs`, which are the two ways in which operations
 //! are executed; `source.rs` says which comes next, `slot.rs` what happens around a call, `recorder.rs` what is kept.
 
+mod ask;
 mod asynchronous;
 mod blocking;
 mod clock;
@@ -20,6 +21,7 @@ mod slot;
 mod source;
 mod work;
 
+pub use ask::ask;
 pub use clock::{Clock, RealClock, Timer};
 pub use parameters::{NumberColumn, Numbering, ParameterSource, ParameterTable};
 pub use plan::{Plan, PlannedDraw, PlannedOperation, PlannedPhase, ReadyPlan};
@@ -27,7 +29,7 @@ pub use record::{Answer, OUTCOMES, Outcome, Record};
 pub use recorder::{ErrorCount, Errors, Figures, Interval, Recorded};
 pub use run::{Ended, Event, Run, Segment, Snapshot};
 pub use source::PhaseReport;
-pub use work::{Decode, Derive, ForEach, Reduce, Reduction, Work};
+pub use work::{Decode, Derive, ForEach, Parts, Reduce, Reduction, Work};
 
 use sensorbench_driver::{DriverError, SchemaError};
 use sensorbench_workload::WorkloadError;

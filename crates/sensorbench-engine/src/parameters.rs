@@ -33,6 +33,11 @@ impl ParameterTable {
         self.rows
     }
 
+    /// The values of a candidate.
+    pub fn row(&self, row: usize) -> Vec<Value> {
+        self.columns.iter().map(|column| column[row].clone()).collect()
+    }
+
     /// Number of columns.
     pub fn columns(&self) -> usize {
         self.columns.len()

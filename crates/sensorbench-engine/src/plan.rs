@@ -1,7 +1,7 @@
 //! What a run is asked to do.
 
-use sensorbench_driver::{Direction, Operation, Request};
-use sensorbench_workload::{Choice, Draw, Pace, Stream, Workload};
+use sensorbench_driver::{Direction, Operation, Request, Value};
+use sensorbench_workload::{Choice, Draw, MixOrder, Pace, Stream, Workload};
 use serde::{Deserialize, Serialize};
 
 use crate::EngineError;
@@ -17,6 +17,9 @@ pub struct Plan {
     pub seed: u64,
     /// Operations, as the schema asks them.
     pub operations: Vec<PlannedOperation>,
+    /// In which order kinds of operation come.
+    #[serde(default)]
+    pub order: MixOrder,
     /// What operations draw their parameters from.
     #[serde(default)]
     pub draws: Vec<PlannedDraw>,
@@ -155,7 +158,7 @@ impl ReadyPlan {
         let mut phases = Vec::new();
         for (number, phase) in plan.phases.iter().enumerate() {
             let seed = Stream::new(plan.seed).split(number as u64).number(0);
-            workloads.push((Workload::new(seed, &weights, &workload_draws)?, phase.numbering));
+            workloads.push((Workload::new(seed, &weights, plan.order, &workload_draws)?, phase.numbering));
             phases.push(Phase::new(phase, Stream::new(seed))?);
         }
         let mut statements = Vec::new();
@@ -190,7 +193,7 @@ impl ReadyPlan {
     }
 
     /// The parameters of the k-th operation of a phase, which is of the kind returned with them.
-    pub fn parameters_of(&self, phase: usize, k: u64) -> (usize, Vec<sensorbench_dataset::Value>) {
+    pub fn parameters_of(&self, phase: usize, k: u64) -> (usize, Vec<Value>) {
         let (workload, numbering) = &self.workloads[phase];
         let operation = workload.operation(k);
         let mut values = Vec::new();
@@ -203,14 +206,14 @@ impl ReadyPlan {
         self.work.iter().any(|work| work.for_each.is_some())
     }
 
-    /// Starts of the stretches of time that a request is asked for one by one, in the order that its rows must come in; None
-    /// when it is one statement.
+    /// The parts of the data that a request is issued for one by one, in the order that its rows must come in; None when it is
+    /// one statement.
     #[inline]
-    pub(crate) fn stretches_of(&self, request: &Request) -> Option<impl Iterator<Item = i64> + use<>> {
-        let mut starts = self.work[request.operation].for_each.as_ref()?.starts(&request.parameters);
+    pub(crate) fn parts_of(&self, request: &Request) -> Option<impl Iterator<Item = Value> + use<>> {
+        let mut parts = self.work[request.operation].for_each.as_ref()?.parts.of(&request.parameters);
         let order = self.operations[request.operation].order.first();
         let is_latest_first = order.is_some_and(|order| order.direction == Direction::Descending);
-        Some(std::iter::from_fn(move || if is_latest_first { starts.next_back() } else { starts.next() }))
+        Some(std::iter::from_fn(move || if is_latest_first { parts.next_back() } else { parts.next() }))
     }
 
     /// The operations, in the order of their numbers.

@@ -1,6 +1,6 @@
 //! What the client does besides the statement, as schema files declare it: derived parameters, one statement for each stretch
-//! of time, decoding of byte-array batches, reduction of rows to one value or to those that differ. It counts as service time, because a user of that
-//! schema waits for it.
+//! of time or each shard, decoding of byte-array batches, reduction of rows to one value or to those that differ. It counts as
+//! service time, because a user of that schema waits for it.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ pub struct Work {
     /// Parameters that the statement gets besides those of the operation.
     #[serde(default)]
     pub derive: Vec<Derive>,
-    /// The statement is issued for each stretch of time.
+    /// The statement is issued for each of several parts of the data.
     pub for_each: Option<ForEach>,
     /// Columns that the statement returns, where they are not those of the operation.
     #[serde(default)]
@@ -42,29 +42,54 @@ pub struct Derive {
     pub every: Every,
 }
 
-/// One statement for each stretch of time that meets `from`..`to` (`to` excluded). Their rows together are the answer, in the
-/// order of the stretches.
+/// One statement for each of several parts of the data. Their rows together are the answer, in the order of the parts.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ForEach {
-    /// Name of the parameter that each statement gets besides those of the operation: the start of its stretch.
+    /// Name of the parameter that each statement gets besides those of the operation: which part it is for.
     pub name: String,
-    /// Number of the operation's parameter with the first time wanted.
-    pub from: usize,
-    /// Number of the operation's parameter with the first time not wanted any more.
-    pub to: usize,
-    /// Length of the stretches.
-    pub every: Every,
+    /// What the parts are.
+    pub parts: Parts,
 }
 
-impl ForEach {
-    /// Starts of the stretches that an operation with these parameters is about. A bound that is null has none.
-    pub fn starts(&self, parameters: &[Value]) -> impl DoubleEndedIterator<Item = i64> + use<> {
-        let (from, to) = match (&parameters[self.from], &parameters[self.to]) {
-            (Value::Timestamp(from), Value::Timestamp(to)) => (*from, *to),
-            _ => (0, 0),
-        };
-        self.every.starts(from, to)
+/// Parts of the data that statements are issued for one by one.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum Parts {
+    /// The stretches of time that meet `from`..`to` (`to` excluded); the parameter is the start of a stretch.
+    Stretches {
+        /// Number of the operation's parameter with the first time wanted.
+        from: usize,
+        /// Number of the operation's parameter with the first time not wanted any more.
+        to: usize,
+        /// Length of the stretches.
+        every: Every,
+    },
+    /// So many shards; the parameter is the number of a shard, from 0.
+    Shards(u32),
+}
+
+impl Parts {
+    /// The parts that an operation with these parameters is about. A bound of time that is null has none.
+    pub fn of(&self, parameters: &[Value]) -> Box<dyn DoubleEndedIterator<Item = Value>> {
+        match self {
+            Parts::Stretches { from, to, every } => {
+                let (from, to) = match (&parameters[*from], &parameters[*to]) {
+                    (Value::Timestamp(from), Value::Timestamp(to)) => (*from, *to),
+                    _ => (0, 0),
+                };
+                Box::new(every.starts(from, to).map(Value::Timestamp))
+            }
+            Parts::Shards(shards) => Box::new((0..*shards).map(|shard| Value::Integer(shard.into()))),
+        }
+    }
+
+    /// Type of the parameter that says which part it is.
+    fn value_type(&self) -> Type {
+        match self {
+            Parts::Stretches { .. } => Type::Timestamp,
+            Parts::Shards(_) => Type::Integer,
+        }
     }
 }
 
@@ -92,7 +117,7 @@ pub struct Reduce {
     pub column: usize,
 }
 
-/// A function of many values. Nulls are passed over; of no values, the greatest and the smallest are null.
+/// A function of many values. Nulls are passed over; of no values, all but the count are null.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reduction {
@@ -102,6 +127,8 @@ pub enum Reduction {
     Min,
     /// How many there are.
     Count,
+    /// The sum: of integers exactly, of doubles as they are added up in the order of the rows.
+    Sum,
 }
 
 impl Work {
@@ -119,16 +146,11 @@ impl Work {
                 let message = format!("parameter :{} must be derived from a timestamp, in stretches above zero", derive.name);
                 return Err(schema_error(operation, "derive", message));
             }
-            add_time(&mut statement, "derive", &derive.name)?;
+            add_parameter(&mut statement, "derive", &derive.name, Type::Timestamp)?;
         }
         if let Some(for_each) = &self.for_each {
-            if !is_time(operation, for_each.from) || !is_time(operation, for_each.to) || !for_each.every.is_above_zero() {
-                return Err(schema_error(operation, "for_each", "from and to must be timestamps, the stretches above zero"));
-            }
-            if operation.columns.is_empty() {
-                return Err(schema_error(operation, "for_each", "is only for operations that return rows"));
-            }
-            add_time(&mut statement, "for_each", &for_each.name)?;
+            self.check_parts(operation, &for_each.parts)?;
+            add_parameter(&mut statement, "for_each", &for_each.name, for_each.parts.value_type())?;
         }
         if !self.leaves_rows_as_they_are() {
             statement.columns = self.returns.clone();
@@ -136,6 +158,27 @@ impl Work {
         }
         self.check_columns(operation)?;
         Ok(statement)
+    }
+
+    fn check_parts(&self, operation: &Operation, parts: &Parts) -> Result<(), SchemaError> {
+        let error = |message: &str| Err(schema_error(operation, "for_each", message));
+        if operation.columns.is_empty() {
+            return error("is only for operations that return rows");
+        }
+        match parts {
+            Parts::Stretches { from, to, every } => {
+                if !is_time(operation, *from) || !is_time(operation, *to) || !every.is_above_zero() {
+                    return error("from and to must be timestamps, the stretches above zero");
+                }
+            }
+            Parts::Shards(0) => return error("there must be at least one shard"),
+            Parts::Shards(_) => {
+                if !operation.order.is_empty() && self.reduce.is_none() {
+                    return error("rows of several shards are in no order, but the answer to the operation has one");
+                }
+            }
+        }
+        Ok(())
     }
 
     fn check_columns(&self, operation: &Operation) -> Result<(), SchemaError> {
@@ -166,8 +209,11 @@ impl Work {
             types = vec![Type::Timestamp, Type::Double];
         }
         if let Some(reduce) = &self.reduce {
-            let Some(reduced) = types.get(reduce.column) else { return error("reduce.column", "names no column") };
-            types = vec![if reduce.function == Reduction::Count { Type::Integer } else { *reduced }];
+            let Some(reduced) = types.get(reduce.column).copied() else { return error("reduce.column", "names no column") };
+            if reduce.function == Reduction::Sum && !matches!(reduced, Type::Integer | Type::Double) {
+                return error("reduce.column", "only integers and doubles have a sum");
+            }
+            types = vec![if reduce.function == Reduction::Count { Type::Integer } else { reduced }];
         }
         let expected: Vec<Type> = operation.columns.iter().map(|column| column.value_type).collect();
         if types == expected { Ok(()) } else { error("returns", "the work does not give the columns of the operation") }
@@ -195,9 +241,9 @@ impl Work {
                 rows.end_row();
             });
         };
-        let mut reduced = Reduced { function: reduce.function, value: Value::Null, count: 0 };
+        let mut reduced = Reduced::by(reduce.function);
         self.visit(parameters, returned, |row| reduced.take(row[reduce.column]))?;
-        rows.push(reduced.value());
+        rows.push(reduced.value()?.as_ref());
         rows.end_row();
         Ok(())
     }
@@ -260,40 +306,82 @@ fn is_time(operation: &Operation, parameter: usize) -> bool {
 }
 
 /// Gives a statement one more parameter, which `key` declares.
-fn add_time(statement: &mut Operation, key: &str, name: &str) -> Result<(), SchemaError> {
+fn add_parameter(statement: &mut Operation, key: &str, name: &str, value_type: Type) -> Result<(), SchemaError> {
     if statement.parameter(name).is_some() {
         return Err(schema_error(statement, key, format!("there is a parameter :{name} already; choose another name")));
     }
-    statement.parameters.push(Parameter { name: name.to_owned(), value_type: Type::Timestamp });
+    statement.parameters.push(Parameter { name: name.to_owned(), value_type });
     Ok(())
 }
 
-struct Reduced {
-    function: Reduction,
-    value: Value,
-    count: i64,
+/// What has become of the values so far.
+enum Reduced {
+    Max(Value),
+    Min(Value),
+    Count(i64),
+    Sum(Sum),
+}
+
+/// Integers are added up in twice their width, which no number of rows is too much for; only the end must fit.
+enum Sum {
+    OfNone,
+    Integer(i128),
+    Double(f64),
 }
 
 impl Reduced {
+    fn by(function: Reduction) -> Self {
+        match function {
+            Reduction::Max => Reduced::Max(Value::Null),
+            Reduction::Min => Reduced::Min(Value::Null),
+            Reduction::Count => Reduced::Count(0),
+            Reduction::Sum => Reduced::Sum(Sum::OfNone),
+        }
+    }
+
     #[inline]
     fn take(&mut self, value: ValueRef) {
         if value == ValueRef::Null {
             return;
         }
-        self.count += 1;
-        let is_wanted = match (self.function, self.value.as_ref(), value) {
-            (Reduction::Count, ..) => false,
-            (_, ValueRef::Null, _) => true,
-            (Reduction::Max, kept, value) => is_greater(value, kept),
-            (Reduction::Min, kept, value) => is_greater(kept, value),
-        };
-        if is_wanted {
-            self.value = value.to_value();
+        match self {
+            Reduced::Max(kept) if *kept == Value::Null || is_greater(value, kept.as_ref()) => *kept = value.to_value(),
+            Reduced::Min(kept) if *kept == Value::Null || is_greater(kept.as_ref(), value) => *kept = value.to_value(),
+            Reduced::Max(_) | Reduced::Min(_) => {}
+            Reduced::Count(count) => *count += 1,
+            Reduced::Sum(sum) => sum.add(value),
         }
     }
 
-    fn value(&self) -> ValueRef<'_> {
-        if self.function == Reduction::Count { ValueRef::Integer(self.count) } else { self.value.as_ref() }
+    fn value(self) -> Result<Value, DriverError> {
+        match self {
+            Reduced::Max(value) | Reduced::Min(value) => Ok(value),
+            Reduced::Count(count) => Ok(Value::Integer(count)),
+            Reduced::Sum(sum) => sum.value(),
+        }
+    }
+}
+
+impl Sum {
+    #[inline]
+    fn add(&mut self, value: ValueRef) {
+        match (&mut *self, value) {
+            (Sum::OfNone, ValueRef::Integer(value)) => *self = Sum::Integer(value.into()),
+            (Sum::OfNone, ValueRef::Double(value)) => *self = Sum::Double(value),
+            (Sum::Integer(sum), ValueRef::Integer(value)) => *sum += i128::from(value),
+            (Sum::Double(sum), ValueRef::Double(value)) => *sum += value,
+            _ => {}
+        }
+    }
+
+    fn value(self) -> Result<Value, DriverError> {
+        match self {
+            Sum::OfNone => Ok(Value::Null),
+            Sum::Double(sum) => Ok(Value::Double(sum)),
+            Sum::Integer(sum) => i64::try_from(sum)
+                .map(Value::Integer)
+                .map_err(|_| DriverError::Data(format!("the sum of the rows, {sum}, does not fit into an integer of 64 bits"))),
+        }
     }
 }
 
@@ -312,6 +400,7 @@ fn is_greater(a: ValueRef, b: ValueRef) -> bool {
 #[cfg(test)]
 mod tests {
     use sensorbench_dataset::encoding::encode_batch;
+    use sensorbench_driver::{Direction, Order};
 
     use super::*;
 
@@ -378,6 +467,55 @@ mod tests {
         assert_eq!(applied(&work(Some(Reduction::Count)), [50, 99], &returned), [[Value::Integer(0)]]);
     }
 
+    /// The sum of one column of rows, as an answer or an error.
+    fn sum(values: &[Value]) -> Result<Value, String> {
+        let work = Work { reduce: Some(Reduce { function: Reduction::Sum, column: 0 }), ..Work::default() };
+        let mut returned = Rows::new();
+        for value in values {
+            returned.push(value.as_ref());
+            returned.end_row();
+        }
+        let mut rows = Rows::new();
+        work.apply(&[], &returned, &mut rows).map_err(|error| error.to_string())?;
+        assert_eq!(rows.len(), 1);
+        Ok(rows.iter().next().unwrap().value(0).to_value())
+    }
+
+    #[test]
+    fn counts_add_up_exactly() {
+        assert_eq!(sum(&[5, 0, 9_007_199_254_740_993].map(Value::Integer)), Ok(Value::Integer(9_007_199_254_740_998)));
+        assert_eq!(sum(&[Value::Null, Value::Integer(-2), Value::Null]), Ok(Value::Integer(-2)));
+        assert_eq!(sum(&[Value::Null]), Ok(Value::Null));
+        assert_eq!(sum(&[]), Ok(Value::Null));
+        assert_eq!(sum(&[i64::MAX, i64::MAX, -i64::MAX].map(Value::Integer)), Ok(Value::Integer(i64::MAX)), "on the way it may");
+        let error = sum(&[i64::MIN, -1].map(Value::Integer)).unwrap_err();
+        assert!(error.contains("-9223372036854775809, does not fit into an integer of 64 bits"), "{error}");
+    }
+
+    #[test]
+    fn doubles_are_added_up_in_the_order_of_the_rows() {
+        assert_eq!(sum(&[1e16, 1.0, 1.0, -1e16].map(Value::Double)), Ok(Value::Double(0.0)));
+        assert_eq!(sum(&[1e16, -1e16, 1.0, 1.0].map(Value::Double)), Ok(Value::Double(2.0)));
+        assert_eq!(sum(&[Value::Double(0.5), Value::Null]), Ok(Value::Double(0.5)));
+    }
+
+    #[test]
+    fn what_has_no_sum_is_refused() {
+        for (returned, is_refused) in [
+            (Type::Integer, false),
+            (Type::Double, false),
+            (Type::Timestamp, true),
+            (Type::Text, true),
+            (Type::Bytes, true),
+            (Type::Boolean, true),
+        ] {
+            let reduce = Some(Reduce { function: Reduction::Sum, column: 0 });
+            let work = Work { returns: vec![column("counted", returned)], reduce, ..Work::default() };
+            let error = work.statement_of(&operation(&[("all", returned)])).err().map(|error| error.path);
+            assert_eq!(error, is_refused.then(|| "operation.read.reduce.column".to_owned()), "{returned:?}");
+        }
+    }
+
     #[test]
     fn of_equal_rows_one_is_kept() {
         let returns = [("floor", Type::Integer), ("sensor", Type::Text), ("zone", Type::Integer)];
@@ -420,41 +558,65 @@ mod tests {
         assert_eq!(error.path, "operation.read.decode.column");
     }
 
-    fn for_each(name: &str) -> Work {
-        Work { for_each: Some(ForEach { name: name.to_owned(), from: 0, to: 1, every: DAY }), ..work(None) }
+    fn for_each(name: &str, parts: Parts) -> Work {
+        Work { for_each: Some(ForEach { name: name.to_owned(), parts }), ..work(None) }
+    }
+
+    const DAYS: Parts = Parts::Stretches { from: 0, to: 1, every: DAY };
+
+    /// The last parameter that a statement for one part gets.
+    fn part(parts: Parts) -> Parameter {
+        let read = operation(&[("time", Type::Timestamp), ("value", Type::Double)]);
+        let statement = for_each("part", parts).statement_of(&read).unwrap();
+        let names: Vec<_> = statement.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+        assert_eq!(names, ["from", "to", "from_day", "part"]);
+        statement.parameters[3].clone()
     }
 
     #[test]
     fn a_statement_for_each_stretch_gets_its_start_after_all_other_parameters() {
-        let read = operation(&[("time", Type::Timestamp), ("value", Type::Double)]);
-        let statement = for_each("day").statement_of(&read).unwrap();
-        assert_eq!(
-            statement.parameters.iter().map(|parameter| &parameter.name).collect::<Vec<_>>(),
-            ["from", "to", "from_day", "day"]
-        );
-        let starts = |from: Value, to: Value| for_each("day").for_each.unwrap().starts(&[from, to]).collect::<Vec<_>>();
-        assert_eq!(starts(Value::Timestamp(-1), Value::Timestamp(20)), [-10, 0, 10]);
-        assert_eq!(starts(Value::Timestamp(5), Value::Timestamp(5)), [0; 0]);
-        assert_eq!(starts(Value::Timestamp(5), Value::Null), [0; 0]);
+        assert_eq!(part(DAYS).value_type, Type::Timestamp);
+        let starts = |from: Value, to: Value| DAYS.of(&[from, to]).collect::<Vec<_>>();
+        assert_eq!(starts(Value::Timestamp(-1), Value::Timestamp(20)), [-10, 0, 10].map(Value::Timestamp));
+        assert_eq!(starts(Value::Timestamp(5), Value::Timestamp(5)), []);
+        assert_eq!(starts(Value::Timestamp(5), Value::Null), []);
     }
 
     #[test]
-    fn stretches_that_make_no_sense_are_refused() {
+    fn a_statement_for_each_shard_gets_its_number() {
+        assert_eq!(part(Parts::Shards(16)).value_type, Type::Integer);
+        assert_eq!(Parts::Shards(3).of(&[]).collect::<Vec<_>>(), [0, 1, 2].map(Value::Integer));
+    }
+
+    #[test]
+    fn parts_that_make_no_sense_are_refused() {
         let refused = |work: Work, operation: &Operation| {
             let error = work.statement_of(operation).unwrap_err();
             assert_eq!(error.path, "operation.read.for_each");
             error.message
         };
         let read = operation(&[("time", Type::Timestamp), ("value", Type::Double)]);
-        let changed = |change: fn(&mut ForEach)| {
-            let mut work = for_each("day");
-            work.for_each.iter_mut().for_each(change);
-            work
-        };
-        assert!(refused(for_each("to"), &read).contains("parameter :to already"));
-        assert!(refused(for_each("from_day"), &read).contains("parameter :from_day already"));
-        assert!(refused(changed(|for_each| for_each.to = 2), &read).contains("must be timestamps"));
-        assert!(refused(changed(|for_each| for_each.every = Every::Months(0)), &read).contains("above zero"));
-        assert!(refused(for_each("day"), &operation(&[])).contains("return rows"));
+        assert!(refused(for_each("to", DAYS), &read).contains("parameter :to already"));
+        assert!(refused(for_each("from_day", DAYS), &read).contains("parameter :from_day already"));
+        let no_time = Parts::Stretches { from: 0, to: 2, every: DAY };
+        assert!(refused(for_each("day", no_time), &read).contains("must be timestamps"));
+        let no_length = Parts::Stretches { from: 0, to: 1, every: Every::Months(0) };
+        assert!(refused(for_each("day", no_length), &read).contains("above zero"));
+        assert!(refused(for_each("shard", Parts::Shards(0)), &read).contains("at least one shard"));
+        for parts in [DAYS, Parts::Shards(2)] {
+            assert!(refused(for_each("part", parts), &operation(&[])).contains("return rows"));
+        }
+    }
+
+    #[test]
+    fn rows_of_shards_have_no_order_unless_they_are_reduced() {
+        let by_time = Order { column: "time".to_owned(), direction: Direction::Ascending };
+        let ordered = Operation { order: vec![by_time], ..operation(&[("time", Type::Timestamp), ("value", Type::Double)]) };
+        let error = for_each("shard", Parts::Shards(2)).statement_of(&ordered).unwrap_err();
+        assert!(error.message.contains("rows of several shards are in no order"), "{error}");
+        assert!(for_each("day", DAYS).statement_of(&ordered).is_ok());
+        let peak = Operation { columns: vec![column("time", Type::Double)], ..ordered };
+        let reduced = Work { reduce: work(Some(Reduction::Max)).reduce, ..for_each("shard", Parts::Shards(2)) };
+        assert!(reduced.statement_of(&peak).is_ok());
     }
 }

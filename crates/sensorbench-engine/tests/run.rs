@@ -153,6 +153,19 @@ fn phases_may_be_closed_and_open_in_turn() {
 }
 
 #[test]
+fn operations_in_turn_come_exactly_so_many_times_in_each_phase() {
+    let operation = |name: &str, weight: f64| json!({"weight": weight, "operation": {"name": name}});
+    let operations = json!([operation("look_up", 1.0), operation("count", 2.0)]);
+    let phases = json!([{"name": "warm_up", "operations": 4}, {"name": "measure", "operations": 12}]);
+    for url in ["null:", "null:?session=blocking"] {
+        let changes = json!({"phases": phases, "operations": operations, "order": "in turn", "in_flight": 3});
+        let (_, ended) = run_to_end(url, plan(json!(null), changes));
+        let counts: Vec<u64> = ended.figures.iter().map(|figures| figures.ended()).collect();
+        assert_eq!(counts, [2, 2, 4, 8], "{url}");
+    }
+}
+
+#[test]
 fn segments_taken_on_the_way_add_up_to_the_whole() {
     let plan = plan(json!({"name": "measure", "duration_s": 0.6}), json!({"in_flight": 2, "interval_s": 0.1, "log_every": 1}));
     let run = Run::start(null_driver("null:?delay_ms=1").as_ref(), plan, &[]).unwrap();
@@ -207,7 +220,7 @@ fn quarter(changes: Value) -> Plan {
         },
         "parameters": [{"draw": 0, "column": 0}, {"draw": 0, "column": 1}],
         "work": {
-            "for_each": {"name": "month", "from": 0, "to": 1, "every": {"months": 1}},
+            "for_each": {"name": "month", "parts": {"stretches": {"from": 0, "to": 1, "every": {"months": 1}}}},
             "returns": [{"name": "time", "type": "timestamp"}],
             "reduce": {"function": "count", "column": 0},
         },

@@ -6,8 +6,9 @@ use arrow_array::RecordBatchReader;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
-use sensorbench_driver::{Driver, DriverError, Schema, TargetUrl};
+use sensorbench_driver::{Driver, DriverError, Operation, RowRef, Schema, TargetUrl, ValueRef};
 use sensorbench_engine::Plan;
+use serde_json::json;
 
 use crate::arrow_tables::parameter_tables;
 use crate::errors::{driver_error, parsed, run_error, written};
@@ -87,6 +88,16 @@ impl Target {
         self.call(python, |driver| driver.status()).map(|status| written(&status))
     }
 
+    /// Rows as JSON: times in µs, bytes as numbers.
+    fn ask(&self, python: Python, operation: &str, parameters: PyArrowType<RecordBatchStreamReader>) -> PyResult<String> {
+        let operation: Operation = parsed(operation)?;
+        let tables = parameter_tables(vec![parameters])?;
+        let values = tables.first().filter(|table| table.rows() > 0).map(|table| table.row(0)).unwrap_or_default();
+        let rows = self.call(python, |driver| sensorbench_engine::ask(driver, operation, values))?;
+        let as_json = |row: RowRef| (0..row.columns()).map(|column| value_as_json(row.value(column))).collect::<Vec<_>>();
+        Ok(written(&rows.iter().map(as_json).collect::<Vec<_>>()))
+    }
+
     fn remove(&self, python: Python) -> PyResult<()> {
         self.call(python, |driver| driver.remove())
     }
@@ -95,5 +106,16 @@ impl Target {
         let plan: Plan = parsed(plan)?;
         let tables = parameter_tables(tables)?;
         python.detach(|| sensorbench_engine::Run::start(self.driver.as_ref(), plan, &tables)).map(Run::new).map_err(run_error)
+    }
+}
+
+fn value_as_json(value: ValueRef) -> serde_json::Value {
+    match value {
+        ValueRef::Null => serde_json::Value::Null,
+        ValueRef::Boolean(value) => json!(value),
+        ValueRef::Integer(value) | ValueRef::Timestamp(value) => json!(value),
+        ValueRef::Double(value) => json!(value),
+        ValueRef::Text(value) => json!(value),
+        ValueRef::Bytes(value) => json!(value),
     }
 }

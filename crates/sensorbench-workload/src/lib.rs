@@ -12,7 +12,7 @@ mod zipfian;
 
 pub use arrivals::{Arrival, Arrivals, Pace, RateSegment};
 pub use choice::{Choice, Chooser};
-pub use mix::Mix;
+pub use mix::{Mix, MixOrder};
 pub use random::Stream;
 pub use workload::{Draw, Workload};
 pub use zipfian::Zipfian;
@@ -25,6 +25,9 @@ pub enum WorkloadError {
     /// Weights that are empty, negative, not finite, or all zero.
     #[error("weights of a mix must be finite and at least zero, one of them above zero; got {0:?}")]
     Weights(Vec<f64>),
+    /// Weights that do not say how many times each kind comes.
+    #[error("in turn, the weights of a mix must be whole numbers: how many times each kind comes in a round; got {0:?}")]
+    WeightsInTurn(Vec<f64>),
     /// A skew that the distribution is not defined for.
     #[error("the exponent of a zipfian or latest choice must be finite and above zero; got {0}")]
     Exponent(f64),

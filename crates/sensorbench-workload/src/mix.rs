@@ -1,17 +1,37 @@
 //! Which kind of operation: a mix of weighted kinds.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Stream, WorkloadError};
+
+/// Up to here every whole number is a double.
+const MOST_IN_A_ROUND: f64 = 9_007_199_254_740_992.0;
+
+/// In which order the kinds of operation come.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MixOrder {
+    /// Each operation is of a kind with the probability that is its share of the weights.
+    #[default]
+    Random,
+    /// In rounds: in each, every kind comes as many times as its weight, one kind after the other.
+    #[serde(rename = "in turn")]
+    InTurn,
+}
 
 /// Weighted kinds of operation, numbered from zero.
 #[derive(Clone, Debug)]
 pub struct Mix {
-    /// Upper ends of the kinds' shares of the 64-bit numbers; the last one is never compared.
+    /// Upper ends of the kinds' shares of the numbers that choose: of the places in a round, or of the 64-bit numbers. The last
+    /// one is never compared.
     upper_ends: Vec<u64>,
+    /// How many operations a round has, if they come in turn.
+    round: Option<u64>,
 }
 
 impl Mix {
-    /// A mix with one weight for each kind; weights need not add up to one.
-    pub fn new(weights: &[f64]) -> Result<Self, WorkloadError> {
+    /// A mix with one weight for each kind. Weights need not add up to one; those in turn must be whole numbers.
+    pub fn new(weights: &[f64], order: MixOrder) -> Result<Self, WorkloadError> {
         let total: f64 = weights.iter().sum();
         let valid = weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0) && total.is_finite() && total > 0.0;
         if !valid {
@@ -20,11 +40,19 @@ impl Mix {
         // Kinds of weight zero at the end must not receive what rounding leaves over.
         let last_kind = weights.iter().rposition(|weight| *weight > 0.0).expect("a positive total has a positive weight");
         let mut sum = 0.0;
-        let upper_ends = weights[..=last_kind].iter().map(|weight| {
+        let sums = weights[..=last_kind].iter().map(|weight| {
             sum += weight;
-            (sum / total * u64::MAX as f64) as u64
+            sum
         });
-        Ok(Self { upper_ends: upper_ends.collect() })
+        match order {
+            MixOrder::Random => {
+                Ok(Self { upper_ends: sums.map(|sum| (sum / total * u64::MAX as f64) as u64).collect(), round: None })
+            }
+            MixOrder::InTurn if total <= MOST_IN_A_ROUND && weights.iter().all(|weight| weight.fract() == 0.0) => {
+                Ok(Self { upper_ends: sums.map(|sum| sum as u64).collect(), round: Some(total as u64) })
+            }
+            MixOrder::InTurn => Err(WorkloadError::WeightsInTurn(weights.to_vec())),
+        }
     }
 
     /// The kind of the k-th operation.
@@ -34,7 +62,7 @@ impl Mix {
         if last == 0 {
             return 0;
         }
-        let number = stream.number(k);
+        let number = self.round.map_or_else(|| stream.number(k), |round| k % round);
         self.upper_ends[..last].iter().position(|end| number < *end).unwrap_or(last)
     }
 }
@@ -45,7 +73,7 @@ mod tests {
 
     #[test]
     fn kinds_come_in_the_proportion_of_their_weights() {
-        let mix = Mix::new(&[3.0, 0.0, 1.0, 0.0]).unwrap();
+        let mix = Mix::new(&[3.0, 0.0, 1.0, 0.0], MixOrder::Random).unwrap();
         let mut counts = [0u32; 4];
         (0..100_000).for_each(|k| counts[mix.kind(Stream::new(1), k)] += 1);
         assert_eq!((counts[1], counts[3]), (0, 0));
@@ -55,7 +83,32 @@ mod tests {
     #[test]
     fn weights_that_make_no_mix_are_refused() {
         for weights in [&[][..], &[0.0], &[-1.0, 2.0], &[f64::NAN], &[f64::INFINITY]] {
-            assert!(matches!(Mix::new(weights), Err(WorkloadError::Weights(_))), "{weights:?}");
+            for order in [MixOrder::Random, MixOrder::InTurn] {
+                assert!(matches!(Mix::new(weights, order), Err(WorkloadError::Weights(_))), "{weights:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn kinds_in_turn_come_exactly_as_many_times_as_their_weight() {
+        let mix = Mix::new(&[3.0, 0.0, 1.0, 2.0, 0.0], MixOrder::InTurn).unwrap();
+        let kinds: Vec<usize> = (0..13).map(|k| mix.kind(Stream::new(k), k)).collect();
+        assert_eq!(kinds, [0, 0, 0, 2, 3, 3, 0, 0, 0, 2, 3, 3, 0]);
+        let one = Mix::new(&[0.0, 7.0], MixOrder::InTurn).unwrap();
+        assert!((0..20).all(|k| one.kind(Stream::new(1), k) == 1));
+        // A round whose shares are no doubles.
+        let weights: Vec<f64> = (1..50).map(f64::from).collect();
+        let (mix, mut counts) = (Mix::new(&weights, MixOrder::InTurn).unwrap(), vec![0.0; 49]);
+        (0..1225).for_each(|k| counts[mix.kind(Stream::new(1), k)] += 1.0);
+        assert_eq!(counts, weights);
+    }
+
+    #[test]
+    fn weights_in_turn_are_whole_numbers() {
+        for weights in [[0.5, 0.5], [1.0, 1e300]] {
+            assert!(Mix::new(&weights, MixOrder::Random).is_ok());
+            let error = Mix::new(&weights, MixOrder::InTurn).unwrap_err();
+            assert_eq!(error, WorkloadError::WeightsInTurn(weights.to_vec()));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The k-th operation of a run.
 
-use crate::{Choice, Chooser, Mix, Stream, WorkloadError, Zipfian};
+use crate::{Choice, Chooser, Mix, MixOrder, Stream, WorkloadError, Zipfian};
 
 /// Where some of the parameters of an operation come from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,7 +43,7 @@ enum ReadyDraw {
 
 impl Workload {
     /// A workload with one weight for each kind of operation, and draws that the operations share by their number.
-    pub fn new(seed: u64, weights: &[f64], draws: &[Draw]) -> Result<Self, WorkloadError> {
+    pub fn new(seed: u64, weights: &[f64], order: MixOrder, draws: &[Draw]) -> Result<Self, WorkloadError> {
         let stream = Stream::new(seed);
         let ready = |(number, draw): (usize, &Draw)| {
             let draw = match *draw {
@@ -57,7 +57,7 @@ impl Workload {
             Ok((draw, stream.split(1 + number as u64)))
         };
         let draws = draws.iter().enumerate().map(ready).collect::<Result<_, WorkloadError>>()?;
-        Ok(Self { mix: Mix::new(weights)?, kinds: stream.split(0), draws })
+        Ok(Self { mix: Mix::new(weights, order)?, kinds: stream.split(0), draws })
     }
 
     /// The kind of the k-th operation.
@@ -98,39 +98,47 @@ mod tests {
     use super::*;
 
     const WRITE: usize = 1;
+    const BOTH_ORDERS: [MixOrder; 2] = [MixOrder::Random, MixOrder::InTurn];
 
-    fn workload(exponent: Option<f64>) -> Workload {
+    fn workload(order: MixOrder, exponent: Option<f64>) -> Workload {
         let draws =
             [Draw::Rows { rows: 1000, choice: Choice::Uniform }, Draw::Written { operation: WRITE, window: 100, exponent }];
-        Workload::new(42, &[3.0, 1.0], &draws).unwrap()
+        Workload::new(42, &[3.0, 1.0], order, &draws).unwrap()
     }
 
     #[test]
     fn the_kth_operation_depends_on_seed_and_k_alone() {
-        let (forwards, backwards) = (workload(None), workload(None));
-        let of = |workload: &Workload, k| (workload.operation(k), workload.drawn(0, k), workload.drawn(1, k));
-        let expected: Vec<_> = (0..5_000).map(|k| of(&forwards, k)).collect();
-        let mut seen: Vec<_> = (0..5_000).rev().map(|k| of(&backwards, k)).collect();
-        seen.reverse();
-        assert_eq!(seen, expected);
-        let other_seed = Workload::new(43, &[3.0, 1.0], &[Draw::Rows { rows: 1000, choice: Choice::Uniform }]).unwrap();
-        assert!((0..5_000).any(|k| other_seed.operation(k) != forwards.operation(k)));
+        for order in BOTH_ORDERS {
+            let (forwards, backwards) = (workload(order, None), workload(order, None));
+            let of = |workload: &Workload, k| (workload.operation(k), workload.drawn(0, k), workload.drawn(1, k));
+            let expected: Vec<_> = (0..5_000).map(|k| of(&forwards, k)).collect();
+            let mut seen: Vec<_> = (0..5_000).rev().map(|k| of(&backwards, k)).collect();
+            seen.reverse();
+            assert_eq!(seen, expected);
+            let draws = [Draw::Rows { rows: 1000, choice: Choice::Uniform }];
+            let other_seed = Workload::new(43, &[3.0, 1.0], order, &draws).unwrap();
+            let differs = (0..5_000).any(|k| other_seed.operation(k) != forwards.operation(k));
+            assert_eq!(differs, order == MixOrder::Random);
+            assert!((0..5_000).any(|k| other_seed.drawn(0, k) != forwards.drawn(0, k)));
+        }
     }
 
     #[test]
     fn what_is_read_was_written_before_the_window() {
-        for workload in [workload(None), workload(Some(0.99))] {
-            for k in 200..5_000 {
-                let written = workload.drawn(1, k);
-                assert!(written + 100 < k, "operation {k} reads {written}");
-                assert_eq!(workload.operation(written), WRITE, "operation {k} reads {written}");
+        for order in BOTH_ORDERS {
+            for workload in [workload(order, None), workload(order, Some(0.99))] {
+                for k in 200..5_000 {
+                    let written = workload.drawn(1, k);
+                    assert!(written + 100 < k, "operation {k} reads {written}");
+                    assert_eq!(workload.operation(written), WRITE, "operation {k} reads {written}");
+                }
             }
         }
     }
 
     #[test]
     fn latest_reads_are_mostly_of_new_writes() {
-        let (even, latest) = (workload(None), workload(Some(0.99)));
+        let (even, latest) = (workload(MixOrder::Random, None), workload(MixOrder::Random, Some(0.99)));
         let mean_age = |workload: &Workload| (2_000..4_000).map(|k| k - workload.drawn(1, k)).sum::<u64>() / 2_000;
         assert!(mean_age(&latest) * 2 < mean_age(&even), "{} and {}", mean_age(&latest), mean_age(&even));
     }

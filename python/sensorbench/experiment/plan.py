@@ -84,6 +84,7 @@ def build_plan(operations: Operations, schema: Schema, parameters: Parameters, w
     return {
         "seed": workload.seed,
         "operations": [_planned(operations, schema, parameters, name, workload.mix.get(name, 0.0)) for name in names],
+        "order": workload.order,
         "draws": [_planned_draw(operations.draw[name], name, names, parameters, workload) for name in parameters.draws],
         "phases": workload.phases(run, workload.repeat),
         "in_flight": workload.schedule.most_in_flight,

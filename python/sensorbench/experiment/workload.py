@@ -75,6 +75,7 @@ class Workload(toml_file.FileModel):
     """A workload."""
 
     mix: dict[str, float] = Field(min_length=1)
+    order: Literal["random", "in turn"] = "random"
     schedule: Schedule = Schedule(in_flight=1)
     warm_up: Length | int = Field(default=0, description="A length of time, or a number of operations.")
     duration: Length | None = None
@@ -95,6 +96,10 @@ class Workload(toml_file.FileModel):
             raise ValueError("expected duration, or operations (a count)")
         if any(weight < 0 for weight in self.mix.values()) or sum(self.mix.values()) <= 0:
             raise ValueError("the weights of a mix must be at least zero, one of them above zero")
+        if self.order == "in turn" and not all(weight.is_integer() for weight in self.mix.values()):
+            raise ValueError(
+                "in turn, the weights of a mix must be whole numbers: how many times each operation comes in a round"
+            )
         return self
 
     @property

@@ -82,8 +82,26 @@ class Draw(toml_file.FileModel):
         return self
 
 
+class Variant(toml_file.FileModel):
+    """One place at which an operation is asked: which operation's, its name, and which share of the rows it is about."""
+
+    of: str
+    name: str = Field(pattern=r"^[A-Za-z0-9_]+$")
+    share: float | None = None
+
+
+def variant_name(variant: Variant) -> str:
+    """The name of the operation that a variant is. No name in a file has a dot."""
+    return f"{variant.of}.{variant.name}"
+
+
+def asked_as(name: str) -> str:
+    """The name under which schemas have the statement of an operation: a variant's is that of its operation."""
+    return name.partition(".")[0]
+
+
 class Operation(toml_file.FileModel):
-    """One operation."""
+    """One operation. With `variants`, the name of a draw, it is asked at each row of the draw as an operation of its own."""
 
     title: str
     question: str
@@ -93,6 +111,14 @@ class Operation(toml_file.FileModel):
     order: list[Order] = []
     reference: str | None = None
     writes: str | None = None
+    variants: str | None = None
+    variant: Variant | None = Field(default=None, exclude=True)
+
+    @model_validator(mode="after")
+    def _variants_are_drawn(self) -> "Operation":
+        if self.variants is not None and self.variants not in self.draws:
+            raise ValueError(f"variants names {self.variants!r}, which is none of the operation's draws")
+        return self
 
     @model_validator(mode="after")
     def _reads_or_writes(self) -> "Operation":
@@ -140,6 +166,12 @@ class Operations(toml_file.FileModel):
             if draw_.written and draw_.written.operation not in self.operation:
                 raise ValueError(f"draw {name} is of the operation {draw_.written.operation}, which is not there")
         return self
+
+    def with_draw(self, name: str, draw: Draw) -> "Operations":
+        """The same with another draw of a name that is there."""
+        if name not in self.draw:
+            raise UsageError(f"there is no draw {name!r}; expected one of {', '.join(self.draw)}")
+        return self.model_copy(update={"draw": {**self.draw, name: draw}})
 
     def require(self, name: str, where: str) -> Operation:
         """The operation called `name`; raises UsageError saying `where` it was asked for."""

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import duckdb
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from sensorbench import toml_file
 from sensorbench._engine import check_schema, statement_operation
 from sensorbench.errors import EngineUsageError, SchemaError, TargetError, UsageError
-from sensorbench.schemas.operations import SHIPPED_FOLDER, WORD, Column, Operation, Operations
+from sensorbench.schemas.operations import SHIPPED_FOLDER, WORD, Column, Operation, Operations, asked_as
 from sensorbench.schemas.types import ValueType, canonical_columns
 
 ParameterValue = str | int | float | bool
@@ -77,14 +77,24 @@ class Derive(toml_file.FileModel):
 
 
 class ForEach(toml_file.FileModel):
-    """One statement for each stretch of time between two parameters; the start of the stretch is a parameter more."""
+    """One statement for each stretch of time between two parameters, or for each of so many shards; the start of the stretch, or
+    the number of the shard, is a parameter more.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     name: str = Field(pattern=WORD)
-    from_: str = Field(alias="from")
-    to: str
-    every: Every
+    from_: str | None = Field(default=None, alias="from")
+    to: str | None = None
+    every: Every | None = None
+    shards: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _either_stretches_or_shards(self) -> "ForEach":
+        of_stretches = [self.from_ is not None, self.to is not None, self.every is not None]
+        if any(of_stretches) if self.shards is not None else not all(of_stretches):
+            raise ValueError("expected either from, to and every (stretches of time), or shards (how many there are)")
+        return self
 
 
 class Decode(toml_file.FileModel):
@@ -101,7 +111,7 @@ class Decode(toml_file.FileModel):
 class Reduce(toml_file.FileModel):
     """Rows are reduced to one."""
 
-    function: Literal["max", "min", "count"]
+    function: Literal["max", "min", "count", "sum"]
     column: str
 
 
@@ -228,10 +238,15 @@ class Schema:
             floor = parameter(f"derive.{new}.floor", derive.floor)
             return {"name": new, "floor": floor, "every": stretches(derive.every)}
 
+        def parts(for_each: ForEach) -> dict[str, Any]:
+            if for_each.every is None:
+                return {"shards": for_each.shards}
+            bounds = {"from": parameter("for_each.from", for_each.from_), "to": parameter("for_each.to", for_each.to)}
+            return {"stretches": {**bounds, "every": stretches(for_each.every)}}
+
         work: dict[str, Any] = {"derive": [derived(new, derive) for new, derive in text.derive.items()]}
         if text.for_each:
-            bounds = {"from": parameter("for_each.from", text.for_each.from_), "to": parameter("for_each.to", text.for_each.to)}
-            work["for_each"] = {"name": text.for_each.name, **bounds, "every": stretches(text.for_each.every)}
+            work["for_each"] = {"name": text.for_each.name, "parts": parts(text.for_each)}
         work["returns"] = [column_.model_dump() for column_ in text.returns]
         work["distinct"] = [column("distinct", kept, returns) for kept in text.distinct]
         if text.decode:
@@ -251,9 +266,11 @@ class Schema:
         return toml_file.error_at(self.path, key, message)
 
     def _operation_text(self, name: str) -> OperationText:
-        if name not in self.file.operation:
-            raise self.error("operation", f"the operation {name} is missing; the schema has {', '.join(self.file.operation)}")
-        return self.file.operation[name]
+        statement = asked_as(name)
+        if statement not in self.file.operation:
+            known = ", ".join(self.file.operation)
+            raise self.error("operation", f"the operation {statement} is missing; the schema has {known}")
+        return self.file.operation[statement]
 
     def _told(self, call: Any, *arguments: Any) -> Any:
         """Calls the engine; an error is told with the file and line of its key."""
@@ -270,13 +287,31 @@ class Schema:
         if isinstance(part, dict):
             return {key: self._substituted(value, f"{path}.{key}") for key, value in part.items()}
         if isinstance(part, list):
-            return [self._substituted(value, f"{path}[{number}]") for number, value in enumerate(part)]
+            wanted = [self._wanted(value, f"{path}[{number}]") for number, value in enumerate(part)]
+            return [self._substituted(value, f"{path}[{number}]") for number, value in enumerate(wanted) if value is not None]
         if not isinstance(part, str):
             return part
         whole = _PLACE.fullmatch(part)
         if whole:
             return self._parameter(whole["name"], path)
         return _PLACE.sub(lambda place: str(self._parameter(place["name"], path)), part)
+
+    def _wanted(self, part: Any, path: str) -> Any:
+        """A member of a list; of `{ statement = …, when = { parameter = [values] } }` the statement, or None where a parameter
+        has another value.
+        """
+        if not isinstance(part, dict) or "when" not in part:
+            return part
+        when, statement = part["when"], part.get("statement")
+        if statement is None or set(part) != {"statement", "when"} or not isinstance(when, dict):
+            raise self.error(path, "expected { statement = …, when = { PARAMETER = [VALUE, …] } }")
+        for name, values in when.items():
+            self._parameter(name, path)
+            unknown = [value for value in values if value not in self.file.parameters[name].values]
+            if unknown:
+                known = self.file.parameters[name].values
+                raise self.error(path, f"parameter {name} is never {unknown[0]!r}; expected some of {known}")
+        return statement if all(self.parameters[name] in values for name, values in when.items()) else None
 
     def _parameter(self, name: str, path: str) -> ParameterValue:
         if name not in self.parameters:
