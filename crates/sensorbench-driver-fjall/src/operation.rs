@@ -15,7 +15,8 @@ struct Statement {
     put: Option<Put>,
 }
 
-/// Rows whose key begins with the values of `prefix`, and whose next key column lies in `from`..`to` (`to` excluded).
+/// Rows whose key begins with the values of `prefix`, and whose next key column lies in `from`..`to` (`to` excluded), or between
+/// `after` and `to` (both excluded).
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Scan {
@@ -23,6 +24,7 @@ struct Scan {
     #[serde(default)]
     prefix: Vec<String>,
     from: Option<String>,
+    after: Option<String>,
     to: Option<String>,
     /// Largest key first.
     #[serde(default)]
@@ -52,6 +54,7 @@ pub struct PreparedScan {
     /// Parameters of the prefix.
     pub prefix: Vec<usize>,
     pub from: Option<usize>,
+    pub after: Option<usize>,
     pub to: Option<usize>,
     pub reverse: bool,
     /// For each column of the answer, its place in the table.
@@ -88,6 +91,9 @@ struct Place<'a> {
 
 impl Place<'_> {
     fn scan(&self, scan: Scan) -> Result<PreparedScan, SchemaError> {
+        if scan.from.is_some() && scan.after.is_some() {
+            return Err(SchemaError::at(format!("{}.scan", self.path), "expected either from (included) or after (excluded)"));
+        }
         let table = self.table("scan", &scan.table)?;
         let key_type = |place: usize| table.key.get(place).map(|column| column.value_type);
         let mut prefix = Vec::new();
@@ -98,7 +104,7 @@ impl Place<'_> {
             let next_type = key_type(scan.prefix.len());
             parameter.as_ref().map(|parameter| self.parameter(&format!("scan.{key}"), parameter, next_type)).transpose()
         };
-        let (from, to) = (bound("from", &scan.from)?, bound("to", &scan.to)?);
+        let (from, after, to) = (bound("from", &scan.from)?, bound("after", &scan.after)?, bound("to", &scan.to)?);
         let mut columns = Vec::new();
         for column in &self.operation.columns {
             let place = table
@@ -114,7 +120,7 @@ impl Place<'_> {
                 SchemaError::at(format!("{}.scan.table", self.path), message)
             })?);
         }
-        Ok(PreparedScan { table: table.clone(), table_name: scan.table, prefix, from, to, reverse: scan.reverse, columns })
+        Ok(PreparedScan { table: table.clone(), table_name: scan.table, prefix, from, after, to, reverse: scan.reverse, columns })
     }
 
     fn put(&self, put: Put) -> Result<PreparedPut, SchemaError> {

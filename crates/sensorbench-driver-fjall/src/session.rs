@@ -88,6 +88,13 @@ fn execute_scan(
     if let Some(from) = scan.from {
         append_key(start, next_type, parameters[from].as_ref()).map_err(data_error)?;
     }
+    if let Some(after) = scan.after {
+        append_key(start, next_type, parameters[after].as_ref()).map_err(data_error)?;
+        make_successor(start);
+        if start.is_empty() {
+            return Ok(());
+        }
+    }
     match scan.to {
         Some(to) => append_key(end, next_type, parameters[to].as_ref()).map_err(data_error)?,
         None => make_successor(end),

@@ -1,9 +1,15 @@
 //! fjall keeps the driver contract.
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use sensorbench_dataset::array_of;
 use sensorbench_driver::contract::{Subject, check};
-use sensorbench_driver::{Database, Driver, DriverError, Progress, Schema, TargetUrl, Type, ValueRef};
+use sensorbench_driver::{
+    Database, Deadline, Driver, DriverError, Operation, Progress, Request, Rows, Schema, Sessions, TargetUrl, Type, Value,
+    ValueRef,
+};
 use sensorbench_driver_fjall::FjallDatabase;
 
 fn contract_schema() -> Schema {
@@ -56,6 +62,32 @@ fn unsorted_rows_and_equal_keys_are_refused() {
 }
 
 #[test]
+fn a_scan_may_exclude_its_first_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("fjall:{}", folder.path().join("data").display());
+    let driver = FjallDatabase.open(&TargetUrl::parse(&url).unwrap()).unwrap();
+    driver.create(&Schema { tables: Default::default(), ..contract_schema() }, "", true).unwrap();
+    load_ids(driver.as_ref(), &[-300, -1, 0, 255, 256, 257, i64::MAX]).unwrap();
+    let operation: Operation = toml::from_str(
+        "name = 'between'\nparameters = [{ name = 'low', type = 'integer' }, { name = 'high', type = 'integer' }]\n\
+         columns = [{ name = 'id', type = 'integer' }]\nstatement.scan = { table = 'many', after = ':low', to = ':high' }",
+    )
+    .unwrap();
+    let Sessions::Blocking(connector) = driver.sessions(&[operation]).unwrap() else { panic!("fjall blocks") };
+    let mut session = connector.connect(Arc::new(Deadline::new(Instant::now(), Arc::default()))).unwrap();
+    let mut between = |low: i64, high: i64| {
+        let mut request = Request { operation: 0, parameters: [low, high].map(Value::Integer).to_vec(), rows: Rows::new() };
+        session.execute(&mut request).unwrap();
+        request.rows.iter().map(|row| row.value(0).to_value()).collect::<Vec<_>>()
+    };
+    assert_eq!(between(-300, 256), [-1, 0, 255].map(Value::Integer));
+    assert_eq!(between(255, 257), [Value::Integer(256)]);
+    assert_eq!(between(256, 257), []);
+    assert_eq!(between(i64::MAX, i64::MAX), []);
+    assert_eq!(between(5, 1), []);
+}
+
+#[test]
 fn wrong_urls_and_operations_are_told_with_their_place() {
     let url_error = |url: &str| FjallDatabase.open(&TargetUrl::parse(url).unwrap()).err().expect("refused").to_string();
     assert!(url_error("fjall:").contains("expected the path of a folder"));
@@ -77,6 +109,10 @@ fn wrong_urls_and_operations_are_told_with_their_place() {
         (
             "scan = { table = 't', prefix = [':id'] }",
             "operation.q.scan.prefix[0]: the operation has no parameter :id; expected one of :name",
+        ),
+        (
+            "scan = { table = 't', from = ':name', after = ':name' }",
+            "operation.q.scan: expected either from (included) or after (excluded)",
         ),
         ("put = { table = 't', values = {} }", "operation.q.put.values: the key column id is missing"),
         ("unknown = 1", "unknown field `unknown`"),
