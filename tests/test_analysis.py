@@ -68,6 +68,20 @@ def test_intervals_cover_at_their_stated_rate(series: Series, runs: int) -> None
         assert covered >= 134, f"{series.__name__}, {runs} runs, {metric}: {covered} of {TRIALS}"
 
 
+def test_one_answer_a_run_is_enough_for_the_interval_of_a_mean() -> None:
+    generator = np.random.default_rng(6)
+    covered = 0
+    for trial in range(TRIALS):
+        a, b = (Sample.of_runs([level * np.exp(0.2 * generator.standard_normal(1)) for _ in range(3)]) for level in (2.0, 1.0))
+        found = ratio_interval(a, b, "mean", seed=trial)
+        assert found.low is not None
+        assert found.high is not None
+        covered += found.low <= 2.0 <= found.high
+    assert covered >= 134, f"{covered} of {TRIALS}"
+    assert interval(Sample.of_runs([np.ones(1)] * 3), "median").low is None
+    assert interval(Sample.of_runs([np.ones(1)] * 2), "mean").low is None
+
+
 def test_intervals_narrow_with_more_runs() -> None:
     generator = np.random.default_rng(2)
 

@@ -82,6 +82,10 @@ impl Database for RedisDatabase {
         false
     }
 
+    fn in_memory(&self) -> bool {
+        true
+    }
+
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
         Ok(Box::new(RedisDriver::new(Target::of(url, false)?)))
     }
@@ -110,6 +114,10 @@ impl Database for RedisClusterDatabase {
 
     fn embedded(&self) -> bool {
         false
+    }
+
+    fn in_memory(&self) -> bool {
+        true
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {

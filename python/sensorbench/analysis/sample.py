@@ -16,6 +16,8 @@ Integers = NDArray[np.int64]
 
 # An estimate from fewer latencies beyond a quantile is a guess.
 LEAST_BEYOND_QUANTILE = 10
+# From so many means on, each of a run, Student's t knows how far they may be off, however few latencies they are of.
+LEAST_MEANS = 3
 
 # Weighted latencies that are held in memory at a time.
 MOST_CELLS = 4_000_000
@@ -123,7 +125,11 @@ class Sample:
         return sums[is_filled] / of_bin[is_filled], counts
 
     def supports(self, metric: str) -> bool:
-        """Whether there are enough latencies beyond the metric's quantile for an interval to mean something."""
+        """Whether there are enough latencies for an interval to mean something: beyond the metric's quantile; for a mean, as many
+        runs, each of which gives one.
+        """
+        if metric == "mean" and self.runs >= LEAST_MEANS:
+            return True
         quantile = _QUANTILES.get(metric, 0.0)
         return self.count * (1.0 - quantile) >= LEAST_BEYOND_QUANTILE
 

@@ -15,8 +15,8 @@ from sensorbench.cli.experiment import Changes, Experiment
 from sensorbench.cli.options import Json, Out
 from sensorbench.cli.output import new_folder, print_json, write_summary_and_report
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.experiment import conduct, make_settings, plan_experiment
-from sensorbench.experiment.conduct import DATA_FOLDER
+from sensorbench.experiment import Side, conduct, make_settings, plan_experiment
+from sensorbench.experiment.comparison import DATA_FOLDER
 from sensorbench.experiment.summary import sample_of
 from sensorbench.progress import Teller, console, error_console
 from sensorbench.report import words
@@ -164,7 +164,7 @@ def aa(
         raise UsageError(
             f"aa loads the same data twice side by side: name the target of {experiment} by its database alone ({first.target.label})"
         )
-    pair = make_settings([(first.target, first.schema)] * 2, out / DATA_FOLDER)
+    pair = make_settings([Side(first.target, first.schema)] * 2, out / DATA_FOLDER)
     conduct(changed(comparison, settings=pair, name=f"aa-{comparison.name}", title=f"A/A check: {comparison.title}"), out, teller)
     result, _, page = write_summary_and_report(out)
     a, b = pair[0].id, pair[1].id

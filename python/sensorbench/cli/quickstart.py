@@ -14,7 +14,7 @@ def quickstart(out: Out = None, no_open: NoOpen = False, json: Json = False) -> 
     """Compare four schemas in two embedded databases on real data: no server, under a minute."""
     out = out or new_folder("quickstart")
     teller = Teller()
-    options = StudyOptions(dataset=DATASET, operations=OPERATIONS)
-    comparison = plan_study(require_study("iot"), options, out, teller)
+    options = StudyOptions(datasets=(DATASET,), operations=OPERATIONS)
+    comparison = plan_study(require_study("iot"), options, out, teller)[0].comparison
     teller.say(f"quickstart: {comparison.dataset.describe().title}; settings: {len(comparison.settings)}, results go to {out}")
     conduct_and_report(comparison, out, teller, resume=False, replace=False, open_browser=not no_open, as_json=json)

@@ -1,8 +1,9 @@
 """Experiments: settings that are loaded, warmed up and run in turn under one workload."""
 
-from sensorbench.experiment.conduct import DATA_FOLDER, Comparison, check_out, conduct
+from sensorbench.experiment.comparison import DATA_FOLDER, Comparison
+from sensorbench.experiment.conduct import check_out, conduct
 from sensorbench.experiment.file import plan_experiment
-from sensorbench.experiment.settings import Setting, TargetSpec, databases, make_settings, parse_target
+from sensorbench.experiment.settings import Setting, Side, TargetSpec, databases, make_settings, parse_target, started_target
 from sensorbench.experiment.workload import WARM_UP, Schedule, Workload
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Comparison",
     "Schedule",
     "Setting",
+    "Side",
     "TargetSpec",
     "Workload",
     "check_out",
@@ -19,4 +21,5 @@ __all__ = [
     "make_settings",
     "parse_target",
     "plan_experiment",
+    "started_target",
 ]

@@ -10,8 +10,8 @@ from pydantic import Field
 from sensorbench import toml_file
 from sensorbench.dataset import DEFAULT_SEED, GENERATED, SHIPPED, open_dataset
 from sensorbench.errors import UsageError
-from sensorbench.experiment.conduct import DATA_FOLDER, Comparison
-from sensorbench.experiment.settings import make_settings, parse_target
+from sensorbench.experiment.comparison import DATA_FOLDER, Comparison
+from sensorbench.experiment.settings import Side, make_settings, parse_target
 from sensorbench.experiment.workload import Workload
 from sensorbench.progress import Teller
 from sensorbench.schemas import load_operations, load_schema
@@ -98,7 +98,7 @@ def plan_experiment(path: Path, changes: list[str], out: Path, teller: Teller) -
     folder = path.parent
     operations_path = operations_file(file.operations, folder)
     operations = load_operations(file.operations, folder)
-    pairs = []
+    sides = []
     for number, entry in enumerate(file.target):
         try:
             target = parse_target(entry.url)
@@ -111,7 +111,7 @@ def plan_experiment(path: Path, changes: list[str], out: Path, teller: Teller) -
             parameters=entry.parameters,
             relative_to=folder,
         )
-        pairs.append((target, schema))
+        sides.append(Side(target, schema))
     for name in file.workload.mix:
         if name not in operations.operation:
             known = ", ".join(operations.operation)
@@ -129,7 +129,7 @@ def plan_experiment(path: Path, changes: list[str], out: Path, teller: Teller) -
         dataset=dataset,
         operations_name=file.operations,
         operations=operations,
-        settings=make_settings(pairs, out / DATA_FOLDER),
-        workload=file.workload.with_in_flight(embedded=any(target.database.embedded for target, _ in pairs)),
+        settings=make_settings(sides, out / DATA_FOLDER),
+        workload=file.workload.with_in_flight(embedded=any(side.target.database.embedded for side in sides)),
         metric=file.metric,
     )

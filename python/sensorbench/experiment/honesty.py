@@ -24,7 +24,7 @@ def honesty(result: ComparisonResult, runs: dict[str, list[RunResult]]) -> dict[
         facts = _facts(runs[setting.id], setting.embedded, ceilings.get(setting.database))
         settings[setting.id] = facts
         warnings += [{"setting": setting.id, **warning} for warning in _warnings(facts, setting.embedded)]
-    return {"settings": settings, "warnings": warnings + _general(result)}
+    return {"settings": settings, "warnings": warnings + _failed(result) + _general(result)}
 
 
 def _facts(runs: list[RunResult], embedded: bool, ceiling: float | None) -> dict[str, Any]:
@@ -148,6 +148,15 @@ def _warnings(facts: dict[str, Any], embedded: bool) -> list[dict[str, str]]:
             "Compare service times for operations as short as these, or set spin = true if a processor can be spared.",
         )
     return warnings
+
+
+def _failed(result: ComparisonResult) -> list[dict[str, str]]:
+    """Settings that were left out of work that went on without them."""
+    action = "Go on with --resume when the cause is mended."
+    return [
+        {"setting": setting, "kind": "failed", "text": f"It failed at {failure['step']}: {failure['cause']}.", "action": action}
+        for setting, failure in result.failures.items()
+    ]
 
 
 def _general(result: ComparisonResult) -> list[dict[str, str]]:

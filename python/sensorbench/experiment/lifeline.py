@@ -5,6 +5,8 @@ from typing import Any
 
 # A server that is started anew by whoever watches over it is back by then.
 LOST_S = 5.0
+# Fewer failures may be slow questions that one database cannot answer: it is there and goes on with the next.
+LEAST_FAILURES = 20
 
 
 class Lifeline:
@@ -14,9 +16,10 @@ class Lifeline:
         self._served = 0
         self._failed = 0
         self._failing_since_s: float | None = None
+        self._failed_before = 0
 
     def is_lost(self, snapshot: dict[str, Any]) -> bool:
-        """Whether operations have done nothing but fail for LOST_S seconds. Time-outs are answers of a kind: a slow database."""
+        """Whether operations, LEAST_FAILURES or more, have done nothing but fail for LOST_S seconds. Time-outs are answers of a kind: a slow database."""
         counts = [operation["counts"] for phase in snapshot["phases"] for operation in phase["operations"].values()]
         served = sum(count["ok"] + count["timeout"] for count in counts)
         failed = sum(count["error"] for count in counts)
@@ -24,9 +27,11 @@ class Lifeline:
         if served > self._served:
             self._failing_since_s = None
         elif only_failed and self._failing_since_s is None:
-            self._failing_since_s = time.monotonic()
+            self._failing_since_s, self._failed_before = time.monotonic(), self._failed
         self._served, self._failed = served, failed
-        return self._failing_since_s is not None and time.monotonic() - self._failing_since_s >= LOST_S
+        if self._failing_since_s is None or failed - self._failed_before < LEAST_FAILURES:
+            return False
+        return time.monotonic() - self._failing_since_s >= LOST_S
 
 
 def why_lost(whole: dict[str, Any]) -> str:

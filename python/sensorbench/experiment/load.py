@@ -6,6 +6,7 @@ from typing import Any
 
 from sensorbench._engine import Target
 from sensorbench.errors import FailedError
+from sensorbench.experiment.memory import MemoryGuard
 from sensorbench.experiment.prepare import PreparedTable
 from sensorbench.experiment.settings import Setting
 from sensorbench.progress import Teller
@@ -27,11 +28,12 @@ def load_setting(
     """Loads a setting into its target and tells how that went. Raises FailedError when rows are lost."""
     target.create(json.dumps(schema), mark(fingerprint, "loading"), replace)
     rows = sum(table.rows for table in tables)
+    guard = MemoryGuard(setting, rows)
     with teller.task(f"loading {setting.id}", total=rows) as task:
         loaded: list[dict[str, Any]] = []
         for table in tables:
             load = target.load(table.table, table.open())
-            _wait(load, sum(one["rows"] for one in loaded), task)
+            _wait(load, sum(one["rows"] for one in loaded), task, guard)
             loaded.append(
                 {"table": table.table, "prepare_s": table.prepare_s, "prepared_bytes": table.bytes, **json.loads(load.result())}
             )
@@ -63,9 +65,10 @@ def mark(fingerprint: str, state: str) -> str:
     return json.dumps({"fingerprint": fingerprint, "state": state})
 
 
-def _wait(load: Any, before: int, task: Any) -> None:
+def _wait(load: Any, before: int, task: Any, guard: MemoryGuard) -> None:
     try:
         while not load.wait(SLICE_S):
+            guard.check(before + load.rows)
             task.advance_to(before + load.rows, f"{before + load.rows:,} rows")
     except BaseException:
         load.stop()

@@ -66,7 +66,13 @@ def servers(settings: list[Setting], teller: Teller, *, pin: bool) -> Iterator[S
                 instances[target.server] = lab.find_instance(target.label)
         for target in started:
             with teller.task(f"starting {target.server}") as task:
-                wish = lab.Wish(target.database.name, cpus=server_cpus, stays=False)
+                wish = lab.Wish(
+                    target.database.name,
+                    nodes=target.nodes,
+                    settings=dict(target.server_settings),
+                    cpus=server_cpus,
+                    stays=False,
+                )
                 instances[target.server] = instance = stack.enter_context(lab.borrowed(wish))
                 task.end(f"{instance.version} at {instance.nodes[0].host}")
         if client_cpus:

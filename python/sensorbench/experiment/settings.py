@@ -1,9 +1,12 @@
 """Settings: a target and a schema, which together make one side of a comparison."""
 
+import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from sensorbench import _engine, lab
@@ -14,12 +17,13 @@ from sensorbench.schemas import Schema
 
 @dataclass(frozen=True)
 class Database:
-    """A database that is built in. `dialect` is the word in its schema files."""
+    """A database that is built in. `dialect` is the word in its schema files; one that is `in_memory` keeps all its data there."""
 
     name: str
     dialect: str
     summary: str
     embedded: bool
+    in_memory: bool
 
 
 @dataclass(frozen=True)
@@ -34,11 +38,17 @@ class TargetSpec:
     database: Database
     place: Literal["folder", "started", "lab", "url"]
     options: str = ""
+    # What a study calls it, where it names systems: a database with settings and a size.
+    system: str | None = None
+    # Of a server that the lab starts: how many nodes, and its settings.
+    nodes: int | None = None
+    server_settings: tuple[tuple[str, str], ...] = ()
 
     @property
     def server(self) -> str:
         """The server, whatever the options: targets that differ in them share it."""
-        return self.text.partition("?")[0]
+        nodes = [f"{self.nodes} nodes"] if self.nodes else []
+        return " ".join([self.text.partition("?")[0], *nodes, *(f"{key}={value}" for key, value in self.server_settings)])
 
     @property
     def is_url(self) -> bool:
@@ -48,7 +58,27 @@ class TargetSpec:
     @property
     def label(self) -> str:
         """A short name, without address and options."""
-        return self.server.removeprefix("lab:") if self.place == "lab" else self.database.name
+        return self.system or (self.server.removeprefix("lab:") if self.place == "lab" else self.database.name)
+
+    def with_options(self, options: str) -> "TargetSpec":
+        """The same with more options of a URL; those that it has itself come first in it."""
+        if not options:
+            return self
+        if self.place == "url":
+            return replace(self, text=_joined(self.text, options))
+        return replace(self, options="&".join(filter(None, [options, self.options])))
+
+
+@dataclass(frozen=True)
+class Side:
+    """What becomes a setting: a target and a schema. `label` tells it from others with the same ones. A side that `only_loads` is
+    loaded and looked at, but not asked.
+    """
+
+    target: TargetSpec
+    schema: Schema
+    label: str = ""
+    only_loads: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,6 +92,8 @@ class Setting:
     temporary: Path | None
     # Where several schemas share a server, each has a namespace of its own.
     namespace: str | None = None
+    label: str = ""
+    only_loads: bool = False
 
     def at(self, url: str) -> "Setting":
         """The same at a URL, with the target's options and in its own namespace there."""
@@ -87,12 +119,15 @@ class Setting:
             id=self.id,
             target=self.target.label,
             database=self.target.database.name,
+            system=self.target.system or "",
             embedded=self.target.database.embedded,
             url=self.target.text if self.target.place in {"started", "lab"} else self.engine_target().url,
             schema_name=self.schema.name,
             schema_summary=self.schema.summary,
             schema_file=str(self.schema.path),
             schema_parameters=dict(self.schema.parameters),
+            label=self.label,
+            only_loads=self.only_loads,
             statements=statements,
         )
 
@@ -100,7 +135,7 @@ class Setting:
 def databases() -> dict[str, Database]:
     """The databases that are built in, by name."""
     return {
-        one["name"]: Database(one["name"], one["dialect"], one["summary"], one["embedded"])
+        one["name"]: Database(one["name"], one["dialect"], one["summary"], one["embedded"], one["in_memory"])
         for one in json.loads(_engine.databases())
     }
 
@@ -137,8 +172,24 @@ def parse_target(text: str) -> TargetSpec:
         raise UsageError(
             f"--target {name}: the lab cannot start {name} ({', '.join(lab.LAB_DATABASES)} it can); give the URL of a server: {name}://HOST"
         )
-    _check_url(_joined(f"{name}://127.0.0.1", options))
-    return TargetSpec(text, known[name], "started", options)
+    return started_target(name, options)
+
+
+def started_target(
+    database: str,
+    options: str = "",
+    *,
+    system: str | None = None,
+    nodes: int | None = None,
+    server_settings: Mapping[str, str] = MappingProxyType({}),
+) -> TargetSpec:
+    """A target that the lab starts. Raises UsageError for options that make no sense, as far as can be told before it is up."""
+    checked = [
+        option for option in options.split("&") if option.partition("=")[0] not in lab.LAB_DATABASES[database].options_of_its_own
+    ]
+    _check_url(_joined(f"{database}://127.0.0.1", "&".join(checked)))
+    text = _joined(database, options)
+    return TargetSpec(text, databases()[database], "started", options, system, nodes, tuple(server_settings.items()))
 
 
 def _check_url(url: str) -> None:
@@ -152,24 +203,26 @@ def _joined(url: str, options: str) -> str:
     return f"{url}{'&' if '?' in url else '?'}{options}" if options else url
 
 
-def make_settings(pairs: list[tuple[TargetSpec, Schema]], data_folder: Path) -> list[Setting]:
+def make_settings(sides: list[Side], data_folder: Path) -> list[Setting]:
     """Settings with ids of their own. An embedded database by its bare name gets a place below `data_folder`, which goes when
     the work is done. A schema needs a database to itself: where several share a path, each gets the schema's name behind it;
     where they share a server, each gets a namespace.
     """
     settings: list[Setting] = []
-    for target, schema in pairs:
-        shares_target = sum(other.server == target.server for other, _ in pairs) > 1
-        setting_id = _free_id(f"{target.label}-{schema.name}", [setting.id for setting in settings])
+    for side in sides:
+        target, schema = side.target, side.schema
+        shares_target = sum(other.target.server == target.server for other in sides) > 1
+        wanted = "-".join(filter(None, [target.label, schema.name, side.label]))
+        setting_id = _free_id(wanted, [setting.id for setting in settings])
         namespace = _namespace(setting_id) if shares_target and not target.database.embedded else None
+        setting = Setting(setting_id, target, schema, None, None, namespace, side.label, side.only_loads)
         if target.place == "folder":
             path = data_folder / setting_id
-            settings.append(Setting(setting_id, target, schema, f"{target.database.name}:{path}", path))
+            setting = replace(setting, url=f"{target.database.name}:{path}", temporary=path)
         elif target.place == "url":
-            url = _with_suffix(target.text, schema.name) if shares_target and target.database.embedded else target.text
-            settings.append(Setting(setting_id, target, schema, None, None, namespace).at(url))
-        else:
-            settings.append(Setting(setting_id, target, schema, None, None, namespace))
+            suffix = "-".join(filter(None, [schema.name, side.label]))
+            setting = setting.at(_with_suffix(target.text, suffix) if shares_target and target.database.embedded else target.text)
+        settings.append(setting)
     return settings
 
 
@@ -178,14 +231,22 @@ def _free_id(wanted: str, taken: list[str]) -> str:
     return next(candidate for candidate in candidates if candidate not in taken)
 
 
+# Databases cut longer names, each at another length.
+_LONGEST_NAMESPACE = 48
+
+
 def _namespace(setting_id: str) -> str:
-    return re.sub(r"[^a-z0-9_]", "_", f"sensorbench_{setting_id.lower()}")[:48]
+    whole = re.sub(r"[^a-z0-9_]", "_", f"sensorbench_{setting_id.lower()}")
+    if len(whole) <= _LONGEST_NAMESPACE:
+        return whole
+    told_apart = hashlib.sha256(setting_id.encode()).hexdigest()[:8]
+    return f"{whole[: _LONGEST_NAMESPACE - 9]}_{told_apart}"
 
 
 def _with_namespace(url: str, namespace: str) -> str:
     """The URL with a namespace; one that the URL names already comes first in it."""
     named = [option.removeprefix("namespace=") for option in url.partition("?")[2].split("&") if option.startswith("namespace=")]
-    whole = f"{named[0]}_{namespace.removeprefix('sensorbench_')}"[:48] if named else namespace
+    whole = f"{named[0]}_{namespace.removeprefix('sensorbench_')}"[:_LONGEST_NAMESPACE] if named else namespace
     return _with_option(url, "namespace", whole)
 
 

@@ -65,6 +65,8 @@ def summarise(result: ComparisonResult) -> dict[str, Any]:
         "rankings": rankings,
         "answers_equal": answers_equal,
         "answers": {equality.operation: {**asdict(equality), "equal": equality.equal} for equality in equalities},
+        "query_plans": result.plans,
+        "failures": result.failures,
         "known_answers": {setting: checks for setting, checks in result.checks.items() if checks["asked"]},
         "contents": result.contents,
         "claims": [],

@@ -53,6 +53,8 @@ class LabDatabase(ABC):
     nodes: int = 1
     # Whether each of these nodes may be given replicas of its own.
     has_replicas: bool = False
+    # Options of a target's URL that need something that only a started server brings: they are checked when it is up.
+    options_of_its_own: tuple[str, ...] = ()
     stop_signal: int = signal.SIGTERM
     ready_within_s: float = 60.0
 

@@ -71,12 +71,15 @@ class SettingManifest(_Part):
     id: str
     target: str
     database: str
+    system: str = Field(default="", description="What the study calls the database with these settings and of this size.")
     embedded: bool
     url: str
     schema_name: str
     schema_summary: str
     schema_file: str
     schema_parameters: dict[str, Any] = {}
+    label: str = Field(default="", description="What tells it from settings with the same target and schema.")
+    only_loads: bool = Field(default=False, description="It was loaded and looked at, but not asked.")
     statements: dict[str, Any] = {}
 
 
@@ -106,6 +109,9 @@ class OperationManifest(_Part):
     title: str
     question: str
     writes: bool
+    variant_of: str | None = Field(default=None, description="The operation that it is a variant of.")
+    variant: str | None = None
+    share: float | None = Field(default=None, description="The share of all rows that a variant is about.")
 
 
 class ComparisonManifest(_Part):

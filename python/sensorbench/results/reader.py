@@ -16,8 +16,10 @@ from sensorbench.results.writer import (
     CHECKS_FILE,
     CONTENTS_FILE,
     EXPERIMENTS_FOLDER,
+    FAILURE_FILE,
     HISTOGRAM_FILE,
     LOAD_FILE,
+    PLANS_FILE,
     REFERENCE_FILE,
     SEGMENTS_FOLDER,
     SUMMARY_FILE,
@@ -68,6 +70,8 @@ class ComparisonResult:
     loads: dict[str, dict[str, Any]] = field(default_factory=dict)
     checks: dict[str, dict[str, Any]] = field(default_factory=dict)
     contents: dict[str, dict[str, Any]] = field(default_factory=dict)
+    plans: dict[str, dict[str, Any]] = field(default_factory=dict)
+    failures: dict[str, dict[str, Any]] = field(default_factory=dict)
     reference: pa.Table | None = None
     summary: dict[str, Any] | None = None
 
@@ -91,6 +95,11 @@ def read_run(folder: Path) -> RunResult:
     return RunResult(folder, _manifest(folder, RunManifest))
 
 
+def has_run(folder: Path) -> bool:
+    """Whether a run, or what is left of one, is in a folder."""
+    return (folder / MANIFEST_FILE).exists()
+
+
 def read_comparison(folder: Path) -> ComparisonResult:
     """An experiment or study. Raises UsageError when there is none."""
     manifest = _manifest(folder, ComparisonManifest)
@@ -104,13 +113,15 @@ def read_comparison(folder: Path) -> ComparisonResult:
         _json_files(folder, settings, LOAD_FILE),
         _json_files(folder, settings, CHECKS_FILE),
         _json_files(folder, settings, CONTENTS_FILE),
+        _json_files(folder, settings, PLANS_FILE),
+        _json_files(folder, settings, FAILURE_FILE),
         pq.read_table(reference) if reference.exists() else None,
         json.loads((folder / SUMMARY_FILE).read_text(encoding="utf-8")) if (folder / SUMMARY_FILE).exists() else None,
     )
 
 
 def _runs(folder: Path) -> list[RunResult]:
-    folders = [run for run in folder.glob("run-*") if (run / MANIFEST_FILE).exists()]
+    folders = [run for run in folder.glob("run-*") if has_run(run)]
     return sorted((read_run(run) for run in folders), key=lambda run: run.manifest.repeat)
 
 

@@ -120,6 +120,20 @@ class ComparisonWriter:
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
 
+    def write_plans(self, setting: str, plans: dict[str, dict[str, Any]]) -> None:
+        """Writes how the database goes about each operation, where it tells."""
+        write_text(self.setting_folder(setting) / PLANS_FILE, json.dumps(plans, indent=2) + "\n")
+
+    def write_failure(self, setting: str, failure: dict[str, str]) -> None:
+        """Writes why a setting was left out."""
+        folder = self.setting_folder(setting)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(folder / FAILURE_FILE, json.dumps(failure, indent=2) + "\n")
+
+    def forget_failure(self, setting: str) -> None:
+        """Says that what failed before did not fail again."""
+        (self.setting_folder(setting) / FAILURE_FILE).unlink(missing_ok=True)
+
     def write_checks(self, setting: str, checks: dict[str, Any]) -> None:
         """Writes how the known answers compared."""
         write_text(self.setting_folder(setting) / CHECKS_FILE, json.dumps(checks, indent=2) + "\n")
@@ -151,6 +165,8 @@ EXPERIMENTS_FOLDER = "experiments"
 LOAD_FILE = "load.json"
 CHECKS_FILE = "known_answers.json"
 CONTENTS_FILE = "contents.json"
+PLANS_FILE = "query_plans.json"
+FAILURE_FILE = "failure.json"
 REFERENCE_FILE = "reference.parquet"
 SUMMARY_FILE = "summary.json"
 

@@ -87,6 +87,8 @@ class Cassandra(LabCluster):
     """Cassandra: nodes that share a ring, each on an address of its own at the same ports."""
 
     name = "cassandra"
+    # SSTables are written by a program that is compiled against the node.
+    options_of_its_own = ("load",)
     summary = "Cassandra, one node or many"
     port = 9042
     other_ports = (_STORAGE_PORT, nodetool.JMX_PORT)

@@ -1,0 +1,53 @@
+"""A comparison: what is asked for, what was found to be sound, and what is up."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import duckdb
+
+from sensorbench import _engine
+from sensorbench.dataset import Dataset
+from sensorbench.experiment.plan import Parameters
+from sensorbench.experiment.servers import Servers
+from sensorbench.experiment.settings import Setting
+from sensorbench.experiment.workload import Workload
+from sensorbench.schemas import Operations
+
+DATA_FOLDER = "data"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is to be compared."""
+
+    kind: Literal["experiment", "study"]
+    name: str
+    title: str
+    dataset: Dataset
+    operations_name: str
+    operations: Operations
+    settings: list[Setting]
+    workload: Workload
+    metric: str
+    # A setting that fails is left out, and said to have failed, instead of ending the whole work.
+    goes_on: bool = False
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A comparison whose parts were all found to be sound."""
+
+    comparison: Comparison
+    workbench: duckdb.DuckDBPyConnection
+    names: list[str]
+    parameters: Parameters
+    schemas: dict[str, dict[str, Any]]
+    columns: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Up(Ready):
+    """The same with all its servers up."""
+
+    targets: dict[str, _engine.Target]
+    servers: Servers
