@@ -25,6 +25,11 @@ pub trait Database: Sync {
     /// True when it runs inside this process and a target is a path.
     fn embedded(&self) -> bool;
 
+    /// True when all its data lie in memory.
+    fn in_memory(&self) -> bool {
+        false
+    }
+
     /// Opens a target. Nothing is created or changed there yet.
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError>;
 
@@ -95,6 +100,9 @@ pub struct Description {
 pub struct Size {
     /// Everything that belongs to sensorbench's namespace, logs included.
     pub total_bytes: u64,
+    /// Why nobody knows; the total is then 0 and means nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<String>,
     /// Tables and indexes by name, where the database tells.
     pub parts: BTreeMap<String, u64>,
     /// The largest partition of each table, where the database has partitions and tells.

@@ -40,11 +40,14 @@ class Equality:
     compared_with_reference: int
     mismatch_count: int
     mismatches: tuple[Mismatch, ...]
+    answered: bool = True
 
     @property
     def equal(self) -> bool:
-        """Whether all answers that should be equal are, and there were any."""
-        return self.mismatch_count == 0 and self.compared_with_reference > 0
+        """Whether all answers that should be equal are; some must have been compared with the reference, unless there were none at
+        all.
+        """
+        return self.mismatch_count == 0 and (self.compared_with_reference > 0 or not self.answered)
 
 
 def compare_answers(operation: str, answers: Mapping[str, Mapping[int, Answer]], reference: Mapping[int, Answer]) -> Equality:
@@ -63,7 +66,9 @@ def compare_answers(operation: str, answers: Mapping[str, Mapping[int, Answer]],
                 compared += 1
                 _add_mismatch(mismatches, k, setting, answer, *expected[k])
             expected.setdefault(k, (setting, answer))
-    return Equality(operation, compared + with_reference, with_reference, len(mismatches), tuple(mismatches[:MOST_SHOWN]))
+    return Equality(
+        operation, compared + with_reference, with_reference, len(mismatches), tuple(mismatches[:MOST_SHOWN]), bool(expected)
+    )
 
 
 def _add_mismatch(mismatches: list[Mismatch], k: int, setting: str, answer: Answer, other: str, expected: Answer) -> None:

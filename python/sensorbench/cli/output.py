@@ -16,10 +16,15 @@ from sensorbench.experiment import Comparison, check_out, conduct
 from sensorbench.progress import Teller, console
 from sensorbench.report import answer, words
 from sensorbench.results import ComparisonResult, read_comparison, write_summary
-from sensorbench.results.files import DiskFullError
+from sensorbench.results.files import DiskFullError, write_text
+from sensorbench.results.series import read_series
+from sensorbench.results.writer import SUMMARY_FILE
 from sensorbench.study import summarise
+from sensorbench.study.series import summarise_series
 
 RESULTS_FOLDER = Path("results")
+# More settings do not fit beside one another.
+MOST_COLUMNS = 6
 
 
 def new_folder(name: str) -> Path:
@@ -79,6 +84,15 @@ def write_summary_and_report(folder: Path) -> tuple[ComparisonResult, dict[str, 
     return result, summary, write_report(result, summary)
 
 
+def write_series_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:
+    """Sums up the parts of a series and writes the page of all of them."""
+    from sensorbench.report.series import write_series_report
+
+    summary = summarise_series(folder, read_series(folder))
+    write_text(folder / SUMMARY_FILE, json.dumps(summary, indent=2, allow_nan=False) + "\n")
+    return summary, write_series_report(folder, summary)
+
+
 def fail_if_wrong(summary: dict[str, Any]) -> None:
     """Raises FailedError when something that must be right was not."""
     if summary["answers_equal"] is False:
@@ -89,7 +103,8 @@ def fail_if_wrong(summary: dict[str, Any]) -> None:
         for figure in summary["figures"]
         if figure["runs"] and not figure["counts"]["ok"] and sum(figure["counts"].values())
     ]
-    if silent:
+    # A study says of each setting what failed; where others answered, that is a result.
+    if silent and (summary["kind"] != "study" or summary["answers_equal"] is None):
         raise FailedError(
             f"{silent[0]['setting']}: no {silent[0]['operation']} succeeded; {_first_error(summary, silent[0]['setting'])}"
         )
@@ -105,6 +120,18 @@ def print_outcome(summary: dict[str, Any], page: Path) -> None:
     screen = console()
     screen.print()
     screen.print(answer.headline(summary), style="bold")
+    screen.print(_figures(summary) if len(summary["settings"]) <= MOST_COLUMNS else _winners(summary))
+    equal = {True: "all answers were equal", False: "ANSWERS DIFFER", None: "answers were not compared"}[summary["answers_equal"]]
+    screen.print(f"{equal}; report: {page}", highlight=False)
+    for warning in summary["honesty"]["warnings"]:
+        if warning["kind"] != "embedded":
+            about = f"{words.setting(warning['setting'])}: " if warning["setting"] else ""
+            told = escape(f"{about}{warning['text']} {warning['action']}")
+            screen.print(f"[yellow]note:[/yellow] {told}", highlight=False)
+
+
+def _figures(summary: dict[str, Any]) -> Table:
+    """Each setting's figure at each question."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("")
     for setting in summary["settings"]:
@@ -116,14 +143,23 @@ def print_outcome(summary: dict[str, Any], page: Path) -> None:
             summary["operations"][ranking["operation"]]["title"],
             *(cells if not ranking["excluded"] else ["not ranked"] * len(cells)),
         )
-    screen.print(table)
-    equal = {True: "all answers were equal", False: "ANSWERS DIFFER", None: "answers were not compared"}[summary["answers_equal"]]
-    screen.print(f"{equal}; report: {page}", highlight=False)
-    for warning in summary["honesty"]["warnings"]:
-        if warning["kind"] != "embedded":
-            about = f"{words.setting(warning['setting'])}: " if warning["setting"] else ""
-            told = escape(f"{about}{warning['text']} {warning['action']}")
-            screen.print(f"[yellow]note:[/yellow] {told}", highlight=False)
+    return table
+
+
+def _winners(summary: dict[str, Any]) -> Table:
+    """The fastest at each question, and the slowest, where there are too many settings for a line."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("", "fastest, or not known to be slower", "", "slowest", ""):
+        table.add_column(column, justify="right" if not column else "left")
+    for ranking in summary["rankings"]:
+        title = summary["operations"][ranking["operation"]]["title"]
+        if ranking["excluded"]:
+            table.add_row(title, f"not ranked: {ranking['excluded']}")
+            continue
+        best, worst = ranking["places"][0], ranking["places"][-1]
+        fastest, slowest = (words.duration(place["value_s"]) for place in (best, worst))
+        table.add_row(title, answer.winners(ranking), f"[green]{fastest}[/green]", words.setting(worst["setting"]), slowest)
+    return table
 
 
 def _cell(place: dict[str, Any] | None) -> str:

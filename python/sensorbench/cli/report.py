@@ -9,17 +9,23 @@ import typer
 from rich.table import Table
 
 from sensorbench.cli.options import Json, NoOpen
-from sensorbench.cli.output import print_json, print_outcome, write_summary_and_report
+from sensorbench.cli.output import print_json, print_outcome, write_series_summary_and_report, write_summary_and_report
 from sensorbench.progress import console, error_console
 from sensorbench.report import words
 from sensorbench.results import read_comparison
+from sensorbench.results.manifest import MANIFEST_FILE
+from sensorbench.results.series import is_series, read_series
 from sensorbench.study import summarise
+from sensorbench.study.series import summarise_series
 
 Folder = Annotated[Path, typer.Argument(help="Folder of the results.")]
 
 
 def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
     """Write the report of results on disk again; also of those that were cut short."""
+    if is_series(folder):
+        _report_series(folder, no_open=no_open, as_json=json)
+        return
     result, summary, page = write_summary_and_report(folder)
     if json:
         print_json(summary)
@@ -31,8 +37,24 @@ def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
         webbrowser.open(page.resolve().as_uri())
 
 
+def _report_series(folder: Path, *, no_open: bool, as_json: bool) -> None:
+    for part in read_series(folder).parts.values():
+        if (folder / part / MANIFEST_FILE).exists():
+            write_summary_and_report(folder / part)
+    summary, page = write_series_summary_and_report(folder)
+    if as_json:
+        print_json(summary)
+    else:
+        console().print(f"report: {page}", highlight=False)
+    if not no_open and sys.stdout.isatty():
+        webbrowser.open(page.resolve().as_uri())
+
+
 def claims(folder: Folder, json: Json = False) -> None:
     """List the claims of a study with their verdicts."""
+    if is_series(folder):
+        _claims_of_series(folder, as_json=json)
+        return
     judged = summarise(read_comparison(folder))["claims"]
     if json:
         print_json(judged)
@@ -52,4 +74,18 @@ def claims(folder: Folder, json: Json = False) -> None:
             stand_in,
             claim["reason"],
         )
+    console().print(table)
+
+
+def _claims_of_series(folder: Path, *, as_json: bool) -> None:
+    summary = summarise_series(folder, read_series(folder))
+    if as_json:
+        print_json(summary["claims"])
+        return
+    table = Table(box=None)
+    for column in ("claim", "finding", "published", "verdict", *summary["parts"]):
+        table.add_column(column)
+    for claim in summary["claims"]:
+        of_each = [claim["of_each"][dataset]["verdict"] for dataset in summary["parts"]]
+        table.add_row(claim["id"], claim["text"], claim["published"], claim["verdict"], *of_each)
     console().print(table)

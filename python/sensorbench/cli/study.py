@@ -1,16 +1,25 @@
 """`sensorbench study`: list, show and run studies."""
 
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from sensorbench.cli.options import Json, NoOpen, Out, Replace, Resume
-from sensorbench.cli.output import conduct_and_report, new_folder, print_json
+from sensorbench.cli.output import conduct_and_report, new_folder, print_json, write_series_summary_and_report
 from sensorbench.dataset import DEFAULT_SEED
 from sensorbench.errors import UsageError
+from sensorbench.experiment import check_out
 from sensorbench.progress import Teller, console
-from sensorbench.study import STUDIES, Study, StudyOptions, plan_study, require_study
+from sensorbench.results import read_comparison
+from sensorbench.results.manifest import MANIFEST_FILE
+from sensorbench.results.series import SeriesManifest, is_series, read_series, write_series
+from sensorbench.study import STUDIES, Part, Study, StudyOptions, plan_study, require_study
+from sensorbench.study.study import Cell, Layout, grouped
 
 app = typer.Typer(help="Reproduce published studies.", no_args_is_help=True)
 
@@ -21,7 +30,12 @@ def list_studies(json: Json = False) -> None:
     if json:
         print_json(
             [
-                {"name": study.name, "title": study.file.title, "claims": len(study.claims), "targets": list(study.file.schemas)}
+                {
+                    "name": study.name,
+                    "title": study.file.title,
+                    "claims": len(study.claims),
+                    "targets": list(study.file.systems or study.file.schemas),
+                }
                 for study in STUDIES.values()
             ]
         )
@@ -35,19 +49,37 @@ def list_studies(json: Json = False) -> None:
 
 
 @app.command("show")
-def show(name: Annotated[str, typer.Argument(help="Name of the study.")], json: Json = False) -> None:
-    """Show what a study asks, its grid and its claims."""
+def show(
+    name: Annotated[str, typer.Argument(help="Name of the study.")],
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            "--results", help="Results of the study: say of each cell of its source what they have.", show_default=False
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show what a study asks, its grid, which figures of its source it has, and its claims."""
     study = require_study(name)
+    cells = _cells(study, results)
     if json:
-        print_json(_described(study))
+        print_json(_described(study, cells))
         return
     screen = console()
     screen.print(study.file.title, style="bold")
     screen.print(study.file.question)
-    screen.print(f"source: {study.file.source}\ndataset: {study.file.dataset}; metric: {study.file.metric}\n", highlight=False)
-    for database, schemas in study.file.schemas.items():
-        screen.print(f"  {database}: {', '.join(schemas)}", highlight=False)
+    screen.print(
+        f"source: {study.file.source}\ndatasets: {', '.join(study.file.datasets)}; metric: {study.file.metric}\n", highlight=False
+    )
+    for name, system in study.file.systems.items():
+        code = f" ({system.code} in the source)" if system.code else ""
+        screen.print(f"  {name}{code}: {system.summary}", highlight=False)
+    for database, layouts in study.file.schemas.items():
+        screen.print(f"  {database}: {', '.join(_names(layouts))}", highlight=False)
     screen.print()
+    if cells:
+        screen.print(_table_of_cells(cells))
+        screen.print()
     table = Table(box=None)
     for column in ("claim", "finding", "form", "published"):
         table.add_column(column)
@@ -56,12 +88,49 @@ def show(name: Annotated[str, typer.Argument(help="Name of the study.")], json: 
     screen.print(table)
 
 
-def _described(study: Study) -> dict[str, Any]:
+def _cells(study: Study, results: Path | None) -> list[Cell]:
+    """The cells of a study, as it means to measure them or as results have them. Raises UsageError."""
+    if study.cells is None:
+        if results is not None:
+            raise UsageError(f"--results: study {study.name} does not say which cells its source has")
+        return []
+    if results is None:
+        return study.cells(None)
+    parts = read_series(results).parts.values() if is_series(results) else [""]
+    folders = [results / part for part in parts if not part or (results / part / MANIFEST_FILE).exists()]
+    found = [read_comparison(folder) for folder in folders]
+    other = next((one for one in found if (one.manifest.kind, one.manifest.name) != ("study", study.name)), None)
+    if other is not None:
+        raise UsageError(
+            f"--results {results}: these are results of the {other.manifest.kind} {other.manifest.name}; expected the study {study.name}"
+        )
+    return [cell for one in found for cell in study.cells(one)]
+
+
+def _table_of_cells(cells: list[Cell]) -> Table:
+    counts = Counter(cell.state for cell in cells)
+    title = f"{len(cells):,} figures of the source: {', '.join(f'{count:,} {state}' for state, count in counts.items())}"
+    table = Table(box=None, title=title, title_justify="left")
+    for column in ("system", "indexes", "sizes", "operations", "here", "why"):
+        table.add_column(column)
+    for group in grouped(cells):
+        table.add_row(*(escape(text) for text in group))
+    return table
+
+
+def _names(layouts: list[Layout]) -> list[str]:
+    """The schemas of layouts, each with what tells it from others."""
+    return [" ".join(filter(None, [layout.schema_, label])) for layout in layouts for _, label in layout.variants()]
+
+
+def _described(study: Study, cells: list[Cell]) -> dict[str, Any]:
     claims = [
         {"id": claim.id, "text": claim.text, "form": claim.form, "published": claim.published, "lacks": claim.lacks}
         for claim in study.claims
     ]
-    return {"name": study.name, **study.file.model_dump(mode="json"), "claims": claims}
+    schemas = {dialect: _names(layouts) for dialect, layouts in study.file.schemas.items()}
+    described = {"name": study.name, **study.file.model_dump(mode="json"), "schemas": schemas, "claims": claims}
+    return {**described, "cells": [asdict(cell) for cell in cells]} if study.cells else described
 
 
 @app.command("run")
@@ -71,7 +140,7 @@ def run(
         list[str] | None,
         typer.Option(
             "--target",
-            help="A database's name, or its URL (sqlite:PATH, fjall:PATH). May be given several times.",
+            help="A system of the study, a database's name, or a URL (sqlite:PATH, fjall:PATH). May be given several times.",
             show_default=False,
         ),
     ] = None,
@@ -80,8 +149,12 @@ def run(
         typer.Option("--schema", help="Only schemas of this name. May be given several times.", show_default=False),
     ] = None,
     dataset: Annotated[
-        str | None,
-        typer.Option("--dataset", help="A dataset's name, the folder of an imported one, or a mapping file.", show_default=False),
+        list[str] | None,
+        typer.Option(
+            "--dataset",
+            help="A dataset's name, the folder of an imported one, or a mapping file. May be given several times; each is compared by itself.",
+            show_default=False,
+        ),
     ] = None,
     scale: Annotated[float, typer.Option("--scale", help="Share of the dataset's span that is used.")] = 1.0,
     seed: Annotated[int, typer.Option("--seed", help="Seed of a generated dataset.")] = DEFAULT_SEED,
@@ -110,11 +183,52 @@ def run(
     if resume and out is None:
         raise UsageError("--resume: name the folder of the work to go on with by --out")
     out = out or new_folder(name)
+    if len(dataset or study.file.datasets) == 1:
+        check_out(out, resume=resume)
+    elif not resume:
+        check_out(out, resume=False)
     teller = Teller()
-    options = StudyOptions(tuple(target or ()), tuple(schema or ()), dataset, scale, seed, operations, warm_up, repeat, in_flight)
-    comparison = plan_study(study, options, out, teller)
-    described = comparison.dataset.describe()
-    teller.say(
-        f"{study.file.title}: {described.readings:,} readings, {described.first_time} to {described.last_time}; settings: {len(comparison.settings)}, results go to {out}"
+    options = StudyOptions(
+        tuple(target or ()), tuple(schema or ()), tuple(dataset or ()), scale, seed, operations, warm_up, repeat, in_flight
     )
-    conduct_and_report(comparison, out, teller, resume=resume, replace=replace, open_browser=not no_open, as_json=json)
+    parts = plan_study(study, options, out, teller)
+    if len(parts) == 1:
+        _tell(study, parts[0], teller)
+        comparison = parts[0].comparison
+        conduct_and_report(comparison, out, teller, resume=resume, replace=replace, open_browser=not no_open, as_json=json)
+    else:
+        _run_series(study, parts, out, teller, resume=resume, replace=replace, as_json=json)
+
+
+def _run_series(
+    study: Study, parts: list[Part], out: Path, teller: Teller, *, resume: bool, replace: bool, as_json: bool
+) -> None:
+    """One comparison after the other; whatever ends them, those that were begun are summed up."""
+    if resume and not any(_is_begun(part) for part in parts):
+        raise UsageError(f"--resume: {out} holds no results of these datasets to go on with; name the folder with --out")
+    try:
+        for part in parts:
+            _tell(study, part, teller)
+            # Those that were not begun yet begin now.
+            goes_on = resume and _is_begun(part)
+            conduct_and_report(
+                part.comparison, part.folder, teller, resume=goes_on, replace=replace, open_browser=False, as_json=False
+            )
+    finally:
+        if any(_is_begun(part) for part in parts):
+            folders = {part.comparison.dataset.name: str(part.folder.relative_to(out)) for part in parts}
+            write_series(out, SeriesManifest(name=study.name, title=study.file.title, parts=folders))
+            summary, page = write_series_summary_and_report(out)
+            if as_json:
+                print_json(summary)
+            teller.say(f"all datasets: {page}")
+
+
+def _is_begun(part: Part) -> bool:
+    return (part.folder / MANIFEST_FILE).exists()
+
+
+def _tell(study: Study, part: Part, teller: Teller) -> None:
+    described = part.comparison.dataset.describe()
+    span = f"{described.readings:,} readings, {described.first_time} to {described.last_time}"
+    teller.say(f"{study.file.title}: {span}; settings: {len(part.comparison.settings)}, results go to {part.folder}")

@@ -33,7 +33,15 @@ from sensorbench.experiment.servers import Servers, servers
 from sensorbench.experiment.settings import Setting
 from sensorbench.experiment.workload import Workload
 from sensorbench.progress import Teller
-from sensorbench.results import ComparisonManifest, ComparisonResult, ComparisonWriter, has_run, read_comparison, read_run
+from sensorbench.results import (
+    ComparisonManifest,
+    ComparisonResult,
+    ComparisonWriter,
+    RunResult,
+    has_run,
+    read_comparison,
+    read_run,
+)
 from sensorbench.results.environment import environment
 from sensorbench.results.files import DiskFullError, release_reserve
 from sensorbench.results.latencies import MEASURE
@@ -124,6 +132,7 @@ def _validated(comparison: Comparison) -> Ready:
     unknown = [name for name in comparison.workload.choice if name not in comparison.operations.draw]
     if unknown:
         raise UsageError(f"choice: there is no draw {unknown[0]!r}; expected one of {', '.join(comparison.operations.draw)}")
+    _check_relations(comparison)
     workbench = comparison.dataset.connect()
     where = f"operations {comparison.operations_name}"
     operations = with_variants(comparison.operations, set(comparison.workload.mix), workbench, where)
@@ -139,6 +148,17 @@ def _validated(comparison: Comparison) -> Ready:
         if not setting.only_loads:
             build_plan(operations, setting.schema, parameters, workload, 0)
     return Ready(comparison, workbench, names, parameters, schemas, columns)
+
+
+def _check_relations(comparison: Comparison) -> None:
+    """A dataset of logs is no dataset of sensors."""
+    known = comparison.dataset.describe().relations
+    missing = [name for name in comparison.operations.relations if name not in known]
+    if missing:
+        raise UsageError(
+            f"operations {comparison.operations_name} need the relation {missing[0]}, which dataset {comparison.dataset.name} does not have; "
+            f"it has {', '.join(known)}. `sensorbench data list` says what each dataset is"
+        )
 
 
 def _writer(ready: Up, out: Path, *, resume: bool) -> ComparisonWriter:
@@ -325,28 +345,34 @@ def _check_contents(ready: Up, standing: list[Setting], writer: ComparisonWriter
 
 
 def _write_reference(ready: Ready, writer: ComparisonWriter, teller: Teller) -> None:
-    """Computes the reference answers to a sample of what was asked."""
+    """Computes the reference answers to a sample of what was asked and answered by at least one setting."""
     comparison = ready.comparison
-    firsts = [writer.run_folder(setting.id, 1) for setting in comparison.settings if not setting.only_loads]
-    complete = [run for run in map(read_run, filter(has_run, firsts)) if run.state == "complete"]
-    answers = complete[0].table("answers") if complete else None
-    if answers is None:
+    asked_ones = [setting for setting in comparison.settings if not setting.only_loads]
+    firsts = [folder for setting in asked_ones if has_run(folder := writer.run_folder(setting.id, 1))]
+    runs = [run for run in map(read_run, firsts) if run.state == "complete" and run.table("answers") is not None]
+    if not runs:
         return
-    first = complete[0]
-    phase = first.manifest.phases.index(MEASURE)
-    asked: dict[int, list[int]] = {}
-    for number, name in enumerate(ready.names):
-        if comparison.operations.operation[name].writes is None:
-            of_kind = answers.filter(pc.and_(pc.equal(answers["phase"], phase), pc.equal(answers["operation"], number)))
-            asked[number] = sorted(of_kind["k"].to_pylist())[:REFERENCE_SAMPLE]
+    phase = runs[0].manifest.phases.index(MEASURE)
+    reads = [number for number, name in enumerate(ready.names) if comparison.operations.operation[name].writes is None]
+    asked = {number: _answered(runs, phase, number)[:REFERENCE_SAMPLE] for number in reads}
     total = sum(len(numbers) for numbers in asked.values())
     with teller.task("reference answers") as task:
-        asked_one = next(setting for setting in comparison.settings if not setting.only_loads)
-        plan = build_plan(comparison.operations, asked_one.schema, ready.parameters, comparison.workload, 0)
+        plan = build_plan(comparison.operations, asked_ones[0].schema, ready.parameters, comparison.workload, 0)
         writer.write_reference(
             reference_table(ready.workbench, comparison.operations, ready.names, plan, ready.parameters, phase, asked)
         )
         task.end(f"{total} computed from the dataset itself")
+
+
+def _answered(runs: list[RunResult], phase: int, operation: int) -> list[int]:
+    """The numbers of an operation that some run has an answer to, in order."""
+    numbers: set[int] = set()
+    for run in runs:
+        answers = run.table("answers")
+        if answers is not None:
+            of_kind = answers.filter(pc.and_(pc.equal(answers["phase"], phase), pc.equal(answers["operation"], operation)))
+            numbers |= set(of_kind["k"].to_pylist())
+    return sorted(numbers)
 
 
 def _remove_data(ready: Up, out: Path) -> None:

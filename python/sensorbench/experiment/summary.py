@@ -38,6 +38,8 @@ def summarise(result: ComparisonResult) -> dict[str, Any]:
     answers_equal = None
     if result.state == "complete" and (compares_answers or result.contents) and not _unchecked(result):
         answers_equal = not wrong and all(equality.equal for equality in equalities)
+        if equalities and not any(equality.answered for equality in equalities):
+            answers_equal = None
     rankings = [
         _ranking(name, manifest.metric, settings, samples, _excluded(name, equalities, wrong, compares_answers))
         for name in manifest.operations

@@ -10,7 +10,7 @@ import jinja2
 import vl_convert
 
 from sensorbench.places import cache_folder
-from sensorbench.report import answer, charts, values, words
+from sensorbench.report import answer, charts, values, variants, words
 from sensorbench.results import ComparisonResult
 from sensorbench.results.files import write_text
 
@@ -26,24 +26,25 @@ _FILE_WIDTH = 620
 def write_report(result: ComparisonResult, summary: dict[str, Any], *, with_files: bool = True) -> Path:
     """Writes `report.html` into the folder of the results, and its charts as SVG and PNG beside it. Returns the page."""
     drawn = _charts(result, summary)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.globals.update(words=words, answer=answer, sure=answer.sure, first_requests=values.FIRST_REQUESTS)
     operations = list(summary["operations"])
     views = {
         (setting["id"], name): values.views(result, setting["id"], name) for setting in summary["settings"] for name in operations
     }
-    page = environment.get_template("report.html.j2").render(
-        summary=summary,
-        headline=answer.headline(summary),
-        rankings={ranking["operation"]: ranking for ranking in summary["rankings"]},
-        figures={(figure["setting"], figure["operation"]): figure for figure in summary["figures"]},
-        views=views,
-        is_logged_whole=all(view is not None for view in views.values()),
-        charts=drawn,
-        script=_chart_library(),
-        specifications=json.dumps(drawn).replace("</", "<\\/"),
+    page = (
+        page_environment()
+        .get_template("report.html.j2")
+        .render(
+            summary=summary,
+            headline=answer.headline(summary),
+            rankings={ranking["operation"]: ranking for ranking in summary["rankings"]},
+            figures={(figure["setting"], figure["operation"]): figure for figure in summary["figures"]},
+            views=views,
+            is_logged_whole=all(view is not None for view in views.values()),
+            variants=variants,
+            charts=drawn,
+            script=chart_library(),
+            specifications=json.dumps(drawn).replace("</", "<\\/"),
+        )
     )
     path = result.folder / REPORT_FILE
     write_text(path, page)
@@ -52,7 +53,16 @@ def write_report(result: ComparisonResult, summary: dict[str, Any], *, with_file
     return path
 
 
-def _chart_library() -> str:
+def page_environment() -> jinja2.Environment:
+    """What all pages are made with."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.globals.update(words=words, answer=answer, sure=answer.sure, first_requests=values.FIRST_REQUESTS)
+    return environment
+
+
+def chart_library() -> str:
     """The chart library in one piece, which takes a second to put together: once for each version of it."""
     kept = cache_folder("report") / f"vega-{version('vl-convert-python')}.js"
     if not kept.exists():
@@ -70,7 +80,13 @@ def _charts(result: ComparisonResult, summary: dict[str, Any]) -> dict[str, dict
             drawn[name] = chart(rows, settings, *more)
 
     last_s = values.longest_first_run_s(result, settings)
-    for operation in summary["operations"]:
+    for name, group in variants.groups(summary).items():
+        for label, of_label in variants.settings_by_label(summary).items():
+            rows = variants.rows(summary, group, of_label)
+            if rows:
+                drawn[variants.chart_name(name, label)] = charts.selectivity(rows, of_label)
+    # Of a variant the curves above say more than five charts of its own.
+    for operation in (name for name, one in summary["operations"].items() if not one.get("variant_of")):
         draw(f"figures-{operation}", _figure_rows(summary, operation), charts.figures)
         draw(f"distribution-{operation}", values.distribution(result, settings, operation), charts.distribution)
         draw(f"over-run-{operation}", values.over_run(result, settings, operation), charts.over_run, list(values.FIRST_REQUESTS))

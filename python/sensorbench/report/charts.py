@@ -25,7 +25,8 @@ def _rows(rows: list[dict[str, Any]]) -> alt.InlineData:
     return alt.InlineData(values=[{**row, "setting": words.setting(row["setting"])} for row in rows])
 
 
-def _sized(chart: alt.LayerChart | alt.Chart, height: int = HEIGHT) -> dict[str, Any]:
+def sized(chart: alt.LayerChart | alt.Chart, height: int = HEIGHT) -> dict[str, Any]:
+    """The specification of a chart that is as wide as its place."""
     specification: dict[str, Any] = chart.properties(width="container", height=height).to_dict()
     return specification
 
@@ -49,13 +50,56 @@ def figures(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
     ]
     points = base.mark_point(filled=True, size=90, opacity=1).encode(x=axis, tooltip=tooltip)
     ranges = base.transform_filter("isValid(datum.low_s)").mark_rule(strokeWidth=2.5).encode(x="low_s:Q", x2="high_s:Q")
-    return _sized(ranges + points, height=34 * len(settings) + 10)
+    return sized(ranges + points, height=34 * len(settings) + 10)
+
+
+# Lines of one colour are told apart by their strokes.
+STROKES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]]
+
+
+def line_of_settings(rows: list[dict[str, Any]], settings: list[str]) -> alt.Chart:
+    """A line with points for each of many settings, told apart by colour and stroke."""
+    names = [words.setting(setting) for setting in settings]
+    strokes = [STROKES[number // len(COLOURS) % len(STROKES)] for number in range(len(names))]
+    colours = [COLOURS[number % len(COLOURS)] for number in range(len(names))]
+    legend = alt.Legend(orient="bottom", columns=2, labelLimit=320, symbolType="stroke", symbolSize=200, symbolStrokeWidth=3)
+    line: alt.Chart = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=30))
+    coloured: alt.Chart = line.encode(
+        color=alt.Color("setting:N", title=None, scale=alt.Scale(domain=names, range=colours), legend=legend),
+        strokeDash=alt.StrokeDash("setting:N", scale=alt.Scale(domain=names, range=strokes), legend=None),
+    )
+    return coloured
+
+
+def selectivity(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
+    """Latency of each setting by the share of the rows that is asked for. Rows: setting, share, variant, value_s, low_s, high_s."""
+    lines = line_of_settings(rows, settings)
+    x = alt.X(
+        "share:Q", title="share of the rows, logarithmic", scale=alt.Scale(type="log"), axis=alt.Axis(format="~%", tickCount=6)
+    )
+    line = lines.encode(
+        x=x,
+        y=alt.Y("value_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS),
+        tooltip=[
+            "setting:N",
+            "variant:N",
+            alt.Tooltip("share:Q", format=".3~%"),
+            alt.Tooltip("value_s:Q", format=".3~s", title="seconds"),
+        ],
+    )
+    ranges = (
+        alt.Chart(_rows(rows))
+        .transform_filter("isValid(datum.low_s)")
+        .mark_rule(opacity=0.4)
+        .encode(x=x, y="low_s:Q", y2="high_s:Q", color="setting:N")
+    )
+    return sized(ranges + line, height=330)
 
 
 def distribution(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
     """Which share of the answers came within which time. Rows: setting, latency_s, share."""
     line = alt.Chart(_rows(rows)).mark_line(strokeWidth=2, interpolate="step-after")
-    return _sized(
+    return sized(
         line.encode(
             x=alt.X("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS),
             y=alt.Y("share:Q", title="share of answers within", axis=alt.Axis(format="%", tickCount=5)),
@@ -82,7 +126,7 @@ def over_run(rows: list[dict[str, Any]], settings: list[str], marks: list[int]) 
         .mark_rule(strokeDash=[4, 4], color="#8a8a8a")
         .encode(x="mark:Q")
     )
-    return _sized(points + line + rules)
+    return sized(points + line + rules)
 
 
 def over_time(rows: list[dict[str, Any]], settings: list[str], last_s: float) -> dict[str, Any]:
@@ -90,7 +134,7 @@ def over_time(rows: list[dict[str, Any]], settings: list[str], last_s: float) ->
     latency_s.
     """
     line = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=14))
-    return _sized(
+    return sized(
         line.encode(
             x=_time_axis(last_s),
             y=alt.Y("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS),
@@ -104,7 +148,7 @@ def over_time(rows: list[dict[str, Any]], settings: list[str], last_s: float) ->
 def throughput(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
     """Answers a second of one client, if every answer took as long as at this percentile. Rows: setting, percentile, per_s."""
     line = alt.Chart(_rows(rows)).mark_line(strokeWidth=2)
-    return _sized(
+    return sized(
         line.encode(
             x=alt.X("percentile:Q", title="percentile of the latency"),
             y=alt.Y("per_s:Q", title="1 / latency, per second", scale=alt.Scale(type="log", nice=False), axis=COUNT_AXIS),
@@ -117,7 +161,7 @@ def throughput(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any
 def load(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
     """How long loading and settling took. Rows: setting, step, seconds."""
     bars = alt.Chart(_rows(rows)).mark_bar()
-    return _sized(
+    return sized(
         bars.encode(
             y=alt.Y(
                 "setting:N", title=None, sort=[words.setting(setting) for setting in settings], axis=alt.Axis(labelLimit=220)
@@ -139,7 +183,7 @@ def load(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
 def size(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
     """Bytes on disk. Rows: setting, megabytes."""
     bars = alt.Chart(_rows(rows)).mark_bar()
-    return _sized(
+    return sized(
         bars.encode(
             y=alt.Y(
                 "setting:N", title=None, sort=[words.setting(setting) for setting in settings], axis=alt.Axis(labelLimit=220)
@@ -155,7 +199,7 @@ def size(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
 def rate(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
     """Operations a second over time. Rows: setting, time_s, per_s."""
     line = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8, interpolate="step-after")
-    return _sized(
+    return sized(
         line.encode(
             x=alt.X("time_s:Q", title="seconds since the run began"),
             y=alt.Y("per_s:Q", title="operations a second", axis=COUNT_AXIS),
@@ -182,7 +226,7 @@ def _time_axis(last_s: float) -> alt.X:
 
 def _use_over_time(rows: list[dict[str, Any]], settings: list[str], last_s: float, quantity: str, title: str) -> dict[str, Any]:
     line = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=14))
-    return _sized(
+    return sized(
         line.encode(
             x=_time_axis(last_s),
             y=alt.Y(f"{quantity}:Q", title=title),

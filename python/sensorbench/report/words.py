@@ -1,6 +1,8 @@
 """Numbers as people read them."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 _TIMES = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]
 _BYTES = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")]
@@ -44,6 +46,25 @@ def times(factor: float | None) -> str:
     return "–" if factor is None or not math.isfinite(factor) else f"{significant(factor, 2 if 2 <= factor < 100 else 3)} ×"
 
 
+def percent(share: float) -> str:
+    """A share: 0.12 %."""
+    return f"{share * 100:.3g} %"
+
+
+def of_kind(value: Any, kind: str) -> str:
+    """A value of a table's column: duration_s, bytes, ratio, count, setting or text."""
+    if value is None:
+        return "–"
+    shown: dict[str, Callable[[Any], str]] = {
+        "duration_s": duration,
+        "bytes": size,
+        "ratio": times,
+        "count": count,
+        "setting": setting,
+    }
+    return shown.get(kind, str)(value)
+
+
 def setting(name: str) -> str:
     """A setting's id as a name: sqlite-star becomes sqlite · star."""
-    return name.replace("-", " · ", 1)
+    return name.replace("-", " · ")

@@ -149,8 +149,9 @@ class Operation(toml_file.FileModel):
 
 
 class Operations(toml_file.FileModel):
-    """A file of operations."""
+    """A file of operations. `relations` are those that a dataset must have."""
 
+    relations: list[str] = []
     draw: dict[str, Draw] = {}
     operation: dict[str, Operation]
 

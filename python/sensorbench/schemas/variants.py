@@ -30,7 +30,7 @@ def with_variants(operations: Operations, names: Collection[str], workbench: duc
             draws[draw] = Draw(query=f"SELECT {', '.join(_column(key, value) for key, value in row.items())}")
             own_draws = [draw if one == operation.variants else one for one in operation.draws]
             found[variant_name(variant)] = _variant(operation, variant, own_draws)
-    return Operations(draw=draws, operation=found)
+    return operations.model_copy(update={"draw": draws, "operation": found})
 
 
 def mix_of_variants(mix: Mapping[str, float], operations: Operations) -> dict[str, float]:

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache
+from dataclasses import asdict, astuple, dataclass
+from functools import cache, partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from pydantic import ConfigDict, Field, field_validator
 
 from sensorbench import toml_file
 from sensorbench.analysis.intervals import CONFIDENCE, LEAST_RUNS, Interval, contrast_interval, spread_over_runs
@@ -15,11 +17,15 @@ from sensorbench.analysis.sample import Floats, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, judge
 from sensorbench.experiment import Workload
 from sensorbench.experiment.summary import sample_of
-from sensorbench.results import ComparisonResult, RunResult
-from sensorbench.results.latencies import logged_latencies
+from sensorbench.results import ComparisonResult, RunResult, SettingManifest
+from sensorbench.results.latencies import MEASURE, logged_latencies
+from sensorbench.results.manifest import PhaseFigures
 from sensorbench.results.server_use import server_use
+from sensorbench.schemas.schema import ParameterValue
 
 Word = Literal["holds", "does not hold", "no difference seen", "inconclusive", "not tested here", "not tested at this scale"]
+CellState = Literal["run", "not applicable", "failed", "not run"]
+Kind = Literal["text", "setting", "duration_s", "bytes", "ratio", "count"]
 
 # "About as much" means within this factor of what was published: machines, versions and scales differ.
 ABOUT = 3.0
@@ -28,7 +34,9 @@ NEAR = 0.25
 
 
 class Roles(toml_file.FileModel):
-    """Which setting plays which part in the claims, as database/schema; the first that was measured does."""
+    """Which setting plays which part in the claims, as system/schema or system/schema/label (a system is a database where the study
+    names none); the first that was measured does.
+    """
 
     published: dict[str, list[str]]
     stand_in: dict[str, list[str]] = {}
@@ -41,20 +49,75 @@ class Models(toml_file.FileModel):
     generic: str
 
 
+class System(toml_file.FileModel):
+    """A database with settings and a size, under a name of the study's. `code` is the source's name for its own system of this
+    kind. `options` are those of the target's URL.
+    """
+
+    database: str
+    summary: str
+    code: str = ""
+    nodes: int | None = None
+    settings: dict[str, str] = {}
+    options: str = ""
+
+
+class Layout(toml_file.FileModel):
+    """A schema, each of its parameters at some of its values, for all systems of its database or for those that are named.
+
+    `label` tells it from other layouts with the same schema. What `only_loads` is not asked.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    schema_: str = Field(alias="schema")
+    parameters: dict[str, list[ParameterValue]] = {}
+    systems: list[str] | None = None
+    options: str = ""
+    label: str = ""
+    only_loads: bool = False
+
+    def variants(self) -> list[tuple[dict[str, ParameterValue], str]]:
+        """Each choice of parameters, with the label that tells it from the others."""
+        choices = [dict(zip(self.parameters, values, strict=True)) for values in product(*self.parameters.values())]
+        return [(choice, "-".join(filter(None, [*map(str, choice.values()), self.label]))) for choice in choices]
+
+
+class OwnDraw(toml_file.FileModel):
+    """A draw of the study's own, on the datasets that it is made for; elsewhere that of the operations stands."""
+
+    datasets: list[str]
+    query: str
+
+
 class StudyFile(toml_file.FileModel):
     """`study.toml`."""
 
     title: str
     question: str
     source: str
-    dataset: str
+    # The comparison is made on each of them.
+    datasets: list[str] = Field(min_length=1)
     operations: str
     metric: str
     targets: list[str]
-    schemas: dict[str, list[str]]
+    systems: dict[str, System] = {}
+    # By dialect.
+    schemas: dict[str, list[Layout]]
+    draws: dict[str, OwnDraw] = {}
     roles: Roles
     models: dict[str, Models] = {}
     workload: Workload
+    # A setting that fails is left out and told, so that the others go on.
+    goes_on: bool = False
+
+    @field_validator("schemas", mode="before")
+    @classmethod
+    def _plain_names(cls, schemas: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        """A schema by its name alone is a layout with nothing more to say."""
+        return {
+            dialect: [{"schema": one} if isinstance(one, str) else one for one in layouts] for dialect, layouts in schemas.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -86,26 +149,102 @@ class ClaimsFile(toml_file.FileModel):
     claim: list[Claim]
 
 
+@dataclass(frozen=True)
+class Cell:
+    """One figure of the source study, and whether there is one of this study: `why` says where it is from, or why there is none.
+    `range` is empty where the operation has none.
+    """
+
+    size: str
+    level: str
+    system: str
+    operation: str
+    range: str
+    state: CellState
+    why: str
+
+
+def grouped(cells: Sequence[Cell]) -> list[tuple[str, ...]]:
+    """Cells that are equal but for one word as one row, system by system: system, levels, sizes, operations with their ranges, state
+    and why.
+    """
+    ranges, sizes, systems = ([*dict.fromkeys(getattr(cell, of) for cell in cells)] for of in ("range", "size", "system"))
+    rows: list[tuple[str, ...]] = [astuple(cell) for cell in cells]
+    rows = _joined([(system, level, size, *rest) for size, level, system, *rest in rows], 4, partial(stretch, order=ranges))
+    rows = [(*place, f"{operation} {among}".strip(), state, why) for *place, operation, among, state, why in rows]
+    rows = _joined(_joined(rows, 3, ", ".join), 2, partial(stretch, order=sizes))
+    return sorted(_joined(rows, 1, ", ".join), key=lambda row: systems.index(row[0]))
+
+
+def _joined(rows: Sequence[tuple[str, ...]], place: int, join: Callable[[list[str]], str]) -> list[tuple[str, ...]]:
+    """Rows that are equal but for the word at one place as one row, with those words joined."""
+    words: dict[tuple[str, ...], list[str]] = {}
+    for row in rows:
+        words.setdefault((*row[:place], *row[place + 1 :]), []).append(row[place])
+    return [(*row[:place], join(of_row), *row[place:]) for row, of_row in words.items()]
+
+
+def stretch(words: list[str], order: Sequence[str]) -> str:
+    """Words that follow one another in the order by the first and the last of them."""
+    start = order.index(words[0])
+    isstretch = len(words) > 2 and words == list(order[start : start + len(words)])
+    return f"{words[0]} to {words[-1]}" if isstretch else ", ".join(words)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table, and what kind of values it has."""
+
+    title: str
+    kind: Kind = "text"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report that a study has to itself: a text and a table. None is a value that is not known."""
+
+    title: str
+    text: str
+    columns: list[Column]
+    rows: list[list[Any]]
+
+
 Judge = Callable[["Evidence"], Judgement]
+# The cells of the source study, or those that are of the size of results.
+CellsOf = Callable[[ComparisonResult | None], list[Cell]]
+# The sections that follow from the measurements and their summary.
+SectionsOf = Callable[["Evidence", dict[str, Any]], list[Section]]
 
 
 @dataclass(frozen=True)
 class Study:
-    """A study: its grid, its claims, and how each claim is judged."""
+    """A study: its grid, its claims, and how each claim is judged. Some say which cells of their source they measure, and have
+    sections of their own.
+    """
 
     name: str
     file: StudyFile
     claims: tuple[Claim, ...]
     judges: dict[str, Judge]
+    cells: CellsOf | None = None
+    sections: SectionsOf | None = None
 
     @classmethod
-    def load(cls, folder: Path, judges: dict[str, Judge]) -> "Study":
+    def load(
+        cls, folder: Path, judges: dict[str, Judge], *, cells: CellsOf | None = None, sections: SectionsOf | None = None
+    ) -> "Study":
         """The study in a folder of the package. Every claim that lacks nothing must have a judge."""
         claims = toml_file.load(folder / "claims.toml", ClaimsFile).claim
         unjudged = [claim.id for claim in claims if not claim.lacks and claim.id not in judges]
         if unjudged or not set(judges) <= {claim.id for claim in claims}:
             raise AssertionError(f"{folder}: claims and judges do not fit: {unjudged}")
-        return cls(folder.name, toml_file.load(folder / "study.toml", StudyFile), tuple(claims), judges)
+        file = toml_file.load(folder / "study.toml", StudyFile)
+        return cls(folder.name.replace("_", "-"), file, tuple(claims), judges, cells, sections)
+
+
+def setting_name(setting: SettingManifest) -> str:
+    """How roles name a setting: system/schema or system/schema/label."""
+    return "/".join(filter(None, [setting.system or setting.database, setting.schema_name, setting.label]))
 
 
 class Evidence:
@@ -131,6 +270,42 @@ class Evidence:
     def load(self, role: str) -> dict[str, Any] | None:
         """How loading went."""
         return self.result.loads.get(self.roles[role])
+
+    def loaded_s(self, role: str) -> float | None:
+        """The time until everything was loaded and settled."""
+        load = self.load(role)
+        return load["load_s"] + load["settle_s"] if load else None
+
+    def size_bytes(self, role: str) -> float | None:
+        """What the loaded data take, on disk or in memory."""
+        load = self.load(role)
+        return float(load["size"]["total_bytes"]) if load else None
+
+    def access(self, role: str, operation: str) -> str | None:
+        """The access path that the database plans for an operation, where it says: an index, or a scan."""
+        access = self.result.plans.get(self.roles[role], {}).get(operation, {}).get("access")
+        return str(access) if access else None
+
+    def counts(self, role: str, operation: str) -> dict[str, int]:
+        """How many operations of one kind ended how."""
+        counts = {"ok": 0, "error": 0, "timeout": 0, "cancelled": 0}
+        for phase in self._measured_phases(role):
+            for outcome, count in phase.operations.get(operation, {}).get("counts", {}).items():
+                counts[outcome] += count
+        return counts
+
+    def first_error(self, role: str, operation: str) -> str | None:
+        """The message of an operation of one kind that failed."""
+        errors = [
+            error for run in self.result.runs[self.roles[role]] if run.manifest.whole for error in run.manifest.whole.errors
+        ]
+        of_kind = (error for error in errors if error["operation"] == operation and error["kind"] != "cancelled")
+        return next((str(error["first_message"]) for error in of_kind), None)
+
+    def _measured_phases(self, role: str) -> list[PhaseFigures]:
+        """What the engine told of the measured phase of each run, also of those that failed."""
+        wholes = [run.manifest.whole for run in self.result.runs[self.roles[role]] if run.manifest.whole]
+        return [phase for whole in wholes for phase in whole.phases if phase.name == MEASURE]
 
     def server_means(self, role: str, what: str) -> list[float]:
         """Of each run, the mean of what the servers used: `processors` or `megabytes`."""
@@ -174,6 +349,16 @@ def at_least_one(interval: Interval | None) -> Judgement:
 def near_one(interval: Interval | None) -> Judgement:
     """Judges "this ratio is near 1"."""
     return _within(interval, 1.0 / (1.0 + NEAR), 1.0 + NEAR, f"near 1 means within {NEAR:.0%}")
+
+
+def near_or_above_one(interval: Interval | None) -> Judgement:
+    """Judges "this ratio is near 1 or above"."""
+    return _within(interval, 1.0 / (1.0 + NEAR), math.inf, f"near 1 means within {NEAR:.0%}")
+
+
+def at_most(interval: Interval | None, limit: float, rule: str) -> Judgement:
+    """Judges "this figure is not above a limit"."""
+    return _within(interval, 0.0, limit, rule)
 
 
 def about(interval: Interval | None, published: float) -> Judgement:

@@ -1,0 +1,67 @@
+"""The page of a study of several datasets: how figures grow, each claim over all of them, and the way to each part's report."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+
+from sensorbench.report import charts
+from sensorbench.report.build import REPORT_FILE, chart_library, page_environment
+from sensorbench.results.files import write_text
+
+# What grows: the time to load, the size, and the latency of each question.
+_AXES = {
+    "load": alt.Y(
+        "value:Q", title="time to loaded and settled", scale=alt.Scale(type="log", nice=False), axis=charts.LATENCY_AXIS
+    ),
+    "size": alt.Y(
+        "value:Q", title="bytes on disk", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(format="~s", tickCount=6)
+    ),
+}
+_LATENCY = alt.Y("value:Q", title=charts.LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=charts.LATENCY_AXIS)
+
+
+def write_series_report(folder: Path, summary: dict[str, Any]) -> Path:
+    """Writes the page of a series into its folder."""
+    drawn = {f"growth-{what}": _growth(summary, what) for what in _what_grows(summary)}
+    page = (
+        page_environment()
+        .get_template("series.html.j2")
+        .render(
+            summary=summary,
+            titles=_titles(summary),
+            report_file=REPORT_FILE,
+            charts=drawn,
+            script=chart_library(),
+            specifications=json.dumps(drawn).replace("</", "<\\/"),
+        )
+    )
+    path = folder / REPORT_FILE
+    write_text(path, page)
+    return path
+
+
+def _what_grows(summary: dict[str, Any]) -> list[str]:
+    return list(dict.fromkeys(row["what"] for row in summary["growth"]))
+
+
+def _titles(summary: dict[str, Any]) -> dict[str, str]:
+    """What each chart is about; the share of a variant differs from dataset to dataset."""
+    titles = {"load": "Loading", "size": "Size on disk"}
+    for part in summary["parts"].values():
+        for name, operation in part["operations"].items():
+            variant = operation.get("variant")
+            titles[name] = f"{operation['title'].rpartition(',')[0]}, {variant}" if variant else operation["title"]
+    return titles
+
+
+def _growth(summary: dict[str, Any], what: str) -> dict[str, Any]:
+    rows = [row for row in summary["growth"] if row["what"] == what]
+    settings = list(dict.fromkeys(row["setting"] for row in rows))
+    chart = charts.line_of_settings(rows, settings).encode(
+        x=alt.X("readings:Q", title="readings, logarithmic", scale=alt.Scale(type="log"), axis=charts.COUNT_AXIS),
+        y=_AXES.get(what, _LATENCY),
+        tooltip=["setting:N", "dataset:N", alt.Tooltip("value:Q", format=".3~s")],
+    )
+    return charts.sized(chart, height=330)

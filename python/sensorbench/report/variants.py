@@ -1,0 +1,53 @@
+"""Operations that were asked at several places: what is shown of all of them together."""
+
+from typing import Any
+
+
+def groups(summary: dict[str, Any]) -> dict[str, list[str]]:
+    """The names of the variants by the operation that they are variants of."""
+    found: dict[str, list[str]] = {}
+    for name, operation in summary["operations"].items():
+        if operation.get("variant_of"):
+            found.setdefault(operation["variant_of"], []).append(name)
+    return found
+
+
+def title(summary: dict[str, Any], group: list[str]) -> str:
+    """What the variants of one operation have in common."""
+    return str(summary["operations"][group[0]]["title"]).rpartition(",")[0]
+
+
+def settings_by_label(summary: dict[str, Any]) -> dict[str, list[str]]:
+    """The settings that were asked, by their labels; those without one stand beside all others."""
+    asked = [setting for setting in summary["settings"] if not setting.get("only_loads")]
+    labels = list(dict.fromkeys(setting["label"] for setting in asked if setting.get("label"))) or [""]
+    return {label: [setting["id"] for setting in asked if setting.get("label", "") in {"", label}] for label in labels}
+
+
+def chart_name(operation: str, label: str) -> str:
+    """The name of the chart of an operation's variants for the settings with one label."""
+    return "-".join(filter(None, ["selectivity", operation, label]))
+
+
+def rows(summary: dict[str, Any], group: list[str], settings: list[str]) -> list[dict[str, Any]]:
+    """Share and latency of each variant of which the share is known, above zero."""
+    found = []
+    for figure in summary["figures"]:
+        interval = figure["latency_s"].get(summary["metric"])
+        operation = summary["operations"][figure["operation"]]
+        if (
+            figure["operation"] in group
+            and figure["setting"] in settings
+            and interval
+            and interval["value"]
+            and operation["share"]
+        ):
+            place = {"setting": figure["setting"], "share": operation["share"], "variant": operation["variant"]}
+            found.append({**place, "value_s": interval["value"], "low_s": interval["low"], "high_s": interval["high"]})
+    return found
+
+
+def access(summary: dict[str, Any], setting: str, operation: str) -> str | None:
+    """How a setting's database says that it goes about an operation: an index, or a scan; None where it does not say."""
+    plan = summary.get("query_plans", {}).get(setting, {}).get(operation)
+    return plan["access"] if plan else None

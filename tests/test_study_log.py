@@ -1,0 +1,213 @@
+"""The persistent-log study: variants of a question, query plans, failures that leave the rest standing, several datasets."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import pytest
+
+from sensorbench import lab
+from sensorbench.dataset import open_dataset
+from sensorbench.errors import UsageError
+from sensorbench.schemas import load_operations
+from sensorbench.schemas.operations import Draw, Operations
+from sensorbench.schemas.variants import mix_of_variants, with_variants
+from tests.conftest import Cli
+
+SHARES = [0.0012, 0.01, 0.12, 0.29, 0.36, 0.81, 0.9]
+RANGES = [f"r{number}" for number in range(1, 8)]
+QUESTIONS = ["look_up", *(f"fetch_range.{name}" for name in RANGES), *(f"count_range.{name}" for name in RANGES)]
+TINY = ("--dataset", "machine-log-1gb", "--scale", "0.0005", "--no-open")
+
+
+def summary_of(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+
+
+def test_ranges_of_any_log_have_the_shares_of_the_study_and_say_so() -> None:
+    with open_dataset("azure-vm-noise").connect() as workbench:
+        operations = with_variants(load_operations("logs"), {"fetch_range"}, workbench, "test")
+        variants = [one.variant for one in operations.operation.values() if one.variant]
+        assert [variant.of for variant in variants] == ["fetch_range"] * 7
+        assert [variant.share for variant in variants] == pytest.approx(SHARES, rel=0.03)
+        for variant in variants:
+            low, high = workbench.sql(operations.draw[f"ranges.{variant.name}"].query or "").fetchall()[0]
+            counted = workbench.execute(
+                "SELECT count(*) FILTER (value > ? AND value < ?) / count(*) FROM log", [low, high]
+            ).fetchall()
+            assert counted[0][0] == variant.share, "the share told is the one that is there"
+    assert operations.operation["count_range"].variants == "ranges", "what is not asked is not taken apart"
+    assert mix_of_variants({"look_up": 20, "fetch_range": 2}, operations) == {
+        "look_up": 20,
+        **{f"fetch_range.{name}": 2 for name in RANGES},
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("SELECT 1.0::DOUBLE AS low, 2.0::DOUBLE AS high", "expected rows with a column 'variant'"),
+        ("SELECT 'a' AS variant, 2.5 AS low, 3.0 AS high", "column low is a DECIMAL"),
+        ("SELECT * FROM nowhere", "Table with name nowhere does not exist"),
+    ],
+)
+def test_a_draw_that_gives_no_variants_is_refused(query: str, problem: str) -> None:
+    operations: Operations = load_operations("logs").with_draw("ranges", Draw(query=query))
+    with pytest.raises(UsageError, match=r"here, draw\.ranges: ") as error:
+        with_variants(operations, {"fetch_range"}, duckdb.connect(), "here")
+    assert problem in str(error.value)
+
+
+@pytest.fixture(scope="module")
+def azure(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Real data in an embedded database, without and with indexes."""
+    out = tmp_path_factory.mktemp("log") / "azure"
+    command = [sys.executable, "-m", "sensorbench", "study", "run", "log-analytics", "--target", "sqlite"]
+    subprocess.run([*command, "--dataset", "azure-vm-noise", "--out", out, "--no-open"], check=True, capture_output=True)
+    return summary_of(out)
+
+
+def test_real_logs_are_answered_equally(azure: dict[str, Any]) -> None:
+    assert azure["answers_equal"] is True
+    assert list(azure["operations"]) == QUESTIONS
+    levels = [setting["id"] for setting in azure["settings"]]
+    assert levels == [f"sqlite-relational-{level}" for level in ("none", "key", "key_value")]
+    for figure in azure["figures"]:
+        executions = 20 if figure["operation"] == "look_up" else 1
+        assert figure["counts"]["ok"] == 3 * executions, "each question is executed so often in each of three runs"
+    readings = azure["dataset"]["relations"]["log"]["rows"]
+    rows = {figure["operation"]: figure["rows_per_operation"] for figure in azure["figures"]}
+    for name in RANGES:
+        share = azure["operations"][f"fetch_range.{name}"]["share"]
+        assert rows[f"fetch_range.{name}"] == pytest.approx(share * readings), "every row was fetched"
+        assert rows[f"count_range.{name}"] == 1
+
+
+def test_plans_tell_where_the_index_is_left(azure: dict[str, Any]) -> None:
+    def access(level: str, operation: str) -> str:
+        return str(azure["query_plans"][f"sqlite-relational-{level}"][operation]["access"])
+
+    assert {access("none", question) for question in QUESTIONS} == {"scan"}
+    assert access("key", "look_up").startswith("index ")
+    assert access("key", "fetch_range.r1") == "scan"
+    assert access("key_value", "fetch_range.r1") == "index log_value"
+    assert access("key_value", "count_range.r1") == "index log_value"
+
+
+def test_readings_of_sensors_are_no_log(cli: Cli, tmp_path: Path) -> None:
+    dataset = ("--dataset", "beijing-air-quality", "--out", tmp_path / "none")
+    outcome = cli("study", "run", "log-analytics", "--target", "sqlite", *dataset)
+    assert outcome.exit_code == 2
+    assert "operations logs need the relation log, which dataset beijing-air-quality does not have; it has " in outcome.err
+    assert not (tmp_path / "none").exists()
+
+
+def test_several_datasets_have_a_page_of_their_own(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "series"
+    sizes = ("--dataset", "machine-log-1gb", "--dataset", "machine-log-2gb", "--scale", "0.0002")
+    arguments = ("study", "run", "log-analytics", "--target", "sqlite", *sizes, "--out", out, "--no-open")
+    assert cli(*arguments).exit_code == 0
+    whole = summary_of(out)
+    assert whole["state"] == "complete"
+    assert whole["answers_equal"] is True
+    assert {name: part["readings"] for name, part in whole["parts"].items()} == {
+        "machine-log-1gb": 3906,
+        "machine-log-2gb": 7560,
+    }
+    looked_up = [row for row in whole["growth"] if row["what"] == "look_up" and row["setting"] == "sqlite-relational-key"]
+    assert [row["readings"] for row in looked_up] == [3906, 7560]
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert 'href="machine-log-2gb/report.html"' in page
+    assert "fetch_range.r7" in page
+    assert cli("claims", out, "--json").exit_code == 0
+    assert cli("report", out, "--no-open").exit_code == 0
+    again = cli(*arguments, "--resume")
+    assert again.exit_code == 0
+    assert again.err.count("finished before, not repeated") == 6
+    assert cli(*arguments).exit_code == 2
+
+
+STUDY = [sys.executable, "-m", "sensorbench", "study", "run", "log-analytics", "--target", "sqlite", *TINY]
+
+
+def test_a_killed_study_goes_on_and_repeats_nothing_that_was_finished(tmp_path: Path) -> None:
+    out = tmp_path / "killed"
+    process = subprocess.Popen([*STUDY, "--out", out], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "sqlite-relational-none, run 3 of 3: " in line:
+            process.send_signal(signal.SIGKILL)
+            break
+    process.wait()
+    before = _measured(out)
+    assert before
+    ended = subprocess.run([*STUDY, "--out", out, "--resume"], capture_output=True, text=True, check=True)
+    assert "sqlite-relational-none: finished before, not repeated" in ended.stderr
+    assert {name: _measured(out)[name] for name in before} == before, "no finished run was touched"
+    whole = summary_of(out)
+    assert whole["state"] == "complete"
+    assert whole["answers_equal"] is True
+    assert all(figure["runs"] == 3 for figure in whole["figures"])
+
+
+def _measured(out: Path) -> dict[str, int]:
+    """When each complete run was written."""
+    manifests = out.glob("experiments/*/run-*/manifest.json")
+    return {
+        str(path.relative_to(out)): path.stat().st_mtime_ns
+        for path in manifests
+        if json.loads(path.read_text(encoding="utf-8"))["state"] == "complete"
+    }
+
+
+class Memory(NamedTuple):
+    """What psutil tells of the memory."""
+
+    total: int
+    available: int
+
+
+def test_rows_that_do_not_fit_into_memory_are_stopped_and_the_rest_goes_on(
+    cli: Cli, tmp_path: Path, lab_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a machine on which each look finds 300 MB less: Redis would need more than there is."""
+    looks = iter(range(1_000_000))
+
+    def shrinking() -> Memory:
+        return Memory(4_000_000_000, max(900_000_000, 3_000_000_000 - 300_000_000 * next(looks)))
+
+    out = tmp_path / "small"
+    with monkeypatch.context() as patch:
+        patch.setattr("sensorbench.experiment.memory.psutil.virtual_memory", shrinking)
+        patch.setattr("sensorbench.experiment.load.SLICE_S", 0.001)
+        patch.setattr("sensorbench.experiment.memory.TELLING_SHARE", 1e-9)
+        outcome = cli(
+            "study", "run", "log-analytics", "--target", "redis", "--target", "sqlite", "--schema", "range_only",
+            "--schema", "relational", "--dataset", "machine-log-1gb", "--scale", "0.01", "--out", out, "--no-open",
+        )  # fmt: skip
+    assert outcome.exit_code == 0, outcome.err
+    assert "redis-range_only failed at loading and is left out" in outcome.err
+    failure = summary_of(out)["failures"]["redis-range_only"]
+    assert "do not fit into memory" in failure["cause"]
+    assert "Use a smaller --scale" in failure["cause"]
+    assert len([one for one in summary_of(out)["figures"] if one["runs"] == 3]) == 3 * len(QUESTIONS)
+
+
+def test_every_kind_of_server_gives_equal_answers(cli: Cli, tmp_path: Path, lab_servers: dict[str, lab.Instance]) -> None:
+    out = tmp_path / "servers"
+    targets = [word for name in lab_servers for word in ("--target", f"lab:{name}")]
+    outcome = cli("study", "run", "log-analytics", *targets, *TINY, "--out", out)
+    assert outcome.exit_code == 0, outcome.err
+    summary = summary_of(out)
+    assert summary["answers_equal"] is True
+    assert summary["failures"] == {}
+    measured = {setting["id"] for setting in summary["settings"]}
+    assert {"postgresql-relational-key_value", "cassandra-source-key", "cassandra-by_day-key_value", "redis-spread"} <= measured
+    plans = summary["query_plans"]
+    assert plans["mariadb-relational-key_value"]["count_range.r1"]["access"] == "index log_value"
+    assert plans["postgresql-relational-none"]["look_up"]["access"] == "scan"
+    assert "redis-source" not in plans
