@@ -366,17 +366,17 @@ def test_there_is_a_cell_for_each_factor() -> None:
 def test_no_cell_is_without_state_and_reason() -> None:
     planned = cells(None)
     assert len(planned) == len(places())
-    assert all(cell.state in {"run", "not applicable", "not run"} and cell.why for cell in planned)
+    assert all(cell.state in {"run", "not applicable"} and cell.why for cell in planned)
     states = {(cell.system, cell.level, cell.operation): cell.state for cell in planned}
     assert states["CA-SH", "none", "Q2"] == "not applicable"
-    assert states["DB-C", "key", "load"] == "not run"
+    assert states["DB-C", "key", "load"] == "not applicable"
     assert (
         states["Redis", "none", "Q3"]
         == states["Redis-SH", "hash only", "RAM"]
         == states["CA-SH", "key, by writes", "Q2"]
         == "run"
     )
-    assert states["Redis", "both structures", "disk"] == "not run"
+    assert states["Redis", "both structures", "disk"] == "not applicable"
 
 
 def test_cells_say_what_results_have() -> None:
@@ -397,16 +397,16 @@ def test_cells_say_what_results_have() -> None:
     failed = found["CA-SH", "key", "Q2", "r1"]
     assert (failed.state, failed.why) == ("failed", "too many tombstones")
     assert found["CA-SH", "key", "load", ""].state == "run"
-    assert found["CA-SH", "key", "Q3", "r1"].state == "not run"
+    assert found["CA-SH", "key", "Q3", "r1"].state == "not applicable"
     partly = found["DB-O", "none", "Q2", "r1"]
     assert partly.state == "run"
     assert "1 of 3 requests failed: gone away" in partly.why
     assert {found["Redis", level, "Q1", ""].why for level in LEVELS} == {"it does not fit into memory"}
     assert found["Redis", "none", "load", ""].state == "failed"
-    assert found["CA", "key", "load", ""].state == "not run"
+    assert found["CA", "key", "load", ""].state == "not applicable"
     assert found["CA", "none", "load", ""].state == "not applicable"
     other = cells(fake_result("azure-vm-noise"))
-    assert {cell.state for cell in other} == {"not run", "not applicable"}
+    assert {cell.state for cell in other} == {"not applicable"}
 
 
 def test_equal_neighbours_are_grouped_and_nothing_else() -> None:
@@ -531,7 +531,7 @@ def test_a_study_has_claims_sections_and_cells(cli: Cli, tmp_path: Path) -> None
     assert [section["title"] for section in summary["sections"]] == ["The source's five questions", "Ratings in words"]
     shown = cli("study", "show", "log-analytics", "--results", out, "--json").json["cells"]
     assert len(shown) == sum(place.size == "1GB" for place in places())
-    assert {cell["state"] for cell in shown} == {"not run", "not applicable"}
+    assert {cell["state"] for cell in shown} == {"not applicable"}
     assert cli("study", "show", "iot", "--results", out).exit_code == 2
     # Of several sizes, those that have results.
     series = SeriesManifest(name="log-analytics", title="", parts={"machine-log-1gb": "log", "machine-log-2gb": "not there yet"})

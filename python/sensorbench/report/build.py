@@ -81,10 +81,10 @@ def _charts(result: ComparisonResult, summary: dict[str, Any]) -> dict[str, dict
 
     last_s = values.longest_first_run_s(result, settings)
     for name, group in variants.groups(summary).items():
-        for label, of_label in variants.settings_by_label(summary).items():
-            rows = variants.rows(summary, group, of_label)
+        for level, of_level in variants.settings_by_level(summary).items():
+            rows = variants.rows(summary, group, of_level)
             if rows:
-                drawn[variants.chart_name(name, label)] = charts.selectivity(rows, of_label)
+                drawn[variants.chart_name(name, level)] = charts.selectivity(rows, of_level)
     # Of a variant the curves above say more than five charts of its own.
     for operation in (name for name, one in summary["operations"].items() if not one.get("variant_of")):
         draw(f"figures-{operation}", _figure_rows(summary, operation), charts.figures)

@@ -77,9 +77,12 @@ def selectivity(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, An
     x = alt.X(
         "share:Q", title="share of the rows, logarithmic", scale=alt.Scale(type="log"), axis=alt.Axis(format="~%", tickCount=6)
     )
+    # Wide intervals would press the curves together: they are cut at the edge.
+    shown = [row["value_s"] for row in rows]
+    scale = alt.Scale(type="log", nice=False, domain=[min(shown) / 1.6, max(shown) * 1.6])
     line = lines.encode(
         x=x,
-        y=alt.Y("value_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS),
+        y=alt.Y("value_s:Q", title=LATENCY_TITLE, scale=scale, axis=LATENCY_AXIS),
         tooltip=[
             "setting:N",
             "variant:N",
@@ -90,8 +93,8 @@ def selectivity(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, An
     ranges = (
         alt.Chart(_rows(rows))
         .transform_filter("isValid(datum.low_s)")
-        .mark_rule(opacity=0.4)
-        .encode(x=x, y="low_s:Q", y2="high_s:Q", color="setting:N")
+        .mark_rule(opacity=0.4, clip=True)
+        .encode(x=x, y=alt.Y("low_s:Q", scale=scale), y2="high_s:Q", color="setting:N")
     )
     return sized(ranges + line, height=330)
 

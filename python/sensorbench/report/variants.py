@@ -17,16 +17,20 @@ def title(summary: dict[str, Any], group: list[str]) -> str:
     return str(summary["operations"][group[0]]["title"]).rpartition(",")[0]
 
 
-def settings_by_label(summary: dict[str, Any]) -> dict[str, list[str]]:
-    """The settings that were asked, by their labels; those without one stand beside all others."""
-    asked = [setting for setting in summary["settings"] if not setting.get("only_loads")]
-    labels = list(dict.fromkeys(setting["label"] for setting in asked if setting.get("label"))) or [""]
-    return {label: [setting["id"] for setting in asked if setting.get("label", "") in {"", label}] for label in labels}
+def settings_by_level(summary: dict[str, Any]) -> dict[str, list[str]]:
+    """The settings that were asked, by what their labels begin with; those without a label stand beside all others."""
+    asked = {setting["id"]: _level(setting) for setting in summary["settings"] if not setting.get("only_loads")}
+    levels = list(dict.fromkeys(filter(None, asked.values()))) or [""]
+    return {level: [setting for setting, own in asked.items() if own in {"", level}] for level in levels}
 
 
-def chart_name(operation: str, label: str) -> str:
-    """The name of the chart of an operation's variants for the settings with one label."""
-    return "-".join(filter(None, ["selectivity", operation, label]))
+def _level(setting: dict[str, Any]) -> str:
+    return str(setting.get("label", "")).partition("-")[0]
+
+
+def chart_name(operation: str, level: str) -> str:
+    """The name of the chart of an operation's variants for the settings of one level."""
+    return "-".join(filter(None, ["selectivity", operation, level]))
 
 
 def rows(summary: dict[str, Any], group: list[str], settings: list[str]) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from sensorbench.results.server_use import server_use
 from sensorbench.schemas.schema import ParameterValue
 
 Word = Literal["holds", "does not hold", "no difference seen", "inconclusive", "not tested here", "not tested at this scale"]
-CellState = Literal["run", "not applicable", "failed", "not run"]
+CellState = Literal["run", "not applicable", "failed"]
 Kind = Literal["text", "setting", "duration_s", "bytes", "ratio", "count"]
 
 # "About as much" means within this factor of what was published: machines, versions and scales differ.

@@ -116,7 +116,7 @@ def cells(result: ComparisonResult | None) -> list[Cell]:
     size = size_of(result)
     if size is None:
         why = f"these results are of {result.manifest.dataset['name']}, not of the source's log"
-        return [_cell(place, *(_impossible(place) or ("not run", why))) for place in places()]
+        return [_cell(place, *(_impossible(place) or ("not applicable", why))) for place in places()]
     return [_cell(place, *_measured(place, result)) for place in places() if place.size == size]
 
 
@@ -129,7 +129,7 @@ def _impossible(place: Place) -> tuple[CellState, str] | None:
     if place.system in CASSANDRA and place.level == "none":
         return "not applicable", NO_KEYLESS
     if place.system in REDIS and place.operation in {"size", "disk"}:
-        return "not run", NO_SNAPSHOT
+        return "not applicable", NO_SNAPSHOT
     return None
 
 
@@ -138,7 +138,7 @@ def _planned(place: Place) -> tuple[CellState, str]:
     if impossible:
         return impossible
     setting = next((name for name in settings_for(place) if name.partition("/")[0] in FILE.targets), None)
-    return ("not run", NO_COMMERCIAL) if setting is None else ("run", _told(place, setting))
+    return ("not applicable", NO_COMMERCIAL) if setting is None else ("run", _told(place, setting))
 
 
 def _told(place: Place, setting: str) -> str:
@@ -153,7 +153,7 @@ def _measured(place: Place, result: ComparisonResult) -> tuple[CellState, str]:
     setting = setting_at(names, result)
     if setting is None:
         planned, why = _planned(place)
-        return "not run", why if planned == "not run" else f"{names[0]} is not among the settings of these results"
+        return "not applicable", why if planned == "not applicable" else f"{names[0]} is not among the settings of these results"
     state, why = _loaded(setting, result) if place.asked is None else _asked(setting, place.asked, result)
     return state, _told(place, setting) if state == "run" and not why else why
 
@@ -162,7 +162,7 @@ def _loaded(setting: str, result: ComparisonResult) -> tuple[CellState, str]:
     if setting in result.loads:
         return "run", ""
     failure = result.failures.get(setting)
-    return ("failed", failure["cause"]) if failure else ("not run", f"the work ended before {setting} was loaded")
+    return ("failed", failure["cause"]) if failure else ("not applicable", f"the work ended before {setting} was loaded")
 
 
 def _asked(setting: str, operation: str, result: ComparisonResult) -> tuple[CellState, str]:
@@ -176,7 +176,7 @@ def _asked(setting: str, operation: str, result: ComparisonResult) -> tuple[Cell
         return "run", f"{setting}; {failed} of {failed + counts['ok']} requests failed: {cause}" if failed else ""
     if failed or failure:
         return "failed", cause
-    return "not run", f"the work ended before {setting} was asked"
+    return "not applicable", f"the work ended before {setting} was asked"
 
 
 @dataclass(frozen=True)
