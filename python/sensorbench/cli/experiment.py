@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from sensorbench.cli.options import Json, NoOpen, Out, Replace, Resume
+from sensorbench.cli.options import Json, NoOpen, Out, Replace, Resume, Sweep
 from sensorbench.cli.output import conduct_and_report, new_folder
 from sensorbench.errors import UsageError
-from sensorbench.experiment import plan_experiment
+from sensorbench.experiment import parse_sweeps, plan_experiment
 from sensorbench.progress import Teller
 
 Experiment = Annotated[Path, typer.Argument(help="An experiment file (.toml); see docs/experiments.md.")]
@@ -23,6 +23,7 @@ Changes = Annotated[
 def run(
     experiment: Experiment,
     changes: Changes = None,
+    sweep: Sweep = None,
     out: Out = None,
     resume: Resume = False,
     replace: Replace = False,
@@ -34,6 +35,6 @@ def run(
         raise UsageError("--resume: name the folder of the work to go on with by --out")
     out = out or new_folder(experiment.stem)
     teller = Teller()
-    comparison = plan_experiment(experiment, list(changes or ()), out, teller)
+    comparison = plan_experiment(experiment, list(changes or ()), out, teller, parse_sweeps(list(sweep or ())))
     teller.say(f"{comparison.title}: settings: {len(comparison.settings)}, results go to {out}")
     conduct_and_report(comparison, out, teller, resume=resume, replace=replace, open_browser=not no_open, as_json=json)

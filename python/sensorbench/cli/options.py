@@ -14,3 +14,11 @@ Resume = Annotated[bool, typer.Option("--resume", help="Go on with the work in -
 Replace = Annotated[
     bool, typer.Option("--replace", help="Delete what an earlier run left at a target (only what sensorbench created).")
 ]
+Sweep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sweep",
+        help="Compare values of a target's option or of a schema's parameter: consistency=one,quorum. May be given several times; all choices are compared.",
+        show_default=False,
+    ),
+]

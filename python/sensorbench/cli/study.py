@@ -9,11 +9,11 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from sensorbench.cli.options import Json, NoOpen, Out, Replace, Resume
+from sensorbench.cli.options import Json, NoOpen, Out, Replace, Resume, Sweep
 from sensorbench.cli.output import conduct_and_report, new_folder, print_json, write_series_summary_and_report
 from sensorbench.dataset import DEFAULT_SEED
 from sensorbench.errors import UsageError
-from sensorbench.experiment import check_out
+from sensorbench.experiment import check_out, parse_sweeps
 from sensorbench.progress import Teller, console
 from sensorbench.results import read_comparison
 from sensorbench.results.manifest import MANIFEST_FILE
@@ -172,6 +172,7 @@ def run(
     ] = None,
     repeat: Annotated[int | None, typer.Option("--repeat", help="Runs of each setting.", min=1, show_default=False)] = None,
     in_flight: Annotated[int | None, typer.Option("--in-flight", help="Requests in flight.", min=1, show_default=False)] = None,
+    sweep: Sweep = None,
     out: Out = None,
     resume: Resume = False,
     replace: Replace = False,
@@ -189,7 +190,16 @@ def run(
         check_out(out, resume=False)
     teller = Teller()
     options = StudyOptions(
-        tuple(target or ()), tuple(schema or ()), tuple(dataset or ()), scale, seed, operations, warm_up, repeat, in_flight
+        tuple(target or ()),
+        tuple(schema or ()),
+        tuple(dataset or ()),
+        scale,
+        seed,
+        operations,
+        warm_up,
+        repeat,
+        in_flight,
+        parse_sweeps(list(sweep or ())),
     )
     parts = plan_study(study, options, out, teller)
     if len(parts) == 1:

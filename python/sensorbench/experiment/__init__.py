@@ -4,6 +4,7 @@ from sensorbench.experiment.comparison import DATA_FOLDER, Comparison
 from sensorbench.experiment.conduct import check_out, conduct
 from sensorbench.experiment.file import plan_experiment
 from sensorbench.experiment.settings import Setting, Side, TargetSpec, databases, make_settings, parse_target, started_target
+from sensorbench.experiment.sweep import parse_sweeps, swept
 from sensorbench.experiment.workload import WARM_UP, Schedule, Workload
 
 __all__ = [
@@ -19,7 +20,9 @@ __all__ = [
     "conduct",
     "databases",
     "make_settings",
+    "parse_sweeps",
     "parse_target",
     "plan_experiment",
     "started_target",
+    "swept",
 ]

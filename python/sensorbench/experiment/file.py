@@ -12,6 +12,7 @@ from sensorbench.dataset import DEFAULT_SEED, GENERATED, SHIPPED, open_dataset
 from sensorbench.errors import UsageError
 from sensorbench.experiment.comparison import DATA_FOLDER, Comparison
 from sensorbench.experiment.settings import Side, make_settings, parse_target
+from sensorbench.experiment.sweep import swept
 from sensorbench.experiment.workload import Workload
 from sensorbench.progress import Teller
 from sensorbench.schemas import load_operations, load_schema
@@ -92,8 +93,12 @@ def _value(text: str) -> Any:
         return text
 
 
-def plan_experiment(path: Path, changes: list[str], out: Path, teller: Teller) -> Comparison:
-    """The comparison that an experiment file describes. Files that it names are relative to it."""
+def plan_experiment(
+    path: Path, changes: list[str], out: Path, teller: Teller, sweeps: dict[str, list[str]] | None = None
+) -> Comparison:
+    """The comparison that an experiment file describes, with each target at each choice of the swept factors. Files that it names
+    are relative to it.
+    """
     file = load_experiment(path, changes)
     folder = path.parent
     operations_path = operations_file(file.operations, folder)
@@ -111,7 +116,7 @@ def plan_experiment(path: Path, changes: list[str], out: Path, teller: Teller) -
             parameters=entry.parameters,
             relative_to=folder,
         )
-        sides.append(Side(target, schema))
+        sides += swept([Side(target, schema)], sweeps or {})
     for name in file.workload.mix:
         if name not in operations.operation:
             known = ", ".join(operations.operation)

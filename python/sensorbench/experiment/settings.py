@@ -68,6 +68,19 @@ class TargetSpec:
             return replace(self, text=_joined(self.text, options))
         return replace(self, options="&".join(filter(None, [options, self.options])))
 
+    def with_option(self, key: str, value: str) -> "TargetSpec":
+        """The same with an option at another value. Raises UsageError for one that makes no sense."""
+        if self.place == "folder":
+            raise UsageError(f"--sweep {key}={value}: {self.label} in the results folder has no options; name a path")
+        if self.place == "url":
+            text = _with_option(self.text, key, value)
+            _check_url(text)
+            return replace(self, text=text)
+        options = _with_option(f"?{self.options}", key, value).removeprefix("?")
+        if key not in lab.LAB_DATABASES[self.database.name].options_of_its_own:
+            _check_url(f"{self.database.name}://127.0.0.1?{key}={value}")
+        return replace(self, options=options)
+
 
 @dataclass(frozen=True)
 class Side:

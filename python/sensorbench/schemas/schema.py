@@ -172,6 +172,10 @@ class Schema:
         """What it is, in one line."""
         return self.file.summary
 
+    def with_parameters(self, changes: dict[str, ParameterValue]) -> "Schema":
+        """The same with some parameters chosen otherwise."""
+        return Schema(self.path, self.name, self.file, _chosen(self.path, self.file, {**self.parameters, **changes}))
+
     def fill_columns(self, workbench: duckdb.DuckDBPyConnection) -> dict[str, dict[str, ValueType]]:
         """The columns of each table that is filled, as they are loaded. Raises UsageError for a query that does not work."""
         columns = {}

@@ -1,12 +1,22 @@
 """Running a study, and summing it up with its claims."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sensorbench.dataset import DEFAULT_SEED, open_dataset
 from sensorbench.errors import UsageError
-from sensorbench.experiment import DATA_FOLDER, Schedule, Side, TargetSpec, Workload, make_settings, parse_target, started_target
+from sensorbench.experiment import (
+    DATA_FOLDER,
+    Schedule,
+    Side,
+    TargetSpec,
+    Workload,
+    make_settings,
+    parse_target,
+    started_target,
+    swept,
+)
 from sensorbench.experiment.comparison import Comparison
 from sensorbench.experiment.summary import summarise as summarise_comparison
 from sensorbench.progress import Teller
@@ -36,6 +46,7 @@ class StudyOptions:
     warm_up: int | None = None
     repeat: int | None = None
     in_flight: int | None = None
+    sweeps: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,7 @@ def plan_study(study: Study, options: StudyOptions, out: Path, teller: Teller) -
     """
     datasets = options.datasets or tuple(study.file.datasets)
     sides = [side for text in options.targets or study.file.targets for side in _sides(study, _target(study, text), options)]
+    sides = swept(sides, options.sweeps)
     folders = [out] if len(datasets) == 1 else [out / _as_folder(name) for name in datasets]
     return [
         Part(folder, _comparison(study, options, name, sides, folder, teller))
