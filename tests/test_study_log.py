@@ -197,6 +197,15 @@ def test_rows_that_do_not_fit_into_memory_are_stopped_and_the_rest_goes_on(
     assert len([one for one in summary_of(out)["figures"] if one["runs"] == 3]) == 3 * len(QUESTIONS)
 
 
+def test_a_study_of_which_everything_fails_has_failed(cli: Cli, tmp_path: Path) -> None:
+    out, nowhere = tmp_path / "failed", "postgresql://127.0.0.1:1/nothing"
+    outcome = cli("study", "run", "log-analytics", "--target", nowhere, *TINY, "--out", out)
+    assert outcome.exit_code == 1
+    assert "postgresql-relational-none failed at loading and is left out" in outcome.err
+    assert "every setting failed" in outcome.err
+    assert summary_of(out)["state"] == "failed"
+
+
 def test_every_kind_of_server_gives_equal_answers(cli: Cli, tmp_path: Path, lab_servers: dict[str, lab.Instance]) -> None:
     out = tmp_path / "servers"
     targets = [word for name in lab_servers for word in ("--target", f"lab:{name}")]

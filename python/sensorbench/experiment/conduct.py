@@ -271,6 +271,8 @@ def _conduct(up: Up, tables: dict[str, list[PreparedTable]], writer: ComparisonW
                 up, setting, "running", writer, teller, partial(run_one, up, repeat=repeat, writer=writer, teller=teller)
             ):
                 standing.remove(setting)
+    if todo and not standing:
+        raise FailedError("every setting failed; what each failed of is said above, and in its failure.json")
     if writes_anything(comparison.operations, up.names):
         _check_contents(up, standing, writer, teller)
     elif comparison.workload.answers == "all":
