@@ -36,9 +36,9 @@ pub use null::NullDatabase;
 pub use progress::Progress;
 pub use rows::{RowRef, Rows};
 pub use schema::{Column, Direction, Operation, Order, Parameter, Schema, SchemaError, parse_part};
-pub use server::{SERVER_OPTIONS, Server, Tls, TlsMode};
+pub use server::{Login, SERVER_OPTIONS, Server, Tls, TlsMode, namespace_of};
 pub use sql::{SqlSchema, SqlStatement};
 pub use unfit::{Unfit, fixed, narrowed};
-pub use url::TargetUrl;
+pub use url::{TargetUrl, is_secret};
 
 pub use sensorbench_dataset::{Type, Value, ValueRef};

@@ -55,19 +55,33 @@ pub enum TlsMode {
     Unverified,
 }
 
-/// A file of credentials (TOML).
-#[derive(Default, Deserialize)]
+/// Who logs in; also the form of a file of credentials (TOML). Not shown anywhere, because it holds the password.
+#[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Credentials {
-    user: Option<String>,
-    password: Option<String>,
+pub struct Login {
+    /// The user.
+    pub user: Option<String>,
+    /// The password.
+    pub password: Option<String>,
+}
+
+impl Login {
+    /// User and password: those that are given, else from the file that the option `credentials` names, else from the environment
+    /// (`SENSORBENCH_<SCHEME>_USER`, `SENSORBENCH_<SCHEME>_PASSWORD`).
+    pub fn of(url: &TargetUrl, given: Login) -> Result<Self, DriverError> {
+        let file = url.option("credentials").map(|path| read_credentials(url, Path::new(path))).transpose()?.unwrap_or_default();
+        let from_environment = |what: &str| std::env::var(variable(&url.scheme, what)).ok();
+        Ok(Self {
+            user: given.user.or(file.user).or_else(|| from_environment("USER")),
+            password: given.password.or(file.password).or_else(|| from_environment("PASSWORD")),
+        })
+    }
 }
 
 impl Server {
     /// Reads a URL. `more_options` are those of the driver besides [`SERVER_OPTIONS`].
     ///
-    /// User and password come from the URL, else from the file that the option `credentials` names, else from the environment
-    /// (`SENSORBENCH_<SCHEME>_USER`, `SENSORBENCH_<SCHEME>_PASSWORD`).
+    /// User and password come from the URL, else from where [`Login`] finds them.
     pub fn of(url: &TargetUrl, default_port: u16, more_options: &[&str]) -> Result<Self, DriverError> {
         let mut known = [&SERVER_OPTIONS, more_options].concat();
         known.sort_unstable();
@@ -81,18 +95,17 @@ impl Server {
             let decoded = percent_decode_str(text).decode_utf8();
             decoded.map(|text| text.into_owned()).map_err(|_| url.error("a part is no UTF-8 after its percent signs are decoded"))
         };
-        let file = url.option("credentials").map(|path| read_credentials(url, Path::new(path))).transpose()?.unwrap_or_default();
-        let from_environment = |what: &str| std::env::var(variable(&url.scheme, what)).ok();
         let given = |text: &str| (!text.is_empty()).then(|| decode(text)).transpose();
+        let login = Login::of(url, Login { user: given(user)?, password: password.map(decode).transpose()? })?;
         Ok(Self {
             hosts: hosts
                 .split(',')
                 .map(|host| host_and_port(host, default_port).ok_or_else(expected))
                 .collect::<Result<_, _>>()?,
-            user: given(user)?.or(file.user).or_else(|| from_environment("USER")),
-            password: password.map(decode).transpose()?.or(file.password).or_else(|| from_environment("PASSWORD")),
+            user: login.user,
+            password: login.password,
             database: given(database)?,
-            namespace: namespace(url)?,
+            namespace: namespace_of(url)?,
             connections: url.parsed_option("connections", "a number above zero")?.map(std::num::NonZeroUsize::get),
             tls: tls(url)?,
         })
@@ -120,7 +133,8 @@ fn host_and_port(text: &str, default_port: u16) -> Option<(String, u16)> {
     (!host.is_empty()).then(|| (host.to_owned(), port))
 }
 
-fn namespace(url: &TargetUrl) -> Result<String, DriverError> {
+/// The namespace that a URL names, else the usual one: a word.
+pub fn namespace_of(url: &TargetUrl) -> Result<String, DriverError> {
     let namespace = url.option("namespace").unwrap_or(NAMESPACE);
     let is_word = namespace.starts_with(|c: char| c.is_ascii_lowercase())
         && namespace.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
@@ -152,7 +166,7 @@ fn tls(url: &TargetUrl) -> Result<Tls, DriverError> {
     Ok(Tls { mode, ca: path("ca"), identity })
 }
 
-fn read_credentials(url: &TargetUrl, path: &Path) -> Result<Credentials, DriverError> {
+fn read_credentials(url: &TargetUrl, path: &Path) -> Result<Login, DriverError> {
     let text = std::fs::read_to_string(path).map_err(|error| url.error(format!("credentials {}: {error}", path.display())))?;
     // The parser's own message would quote the line, which may hold the password.
     toml::from_str(&text)

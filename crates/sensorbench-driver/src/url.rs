@@ -18,8 +18,9 @@ pub struct TargetUrl {
 impl TargetUrl {
     /// Takes a URL apart.
     pub fn parse(text: &str) -> Result<Self, DriverError> {
-        let hidden =
-            TargetUrl { scheme: String::new(), rest: text.to_owned(), options: BTreeMap::new() }.rest_without_user_info();
+        // Options may be secrets.
+        let rest = text.split_once('?').map_or(text, |(rest, _)| rest).to_owned();
+        let hidden = TargetUrl { scheme: String::new(), rest, options: BTreeMap::new() }.rest_without_user_info();
         let error = |message: &str| DriverError::Url(format!("target {hidden}: {message}"));
         let is_word = |scheme: &str| !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || c == '+');
         let (scheme, rest) = text
@@ -28,9 +29,10 @@ impl TargetUrl {
             .ok_or_else(|| error("expected DATABASE:ADDRESS, for example sqlite:data.db"))?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let mut options = BTreeMap::new();
-        for option in query.split('&').filter(|option| !option.is_empty()) {
-            let (key, value) =
-                option.split_once('=').ok_or_else(|| error(&format!("option {option:?} is not of the form key=value")))?;
+        for (number, option) in query.split('&').filter(|option| !option.is_empty()).enumerate() {
+            let (key, value) = option
+                .split_once('=')
+                .ok_or_else(|| error(&format!("option number {} is not of the form key=value", number + 1)))?;
             if options.insert(key.to_owned(), value.to_owned()).is_some() {
                 return Err(error(&format!("option {key} is given twice")));
             }
@@ -80,13 +82,19 @@ impl TargetUrl {
     }
 }
 
-/// Options whose values are secrets, whatever the driver.
-const SECRET_OPTIONS: [&str; 3] = ["password", "token", "sslpassword"];
+/// What the names of options have in them whose values are secrets, whatever the driver.
+const SECRETS: [&str; 5] = ["password", "pwd", "passphrase", "secret", "token"];
+
+/// Whether the value of an option of this name is to be kept secret.
+pub fn is_secret(option: &str) -> bool {
+    let option = option.to_ascii_lowercase();
+    SECRETS.iter().any(|secret| option.contains(secret))
+}
 
 impl fmt::Display for TargetUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         write!(formatter, "{}:{}", self.scheme, self.rest_without_user_info())?;
-        for (number, (key, value)) in self.options.iter().filter(|(key, _)| !SECRET_OPTIONS.contains(&key.as_str())).enumerate() {
+        for (number, (key, value)) in self.options.iter().filter(|(key, _)| !is_secret(key)).enumerate() {
             write!(formatter, "{}{key}={value}", if number == 0 { '?' } else { '&' })?;
         }
         Ok(())
@@ -109,11 +117,13 @@ mod tests {
         assert_eq!((url.scheme.as_str(), url.option("tls"), url.option("password")), ("mysql", Some("yes"), Some("p")));
         assert_eq!(url.to_string(), "mysql://db.example:3306/x?tls=yes");
         assert_eq!(format!("{url:?}"), url.to_string());
+        let odbc = TargetUrl::parse("odbc:?PWD=secret&SSLKeyPassword=secret&server=db").unwrap();
+        assert_eq!(odbc.to_string(), "odbc:?server=db");
     }
 
     #[test]
     fn what_is_no_url_is_refused_without_showing_secrets() {
-        for text in ["sqlite", "sqlite:a?b", "sqlite:a?b=1&b=2", "//me:secret@host"] {
+        for text in ["sqlite", "sqlite:a?b", "sqlite:a?b=1&b=2", "//me:secret@host", "odbc:?pwd=my&secret", "?pwd=secret"] {
             let message = TargetUrl::parse(text).unwrap_err().to_string();
             assert!(message.contains("expected") || message.contains("option"), "{message}");
             assert!(!message.contains("secret"), "{message}");

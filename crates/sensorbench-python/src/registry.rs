@@ -18,6 +18,8 @@ const DATABASES: &[&dyn Database] = &[
     &sensorbench_driver_mysql::MysqlDatabase,
     #[cfg(feature = "mysql")]
     &sensorbench_driver_mysql::MariadbDatabase,
+    #[cfg(feature = "odbc")]
+    &sensorbench_driver_odbc::OdbcDatabase,
     #[cfg(feature = "postgresql")]
     &sensorbench_driver_postgresql::PostgresqlDatabase,
     #[cfg(feature = "redis")]
@@ -35,7 +37,15 @@ pub fn database(name: &str) -> PyResult<&'static dyn Database> {
 
 #[pyfunction]
 pub fn databases() -> String {
-    let described = |database: &&dyn Database| json!({"name": database.name(), "dialect": database.dialect(), "summary": database.summary(), "embedded": database.embedded()});
+    let described = |database: &&dyn Database| {
+        json!({
+            "name": database.name(),
+            "dialect": database.dialect(),
+            "summary": database.summary(),
+            "embedded": database.embedded(),
+            "in_memory": database.in_memory(),
+        })
+    };
     written(&DATABASES.iter().map(described).collect::<Vec<_>>())
 }
 

@@ -44,8 +44,8 @@ def load_setting(
         settle_s = time.monotonic() - start_s
         _check_counts(setting, target, tables)
         target.set_mark(mark(fingerprint, "settled"))
-        size = json.loads(target.size())
-        task.end(f"{rows:,} rows in {load_s:.1f} s, settled after {settle_s:.1f} s more, {size['total_bytes'] / 1e6:.1f} MB")
+        size = _known_size(target)
+        task.end(f"{rows:,} rows in {load_s:.1f} s, settled after {settle_s:.1f} s more, {_told_size(size)}")
     return {
         "setting": setting.id,
         "tables": loaded,
@@ -58,6 +58,16 @@ def load_setting(
         "size": size,
         "description": json.loads(target.describe()),
     }
+
+
+def _known_size(target: Target) -> dict[str, Any]:
+    """Bytes on disk; None in total, with the reason, where the database does not tell."""
+    size: dict[str, Any] = json.loads(target.size())
+    return {**size, "total_bytes": None} if size.get("unknown") else size
+
+
+def _told_size(size: dict[str, Any]) -> str:
+    return "size not known" if size["total_bytes"] is None else f"{size['total_bytes'] / 1e6:.1f} MB"
 
 
 def mark(fingerprint: str, state: str) -> str:

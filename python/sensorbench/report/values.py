@@ -141,7 +141,7 @@ def size(result: ComparisonResult, settings: list[str]) -> list[dict[str, Any]]:
     return [
         {"setting": setting, "megabytes": result.loads[setting]["size"]["total_bytes"] / 1e6}
         for setting in settings
-        if setting in result.loads
+        if setting in result.loads and result.loads[setting]["size"]["total_bytes"] is not None
     ]
 
 

@@ -51,6 +51,7 @@ def _growth(dataset: str, summary: dict[str, Any]) -> list[dict[str, Any]]:
         {**place, "setting": setting, "what": what, "value": value}
         for setting, load in summary["load"].items()
         for what, value in (("load", load["load_s"] + load["settle_s"]), ("size", load["size"]["total_bytes"]))
+        if value is not None
     ]
     latencies = [
         {**place, "setting": figure["setting"], "what": figure["operation"], "value": interval["value"]}

@@ -279,7 +279,8 @@ class Evidence:
     def size_bytes(self, role: str) -> float | None:
         """What the loaded data take, on disk or in memory."""
         load = self.load(role)
-        return float(load["size"]["total_bytes"]) if load else None
+        total = load["size"]["total_bytes"] if load else None
+        return None if total is None else float(total)
 
     def access(self, role: str, operation: str) -> str | None:
         """The access path that the database plans for an operation, where it says: an index, or a scan."""

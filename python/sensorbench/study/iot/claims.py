@@ -119,9 +119,8 @@ def _first_against_rest(run: RunResult) -> float:
 
 
 def _size_ratio(evidence: Evidence) -> Judgement:
-    sql, nosql = evidence.load("sql"), evidence.load("nosql")
-    ratio = sql["size"]["total_bytes"] / nosql["size"]["total_bytes"] if sql and nosql else None
-    return single_ratio(ratio, "bytes on disk after settling")
+    sql, nosql = evidence.size_bytes("sql"), evidence.size_bytes("nosql")
+    return single_ratio(sql / nosql if sql and nosql else None, "bytes on disk after settling")
 
 
 def _load_ratio(evidence: Evidence) -> Judgement:

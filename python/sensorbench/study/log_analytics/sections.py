@@ -86,7 +86,8 @@ class Measured:
     def size_bytes(self, setting: str) -> float | None:
         """What the loaded data take."""
         load = self.evidence.result.loads.get(setting)
-        return float(load["size"]["total_bytes"]) if load else None
+        total = load["size"]["total_bytes"] if load else None
+        return None if total is None else float(total)
 
     def mean_s(self, setting: str, operations: Sequence[str]) -> float | None:
         """The geometric mean over some operations; None when one has no figure."""

@@ -1,0 +1,152 @@
+//! The connections of a run. Each serves one operation at a time; where there may be fewer of them than operations in flight, an
+//! operation waits for a free one, which is part of its service time.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use sensorbench_driver::{Deadline, DriverError, Request};
+
+use crate::link::Link;
+use crate::odbc::{Connection, Running};
+use crate::prepared::Prepared;
+use crate::question::Question;
+
+/// How often limits are looked at: the most by which an operation outlasts its own before it is called off.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+
+/// Connections with the questions of the run.
+pub struct Pool {
+    link: Arc<Link>,
+    questions: Vec<Question>,
+    state: Mutex<State>,
+    returned: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    free: Vec<Client>,
+    /// One for each connection that was ever made.
+    running: Vec<Arc<Running>>,
+}
+
+/// A connection on loan, or the memory of one that was lost.
+pub struct Client {
+    /// None until it is made again.
+    connected: Option<Connected>,
+    running: Arc<Running>,
+}
+
+/// A connection and its prepared questions.
+struct Connected {
+    prepared: Vec<Prepared>,
+    connection: Arc<Connection>,
+}
+
+impl Pool {
+    /// No connections yet. A thread looks after the limits of operations as long as there is the pool.
+    pub fn of(link: Arc<Link>, questions: Vec<Question>) -> Result<Arc<Self>, DriverError> {
+        let pool = Arc::new(Self { link, questions, state: Mutex::default(), returned: Condvar::new() });
+        let watched = Arc::downgrade(&pool);
+        let started = std::thread::Builder::new().name("odbc limits".to_owned()).spawn(move || watch(&watched));
+        started.map_err(|error| pool.link.connection_error(format!("no thread that looks after time limits: {error}")))?;
+        Ok(pool)
+    }
+
+    /// Makes one more connection, unless there are as many as there may be.
+    pub fn open(&self) -> Result<(), DriverError> {
+        let running = Arc::new(Running::default());
+        {
+            let mut state = self.lock();
+            if self.link.target.connections.is_some_and(|most| state.running.len() >= most) {
+                return Ok(());
+            }
+            state.running.push(running.clone());
+        }
+        let connected = Connected::of(&self.link, &self.questions).inspect_err(|_| {
+            self.lock().running.retain(|other| !Arc::ptr_eq(other, &running));
+        })?;
+        self.give_back(Client { connected: Some(connected), running });
+        Ok(())
+    }
+
+    /// Executes an operation on a connection of its own while it lasts.
+    pub fn execute(&self, request: &mut Request, deadline: &Arc<Deadline>) -> Result<(), DriverError> {
+        let mut client = self.lend(deadline)?;
+        let outcome = client.execute(self, request, deadline);
+        self.give_back(client);
+        outcome
+    }
+
+    fn lend(&self, deadline: &Deadline) -> Result<Client, DriverError> {
+        let mut state = self.lock();
+        loop {
+            if let Some(client) = state.free.pop() {
+                return Ok(client);
+            }
+            state = self.returned.wait_timeout(state, BETWEEN_LOOKS).unwrap_or_else(PoisonError::into_inner).0;
+            deadline.check()?;
+        }
+    }
+
+    fn give_back(&self, client: Client) {
+        self.lock().free.push(client);
+        self.returned.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Calls statements off whose limits have passed, until the pool is gone.
+fn watch(pool: &Weak<Pool>) {
+    while let Some(pool) = pool.upgrade() {
+        let running = pool.lock().running.clone();
+        drop(pool);
+        running.iter().for_each(|running| running.look());
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+}
+
+impl Connected {
+    fn of(link: &Link, questions: &[Question]) -> Result<Self, DriverError> {
+        let connection = link.connect()?;
+        let prepared = questions.iter().map(|question| Prepared::of(link, &connection, question.clone()));
+        Ok(Self { prepared: prepared.collect::<Result<_, _>>()?, connection })
+    }
+
+    /// Prepares a question anew after an error: MariaDB's driver, asked once more, waits for the rest of an answer that ended
+    /// with one.
+    fn prepare_again(&mut self, operation: usize, pool: &Pool) -> Result<(), DriverError> {
+        self.prepared[operation] = Prepared::of(&pool.link, &self.connection, pool.questions[operation].clone())?;
+        Ok(())
+    }
+}
+
+impl Client {
+    /// Executes an operation. A connection that was lost is made again by the next one.
+    fn execute(&mut self, pool: &Pool, request: &mut Request, deadline: &Arc<Deadline>) -> Result<(), DriverError> {
+        // What is called off before it has begun may go wrong in drivers.
+        deadline.check()?;
+        let connected = match &mut self.connected {
+            Some(connected) => connected,
+            none => none.insert(Connected::of(&pool.link, &pool.questions)?),
+        };
+        let Request { operation, parameters, rows } = request;
+        let watched = Some((&*self.running, deadline));
+        let outcome = connected.prepared[*operation].ask(&pool.link, |place| parameters[place].as_ref(), rows, watched);
+        let called_off = self.running.take_called_off();
+        let is_usable = match (&outcome, called_off) {
+            (Ok(()), 0) => true,
+            // A call that came late might end the next statement.
+            (Ok(()), _) | (Err(_), 2..) | (Err(DriverError::Connection(_)), _) => false,
+            // Where there was one call, it was heard: it has ended the statement.
+            (Err(_), _) => connected.prepare_again(*operation, pool).is_ok(),
+        };
+        if !is_usable {
+            self.connected = None;
+        }
+        // What a server says of a statement that it ended half-way may look like an answer.
+        if called_off > 0 { Err(deadline.passed().unwrap_or(DriverError::Timeout)) } else { outcome }
+    }
+}
