@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use sensorbench_driver::{AsyncConnector, BlockingConnector, Deadline, Driver, DriverError, Operation, Request, Rows, Sessions, Value};
+use sensorbench_driver::{
+    AsyncConnector, BlockingConnector, Deadline, Driver, DriverError, Operation, Request, Rows, Sessions, Value,
+};
 
 /// Asks an operation with the values of its parameters and returns the rows of its statement as the database gives them.
 pub fn ask(driver: &dyn Driver, operation: Operation, parameters: Vec<Value>) -> Result<Rows, DriverError> {
