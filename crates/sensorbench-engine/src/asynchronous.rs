@@ -29,6 +29,8 @@ pub(crate) struct Worker<'a, C> {
     pub clock: C,
     /// Most operations that this worker may have in flight.
     pub in_flight: usize,
+    /// Number of its first slot. The others follow, and then those of the next worker.
+    pub first_slot: usize,
 }
 
 /// What the slots of a worker share. All of it lives on one thread.
@@ -40,7 +42,12 @@ struct Pool<'a, C: Clock> {
     watches: RefCell<Vec<Rc<Watch>>>,
     turn: Turn<C::Timer>,
     /// Slots that were asked for and are not polled yet.
-    new_slots: RefCell<Vec<Rc<Watch>>>,
+    new_slots: RefCell<Vec<NewSlot>>,
+}
+
+struct NewSlot {
+    number: usize,
+    watch: Rc<Watch>,
 }
 
 /// How the watchman reaches the operation in a slot.
@@ -67,7 +74,7 @@ pub(crate) async fn work<C: Clock>(worker: &Worker<'_, C>) -> std::io::Result<()
     poll_fn(|context| {
         loop {
             tasks.extend(
-                pool.new_slots.take().into_iter().map(|watch| Box::pin(RunningSlot::new(&pool, watch)) as LocalBoxFuture<()>),
+                pool.new_slots.take().into_iter().map(|new| Box::pin(RunningSlot::new(&pool, new)) as LocalBoxFuture<()>),
             );
             let polled = Pin::new(&mut tasks).poll_next(context);
             if pool.new_slots.borrow().is_empty() {
@@ -88,9 +95,10 @@ pub(crate) async fn work<C: Clock>(worker: &Worker<'_, C>) -> std::io::Result<()
 impl<C: Clock> Pool<'_, C> {
     fn add_slot(&self) {
         let watch = Rc::new(Watch { deadline_ns: Cell::new(u64::MAX), waker: RefCell::default() });
+        let number = self.worker.first_slot + self.slots.get();
         self.slots.set(self.slots.get() + 1);
         self.watches.borrow_mut().push(watch.clone());
-        self.new_slots.borrow_mut().push(watch);
+        self.new_slots.borrow_mut().push(NewSlot { number, watch });
     }
 
     /// One slot must always be there for the operation after the one that is starting, as long as more are allowed.
@@ -206,12 +214,12 @@ struct InFlight<'a> {
 }
 
 impl<'a, C: Clock> RunningSlot<'a, C> {
-    fn new(pool: &'a Pool<'a, C>, watch: Rc<Watch>) -> Self {
+    fn new(pool: &'a Pool<'a, C>, NewSlot { number, watch }: NewSlot) -> Self {
         let now_ns = pool.worker.clock.now_ns();
         Self {
             pool,
             watch,
-            slot: Slot::default(),
+            slot: Slot::new(number),
             waiting: None,
             in_flight: None,
             now_ns,

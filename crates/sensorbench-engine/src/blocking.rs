@@ -15,6 +15,8 @@ const WAIT_SLICE_NS: u64 = 50_000_000;
 
 /// One thread's share of a run.
 pub(crate) struct Worker<'a> {
+    /// Its number, which is that of its only slot.
+    pub number: usize,
     pub shared: &'a Shared,
     pub recorder: &'a Recorder,
     pub clock: &'a RealClock,
@@ -26,7 +28,7 @@ pub(crate) struct Worker<'a> {
 /// Runs operations until none is left.
 pub(crate) fn work(worker: &Worker, session: &mut dyn BlockingSession) {
     let plan = &worker.shared.plan;
-    let mut slot = Slot::default();
+    let mut slot = Slot::new(worker.number);
     let mut batch = Batch::default();
     let mut now_ns = worker.clock.now_ns();
     while let Some((ticket, awaited)) = next(worker, now_ns, &mut batch) {

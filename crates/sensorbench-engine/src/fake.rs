@@ -129,8 +129,8 @@ mod tests {
         clock.run(async move {
             shared.source.start(0);
             let session = StallingServer(worker_clock.clone());
-            let worker =
-                Worker { shared: &shared, recorder: &worker_recorder, session: &session, clock: worker_clock, in_flight };
+            let (shared, recorder, session, clock) = (&shared, &*worker_recorder, &session, worker_clock);
+            let worker = Worker { shared, recorder, session, clock, in_flight, first_slot: 0 };
             work(&worker).await.unwrap();
         });
         let mut totals = vec![Figures::default()];

@@ -46,6 +46,8 @@ pub struct Record {
     pub phase: u16,
     /// Number of its kind.
     pub operation: u16,
+    /// Number of the place that executed it: no other of the run has it, and it executes one operation after the other.
+    pub slot: u32,
     /// How it ended.
     pub outcome: Outcome,
     /// True when the engine waited for it to be due, so that its wait tells how late the engine's timer was.

@@ -324,7 +324,7 @@ fn spawn_all(sessions: Sessions, starts: Vec<Start>, finished: &Arc<Finished>) -
             let turn = Arc::new(Mutex::new(()));
             let bodies = starts.into_iter().enumerate().map(|(number, start)| {
                 let (connector, turn) = (connector.clone(), turn.clone());
-                spawn(number, Box::new(move || work_blocking(connector.as_ref(), &start, &turn)))
+                spawn(number, Box::new(move || work_blocking(connector.as_ref(), &start, number, &turn)))
             });
             bodies.collect()
         }
@@ -342,6 +342,7 @@ fn work_asynchronously(connector: &dyn AsyncConnector, start: &Start, number: us
     runtime.block_on(tokio::task::unconstrained(async {
         let in_flight = start.shared.plan.in_flight;
         let share = in_flight / workers + usize::from(number < in_flight % workers);
+        let first_slot = number * (in_flight / workers) + number.min(in_flight % workers);
         let session = match connector.connect(share).await {
             Ok(session) => FanOut::around(session, &start.shared.plan),
             Err(error) => return start.give_up(error),
@@ -355,13 +356,14 @@ fn work_asynchronously(connector: &dyn AsyncConnector, start: &Start, number: us
             session: session.as_ref(),
             clock: start.clock.clone(),
             in_flight: share,
+            first_slot,
         };
         asynchronous::work(&worker).await.expect("a process has file descriptors for two timers a thread");
     }));
     start.recorder.set_client_cpu(thread_cpu_ns());
 }
 
-fn work_blocking(connector: &dyn BlockingConnector, start: &Start, turn: &Mutex<()>) {
+fn work_blocking(connector: &dyn BlockingConnector, start: &Start, number: usize, turn: &Mutex<()>) {
     ask_for_exact_wakeups();
     let deadline = Arc::new(Deadline::new(start.clock.origin(), start.shared.cancelled.clone()));
     let mut session = match connector.connect(deadline.clone()) {
@@ -371,7 +373,8 @@ fn work_blocking(connector: &dyn BlockingConnector, start: &Start, turn: &Mutex<
     if !start.is_go() {
         return;
     }
-    let worker = blocking::Worker { shared: &start.shared, recorder: &start.recorder, clock: &start.clock, turn, deadline };
+    let (shared, recorder, clock) = (&start.shared, &*start.recorder, &start.clock);
+    let worker = blocking::Worker { number, shared, recorder, clock, turn, deadline };
     blocking::work(&worker, session.as_mut());
     start.recorder.set_client_cpu(thread_cpu_ns());
 }

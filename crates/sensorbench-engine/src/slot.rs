@@ -8,8 +8,9 @@ use crate::recorder::{Batch, Recorder};
 use crate::source::Ticket;
 
 /// A place for one operation in flight. Its memory is used again for each operation.
-#[derive(Default)]
 pub(crate) struct Slot {
+    /// Its number among all slots of the run.
+    number: u32,
     /// The request; none while an asynchronous session has it, or after it was lost with an operation given up.
     pub request: Option<Box<Request>>,
     operation: usize,
@@ -18,6 +19,10 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
+    pub fn new(number: usize) -> Self {
+        Self { number: number as u32, request: None, operation: 0, answer: Rows::default() }
+    }
+
     /// Finds out what the operation is.
     #[inline(always)]
     pub fn begin(&mut self, plan: &ReadyPlan, ticket: Ticket) {
@@ -67,7 +72,8 @@ impl Slot {
             batch.add_failure(Failure { phase, operation, error });
         }
         let scheduled_ns = ticket.due_ns.unwrap_or(start_ns).min(start_ns);
-        batch.add(Record { phase, operation, outcome, awaited, k: ticket.k, scheduled_ns, start_ns, end_ns, rows }, recorder);
+        let (slot, k) = (self.number, ticket.k);
+        batch.add(Record { phase, operation, slot, outcome, awaited, k, scheduled_ns, start_ns, end_ns, rows }, recorder);
     }
 }
 

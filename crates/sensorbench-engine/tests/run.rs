@@ -34,6 +34,22 @@ fn a_closed_loop_does_so_many_operations_whatever_the_concurrency() {
 }
 
 #[test]
+fn each_slot_executes_one_operation_after_the_other() {
+    for (url, threads) in [("null:?delay_ms=1", 1), ("null:?delay_ms=1", 3), ("null:?delay_ms=1&session=blocking", 1)] {
+        let phase = json!({"name": "measure", "operations": 500});
+        let plan = plan(phase, json!({"in_flight": 8, "threads": threads, "log_every": 1}));
+        let mut log = run_to_end(url, plan).0.recorded.log;
+        log.sort_unstable_by_key(|record| (record.slot, record.start_ns));
+        for pair in log.windows(2).filter(|pair| pair[0].slot == pair[1].slot) {
+            assert!(pair[0].end_ns <= pair[1].start_ns, "{url}: {pair:?}");
+        }
+        let mut slots: Vec<u32> = log.iter().map(|record| record.slot).collect();
+        slots.dedup();
+        assert_eq!(slots, (0..8).collect::<Vec<_>>(), "{url}, {threads} threads");
+    }
+}
+
+#[test]
 fn threads_share_the_operations() {
     let plan = plan(json!({"name": "measure", "operations": 100_000}), json!({"in_flight": 4, "threads": 2}));
     assert_accounted_for(100_000, &run_to_end("null:", plan).1.figures);

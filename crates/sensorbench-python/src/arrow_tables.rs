@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, ListBuilder};
 use arrow_array::ffi_stream::RecordBatchStreamReader;
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt16Array, UInt64Array};
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt16Array, UInt32Array, UInt64Array};
 use arrow_pyarrow::PyArrowType;
 use arrow_schema::ArrowError;
 use pyo3::prelude::*;
@@ -41,6 +41,7 @@ pub fn operation_log(log: &[Record]) -> RecordBatch {
         ("phase", small_numbers(log.iter().map(|record| record.phase))),
         ("operation", small_numbers(log.iter().map(|record| record.operation))),
         ("k", numbers(log.iter().map(|record| record.k))),
+        ("slot", Arc::new(UInt32Array::from_iter_values(log.iter().map(|record| record.slot)))),
         ("outcome", Arc::new(StringArray::from_iter_values(log.iter().map(|record| record.outcome.name())))),
         ("scheduled_ns", numbers(log.iter().map(|record| record.scheduled_ns))),
         ("start_ns", numbers(log.iter().map(|record| record.start_ns))),

@@ -398,6 +398,7 @@ GIFFORD = 'Gifford, "Weighted voting for replicated data", SOSP 1979'
 CASSANDRA_READ_REPAIR = "Cassandra documentation, Read repair, monotonic quorum reads"
 CASSANDRA_DYNAMO = "Cassandra documentation, Dynamo, tunable consistency"
 READ_COMMITTED = "PostgreSQL documentation 13.2.1 and MariaDB documentation, READ COMMITTED"
+SQLITE_ISOLATION = "SQLite documentation, Isolation In SQLite"
 REDIS_PERSISTENCE = "Redis documentation, Persistence"
 REDIS_CLUSTER = "Redis Cluster specification, Write safety"
 
@@ -444,6 +445,13 @@ def promises_of_read_committed(*, durable: bool = True) -> Promises:
     """
     return _promises_of_one_server(
         "A statement sees all that was committed before it began, and nothing else", durable, READ_COMMITTED
+    )
+
+
+def promises_of_one_writer(*, durable: bool = True) -> Promises:
+    """Of one file with one writer at a time, as SQLite has it. Durable: as for `promises_of_read_committed`."""
+    return _promises_of_one_server(
+        "One writes at a time, and a statement sees all that was committed before it began", durable, SQLITE_ISOLATION
     )
 
 

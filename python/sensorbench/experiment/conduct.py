@@ -29,6 +29,7 @@ from sensorbench.experiment.contents import check_contents, written_rows
 from sensorbench.experiment.measure import is_finished, load_one, run_one, writes_anything
 from sensorbench.experiment.plan import build_plan, draw_parameters, planned_operations
 from sensorbench.experiment.prepare import PreparedTable, prepare
+from sensorbench.experiment.registers import is_of_registers, with_registers
 from sensorbench.experiment.servers import Servers, servers
 from sensorbench.experiment.settings import Setting
 from sensorbench.experiment.workload import Workload
@@ -127,6 +128,7 @@ def check_out(out: Path, *, resume: bool) -> None:
 
 
 def _validated(comparison: Comparison) -> Ready:
+    comparison = with_registers(comparison)
     for name in comparison.workload.mix:
         comparison.operations.require(name, "mix")
     unknown = [name for name in comparison.workload.choice if name not in comparison.operations.draw]
@@ -355,9 +357,15 @@ def _write_reference(ready: Ready, writer: ComparisonWriter, teller: Teller) -> 
     if not runs:
         return
     phase = runs[0].manifest.phases.index(MEASURE)
-    reads = [number for number, name in enumerate(ready.names) if comparison.operations.operation[name].writes is None]
+    reads = [
+        number
+        for number, name in enumerate(ready.names)
+        if comparison.operations.operation[name].writes is None and not is_of_registers(name)
+    ]
     asked = {number: _answered(runs, phase, number)[:REFERENCE_SAMPLE] for number in reads}
     total = sum(len(numbers) for numbers in asked.values())
+    if not total:
+        return
     with teller.task("reference answers") as task:
         plan = build_plan(comparison.operations, asked_ones[0].schema, ready.parameters, comparison.workload, 0)
         writer.write_reference(

@@ -16,6 +16,7 @@ from sensorbench.dataset import Dataset
 from sensorbench.experiment.answers import REFERENCE_SAMPLE, answer_of_row, reference_table
 from sensorbench.experiment.plan import Parameters, as_json, build_plan, draw_parameters
 from sensorbench.experiment.read_back import are_there, reader_of
+from sensorbench.experiment.registers import is_of_registers
 from sensorbench.experiment.workload import Schedule, Workload
 from sensorbench.results import RunResult
 from sensorbench.results.latencies import MEASURE
@@ -44,7 +45,7 @@ def written_rows(
     for run, plan in zip(runs, plans, strict=True):
         for phase_number, phase in enumerate(run.manifest.whole.phases if run.manifest.whole else []):
             for number, name in enumerate(names):
-                if operations.operation[name].writes is None:
+                if operations.operation[name].writes is None or is_of_registers(name):
                     continue
                 counts = phase.operations[name]["counts"]
                 failed = counts["error"] + counts["timeout"] + counts["cancelled"]

@@ -11,6 +11,7 @@ from sensorbench import toml_file
 from sensorbench.dataset import DEFAULT_SEED, GENERATED, SHIPPED, open_dataset
 from sensorbench.errors import UsageError
 from sensorbench.experiment.comparison import DATA_FOLDER, Comparison
+from sensorbench.experiment.registers import operations_with_registers
 from sensorbench.experiment.settings import Side, make_settings, parse_target
 from sensorbench.experiment.sweep import swept
 from sensorbench.experiment.workload import Workload
@@ -117,9 +118,10 @@ def plan_experiment(
             relative_to=folder,
         )
         sides += swept([Side(target, schema)], sweeps or {})
+    known_operations = operations_with_registers(operations, set(file.workload.mix)).operation
     for name in file.workload.mix:
-        if name not in operations.operation:
-            known = ", ".join(operations.operation)
+        if name not in known_operations:
+            known = ", ".join(known_operations)
             raise toml_file.error_at(
                 path, f"workload.mix.{name}", f"there is no such operation in {operations_path}; expected one of {known}"
             )

@@ -6,25 +6,29 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from sensorbench._engine import Run
 from sensorbench.errors import EngineError, FailedError, NamespaceError
 from sensorbench.experiment.comparison import Ready, Up
+from sensorbench.experiment.history import history_of, with_final_reads
 from sensorbench.experiment.load import load_setting, mark
-from sensorbench.experiment.plan import build_plan
+from sensorbench.experiment.plan import Parameters, build_plan
 from sensorbench.experiment.prepare import PreparedTable
 from sensorbench.experiment.query_plans import query_plans
+from sensorbench.experiment.registers import is_of_registers, with_keys_of_run
 from sensorbench.experiment.run import run_and_write
 from sensorbench.experiment.settings import Setting
 from sensorbench.progress import Teller
-from sensorbench.results import ComparisonWriter, RunManifest, RunWriter, has_run, read_run
+from sensorbench.results import ComparisonWriter, RunManifest, RunResult, RunWriter, has_run, read_run
 from sensorbench.results.files import DiskFullError, release_reserve
+from sensorbench.results.history import HISTORY_FILE, write_history
 from sensorbench.results.manifest import Process, now
 from sensorbench.results.writer import LOAD_FILE, setting_folder
 from sensorbench.schemas import Operations
 
 
 def writes_anything(operations: Operations, names: list[str]) -> bool:
-    """Whether a workload changes what it reads."""
-    return any(operations.operation[name].writes is not None for name in names)
+    """Whether a workload changes what it reads of the dataset."""
+    return any(operations.operation[name].writes is not None for name in names if not is_of_registers(name))
 
 
 def is_finished(setting: Setting, folder: Path, repeats: int) -> bool:
@@ -85,11 +89,13 @@ def run_one(up: Up, setting: Setting, repeat: int, writer: ComparisonWriter, tel
         teller.say(f"  {setting.id}, run {repeat}: already measured")
         return
     shutil.rmtree(folder, ignore_errors=True)
-    plan = build_plan(comparison.operations, setting.schema, up.parameters, comparison.workload, repeat - 1)
+    created = now()
+    parameters = with_keys_of_run(up.parameters, comparison.operations, created, repeat)
+    plan = build_plan(comparison.operations, setting.schema, parameters, comparison.workload, repeat - 1)
     target = up.targets[setting.id]
     manifest = RunManifest(
         process=Process.this(),
-        created=now(),
+        created=created,
         setting=setting.manifest({}),
         repeat=repeat,
         temperature="hot" if comparison.workload.is_warmed_up else "warm",
@@ -106,10 +112,11 @@ def run_one(up: Up, setting: Setting, repeat: int, writer: ComparisonWriter, tel
             whole = run_and_write(
                 target,
                 plan,
-                up.parameters.readers(),
+                parameters.readers(),
                 run_writer,
                 up.servers.processes(),
                 lambda now: task.advance_to(*_progress(now, plan)),
+                lambda run, is_complete: _write_history(up, setting, run_writer, run, plan, parameters, is_complete=is_complete),
             )
         except DiskFullError as error:
             release_reserve(writer.folder)
@@ -119,6 +126,19 @@ def run_one(up: Up, setting: Setting, repeat: int, writer: ComparisonWriter, tel
             run_writer.finish("failed", None, str(error))
             raise
         task.end(_outcome(whole))
+
+
+def _write_history(
+    up: Up, setting: Setting, writer: RunWriter, run: Run, plan: dict[str, Any], parameters: Parameters, *, is_complete: bool
+) -> None:
+    """Writes what became of the run's registers, if it had some."""
+    if not any(is_of_registers(name) for name in up.names):
+        return
+    history = history_of(RunResult(writer.folder, writer.manifest), plan, parameters)
+    if is_complete:
+        history = with_final_reads(history, run, up, setting)
+    if len(history):
+        write_history(writer.folder / HISTORY_FILE, history)
 
 
 def _progress(snapshot: dict[str, Any], plan: dict[str, Any]) -> tuple[float, str]:

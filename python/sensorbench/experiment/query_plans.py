@@ -69,7 +69,7 @@ EXPLAINS = {
 def query_plans(
     target: _engine.Target, setting: Setting, operations: Operations, names: list[str], parameters: Parameters
 ) -> dict[str, dict[str, Any]]:
-    """For each operation that reads by one statement: the plan's text, and the access path in a few words; for one that cannot
+    """For each operation that reads by one statement, and not what was just written: the plan's text, and the access path in a few words; for one that cannot
     be explained why not. Nothing for databases that have no plans.
     """
     explain = EXPLAINS.get(setting.target.database.dialect)
@@ -79,7 +79,8 @@ def query_plans(
     for name in names:
         operation = operations.operation[name]
         work = setting.schema.work(name, operation)
-        if operation.writes is not None or work["derive"] or work.get("for_each"):
+        has_candidates = all(draw in parameters.tables for draw in operation.draws)
+        if operation.writes is not None or not has_candidates or work["derive"] or work.get("for_each"):
             continue
         try:
             rows = _explained(target, explain, name, operation, setting.schema.statement(name), parameters)

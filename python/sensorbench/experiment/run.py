@@ -26,11 +26,12 @@ def run_and_write(
     writer: RunWriter,
     servers: Mapping[str, psutil.Process],
     tell: Callable[[dict[str, Any]], None],
+    at_end: Callable[[Run, bool], None],
 ) -> dict[str, Any]:
     """Runs a plan on a target to its end and writes it down. Returns the run as a whole.
 
-    Whatever ends it early (Ctrl-C, a full disk, a lost database) leaves the segments that were written, and a manifest that
-    says how it ended.
+    When all that was recorded is written, `at_end` is called with the run, and whether it is complete. Whatever ends it early
+    (Ctrl-C, a full disk, a lost database) leaves the segments that were written, and a manifest that says how it ended.
     """
     run = target.run(as_json(plan), tables)
     with Watcher(run, target, servers) as watcher:
@@ -43,16 +44,20 @@ def run_and_write(
                 if lifeline.is_lost(snapshot):
                     run.cancel()
                     whole = _end(run, writer, watcher)
+                    at_end(run, False)
                     writer.finish("failed", whole, why_lost(whole))
                     raise FailedError(why_lost(whole))
                 if time.monotonic() - written_s >= SEGMENT_S:
                     written_s = time.monotonic()
                     writer.write(run.take(), *watcher.take())
             whole = _end(run, writer, watcher)
+            at_end(run, True)
             writer.finish("complete", whole)
         except KeyboardInterrupt:
             run.cancel()
-            writer.finish("interrupted", _end(run, writer, watcher), "interrupted by the user")
+            whole = _end(run, writer, watcher)
+            at_end(run, False)
+            writer.finish("interrupted", whole, "interrupted by the user")
             raise
         except BaseException:
             run.cancel()

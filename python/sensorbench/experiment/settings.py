@@ -116,9 +116,13 @@ class Setting:
 
     def beside(self, namespace: str) -> "Setting":
         """The same place with another namespace."""
+        return self.with_option("namespace", namespace)
+
+    def with_option(self, key: str, value: str) -> "Setting":
+        """The same place, asked with another option of its URL."""
         if self.url is None:
             raise AssertionError("a setting's server is started before it is used")
-        return replace(self, url=_with_option(self.url, "namespace", namespace))
+        return replace(self, url=_with_option(self.url, key, value))
 
     def engine_target(self) -> _engine.Target:
         """The target; nothing is asked of it yet."""
@@ -141,6 +145,7 @@ class Setting:
             schema_parameters=dict(self.schema.parameters),
             label=self.label,
             only_loads=self.only_loads,
+            promises=self.schema.file.promises,
             statements=statements,
         )
 
@@ -182,8 +187,9 @@ def parse_target(text: str) -> TargetSpec:
             raise UsageError(f"--target {text}: options need an address, for example {name}:data.db?{options}")
         return TargetSpec(text, known[name], "folder")
     if name not in lab.LAB_DATABASES:
+        place = "odbc:DSN" if name == "odbc" else f"{name}://HOST"
         raise UsageError(
-            f"--target {name}: the lab cannot start {name} ({', '.join(lab.LAB_DATABASES)} it can); give the URL of a server: {name}://HOST"
+            f"--target {name}: the lab cannot start {name} ({', '.join(lab.LAB_DATABASES)} it can); give the URL of a server: {place}"
         )
     return started_target(name, options)
 

@@ -15,7 +15,9 @@ from sensorbench.analysis.equality import Answer, Equality, compare_answers
 from sensorbench.analysis.intervals import Interval, interval
 from sensorbench.analysis.sample import METRICS, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict, compare
+from sensorbench.experiment.guaranteed import guaranteed
 from sensorbench.experiment.honesty import honesty
+from sensorbench.experiment.registers import is_of_registers
 from sensorbench.results import ComparisonResult, RunResult
 from sensorbench.results.latencies import MEASURE, interval_histograms, is_logged_whole, logged_latencies
 
@@ -28,10 +30,11 @@ def summarise(result: ComparisonResult) -> dict[str, Any]:
     manifest = result.manifest
     settings = [setting.id for setting in manifest.settings]
     runs = {setting: result.usable_runs(setting) for setting in settings}
-    reads = [name for name, operation in manifest.operations.items() if not operation.writes]
+    of_dataset = [name for name in manifest.operations if not is_of_registers(name)]
+    reads = [name for name in of_dataset if not manifest.operations[name].writes]
     samples = {(setting, name): sample_of(runs[setting], name) for setting in settings for name in manifest.operations}
     # What is written meanwhile changes what is read: then the contents are compared afterwards, not the answers on the way.
-    is_sealed = len(reads) == len(manifest.operations)
+    is_sealed = len(reads) == len(of_dataset)
     compares_answers = manifest.workload.get("answers") == "all" and bool(reads) and is_sealed
     equalities = _equalities(result, runs, reads) if compares_answers else []
     wrong = _wrong(result)
@@ -71,6 +74,7 @@ def summarise(result: ComparisonResult) -> dict[str, Any]:
         "failures": result.failures,
         "known_answers": {setting: checks for setting, checks in result.checks.items() if checks["asked"]},
         "contents": result.contents,
+        "guarantees": guaranteed(result),
         "claims": [],
         "honesty": honesty(result, runs),
         "environment": manifest.environment,

@@ -10,7 +10,7 @@ import jinja2
 import vl_convert
 
 from sensorbench.places import cache_folder
-from sensorbench.report import answer, charts, values, variants, words
+from sensorbench.report import answer, charts, findings, values, variants, words
 from sensorbench.results import ComparisonResult
 from sensorbench.results.files import write_text
 
@@ -41,6 +41,7 @@ def write_report(result: ComparisonResult, summary: dict[str, Any], *, with_file
             views=views,
             is_logged_whole=all(view is not None for view in views.values()),
             variants=variants,
+            findings=findings,
             charts=drawn,
             script=chart_library(),
             specifications=json.dumps(drawn).replace("</", "<\\/"),

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sensorbench.errors import UsageError
 from sensorbench.results.files import raise_if_full
 
+HISTORY_FILE = "history.jsonl"
 TYPES = ["invoke", "ok", "fail", "info"]
 FUNCTIONS = ["write", "read"]
 OUTCOMES = ["ok", "fail", "unknown"]

@@ -80,6 +80,7 @@ class SettingManifest(_Part):
     schema_parameters: dict[str, Any] = {}
     label: str = Field(default="", description="What tells it from settings with the same target and schema.")
     only_loads: bool = Field(default=False, description="It was loaded and looked at, but not asked.")
+    promises: str | None = Field(default=None, description="What its database promises who reads and writes registers there.")
     statements: dict[str, Any] = {}
 
 

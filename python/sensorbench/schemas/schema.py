@@ -15,6 +15,7 @@ from sensorbench.schemas.operations import SHIPPED_FOLDER, WORD, Column, Operati
 from sensorbench.schemas.types import ValueType, canonical_columns
 
 ParameterValue = str | int | float | bool
+Promises = Literal["quorums", "read_committed", "one_writer", "one_thread"]
 
 # Days and shorter ones are equally long, in µs; months and years are the calendar's.
 _UNITS: dict[str, tuple[str, int]] = {
@@ -146,6 +147,8 @@ class SchemaFile(toml_file.FileModel):
 
     database: str
     summary: str
+    # Of a schema of registers: what the database promises who reads and writes them.
+    promises: Promises | None = None
     parameters: dict[str, ParameterChoice] = {}
     create: dict[str, Any] = {}
     settle: dict[str, Any] = {}

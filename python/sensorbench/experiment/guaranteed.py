@@ -1,0 +1,75 @@
+"""What a setting promised the clients of its registers, and what their histories show."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+
+from sensorbench.analysis import guarantees
+from sensorbench.analysis.guarantees import Checked, Promises
+from sensorbench.results import ComparisonResult, RunResult, SettingManifest
+from sensorbench.results.history import HISTORY_FILE, read_history
+
+MOST_EXAMPLES = 3
+
+
+def guaranteed(result: ComparisonResult) -> dict[str, Any]:
+    """By setting, of those whose runs have histories: what was promised, what was seen, and whether a promise was broken."""
+    found = {}
+    for setting in result.manifest.settings:
+        runs = [run for run in result.usable_runs(setting.id) if (run.folder / HISTORY_FILE).exists()]
+        if runs:
+            found[setting.id] = _of_setting(setting.promises, _facts(result, setting, runs[-1]), runs)
+    return found
+
+
+def _facts(result: ComparisonResult, setting: SettingManifest, run: RunResult) -> dict[str, str]:
+    """What the database says of its settings. A replica that has just joined is not told of by its master, but by the lab."""
+    settings: dict[str, str] = dict(run.manifest.description.get("settings", {}))
+    server = result.manifest.environment.get("servers", {}).get(setting.url.partition("?")[0], {})
+    if server.get("replicas"):
+        settings["replicas"] = str(server["replicas"])
+    return settings
+
+
+def _of_setting(kind: str | None, facts: Mapping[str, str], runs: list[RunResult]) -> dict[str, Any]:
+    histories = {run.manifest.repeat: read_history(run.folder / HISTORY_FILE) for run in runs}
+    # No two runs have a key in common, so that their histories are checked as one.
+    checked = guarantees.check(pa.concat_tables(histories.values()).unify_dictionaries())
+    run_of_key = {key: repeat for repeat, history in histories.items() for key in history["key"].unique().to_pylist()}
+    promises = promised(kind, facts)
+    return {
+        "counts": checked.counts,
+        "seen": _seen(checked, run_of_key),
+        "promised": {name: asdict(promise) for name, promise in promises.items()} if promises else None,
+        "broken": list(guarantees.broken(promises, checked.findings)) if promises else [],
+    }
+
+
+def _seen(checked: Checked, run_of_key: Mapping[Any, int]) -> dict[str, Any]:
+    return {
+        name: {
+            "count": finding.count,
+            "of": finding.of,
+            "share": finding.share,
+            "age_ns": finding.ages_ns,
+            "examples": [{"run": run_of_key[example["key"]], **example} for example in finding.examples[:MOST_EXAMPLES]],
+        }
+        for name, finding in checked.findings.items()
+    }
+
+
+def promised(kind: str | None, settings: Mapping[str, str]) -> Promises | None:
+    """What a kind of database promises with the settings that it tells; None where nothing is known of that."""
+    if kind == "quorums" and {"replication", "consistency"} <= settings.keys():
+        level = settings["consistency"]
+        return guarantees.promises_of_quorums(int(settings["replication"]), level, level)
+    if kind == "one_thread" and int(settings.get("replicas", "0")) > 0:
+        return guarantees.promises_of_asynchronous_replicas()
+    known = {
+        "read_committed": guarantees.promises_of_read_committed,
+        "one_writer": guarantees.promises_of_one_writer,
+        "one_thread": guarantees.promises_of_one_thread,
+    }
+    return known[kind]() if kind in known else None
