@@ -270,7 +270,7 @@ def _families(measured: Measured) -> dict[str, dict[str, str]]:
     families: dict[str, dict[str, str]] = {}
     for one in measured.asked:
         level = _level(one)
-        if level is not None and one.label == str(one.schema_parameters["index"]):
+        if level is not None and one.label == one.schema_parameters.get("index"):
             families.setdefault(one.system or one.database, {})[level] = one.id
     return families
 
