@@ -226,3 +226,24 @@ def test_what_is_promised_follows_from_what_the_database_says_of_itself(
 def test_nothing_known_is_promised_where_nothing_is_known() -> None:
     assert promised(None, {}) is None
     assert promised("quorums", {}) is None
+
+
+@pytest.mark.parametrize(
+    ("study", "dataset", "asked"), [("log-analytics", "azure-vm-noise", 34), ("iot", "beijing-air-quality", 200)]
+)
+def test_a_study_asks_its_own_questions_as_often_beside_registers(
+    cli: Cli, tmp_path: Path, study: str, dataset: str, asked: int
+) -> None:
+    data = ("--dataset", dataset, "--scale", "0.02", "--repeat", "1", "--registers", "3")
+    ended = cli("study", "run", study, "--target", "sqlite", *data, "--out", tmp_path / "out", "--no-open")
+    assert ended.exit_code == 0, ended.err
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    assert summary["answers_equal"] is True
+    first = summary["settings"][0]["id"]
+    counts = {one["operation"]: one["counts"]["ok"] for one in summary["figures"] if one["setting"] == first}
+    of_registers = counts.pop("write_register") + counts.pop("read_register")
+    assert of_registers > 0
+    assert sum(counts.values()) == pytest.approx(asked, rel=0 if study == "log-analytics" else 0.2)
+    assert all(counts.values())
+    for of_setting in summary["guarantees"].values():
+        assert [of_setting["seen"][name]["count"] for name in VIOLATIONS] == [0] * len(VIOLATIONS)

@@ -173,6 +173,15 @@ def run(
     repeat: Annotated[int | None, typer.Option("--repeat", help="Runs of each setting.", min=1, show_default=False)] = None,
     in_flight: Annotated[int | None, typer.Option("--in-flight", help="Requests in flight.", min=1, show_default=False)] = None,
     sweep: Sweep = None,
+    registers: Annotated[
+        int | None,
+        typer.Option(
+            "--registers",
+            help="Write and read registers beside the study's questions, each with this weight, and check what the databases promise of them.",
+            min=1,
+            show_default=False,
+        ),
+    ] = None,
     out: Out = None,
     resume: Resume = False,
     replace: Replace = False,
@@ -200,6 +209,7 @@ def run(
         repeat,
         in_flight,
         parse_sweeps(list(sweep or ())),
+        registers,
     )
     parts = plan_study(study, options, out, teller)
     if len(parts) == 1:

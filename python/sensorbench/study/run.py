@@ -18,6 +18,7 @@ from sensorbench.experiment import (
     swept,
 )
 from sensorbench.experiment.comparison import Comparison
+from sensorbench.experiment.registers import READ, WRITE
 from sensorbench.experiment.summary import summarise as summarise_comparison
 from sensorbench.progress import Teller
 from sensorbench.results import ComparisonResult
@@ -47,6 +48,8 @@ class StudyOptions:
     repeat: int | None = None
     in_flight: int | None = None
     sweeps: dict[str, list[str]] = field(default_factory=dict)
+    # The weight of writing and of reading registers beside the study's questions.
+    registers: int | None = None
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,18 @@ def _workload(workload: Workload, options: StudyOptions) -> Workload:
         changes["operations"] = _operations_at(options.scale, workload.operations)
     if options.in_flight is not None:
         changes["schedule"] = Schedule(in_flight=options.in_flight)
-    return workload.model_copy(update=changes)
+    changed = workload.model_copy(update=changes)
+    return changed if options.registers is None else _beside_registers(changed, options.registers, options.operations)
+
+
+def _beside_registers(workload: Workload, weight: int, operations: int | None) -> Workload:
+    """The workload with registers in its mix. Its own questions are asked as often as before, unless a number was wished for."""
+    mix = {**workload.mix, WRITE: weight, READ: weight}
+    if operations is not None or workload.operations is None:
+        return workload.model_copy(update={"mix": mix})
+    # A study that asks in turn says how many operations one round has.
+    of_registers = 2 * weight if workload.order == "in turn" else workload.operations * 2 * weight / sum(workload.mix.values())
+    return workload.model_copy(update={"mix": mix, "operations": workload.operations + round(of_registers)})
 
 
 def _operations_at(scale: float, operations: int) -> int:
