@@ -9,6 +9,9 @@ pub type Handle = *mut c_void;
 /// SQLRETURN.
 pub type Return = i16;
 
+/// A function that takes a statement and a text, in characters of one width.
+pub type OfText<Character> = unsafe extern "system" fn(Handle, *const Character, i32) -> Return;
+
 macro_rules! functions {
     ($($name:ident = $symbol:literal ($($argument:ty),*);)*) => {
         /// The functions that are called, found by their names when the manager was loaded.

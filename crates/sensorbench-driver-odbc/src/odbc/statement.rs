@@ -5,12 +5,12 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 
 use super::api::{
-    Handle, Return, SQL_ATTR_PARAM_STATUS_PTR, SQL_ATTR_PARAMS_PROCESSED_PTR, SQL_ATTR_PARAMSET_SIZE, SQL_ATTR_ROW_ARRAY_SIZE,
-    SQL_ATTR_ROWS_FETCHED_PTR, SQL_BIGINT, SQL_BINARY, SQL_BIT, SQL_BLOB, SQL_C_BINARY, SQL_C_CHAR, SQL_C_WCHAR, SQL_CHAR,
-    SQL_CLOB, SQL_CLOSE, SQL_DECIMAL, SQL_DOUBLE, SQL_FLOAT, SQL_HANDLE_STMT, SQL_INTEGER, SQL_LONGVARBINARY, SQL_LONGVARCHAR,
-    SQL_NO_DATA, SQL_NO_TOTAL, SQL_NULL_DATA, SQL_NUMERIC, SQL_PARAM_ERROR, SQL_PARAM_INPUT, SQL_REAL, SQL_RESET_PARAMS,
-    SQL_SMALLINT, SQL_SUCCESS, SQL_SUCCESS_WITH_INFO, SQL_TIMESTAMP, SQL_TINYINT, SQL_TYPE_TIMESTAMP, SQL_UNBIND, SQL_VARBINARY,
-    SQL_VARCHAR, SQL_WCHAR, SQL_WLONGVARCHAR, SQL_WVARCHAR,
+    Handle, OfText, Return, SQL_ATTR_PARAM_STATUS_PTR, SQL_ATTR_PARAMS_PROCESSED_PTR, SQL_ATTR_PARAMSET_SIZE,
+    SQL_ATTR_ROW_ARRAY_SIZE, SQL_ATTR_ROWS_FETCHED_PTR, SQL_BIGINT, SQL_BINARY, SQL_BIT, SQL_BLOB, SQL_C_BINARY, SQL_C_CHAR,
+    SQL_C_WCHAR, SQL_CHAR, SQL_CLOB, SQL_CLOSE, SQL_DECIMAL, SQL_DOUBLE, SQL_FLOAT, SQL_HANDLE_STMT, SQL_INTEGER,
+    SQL_LONGVARBINARY, SQL_LONGVARCHAR, SQL_NO_DATA, SQL_NO_TOTAL, SQL_NULL_DATA, SQL_NUMERIC, SQL_PARAM_ERROR, SQL_PARAM_INPUT,
+    SQL_REAL, SQL_RESET_PARAMS, SQL_SMALLINT, SQL_SUCCESS, SQL_SUCCESS_WITH_INFO, SQL_TIMESTAMP, SQL_TINYINT, SQL_TYPE_TIMESTAMP,
+    SQL_UNBIND, SQL_VARBINARY, SQL_VARCHAR, SQL_WCHAR, SQL_WLONGVARCHAR, SQL_WVARCHAR,
 };
 use super::buffer::{Buffer, Input};
 use super::{Connection, Diagnostics, Text, Watched, number};
@@ -103,16 +103,7 @@ impl Statement {
     pub fn prepare(&mut self, text: &str) -> Result<(), Diagnostics> {
         self.unbind()?;
         let functions = &self.connection.manager.functions;
-        // SAFETY: the text is as long as is said.
-        let outcome = unsafe {
-            match self.connection.text {
-                Text::Wide => {
-                    let text: Vec<u16> = text.encode_utf16().collect();
-                    (functions.prepare_wide)(self.handle, text.as_ptr(), text.len() as i32)
-                }
-                Text::Narrow => (functions.prepare_narrow)(self.handle, text.as_ptr(), text.len() as i32),
-            }
-        };
+        let outcome = self.given(text, functions.prepare_wide, functions.prepare_narrow);
         self.check(outcome)
     }
 
@@ -120,18 +111,23 @@ impl Statement {
     pub fn execute_direct(&mut self, text: &str) -> Result<(), Diagnostics> {
         self.unbind()?;
         let functions = &self.connection.manager.functions;
+        let outcome = self.given(text, functions.execute_direct_wide, functions.execute_direct_narrow);
+        self.check_execution(outcome)?;
+        self.close()
+    }
+
+    /// Gives a text to a function, in the characters that the connection speaks.
+    fn given(&self, text: &str, wide: OfText<u16>, narrow: OfText<u8>) -> Return {
         // SAFETY: the text is as long as is said.
-        let outcome = unsafe {
+        unsafe {
             match self.connection.text {
                 Text::Wide => {
                     let text: Vec<u16> = text.encode_utf16().collect();
-                    (functions.execute_direct_wide)(self.handle, text.as_ptr(), text.len() as i32)
+                    wide(self.handle, text.as_ptr(), text.len() as i32)
                 }
-                Text::Narrow => (functions.execute_direct_narrow)(self.handle, text.as_ptr(), text.len() as i32),
+                Text::Narrow => narrow(self.handle, text.as_ptr(), text.len() as i32),
             }
-        };
-        self.check_execution(outcome)?;
-        self.close()
+        }
     }
 
     /// The columns of the answer.
