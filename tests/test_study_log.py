@@ -106,6 +106,22 @@ def test_readings_of_sensors_are_no_log(cli: Cli, tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        (("--target", "mariadb_relax"), "study log-analytics has the systems mariadb, mariadb_relaxed, postgresql"),
+        (("--target", "sqlite", "--sweep", "index=none,key"), "study log-analytics compares the values of index already"),
+    ],
+)
+def test_what_the_study_does_not_know_is_refused_with_what_it_has(
+    cli: Cli, tmp_path: Path, wrong: tuple[str, ...], problem: str
+) -> None:
+    outcome = cli("study", "run", "log-analytics", *wrong, *TINY, "--out", tmp_path / "none")
+    assert outcome.exit_code == 2
+    assert problem in outcome.err
+    assert not (tmp_path / "none").exists()
+
+
 def test_several_datasets_have_a_page_of_their_own(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "series"
     sizes = ("--dataset", "machine-log-1gb", "--dataset", "machine-log-2gb", "--scale", "0.0002")

@@ -39,13 +39,20 @@ ROLES = LOG_ANALYTICS.file.roles.published
 EVERYTHING = ("load", "size", "look_up", *FETCH, *COUNT)
 
 
+class FakeResult(SimpleNamespace):
+    """Results that are in memory alone; what follows from them follows as from those on disk."""
+
+    loaded_s = ComparisonResult.loaded_s
+    size_bytes = ComparisonResult.size_bytes
+
+
 def fake_result(size: str = "1GB", *, settings: Iterable[str] = (), records: int = 0, **known: Any) -> ComparisonResult:
     """Results of a size, with settings as roles name them and whatever else is known of them."""
     described = {"name": DATASETS.get(size, size), "relations": {"log": {"rows": records or records_of("1GB")}}, "scale": 1.0}
     manifest = SimpleNamespace(dataset=described, settings=[setting_of(name) for name in settings], metric="mean")
     empty: dict[str, Any] = {key: {} for key in ("loads", "plans", "failures")}
     runs = {setting.id: [] for setting in manifest.settings}
-    return cast("ComparisonResult", SimpleNamespace(manifest=manifest, **{**empty, "runs": runs, **known}))
+    return cast("ComparisonResult", FakeResult(manifest=manifest, **{**empty, "runs": runs, **known}))
 
 
 def setting_of(name: str) -> SettingManifest:

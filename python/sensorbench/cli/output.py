@@ -15,10 +15,9 @@ from sensorbench.errors import FailedError, InterruptedRunError
 from sensorbench.experiment import Comparison, check_out, conduct
 from sensorbench.progress import Teller, console
 from sensorbench.report import answer, words
-from sensorbench.results import ComparisonResult, read_comparison, write_summary
-from sensorbench.results.files import DiskFullError, write_text
-from sensorbench.results.series import read_series
-from sensorbench.results.writer import SUMMARY_FILE
+from sensorbench.results import ComparisonResult, has_results, read_comparison, write_summary
+from sensorbench.results.files import DiskFullError
+from sensorbench.results.series import read_series, write_series_summary
 from sensorbench.study import summarise
 from sensorbench.study.series import summarise_series
 
@@ -57,14 +56,20 @@ def conduct_and_report(
         print_json(summary)
     else:
         print_outcome(summary, page)
-    if open_browser and sys.stdout.isatty():
-        webbrowser.open(page.resolve().as_uri())
+    if open_browser:
+        open_page(page)
     fail_if_wrong(summary)
+
+
+def open_page(page: Path) -> None:
+    """Opens a page in the browser of whoever sits at the terminal."""
+    if sys.stdout.isatty():
+        webbrowser.open(page.resolve().as_uri())
 
 
 def _report_what_is_there(out: Path, teller: Teller) -> None:
     """A report of work that was cut short. That it cannot be written must not hide why the work was cut short."""
-    if not (out / "manifest.json").exists():
+    if not has_results(out):
         return
     try:
         _, _, page = write_summary_and_report(out)
@@ -84,12 +89,12 @@ def write_summary_and_report(folder: Path) -> tuple[ComparisonResult, dict[str, 
     return result, summary, write_report(result, summary)
 
 
-def write_series_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:
-    """Sums up the parts of a series and writes the page of all of them."""
+def write_series_summary_and_report(folder: Path, summaries: dict[str, dict[str, Any]]) -> tuple[dict[str, Any], Path]:
+    """Sums up a series by the summaries of its parts, and writes the page of all of them."""
     from sensorbench.report.series import write_series_report
 
-    summary = summarise_series(folder, read_series(folder))
-    write_text(folder / SUMMARY_FILE, json.dumps(summary, indent=2, allow_nan=False) + "\n")
+    summary = summarise_series(read_series(folder), summaries)
+    write_series_summary(folder, summary)
     return summary, write_series_report(folder, summary)
 
 

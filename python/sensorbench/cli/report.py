@@ -1,7 +1,5 @@
 """`sensorbench report` and `sensorbench claims`: what results on disk say."""
 
-import sys
-import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -9,12 +7,17 @@ import typer
 from rich.table import Table
 
 from sensorbench.cli.options import Json, NoOpen
-from sensorbench.cli.output import print_json, print_outcome, write_series_summary_and_report, write_summary_and_report
+from sensorbench.cli.output import (
+    open_page,
+    print_json,
+    print_outcome,
+    write_series_summary_and_report,
+    write_summary_and_report,
+)
 from sensorbench.progress import console, error_console
 from sensorbench.report import words
 from sensorbench.results import read_comparison
-from sensorbench.results.manifest import MANIFEST_FILE
-from sensorbench.results.series import is_series, read_series
+from sensorbench.results.series import is_series, parts_with_results, read_series
 from sensorbench.study import summarise
 from sensorbench.study.series import summarise_series
 
@@ -33,21 +36,19 @@ def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
         print_outcome(summary, page)
         if result.state != "complete":
             error_console().print(f"[yellow]warning:[/yellow] the work in {folder} is {result.state}", highlight=False)
-    if not no_open and sys.stdout.isatty():
-        webbrowser.open(page.resolve().as_uri())
+    if not no_open:
+        open_page(page)
 
 
 def _report_series(folder: Path, *, no_open: bool, as_json: bool) -> None:
-    for part in read_series(folder).parts.values():
-        if (folder / part / MANIFEST_FILE).exists():
-            write_summary_and_report(folder / part)
-    summary, page = write_series_summary_and_report(folder)
+    summaries = {dataset: write_summary_and_report(part)[1] for dataset, part in parts_with_results(folder).items()}
+    summary, page = write_series_summary_and_report(folder, summaries)
     if as_json:
         print_json(summary)
     else:
         console().print(f"report: {page}", highlight=False)
-    if not no_open and sys.stdout.isatty():
-        webbrowser.open(page.resolve().as_uri())
+    if not no_open:
+        open_page(page)
 
 
 def claims(folder: Folder, json: Json = False) -> None:
@@ -78,7 +79,8 @@ def claims(folder: Folder, json: Json = False) -> None:
 
 
 def _claims_of_series(folder: Path, *, as_json: bool) -> None:
-    summary = summarise_series(folder, read_series(folder))
+    summaries = {dataset: summarise(read_comparison(part)) for dataset, part in parts_with_results(folder).items()}
+    summary = summarise_series(read_series(folder), summaries)
     if as_json:
         print_json(summary["claims"])
         return

@@ -15,9 +15,8 @@ from sensorbench.dataset import DEFAULT_SEED
 from sensorbench.errors import UsageError
 from sensorbench.experiment import check_out, parse_sweeps
 from sensorbench.progress import Teller, console
-from sensorbench.results import read_comparison
-from sensorbench.results.manifest import MANIFEST_FILE
-from sensorbench.results.series import SeriesManifest, is_series, read_series, write_series
+from sensorbench.results import has_results, read_comparison
+from sensorbench.results.series import SeriesManifest, is_series, parts_with_results, write_series
 from sensorbench.study import STUDIES, Part, Study, StudyOptions, plan_study, require_study
 from sensorbench.study.study import Cell, Layout, grouped
 
@@ -96,8 +95,7 @@ def _cells(study: Study, results: Path | None) -> list[Cell]:
         return []
     if results is None:
         return study.cells(None)
-    parts = read_series(results).parts.values() if is_series(results) else [""]
-    folders = [results / part for part in parts if not part or (results / part / MANIFEST_FILE).exists()]
+    folders = parts_with_results(results).values() if is_series(results) else [results]
     found = [read_comparison(folder) for folder in folders]
     other = next((one for one in found if (one.manifest.kind, one.manifest.name) != ("study", study.name)), None)
     if other is not None:
@@ -199,17 +197,17 @@ def run(
         check_out(out, resume=False)
     teller = Teller()
     options = StudyOptions(
-        tuple(target or ()),
-        tuple(schema or ()),
-        tuple(dataset or ()),
-        scale,
-        seed,
-        operations,
-        warm_up,
-        repeat,
-        in_flight,
-        parse_sweeps(list(sweep or ())),
-        registers,
+        targets=tuple(target or ()),
+        schemas=tuple(schema or ()),
+        datasets=tuple(dataset or ()),
+        scale=scale,
+        seed=seed,
+        operations=operations,
+        warm_up=warm_up,
+        repeat=repeat,
+        in_flight=in_flight,
+        sweeps=parse_sweeps(list(sweep or ())),
+        registers=registers,
     )
     parts = plan_study(study, options, out, teller)
     if len(parts) == 1:
@@ -224,28 +222,27 @@ def _run_series(
     study: Study, parts: list[Part], out: Path, teller: Teller, *, resume: bool, replace: bool, as_json: bool
 ) -> None:
     """One comparison after the other; whatever ends them, those that were begun are summed up."""
-    if resume and not any(_is_begun(part) for part in parts):
+    if resume and not any(has_results(part.folder) for part in parts):
         raise UsageError(f"--resume: {out} holds no results of these datasets to go on with; name the folder with --out")
     try:
         for part in parts:
             _tell(study, part, teller)
             # Those that were not begun yet begin now.
-            goes_on = resume and _is_begun(part)
+            goes_on = resume and has_results(part.folder)
             conduct_and_report(
                 part.comparison, part.folder, teller, resume=goes_on, replace=replace, open_browser=False, as_json=False
             )
     finally:
-        if any(_is_begun(part) for part in parts):
+        if any(has_results(part.folder) for part in parts):
             folders = {part.comparison.dataset.name: str(part.folder.relative_to(out)) for part in parts}
             write_series(out, SeriesManifest(name=study.name, title=study.file.title, parts=folders))
-            summary, page = write_series_summary_and_report(out)
+            results = {dataset: read_comparison(folder) for dataset, folder in parts_with_results(out).items()}
+            # Each part was summed up when it ended, however it did; one that could not be is left out.
+            summaries = {dataset: result.summary for dataset, result in results.items() if result.summary is not None}
+            summary, page = write_series_summary_and_report(out, summaries)
             if as_json:
                 print_json(summary)
             teller.say(f"all datasets: {page}")
-
-
-def _is_begun(part: Part) -> bool:
-    return (part.folder / MANIFEST_FILE).exists()
 
 
 def _tell(study: Study, part: Part, teller: Teller) -> None:

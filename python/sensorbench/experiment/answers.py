@@ -13,6 +13,7 @@ from sensorbench import _engine, toml_file
 from sensorbench.analysis.equality import Answer, difference
 from sensorbench.dataset import Dataset
 from sensorbench.errors import FailedError
+from sensorbench.experiment.ask_each import ask_each
 from sensorbench.experiment.plan import Parameters, as_json
 from sensorbench.schemas import Operation, Operations, Schema
 from sensorbench.schemas.types import ARROW_TYPES, arrow_schema, canonical_table
@@ -108,27 +109,7 @@ def _digest_of_known(answer: KnownAnswer, operation: Operation) -> Answer:
 def _ask(target: _engine.Target, name: str, operation: Operation, schema: Schema, parameters: dict[str, Any]) -> Answer | None:
     """One operation with given parameters, by the same engine as everything else."""
     values = {key: pa.array([parameters[key]], ARROW_TYPES[value_type]) for key, value_type in operation.parameters.items()}
-    plan = {
-        "seed": 0,
-        "operations": [
-            {
-                "weight": 1.0,
-                "operation": {**operation.driver_operation(name), "statement": schema.statement(name)},
-                "parameters": [{"draw": 0, "column": number} for number in range(len(values))],
-                "work": schema.work(name, operation),
-            }
-        ],
-        "draws": [{"rows": {"table": 0}}] if values else [],
-        "phases": [{"name": "known_answer", "operations": 1}],
-        "in_flight": 1,
-        "timeout_s": 600.0,
-        "answers_every": 1,
-    }
-    run = target.run(as_json(plan), [pa.table(values).to_reader()] if values else [])
-    while not run.wait(0.25):
-        pass
-    segment, _ = run.end()
-    rows = segment["answers"].to_pylist()
+    rows = ask_each(target, name, operation, schema, pa.table(values)).answers.to_pylist()
     return answer_of_row(rows[0]) if rows else None
 
 

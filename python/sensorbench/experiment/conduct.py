@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow.compute as pc
+import pyarrow as pa
 
 from sensorbench import __version__
 from sensorbench.errors import CancelledError, EngineError, FailedError, InterruptedRunError, UsageError
@@ -38,14 +38,13 @@ from sensorbench.results import (
     ComparisonManifest,
     ComparisonResult,
     ComparisonWriter,
-    RunResult,
-    has_run,
+    has_results,
     read_comparison,
     read_run,
 )
 from sensorbench.results.environment import environment
 from sensorbench.results.files import DiskFullError, release_reserve
-from sensorbench.results.latencies import MEASURE
+from sensorbench.results.latencies import MEASURE, of_kind
 from sensorbench.results.manifest import OperationManifest, Process, now
 from sensorbench.schemas import Operation
 from sensorbench.schemas.variants import mix_of_variants, with_variants
@@ -121,7 +120,7 @@ def _up(ready: Ready, started: Servers) -> Up:
 
 def check_out(out: Path, *, resume: bool) -> None:
     """Raises UsageError when results cannot go there."""
-    if resume and not (out / "manifest.json").exists():
+    if resume and not has_results(out):
         raise UsageError(f"--resume: {out} holds no results to go on with; name the folder with --out")
     if not resume and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} is not empty; name another folder with --out, or go on with it by --resume")
@@ -352,9 +351,10 @@ def _write_reference(ready: Ready, writer: ComparisonWriter, teller: Teller) -> 
     """Computes the reference answers to a sample of what was asked and answered by at least one setting."""
     comparison = ready.comparison
     asked_ones = [setting for setting in comparison.settings if not setting.only_loads]
-    firsts = [folder for setting in asked_ones if has_run(folder := writer.run_folder(setting.id, 1))]
-    runs = [run for run in map(read_run, firsts) if run.state == "complete" and run.table("answers") is not None]
-    if not runs:
+    folders = [folder for setting in asked_ones if has_results(folder := writer.run_folder(setting.id, 1))]
+    runs = [run for run in map(read_run, folders) if run.state == "complete"]
+    answers = [table for run in runs if (table := run.table("answers")) is not None]
+    if not answers:
         return
     phase = runs[0].manifest.phases.index(MEASURE)
     reads = [
@@ -362,7 +362,7 @@ def _write_reference(ready: Ready, writer: ComparisonWriter, teller: Teller) -> 
         for number, name in enumerate(ready.names)
         if comparison.operations.operation[name].writes is None and not is_of_registers(name)
     ]
-    asked = {number: _answered(runs, phase, number)[:REFERENCE_SAMPLE] for number in reads}
+    asked = {number: _answered(answers, phase, number)[:REFERENCE_SAMPLE] for number in reads}
     total = sum(len(numbers) for numbers in asked.values())
     if not total:
         return
@@ -374,15 +374,9 @@ def _write_reference(ready: Ready, writer: ComparisonWriter, teller: Teller) -> 
         task.end(f"{total} computed from the dataset itself")
 
 
-def _answered(runs: list[RunResult], phase: int, operation: int) -> list[int]:
+def _answered(answers: list[pa.Table], phase: int, operation: int) -> list[int]:
     """The numbers of an operation that some run has an answer to, in order."""
-    numbers: set[int] = set()
-    for run in runs:
-        answers = run.table("answers")
-        if answers is not None:
-            of_kind = answers.filter(pc.and_(pc.equal(answers["phase"], phase), pc.equal(answers["operation"], operation)))
-            numbers |= set(of_kind["k"].to_pylist())
-    return sorted(numbers)
+    return sorted({k for table in answers for k in of_kind(table, phase, operation)["k"].to_pylist()})
 
 
 def _remove_data(ready: Up, out: Path) -> None:

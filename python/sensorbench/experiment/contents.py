@@ -19,7 +19,7 @@ from sensorbench.experiment.read_back import are_there, reader_of
 from sensorbench.experiment.registers import is_of_registers
 from sensorbench.experiment.workload import Schedule, Workload
 from sensorbench.results import RunResult
-from sensorbench.results.latencies import MEASURE
+from sensorbench.results.latencies import MEASURE, of_kind
 from sensorbench.schemas import Operations, Schema
 
 
@@ -71,9 +71,9 @@ def _numbers(run: RunResult, phase: int, operation: int) -> tuple[list[int], lis
     table = run.table("operations")
     if run.manifest.plan["log_every"] != 1 or table is None:
         return None
-    of_kind = table.filter(pc.and_(pc.equal(table["phase"], phase), pc.equal(table["operation"], operation)))
-    is_ok = pc.equal(of_kind["outcome"], "ok")
-    return of_kind.filter(is_ok)["k"].to_pylist(), of_kind.filter(pc.invert(is_ok))["k"].to_pylist()
+    writes = of_kind(table, phase, operation)
+    is_ok = pc.equal(writes["outcome"], "ok")
+    return writes.filter(is_ok)["k"].to_pylist(), writes.filter(pc.invert(is_ok))["k"].to_pylist()
 
 
 def check_contents(
@@ -188,8 +188,8 @@ def _problems(names: list[str], given: dict[int, dict[int, Answer]], reference: 
     for row in reference.to_pylist():
         expected.setdefault(row["operation"], {})[row["k"]] = answer_of_row(row)
     problems = []
-    for number, of_kind in given.items():
-        equality = compare_answers(names[number], {"contents": of_kind}, expected.get(number, {}))
+    for number, of_operation in given.items():
+        equality = compare_answers(names[number], {"contents": of_operation}, expected.get(number, {}))
         problems += [
             {"operation": names[number], "parameters": {"phase": MEASURE, "k": mismatch.k}, "problem": mismatch.problem}
             for mismatch in equality.mismatches

@@ -12,12 +12,14 @@ import pyarrow.compute as pc
 
 from sensorbench import _engine
 from sensorbench.errors import EngineError
+from sensorbench.experiment.ask_each import ask_each
 from sensorbench.experiment.comparison import Up
 from sensorbench.experiment.plan import Parameters, as_json
 from sensorbench.experiment.registers import KEY, READ, VALUE, WRITE
 from sensorbench.experiment.settings import Setting
 from sensorbench.results import RunResult
 from sensorbench.results.history import FUNCTIONS, OUTCOMES
+from sensorbench.results.latencies import of_kind
 
 # At the end each key is read so many times, by so many clients.
 FINAL_READS = 3
@@ -38,13 +40,9 @@ def history_of(run: RunResult, plan: dict[str, Any], parameters: Parameters) -> 
     for phase in range(len(run.manifest.phases)):
         for name in (WRITE, READ):
             if name in names:
-                of_kind = _of_kind(log, phase, names.index(name))
-                parts.append(_operations(name, of_kind, _answers(answers, phase, names.index(name)), plan, parameters, names))
+                wanted = of_kind(log, phase, names.index(name))
+                parts.append(_operations(name, wanted, _answers(answers, phase, names.index(name)), plan, parameters, names))
     return _in_order(parts)
-
-
-def _of_kind(table: pa.Table, phase: int, number: int) -> pa.Table:
-    return table.filter(pc.and_(pc.equal(table["phase"], phase), pc.equal(table["operation"], number)))
 
 
 @dataclass(frozen=True)
@@ -68,10 +66,10 @@ class _Answers:
 def _answers(table: pa.Table | None, phase: int, number: int) -> _Answers:
     if table is None:
         return _Answers(*(np.zeros(0, dtype=kind) for kind in (np.int64, np.int64, np.bool_)))
-    of_kind = _of_kind(table, phase, number).sort_by("k")
-    k, rows = of_kind["k"].to_numpy().astype(np.int64), of_kind["rows"].to_numpy()
+    reads = of_kind(table, phase, number).sort_by("k")
+    k, rows = reads["k"].to_numpy().astype(np.int64), reads["rows"].to_numpy()
     value = np.full(len(k), np.nan)
-    found = of_kind.filter(pc.greater(of_kind["rows"], 0))
+    found = reads.filter(pc.greater(reads["rows"], 0))
     if found.num_rows:
         value[rows > 0] = pc.list_element(found["computed"], 0).to_numpy()
     is_null = np.isnan(value)
@@ -165,34 +163,19 @@ def _from_the_strongest(up: Up, setting: Setting) -> list[_engine.Target]:
 
 def _round(target: _engine.Target, run: _engine.Run, up: Up, setting: Setting, keys: pa.Array, first_process: int) -> pa.Table:
     """Each key read once. Times are on the clock of the run that is over."""
-    operation, schema = up.comparison.operations.operation[READ], setting.schema
-    parameters = Parameters([KEY], {KEY: pa.table({KEY: keys})})
-    plan = {
-        "seed": 0,
-        "operations": [
-            {
-                "weight": 1.0,
-                "operation": {**operation.driver_operation(READ), "statement": schema.statement(READ)},
-                "parameters": [{"draw": 0, "column": 0}],
-                "work": schema.work(READ, operation),
-            }
-        ],
-        "draws": [{"rows": {"table": 0, "choice": "sequential"}}],
-        "phases": [{"name": "final_reads", "operations": len(keys)}],
-        "in_flight": FINAL_CLIENTS,
-        "timeout_s": FINAL_TIMEOUT_S,
-        "log_every": 1,
-        "answers_every": 1,
-    }
     if target is not up.targets[setting.id]:
         target.attach(json.dumps(up.schemas[setting.id]))
-    reads = target.run(as_json(plan), parameters.readers())
-    later_ns = run.now_ns() - reads.now_ns()
-    segments = []
-    while not reads.wait(0.25):
-        segments.append(reads.take())
-    segments.append(reads.end()[0])
-    log, answers = (pa.Table.from_batches([segment[name] for segment in segments]) for name in ("operations", "answers"))
-    found = _operations(READ, log, _answers(answers, 0, 0), plan, parameters, [READ])
+    asked = ask_each(
+        target,
+        READ,
+        up.comparison.operations.operation[READ],
+        setting.schema,
+        pa.table({KEY: keys}),
+        in_flight=FINAL_CLIENTS,
+        timeout_s=FINAL_TIMEOUT_S,
+        is_logged=True,
+    )
+    later_ns = run.now_ns() - asked.run.now_ns()
+    found = _operations(READ, asked.operations, _answers(asked.answers, 0, 0), asked.plan, asked.parameters, [READ])
     more = {"process": first_process, "invoked_ns": later_ns, "ended_ns": later_ns}
     return pa.table({name: pc.add(found[name], more[name]) if name in more else found[name] for name in _COLUMNS})

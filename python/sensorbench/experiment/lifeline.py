@@ -19,7 +19,9 @@ class Lifeline:
         self._failed_before = 0
 
     def is_lost(self, snapshot: dict[str, Any]) -> bool:
-        """Whether operations, LEAST_FAILURES or more, have done nothing but fail for LOST_S seconds. Time-outs are answers of a kind: a slow database."""
+        """Whether operations, LEAST_FAILURES or more, have done nothing but fail for LOST_S seconds. Time-outs are answers of a kind:
+        a slow database.
+        """
         counts = [operation["counts"] for phase in snapshot["phases"] for operation in phase["operations"].values()]
         served = sum(count["ok"] + count["timeout"] for count in counts)
         failed = sum(count["error"] for count in counts)

@@ -18,11 +18,11 @@ from sensorbench.experiment.registers import is_of_registers, with_keys_of_run
 from sensorbench.experiment.run import run_and_write
 from sensorbench.experiment.settings import Setting
 from sensorbench.progress import Teller
-from sensorbench.results import ComparisonWriter, RunManifest, RunResult, RunWriter, has_run, read_run
+from sensorbench.results import ComparisonWriter, RunManifest, RunResult, RunWriter, has_results, read_run
 from sensorbench.results.files import DiskFullError, release_reserve
 from sensorbench.results.history import HISTORY_FILE, write_history
 from sensorbench.results.manifest import Process, now
-from sensorbench.results.writer import LOAD_FILE, setting_folder
+from sensorbench.results.writer import LOAD_FILE, run_folder, setting_folder
 from sensorbench.schemas import Operations
 
 
@@ -33,13 +33,12 @@ def writes_anything(operations: Operations, names: list[str]) -> bool:
 
 def is_finished(setting: Setting, folder: Path, repeats: int) -> bool:
     """Whether results in `folder` have all of a setting: its load, and as many complete runs as wanted."""
-    of_setting = setting_folder(folder, setting.id)
-    runs = [of_setting / f"run-{repeat}" for repeat in range(1, repeats + 1)] if not setting.only_loads else []
-    return (of_setting / LOAD_FILE).exists() and all(_is_complete(run) for run in runs)
+    runs = [] if setting.only_loads else [run_folder(folder, setting.id, repeat) for repeat in range(1, repeats + 1)]
+    return (setting_folder(folder, setting.id) / LOAD_FILE).exists() and all(_is_complete(run) for run in runs)
 
 
 def _is_complete(run: Path) -> bool:
-    return has_run(run) and read_run(run).state == "complete"
+    return has_results(run) and read_run(run).state == "complete"
 
 
 def _fingerprint(ready: Ready, setting: Setting) -> str:

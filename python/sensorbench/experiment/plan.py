@@ -10,7 +10,7 @@ import pyarrow as pa
 from sensorbench.errors import UsageError
 from sensorbench.experiment.lengths import seconds
 from sensorbench.experiment.workload import Workload
-from sensorbench.schemas import Operations, Schema
+from sensorbench.schemas import Operation, Operations, Schema
 from sensorbench.schemas.operations import Draw
 from sensorbench.schemas.types import canonical_columns, canonical_table
 
@@ -103,10 +103,18 @@ def planned_operations(operations: Operations, workload: Workload) -> list[str]:
 
 def _planned(operations: Operations, schema: Schema, parameters: Parameters, name: str, weight: float) -> dict[str, Any]:
     operation = operations.operation[name]
+    sources = [_source(operations, parameters, name, parameter) for parameter in operation.parameters]
+    return asked_operation(name, operation, schema, sources, weight)
+
+
+def asked_operation(
+    name: str, operation: Operation, schema: Schema, sources: list[dict[str, int]], weight: float = 1.0
+) -> dict[str, Any]:
+    """An operation as a plan has it: how a schema asks it, and where each of its parameters comes from."""
     return {
         "weight": weight,
         "operation": {**operation.driver_operation(name), "statement": schema.statement(name)},
-        "parameters": [_source(operations, parameters, name, parameter) for parameter in operation.parameters],
+        "parameters": sources,
         "work": schema.work(name, operation),
     }
 

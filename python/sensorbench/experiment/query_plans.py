@@ -69,8 +69,8 @@ EXPLAINS = {
 def query_plans(
     target: _engine.Target, setting: Setting, operations: Operations, names: list[str], parameters: Parameters
 ) -> dict[str, dict[str, Any]]:
-    """For each operation that reads by one statement, and not what was just written: the plan's text, and the access path in a few words; for one that cannot
-    be explained why not. Nothing for databases that have no plans.
+    """For each operation that reads by one statement, and not what was just written: the plan's text, and the access path in a few
+    words; for one that cannot be explained why not. Nothing for databases that have no plans.
     """
     explain = EXPLAINS.get(setting.target.database.dialect)
     if explain is None:

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sensorbench import _engine
-from sensorbench.experiment.plan import as_json
+from sensorbench.experiment.ask_each import ask_each
 from sensorbench.schemas import Operations, Schema
 
 IN_FLIGHT = 16
@@ -27,28 +28,8 @@ def are_there(target: _engine.Target, operations: Operations, schema: Schema, re
         return np.zeros(0, dtype=np.bool_)
     operation = operations.operation[reader]
     keys = rows.select(list(operation.parameters))
-    plan = {
-        "seed": 0,
-        "operations": [
-            {
-                "weight": 1.0,
-                "operation": {**operation.driver_operation(reader), "statement": schema.statement(reader)},
-                "parameters": [{"draw": 0, "column": number} for number in range(keys.num_columns)],
-                "work": schema.work(reader, operation),
-            }
-        ],
-        "draws": [{"rows": {"table": 0, "choice": "sequential"}}],
-        "phases": [{"name": "read_back", "operations": keys.num_rows}],
-        "in_flight": IN_FLIGHT,
-        "timeout_s": 600.0,
-        "answers_every": 1,
-    }
-    run = target.run(as_json(plan), [keys.to_reader()])
-    answers = []
-    while not run.wait(0.25):
-        answers += run.take()["answers"].to_pylist()
-    answers += run.end()[0]["answers"].to_pylist()
+    answers = ask_each(target, reader, operation, schema, keys, in_flight=IN_FLIGHT).answers
     # An operation that failed has no answer: its row was not found.
     found = np.zeros(keys.num_rows, dtype=np.bool_)
-    found[[answer["k"] for answer in answers if answer["rows"] > 0]] = True
+    found[answers.filter(pc.greater(answers["rows"], 0))["k"].to_numpy()] = True
     return found

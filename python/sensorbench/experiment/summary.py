@@ -19,7 +19,7 @@ from sensorbench.experiment.guaranteed import guaranteed
 from sensorbench.experiment.honesty import honesty
 from sensorbench.experiment.registers import is_of_registers
 from sensorbench.results import ComparisonResult, RunResult
-from sensorbench.results.latencies import MEASURE, interval_histograms, is_logged_whole, logged_latencies
+from sensorbench.results.latencies import MEASURE, interval_histograms, is_logged_whole, logged_latencies, of_kind
 
 FORMAT = 1
 _OUTCOMES = ("ok", "error", "timeout", "cancelled")
@@ -164,7 +164,7 @@ def _measured(run: RunResult, operation: str) -> dict[str, Any]:
     table = run.table("intervals")
     if table is not None and MEASURE in run.manifest.phases:
         phase, number = run.manifest.phases.index(MEASURE), run.manifest.operations.index(operation)
-        rows = table.filter(pc.and_(pc.equal(table["phase"], phase), pc.equal(table["operation"], number)))
+        rows = of_kind(table, phase, number)
         sums = {name: pc.sum(rows[name]).as_py() or 0 for name in sums}
     return {"counts": {name: sums[name] for name in _OUTCOMES}, "late": sums["late"], "rows": sums["rows"], "service_ns": None}
 

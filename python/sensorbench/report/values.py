@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from sensorbench.analysis.sample import Floats
 from sensorbench.analysis.smoothing import exponentially_smoothed
 from sensorbench.results import ComparisonResult
-from sensorbench.results.latencies import MEASURE, is_logged_whole, logged_latencies, weighted_latencies
+from sensorbench.results.latencies import MEASURE, is_logged_whole, logged_latencies, of_kind, weighted_latencies
 from sensorbench.results.server_use import server_use
 
 FIRST_REQUESTS = (25, 75)
@@ -79,11 +79,9 @@ def over_time(result: ComparisonResult, settings: list[str], operation: str) -> 
             if (is_logged_whole(run) and not has_server) or table is None or MEASURE not in run.manifest.phases:
                 continue
             phase, number = run.manifest.phases.index(MEASURE), run.manifest.operations.index(operation)
-            of_kind = table.filter(pc.and_(pc.equal(table["phase"], phase), pc.equal(table["operation"], number))).sort_by(
-                "start_ns"
-            )
+            intervals = of_kind(table, phase, number).sort_by("start_ns")
             # In an interval in which all operations failed, there is no latency.
-            for row in of_kind.filter(pc.is_valid(of_kind["response_p50_ns"])).to_pylist():
+            for row in intervals.filter(pc.is_valid(intervals["response_p50_ns"])).to_pylist():
                 for quantile in ("p50", "p99"):
                     place = {"setting": setting, "time_s": row["start_ns"] / 1e9, "quantile": quantile}
                     rows.append({**place, "latency_s": row[f"response_{quantile}_ns"] / 1e9})

@@ -1,7 +1,7 @@
 """Result files: this package alone reads and writes them."""
 
 from sensorbench.results.manifest import ComparisonManifest, RunManifest, SettingManifest, State
-from sensorbench.results.reader import ComparisonResult, RunResult, has_run, read_comparison, read_run
+from sensorbench.results.reader import ComparisonResult, RunResult, has_results, read_comparison, read_run
 from sensorbench.results.writer import ComparisonWriter, RunWriter, write_summary
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
     "RunWriter",
     "SettingManifest",
     "State",
-    "has_run",
+    "has_results",
     "read_comparison",
     "read_run",
     "write_summary",

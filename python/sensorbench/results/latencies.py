@@ -19,6 +19,11 @@ def is_logged_whole(run: RunResult) -> bool:
     return bool(run.manifest.plan["log_every"] == 1)
 
 
+def of_kind(table: pa.Table, phase: int, operation: int) -> pa.Table:
+    """The rows of one of a run's tables that are about one kind of operation in one phase, by their numbers."""
+    return table.filter(pc.and_(pc.equal(table["phase"], phase), pc.equal(table["operation"], operation)))
+
+
 def logged_latencies(run: RunResult, operation: str, least_rows: float = 0.0) -> tuple[Floats, Floats]:
     """Numbers and response times (s) of the logged operations of one kind, in the order in which they were due; of those alone
     that returned so many rows, if so asked.
@@ -27,9 +32,9 @@ def logged_latencies(run: RunResult, operation: str, least_rows: float = 0.0) ->
     if table is None or operation not in run.manifest.operations or MEASURE not in run.manifest.phases:
         return np.empty(0), np.empty(0)
     phase, number = run.manifest.phases.index(MEASURE), run.manifest.operations.index(operation)
-    is_wanted = pc.and_(pc.equal(table["phase"], phase), pc.equal(table["operation"], number))
-    is_served = pc.and_(pc.is_in(table["outcome"], pa.array(_SERVED)), pc.greater_equal(table["rows"], least_rows))
-    served = table.filter(pc.and_(is_wanted, is_served)).sort_by("k")
+    wanted = of_kind(table, phase, number)
+    is_served = pc.and_(pc.is_in(wanted["outcome"], pa.array(_SERVED)), pc.greater_equal(wanted["rows"], least_rows))
+    served = wanted.filter(is_served).sort_by("k")
     nanoseconds = pc.subtract(served["end_ns"].cast(pa.int64()), served["scheduled_ns"].cast(pa.int64()))
     return served["k"].to_numpy().astype(np.float64), np.maximum(nanoseconds.to_numpy().astype(np.float64), 1.0) / 1e9
 

@@ -80,6 +80,17 @@ class ComparisonResult:
         """How it ended."""
         return _state(self.manifest.state, self.manifest.process.is_alive())
 
+    def loaded_s(self, setting: str) -> float | None:
+        """The time until everything of a setting was loaded and settled; None when it was not."""
+        load = self.loads.get(setting)
+        return load["load_s"] + load["settle_s"] if load else None
+
+    def size_bytes(self, setting: str) -> float | None:
+        """What the loaded data of a setting take, on disk or in memory; None when that is not known."""
+        load = self.loads.get(setting)
+        total = load["size"]["total_bytes"] if load else None
+        return None if total is None else float(total)
+
     def usable_runs(self, setting: str) -> list[RunResult]:
         """The runs that figures are taken from: complete ones; when there are none, what is left of the others."""
         complete = [run for run in self.runs[setting] if run.state == "complete"]
@@ -95,8 +106,8 @@ def read_run(folder: Path) -> RunResult:
     return RunResult(folder, _manifest(folder, RunManifest))
 
 
-def has_run(folder: Path) -> bool:
-    """Whether a run, or what is left of one, is in a folder."""
+def has_results(folder: Path) -> bool:
+    """Whether results, or what is left of some, are in a folder: of a run, or of a comparison."""
     return (folder / MANIFEST_FILE).exists()
 
 
@@ -121,7 +132,7 @@ def read_comparison(folder: Path) -> ComparisonResult:
 
 
 def _runs(folder: Path) -> list[RunResult]:
-    folders = [run for run in folder.glob("run-*") if has_run(run)]
+    folders = [run for run in folder.glob("run-*") if has_results(run)]
     return sorted((read_run(run) for run in folders), key=lambda run: run.manifest.repeat)
 
 

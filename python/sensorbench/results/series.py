@@ -2,11 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sensorbench.errors import UsageError
 from sensorbench.results.files import write_text
+from sensorbench.results.reader import has_results
+from sensorbench.results.writer import SUMMARY_FILE
 
 SERIES_FILE = "series.json"
 
@@ -28,9 +31,19 @@ def write_series(folder: Path, manifest: SeriesManifest) -> None:
     write_text(folder / SERIES_FILE, manifest.model_dump_json(indent=2) + "\n")
 
 
+def write_series_summary(folder: Path, summary: dict[str, Any]) -> None:
+    """Writes the summary of a series."""
+    write_text(folder / SUMMARY_FILE, json.dumps(summary, indent=2, allow_nan=False) + "\n")
+
+
 def is_series(folder: Path) -> bool:
     """Whether a folder holds a series."""
     return (folder / SERIES_FILE).exists()
+
+
+def parts_with_results(folder: Path) -> dict[str, Path]:
+    """The folders of those parts of a series that were begun, by dataset."""
+    return {dataset: folder / part for dataset, part in read_series(folder).parts.items() if has_results(folder / part)}
 
 
 def read_series(folder: Path) -> SeriesManifest:

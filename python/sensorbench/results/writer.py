@@ -112,7 +112,7 @@ class ComparisonWriter:
 
     def run_folder(self, setting: str, repeat: int) -> Path:
         """The folder of a run; repeats count from 1."""
-        return self.setting_folder(setting) / f"run-{repeat}"
+        return run_folder(self.folder, setting, repeat)
 
     def write_load(self, setting: str, load: dict[str, Any]) -> None:
         """Writes how loading went."""
@@ -174,6 +174,11 @@ SUMMARY_FILE = "summary.json"
 def setting_folder(folder: Path, setting: str) -> Path:
     """The folder of a setting's results."""
     return folder / EXPERIMENTS_FOLDER / setting
+
+
+def run_folder(folder: Path, setting: str, repeat: int) -> Path:
+    """The folder of a run; repeats count from 1."""
+    return setting_folder(folder, setting) / f"run-{repeat}"
 
 
 def write_summary(folder: Path, summary: dict[str, Any]) -> None:

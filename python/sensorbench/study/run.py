@@ -106,9 +106,17 @@ def _target(study: Study, text: str) -> TargetSpec:
     name, _, options = text.partition("?")
     system = study.file.systems.get(name)
     if system is None:
-        return parse_target(text)
+        return _other_target(study, text)
     named = "&".join(filter(None, [system.options, options]))
     return started_target(system.database, named, system=name, nodes=system.nodes, server_settings=system.settings)
+
+
+def _other_target(study: Study, text: str) -> TargetSpec:
+    try:
+        return parse_target(text)
+    except UsageError as error:
+        systems = f"; study {study.name} has the systems {', '.join(study.file.systems)}" if study.file.systems else ""
+        raise UsageError(f"{error}{systems}") from None
 
 
 def _sides(study: Study, target: TargetSpec, options: StudyOptions) -> list[Side]:
@@ -123,6 +131,9 @@ def _sides(study: Study, target: TargetSpec, options: StudyOptions) -> list[Side
     if not wanted:
         known = {name: [layout.schema_ for layout in layouts] for name, layouts in study.file.schemas.items() if layouts}
         raise UsageError(f"study {study.name} has no schema for {dialect}{_of_those(options)}; it has {known}")
+    own = [key for layout in wanted for key in options.sweeps if key in layout.parameters]
+    if own:
+        raise UsageError(f"--sweep {own[0]}: study {study.name} compares the values of {own[0]} already; leave it out")
     return [side for layout in wanted for side in _sides_of(study, target, layout)]
 
 

@@ -1,24 +1,16 @@
 """A study of several datasets, summed up: each claim over all of them, and how figures grow with the data."""
 
-from pathlib import Path
 from typing import Any
 
-from sensorbench.results import read_comparison
-from sensorbench.results.manifest import MANIFEST_FILE
+from sensorbench.dataset.dataset import readings_of
 from sensorbench.results.series import SeriesManifest
-from sensorbench.study.run import summarise
 
 FORMAT = 1
 _TESTED = {"holds", "does not hold", "no difference seen", "inconclusive"}
 
 
-def summarise_series(folder: Path, manifest: SeriesManifest) -> dict[str, Any]:
-    """The summary of a series, of those of its parts that have results."""
-    summaries = {
-        dataset: summarise(read_comparison(folder / part))
-        for dataset, part in manifest.parts.items()
-        if (folder / part / MANIFEST_FILE).exists()
-    }
+def summarise_series(manifest: SeriesManifest, summaries: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The summary of a series, by the summaries of those of its parts that have results, by dataset."""
     equal = [summary["answers_equal"] for summary in summaries.values()]
     is_whole = len(summaries) == len(manifest.parts) and all(one["state"] == "complete" for one in summaries.values())
     return {
@@ -41,7 +33,7 @@ def _part(folder: str, summary: dict[str, Any]) -> dict[str, Any]:
 
 def _readings(summary: dict[str, Any]) -> int:
     relations = summary["dataset"]["relations"]
-    return int((relations.get("measurements") or relations["log"])["rows"])
+    return int(relations[readings_of(relations).relation]["rows"])
 
 
 def _growth(dataset: str, summary: dict[str, Any]) -> list[dict[str, Any]]:

@@ -273,14 +273,11 @@ class Evidence:
 
     def loaded_s(self, role: str) -> float | None:
         """The time until everything was loaded and settled."""
-        load = self.load(role)
-        return load["load_s"] + load["settle_s"] if load else None
+        return self.result.loaded_s(self.roles[role])
 
     def size_bytes(self, role: str) -> float | None:
         """What the loaded data take, on disk or in memory."""
-        load = self.load(role)
-        total = load["size"]["total_bytes"] if load else None
-        return None if total is None else float(total)
+        return self.result.size_bytes(self.roles[role])
 
     def access(self, role: str, operation: str) -> str | None:
         """The access path that the database plans for an operation, where it says: an index, or a scan."""

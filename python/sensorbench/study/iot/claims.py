@@ -124,9 +124,8 @@ def _size_ratio(evidence: Evidence) -> Judgement:
 
 
 def _load_ratio(evidence: Evidence) -> Judgement:
-    sql, nosql = evidence.load("sql"), evidence.load("nosql")
-    ratio = (sql["load_s"] + sql["settle_s"]) / (nosql["load_s"] + nosql["settle_s"]) if sql and nosql else None
-    return single_ratio(ratio, "time until loaded and settled")
+    sql, nosql = evidence.loaded_s("sql"), evidence.loaded_s("nosql")
+    return single_ratio(sql / nosql if sql and nosql else None, "time until loaded and settled")
 
 
 def _uses_less(evidence: Evidence) -> Judgement:

@@ -92,9 +92,14 @@ def _main_places(size: str, level: str, system: str) -> list[Place]:
 def settings_for(place: Place) -> list[str]:
     """The settings that a cell is measured with, the first that there is, as the study's roles name them."""
     if place.level in STRUCTURES:
-        return [f"{name.partition('/')[0]}/{STRUCTURES[place.level]}" for name in FILE.roles.published[place.system]]
+        return with_schema(place.system, STRUCTURES[place.level])
     of_role = f"{place.system} by writes" if place.level == BY_WRITES else role(place.system, place.level)
     return FILE.roles.published[of_role]
+
+
+def with_schema(system: str, schema: str) -> list[str]:
+    """The settings that play a system's part, with another schema."""
+    return [f"{name.partition('/')[0]}/{schema}" for name in FILE.roles.published[system]]
 
 
 def setting_at(names: list[str], result: ComparisonResult) -> str | None:

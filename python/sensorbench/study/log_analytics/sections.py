@@ -26,6 +26,7 @@ from sensorbench.study.log_analytics.cells import (
     setting_at,
     settings_for,
     size_of,
+    with_schema,
 )
 from sensorbench.study.study import Column, Evidence, Kind, Section, setting_name, stretch
 
@@ -80,14 +81,7 @@ class Measured:
         """The time until loaded and settled, or the latency of an operation."""
         if operation != LOAD:
             return self._latencies.get((setting, operation))
-        load = self.evidence.result.loads.get(setting)
-        return load["load_s"] + load["settle_s"] if load else None
-
-    def size_bytes(self, setting: str) -> float | None:
-        """What the loaded data take."""
-        load = self.evidence.result.loads.get(setting)
-        total = load["size"]["total_bytes"] if load else None
-        return None if total is None else float(total)
+        return self.evidence.result.loaded_s(setting)
 
     def mean_s(self, setting: str, operations: Sequence[str]) -> float | None:
         """The geometric mean over some operations; None when one has no figure."""
@@ -325,14 +319,10 @@ def _processes(measured: Measured) -> str:
         for what, many, one in pairs
         if (ratios := _compared(measured, settings_for(Place("", "key", many, LOAD)), settings_for(Place("", "key", one, LOAD))))
     ]
-    spread = _compared(measured, _with_schema("Redis-SH", "spread"), _with_schema("Redis-SH", "source"))
+    spread = _compared(measured, with_schema("Redis-SH", "spread"), with_schema("Redis-SH", "source"))
     if spread:
         told.append(f"on those masters, sixteen sorted sets instead of one take {spread}")
     return f"{_sentence(told)} {_SAME_MACHINE}" if told else "No system was measured with one process and with several."
-
-
-def _with_schema(system: str, schema: str) -> list[str]:
-    return [f"{name.partition('/')[0]}/{schema}" for name in FILE.roles.published[system]]
 
 
 def _compared(measured: Measured, above: Sequence[str], below: Sequence[str]) -> str | None:
@@ -408,7 +398,7 @@ def _figure(measured: Measured, place: Place) -> float | None:
     if setting is None or place.operation == "disk" or (place.operation == "size" and place.system.startswith("Redis")):
         return None
     if place.operation in _SIZES_TOLD:
-        return measured.size_bytes(setting)
+        return measured.evidence.result.size_bytes(setting)
     return measured.time_s(setting, place.asked or LOAD)
 
 
