@@ -1,5 +1,6 @@
 """TOML files of the project and of its users, with errors that name file, line and key."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any, TypeVar
@@ -59,11 +60,21 @@ def error_at(path: Path, key: str, message: str) -> UsageError:
 
 def _place(path: Path, lines: dict[str, int], key: str) -> str:
     """The file, the line of the key or of the nearest key around it, and the key."""
+    key = _as_written(key, lines)
     known = key
     while known and known not in lines:
         known = known.rpartition(".")[0] if not known.endswith("]") else known.rpartition("[")[0]
     line = f", line {lines[known]}" if known else ""
     return f"{path}{line}, {key}"
+
+
+def _as_written(key: str, lines: dict[str, int]) -> str:
+    """The key without the numbers of lists that stand in the file as a single member."""
+    for number in reversed(list(re.finditer(r"\[0\]", key))):
+        before = key[: number.start()]
+        if before in lines and f"{before}[0]" not in lines:
+            key = before + key[number.end() :]
+    return key
 
 
 def _first_problem(error: ValidationError, lines: dict[str, int], path: Path) -> str:

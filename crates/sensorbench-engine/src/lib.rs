@@ -10,7 +10,6 @@ mod blocking;
 mod clock;
 #[cfg(test)]
 mod fake;
-mod fan_out;
 mod parameters;
 mod plan;
 mod record;
@@ -20,18 +19,19 @@ mod run;
 mod shared;
 mod slot;
 mod source;
+mod steps;
 mod work;
 
 pub use ask::ask;
 pub use clock::{Clock, RealClock, Timer};
-pub use parameters::{NumberColumn, Numbering, ParameterSource, ParameterTable};
+pub use parameters::{NumberColumn, Numbering, ParameterSource, ParameterTable, Span};
 pub use plan::{Plan, PlannedDraw, PlannedOperation, PlannedPhase, ReadyPlan};
 pub use record::{Answer, OUTCOMES, Outcome, Record};
 pub use recorder::{ErrorCount, Errors, Figures, Interval, Recorded};
 pub use reduction::Reduction;
 pub use run::{Ended, Event, Run, Segment, Snapshot};
 pub use source::PhaseReport;
-pub use work::{Decode, Derive, ForEach, Parts, Reduce, Work};
+pub use work::{Also, Decode, Derive, Encode, ForEach, Listed, Parts, Reduce, Statements, Tables, Work, with_table};
 
 use sensorbench_driver::{DriverError, SchemaError};
 use sensorbench_workload::WorkloadError;

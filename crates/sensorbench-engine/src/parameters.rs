@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 use sensorbench_dataset::{Column, Type, Value};
-use sensorbench_workload::Workload;
+use sensorbench_workload::{Stream, Workload};
 use serde::{Deserialize, Serialize};
 
 use crate::EngineError;
@@ -50,8 +50,12 @@ impl ParameterTable {
 pub struct ParameterSource {
     /// Number of the draw.
     pub draw: usize,
-    /// What of the draw: a column of its table, a column of numbers, or a parameter of the written operation.
+    /// What of the draw: a column of its table, a column of numbers, or a parameter of the written operation; behind those, if the
+    /// draw has a span, the beginning and the end of it.
     pub column: usize,
+    /// Each of several readings that one operation writes has a row of its own.
+    #[serde(default)]
+    pub each: bool,
 }
 
 /// A column of numbers, each used once: start + step × number.
@@ -67,6 +71,20 @@ pub struct NumberColumn {
     pub step: i64,
 }
 
+/// A stretch of time that ends with a write: as long as so many units, at random from the least to the most.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Span {
+    /// Number of the written operation's parameter that is the time, a timestamp.
+    pub time: usize,
+    /// Length of a unit in µs.
+    pub unit_us: i64,
+    /// Fewest units.
+    pub least: u64,
+    /// Most units.
+    pub most: u64,
+}
+
 /// What the values of a draw are.
 #[derive(Clone, Debug)]
 pub enum DrawValues {
@@ -74,24 +92,51 @@ pub enum DrawValues {
     Table(ParameterTable),
     /// Numbers.
     Numbers(Vec<NumberColumn>),
-    /// The parameters of an earlier write of this kind.
-    Written(usize),
+    /// The parameters of an earlier write of this kind, and a span that ends with it.
+    Written(usize, Option<Span>),
 }
 
-/// How the operations of a phase are numbered for writes: number = offset + stride × k, so that the numbers of phases and
-/// repeats never meet.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+/// How the operations of a phase are numbered for writes, so that the numbers of phases and repeats never meet: either behind
+/// those of the phases before, or, where it is not known how many operations those have, every `stride`-th from `offset` on.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Numbering {
     /// Number of the operation k = 0.
     pub offset: i64,
     /// Difference between the numbers of k and k + 1.
     pub stride: i64,
+    /// How many operations each phase before has.
+    #[serde(default)]
+    pub before: Vec<u64>,
 }
 
 impl Default for Numbering {
     fn default() -> Self {
-        Self { offset: 0, stride: 1 }
+        Self { offset: 0, stride: 1, before: Vec::new() }
+    }
+}
+
+/// What the operations of one phase are, and how they are numbered.
+#[derive(Clone, Debug)]
+pub struct PhaseWorkload {
+    /// Kinds and draws.
+    pub workload: Workload,
+    stride: i64,
+    /// By kind of operation and draw, the first number.
+    first: Vec<Vec<i64>>,
+}
+
+impl PhaseWorkload {
+    /// A phase's workload with so many kinds of operation and so many draws.
+    pub fn new(workload: Workload, numbering: &Numbering, kinds: usize, draws: usize) -> Self {
+        let used =
+            |draw, kind| numbering.before.iter().map(|before| workload.used_numbers(draw, kind, *before) as i64).sum::<i64>();
+        let first = (0..kinds).map(|kind| (0..draws).map(|draw| numbering.offset + used(draw, kind)).collect()).collect();
+        Self { stride: numbering.stride, first, workload }
+    }
+
+    fn number(&self, kind: usize, draw: usize, drawn: u64) -> i64 {
+        self.first[kind][draw].wrapping_add(self.stride.wrapping_mul(drawn as i64))
     }
 }
 
@@ -102,27 +147,156 @@ pub struct Parameters {
     pub draws: Vec<DrawValues>,
     /// For each kind of operation, where its parameters come from.
     pub sources: Vec<Vec<ParameterSource>>,
+    /// For each kind of operation, how many readings one of them writes; 1 for those that write none or one.
+    pub readings: Vec<u64>,
 }
 
 impl Parameters {
-    /// Puts the values for the k-th operation, which is of kind `operation`, into `values`.
+    /// Puts the values for the k-th operation, which is of kind `kind`, into `values`: those of its first reading, if it writes
+    /// several.
     #[inline]
-    pub fn fill(&self, workload: &Workload, numbering: Numbering, operation: usize, k: u64, values: &mut Vec<Value>) {
+    pub fn fill(&self, phase: &PhaseWorkload, kind: usize, k: u64, values: &mut Vec<Value>) {
         values.clear();
-        values.extend(self.sources[operation].iter().map(|source| self.value(workload, numbering, *source, k)));
+        self.append_reading(phase, kind, k, 0, values);
     }
 
-    fn value(&self, workload: &Workload, numbering: Numbering, source: ParameterSource, k: u64) -> Value {
-        let drawn = workload.drawn(source.draw, k);
+    /// Appends the values for one of the readings that the k-th operation writes.
+    #[inline]
+    pub fn append_reading(&self, phase: &PhaseWorkload, kind: usize, k: u64, reading: u64, values: &mut Vec<Value>) {
+        values.extend(self.sources[kind].iter().map(|source| self.value(phase, kind, *source, k, reading)));
+    }
+
+    /// The value of one parameter for one of the readings that the k-th operation writes.
+    pub fn value(&self, phase: &PhaseWorkload, kind: usize, source: ParameterSource, k: u64, reading: u64) -> Value {
+        let readings = self.readings[kind];
+        let drawn = if source.each && readings > 1 {
+            phase.workload.drawn_for_element(source.draw, k, reading, readings)
+        } else {
+            phase.workload.drawn(source.draw, k)
+        };
         match &self.draws[source.draw] {
             DrawValues::Table(table) => table.columns[source.column][drawn as usize].clone(),
             DrawValues::Numbers(columns) => {
                 let column = columns[source.column];
-                let number = numbering.offset.wrapping_add(numbering.stride.wrapping_mul(drawn as i64));
+                let number = phase.number(kind, source.draw, drawn).wrapping_mul(readings as i64).wrapping_add(reading as i64);
                 let value = column.start.wrapping_add(column.step.wrapping_mul(number));
                 if column.value_type == Type::Timestamp { Value::Timestamp(value) } else { Value::Integer(value) }
             }
-            DrawValues::Written(operation) => self.value(workload, numbering, self.sources[*operation][source.column], drawn),
+            DrawValues::Written(write, span) => self.written(phase, *write, *span, source.column, drawn, k),
         }
+    }
+
+    /// A parameter of the write with the number `written`, or an end of the span that ends with it, for the k-th operation. Of a write
+    /// of several readings it is one of them, another one for each k, and the span ends with the last.
+    fn written(&self, phase: &PhaseWorkload, write: usize, span: Option<Span>, column: usize, written: u64, k: u64) -> Value {
+        let sources = &self.sources[write];
+        let Some(span) = span.filter(|_| column >= sources.len()) else {
+            return self.value(phase, write, sources[column], written, k % self.readings[write]);
+        };
+        let last = self.value(phase, write, sources[span.time], written, self.readings[write] - 1);
+        let Value::Timestamp(last) = last else { return Value::Null };
+        let units = span.least + Stream::new(k).below(written, span.most.saturating_sub(span.least) + 1);
+        let to = last.saturating_add(1);
+        let is_from = column == sources.len();
+        Value::Timestamp(if is_from { to.saturating_sub(span.unit_us.saturating_mul(units as i64)) } else { to })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Plan, ReadyPlan};
+
+    const SERIES: usize = 6;
+    const STEP: i64 = 10;
+
+    /// A run's plan: each operation writes so many readings of the next series, every fourth reads what was written.
+    fn plan(numbering: serde_json::Value, readings: u64) -> ReadyPlan {
+        let series = ParameterTable { columns: vec![(0..SERIES as i64).map(Value::Integer).collect()], rows: SERIES };
+        let parameter = |name: &str, of: &str| json!({"name": name, "type": of});
+        let write = json!({
+            "weight": 3.0,
+            "operation": {"name": "write", "parameters": [parameter("series", "integer"), parameter("time", "timestamp")]},
+            "parameters": [{"draw": 0, "column": 0}, {"draw": 1, "column": 0, "each": true}],
+            "work": {"readings": readings},
+        });
+        let read = json!({
+            "weight": 1.0,
+            "operation": {
+                "name": "read",
+                "parameters": [parameter("series", "integer"), parameter("from", "timestamp"), parameter("to", "timestamp")],
+                "columns": [parameter("time", "timestamp")],
+            },
+            "parameters": [{"draw": 2, "column": 0}, {"draw": 2, "column": 2}, {"draw": 2, "column": 3}],
+        });
+        let plan: Plan = serde_json::from_value(json!({
+            "seed": 1,
+            "operations": [write, read],
+            "order": "in turn",
+            "draws": [
+                {"rows": {"table": 0, "choice": "sequential"}},
+                {"numbers": {"columns": [{"type": "timestamp", "start": 0, "step": STEP}], "per": 0}},
+                {"written": {"operation": 0, "window": 20, "span": {"time": 1, "unit_us": STEP, "least": 3, "most": 5}}},
+            ],
+            "phases": [{"name": "measure", "operations": 100, "numbering": numbering}],
+            "in_flight": 1,
+            "timeout_s": 1.0,
+        }))
+        .unwrap();
+        ReadyPlan::new(plan, &[series]).unwrap()
+    }
+
+    /// Series and time of each reading that the first `operations` operations write.
+    fn written(plan: &ReadyPlan, operations: u64) -> Vec<(i64, i64)> {
+        let pair = |values: Vec<Value>| match values[..] {
+            [Value::Integer(series), Value::Timestamp(time)] => (series, time),
+            _ => panic!("{values:?}"),
+        };
+        (0..operations).filter(|k| plan.kind_of(0, *k) == 0).flat_map(|k| plan.parameters_of(0, k).map(pair)).collect()
+    }
+
+    #[test]
+    fn phases_of_known_length_write_each_series_without_a_gap() {
+        for readings in [1, 4] {
+            let mut all = Vec::new();
+            for before in [vec![], vec![100], vec![100, 57]] {
+                let operations = if before.len() == 1 { 57 } else { 100 };
+                let numbering = json!({"offset": 0, "stride": 1, "before": before});
+                all.extend(written(&plan(numbering, readings), operations));
+            }
+            assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len(), "each time of a series once");
+            for series in 0..SERIES as i64 {
+                let mut times: Vec<i64> = all.iter().filter(|(of, _)| *of == series).map(|(_, time)| time / STEP).collect();
+                times.sort_unstable();
+                // Where a phase ends in the middle of the series, the next begins with the number after the greatest.
+                let missing = times.last().unwrap() + 1 - times.len() as i64;
+                assert!(missing <= 2 * readings as i64, "{missing} missing of {}", times.len());
+            }
+        }
+    }
+
+    #[test]
+    fn phases_of_unknown_length_never_meet() {
+        let run = |offset: i64| written(&plan(json!({"offset": offset, "stride": 3}), 4), 500);
+        let all = [run(0), run(1), run(2)].concat();
+        assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+    }
+
+    #[test]
+    fn a_span_ends_with_the_last_reading_of_a_write() {
+        let plan = plan(json!({"offset": 0, "stride": 1}), 4);
+        let ends: HashSet<(i64, i64)> = written(&plan, 400).chunks(4).map(|of_one| of_one[3]).collect();
+        let mut lengths = HashSet::new();
+        for k in (100..400).filter(|k| plan.kind_of(0, *k) == 1) {
+            let values = plan.parameters_of(0, k).next().unwrap();
+            let [Value::Integer(series), Value::Timestamp(from), Value::Timestamp(to)] = values[..] else { panic!("{values:?}") };
+            assert!(ends.contains(&(series, to - 1)), "{series}, {to}");
+            lengths.insert((to - from) / STEP);
+        }
+        assert_eq!(lengths, HashSet::from([3, 4, 5]));
     }
 }

@@ -1,13 +1,14 @@
 //! What a run is asked to do.
 
-use sensorbench_driver::{Direction, Operation, Request, Value};
+use sensorbench_driver::{Direction, Operation, Value};
 use sensorbench_workload::{Choice, Draw, MixOrder, Pace, Stream, Workload};
 use serde::{Deserialize, Serialize};
 
 use crate::EngineError;
-use crate::parameters::{DrawValues, NumberColumn, Numbering, ParameterSource, ParameterTable, Parameters};
+use crate::parameters::{DrawValues, NumberColumn, Numbering, ParameterSource, ParameterTable, Parameters, PhaseWorkload, Span};
 use crate::source::{Phase, Source};
-use crate::work::Work;
+use crate::steps::Steps;
+use crate::work::{Work, with_table};
 
 /// A run, as the control plane describes it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -91,6 +92,8 @@ pub enum PlannedDraw {
     Numbers {
         /// The columns made from them.
         columns: Vec<NumberColumn>,
+        /// Number of a sequential draw: they are counted for each of its rows.
+        per: Option<usize>,
     },
     /// What was written earlier.
     Written {
@@ -100,6 +103,8 @@ pub enum PlannedDraw {
         window: u64,
         /// Skew towards the newest; uniform if not given.
         exponent: Option<f64>,
+        /// A stretch of time that ends with what was written; two columns more.
+        span: Option<Span>,
     },
 }
 
@@ -124,11 +129,13 @@ pub struct PlannedPhase {
 pub struct ReadyPlan {
     pub(crate) operations: Vec<Operation>,
     pub(crate) work: Vec<Work>,
-    /// What sessions are made for: operations with the statement's own parameters and columns.
+    /// What sessions are made for: of each operation its own statement, and behind those all others that operations take.
     pub(crate) statements: Vec<Operation>,
+    /// For each operation the numbers of its statements.
+    pub(crate) steps: Vec<Steps>,
     pub(crate) parameters: Parameters,
     /// One workload for each phase, so that the k-th operation of a phase does not depend on how long others took.
-    pub(crate) workloads: Vec<(Workload, Numbering)>,
+    pub(crate) workloads: Vec<PhaseWorkload>,
     /// For each phase, whether it is an open loop.
     pub(crate) open_loop: Vec<bool>,
     pub(crate) in_flight: usize,
@@ -149,7 +156,8 @@ impl ReadyPlan {
 
     /// The same, with the source that hands out its operations.
     pub(crate) fn with_source(plan: Plan, tables: &[ParameterTable]) -> Result<(Self, Source), EngineError> {
-        let draws: Vec<(Draw, DrawValues)> = plan.draws.iter().map(|draw| ready_draw(draw, tables)).collect::<Result<_, _>>()?;
+        let draws: Vec<(Draw, DrawValues)> =
+            plan.draws.iter().map(|draw| ready_draw(draw, &plan, tables)).collect::<Result<_, _>>()?;
         check_parameters(&plan, &draws)?;
         check_limits(&plan)?;
         let weights: Vec<f64> = plan.operations.iter().map(|planned| planned.weight).collect();
@@ -158,18 +166,18 @@ impl ReadyPlan {
         let mut phases = Vec::new();
         for (number, phase) in plan.phases.iter().enumerate() {
             let seed = Stream::new(plan.seed).split(number as u64).number(0);
-            workloads.push((Workload::new(seed, &weights, plan.order, &workload_draws)?, phase.numbering));
+            let workload = Workload::new(seed, &weights, plan.order, &workload_draws)?;
+            workloads.push(PhaseWorkload::new(workload, &phase.numbering, plan.operations.len(), draws.len()));
             phases.push(Phase::new(phase, Stream::new(seed))?);
         }
-        let mut statements = Vec::new();
-        for planned in &plan.operations {
-            statements.push(planned.work.statement_of(&planned.operation)?);
-        }
+        let (statements, steps) = statements(&plan.operations)?;
         let ready = Self {
             statements,
+            steps,
             parameters: Parameters {
                 draws: draws.into_iter().map(|(_, values)| values).collect(),
                 sources: plan.operations.iter().map(|planned| planned.parameters.clone()).collect(),
+                readings: plan.operations.iter().map(|planned| planned.work.readings()).collect(),
             },
             work: plan.operations.iter().map(|planned| planned.work.clone()).collect(),
             operations: plan.operations.into_iter().map(|planned| planned.operation).collect(),
@@ -192,28 +200,29 @@ impl ReadyPlan {
         self.workloads.len() * self.operations.len()
     }
 
-    /// The parameters of the k-th operation of a phase, which is of the kind returned with them.
-    pub fn parameters_of(&self, phase: usize, k: u64) -> (usize, Vec<Value>) {
-        let (workload, numbering) = &self.workloads[phase];
-        let operation = workload.operation(k);
-        let mut values = Vec::new();
-        self.parameters.fill(workload, *numbering, operation, k, &mut values);
-        (operation, values)
+    /// The kind of the k-th operation of a phase.
+    pub fn kind_of(&self, phase: usize, k: u64) -> usize {
+        self.workloads[phase].workload.operation(k)
     }
 
-    /// True when some operation is more than one statement.
-    pub(crate) fn fans_out(&self) -> bool {
-        self.work.iter().any(|work| work.for_each.is_some())
+    /// The parameters of the k-th operation of a phase: of each of its readings, if it writes several.
+    pub fn parameters_of(&self, phase: usize, k: u64) -> impl Iterator<Item = Vec<Value>> {
+        let (workload, kind) = (&self.workloads[phase], self.kind_of(phase, k));
+        (0..self.parameters.readings[kind]).map(move |reading| {
+            let mut values = Vec::new();
+            self.parameters.append_reading(workload, kind, k, reading, &mut values);
+            values
+        })
     }
 
-    /// The parts of the data that a request is issued for one by one, in the order that its rows must come in; None when it is
-    /// one statement.
-    #[inline]
-    pub(crate) fn parts_of(&self, request: &Request) -> Option<impl Iterator<Item = Value> + use<>> {
-        let mut parts = self.work[request.operation].for_each.as_ref()?.parts.of(&request.parameters);
-        let order = self.operations[request.operation].order.first();
-        let is_latest_first = order.is_some_and(|order| order.direction == Direction::Descending);
-        Some(std::iter::from_fn(move || if is_latest_first { parts.next_back() } else { parts.next() }))
+    /// True when each operation is one statement.
+    pub(crate) fn has_single_statements(&self) -> bool {
+        self.work.iter().all(Work::is_one_statement)
+    }
+
+    /// True when rows of later stretches of time must come first.
+    pub(crate) fn is_latest_first(&self, operation: usize) -> bool {
+        self.operations[operation].order.first().is_some_and(|order| order.direction == Direction::Descending)
     }
 
     /// The operations, in the order of their numbers.
@@ -226,7 +235,31 @@ pub(crate) fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
 }
 
-fn ready_draw(draw: &PlannedDraw, tables: &[ParameterTable]) -> Result<(Draw, DrawValues), EngineError> {
+/// All statements of operations, and where those of each are.
+fn statements(planned: &[PlannedOperation]) -> Result<(Vec<Operation>, Vec<Steps>), EngineError> {
+    let of_each = planned.iter().map(|one| one.work.statements_of(&one.operation)).collect::<Result<Vec<_>, _>>()?;
+    let tables = |number: usize| planned[number].work.tables.as_ref().map_or(1, |tables| tables.count.get() as usize);
+    let for_table = |statement: &Operation, number: usize, table: usize| match planned[number].work.tables {
+        Some(_) => Operation { statement: with_table(&statement.statement, table), ..statement.clone() },
+        None => statement.clone(),
+    };
+    let mut all: Vec<Operation> = of_each.iter().enumerate().map(|(number, of)| for_table(&of.own, number, 0)).collect();
+    let mut steps = Vec::new();
+    for (number, of_one) in of_each.iter().enumerate() {
+        let mut added = |statement: &Operation, from_table: usize| -> Vec<usize> {
+            let first = all.len();
+            all.extend((from_table..tables(number)).map(|table| for_table(statement, number, table)));
+            (first..all.len()).collect()
+        };
+        let own = std::iter::once(number).chain(added(&of_one.own, 1)).collect();
+        let list = of_one.list.iter().flat_map(|list| added(list, 0)).collect();
+        let also = of_one.also.iter().map(|also| added(also, 0)).collect();
+        steps.push(Steps { own, list, also });
+    }
+    Ok((all, steps))
+}
+
+fn ready_draw(draw: &PlannedDraw, plan: &Plan, tables: &[ParameterTable]) -> Result<(Draw, DrawValues), EngineError> {
     Ok(match draw {
         PlannedDraw::Rows { table, choice } => {
             let table = tables.get(*table).ok_or_else(|| EngineError::Plan(format!("there is no parameter table {table}")))?;
@@ -235,11 +268,27 @@ fn ready_draw(draw: &PlannedDraw, tables: &[ParameterTable]) -> Result<(Draw, Dr
             }
             (Draw::Rows { rows: table.rows() as u64, choice: *choice }, DrawValues::Table(table.clone()))
         }
-        PlannedDraw::Numbers { columns } => (Draw::Number, DrawValues::Numbers(columns.clone())),
-        PlannedDraw::Written { operation, window, exponent } => {
-            (Draw::Written { operation: *operation, window: *window, exponent: *exponent }, DrawValues::Written(*operation))
+        PlannedDraw::Numbers { columns, per } => {
+            let per = per.map(|draw| rows_in_order(draw, plan, tables)).transpose()?;
+            (Draw::Number { per }, DrawValues::Numbers(columns.clone()))
         }
+        PlannedDraw::Written { operation, window, exponent, span } => (
+            Draw::Written { operation: *operation, window: *window, exponent: *exponent },
+            DrawValues::Written(*operation, *span),
+        ),
     })
+}
+
+/// How many rows a draw goes through in their order.
+fn rows_in_order(draw: usize, plan: &Plan, tables: &[ParameterTable]) -> Result<u64, EngineError> {
+    match plan.draws.get(draw) {
+        Some(PlannedDraw::Rows { table, choice: Choice::Sequential }) => {
+            Ok(tables.get(*table).map_or(0, ParameterTable::rows).max(1) as u64)
+        }
+        _ => {
+            Err(EngineError::Plan(format!("numbers that count for each row of draw {draw} need its rows in order (sequential)")))
+        }
+    }
 }
 
 fn check_parameters(plan: &Plan, draws: &[(Draw, DrawValues)]) -> Result<(), EngineError> {
@@ -253,8 +302,9 @@ fn check_parameters(plan: &Plan, draws: &[(Draw, DrawValues)]) -> Result<(), Eng
                 None => return Err(EngineError::Plan(format!("operation {name}: there is no draw {}", source.draw))),
                 Some((_, DrawValues::Table(table))) => table.columns(),
                 Some((_, DrawValues::Numbers(columns))) => columns.len(),
-                Some((_, DrawValues::Written(operation))) => {
-                    plan.operations.get(*operation).map_or(0, |written| written.parameters.len())
+                Some((_, DrawValues::Written(operation, span))) => {
+                    let own = plan.operations.get(*operation).map_or(0, |written| written.parameters.len());
+                    own + if span.is_some() { 2 } else { 0 }
                 }
             };
             if source.column >= columns {

@@ -26,12 +26,15 @@ impl Slot {
     /// Finds out what the operation is.
     #[inline(always)]
     pub fn begin(&mut self, plan: &ReadyPlan, ticket: Ticket) {
-        let (workload, numbering) = &plan.workloads[ticket.phase];
-        self.operation = workload.operation(ticket.k);
+        let phase = &plan.workloads[ticket.phase];
+        self.operation = phase.workload.operation(ticket.k);
         let request = self.request.get_or_insert_default();
         request.operation = self.operation;
-        plan.parameters.fill(workload, *numbering, self.operation, ticket.k, &mut request.parameters);
+        plan.parameters.fill(phase, self.operation, ticket.k, &mut request.parameters);
         plan.work[self.operation].derive_parameters(&mut request.parameters);
+        for reading in 1..plan.parameters.readings[self.operation] {
+            plan.parameters.append_reading(phase, self.operation, ticket.k, reading, &mut request.parameters);
+        }
         request.rows.clear();
         self.answer.clear();
     }

@@ -1,13 +1,16 @@
 //! What the client does besides the statement, as schema files declare it: derived parameters, one statement for each stretch
-//! of time or each shard, decoding of byte-array batches, reduction of rows to one value or to those that differ. It counts as
-//! service time, because a user of that schema waits for it.
+//! of time or each shard, looking up first which stretches there are, telling others what was written, encoding and decoding
+//! of byte-array batches, reduction of rows to one value or to those that differ. It counts as service time, because a user
+//! of that schema waits for it.
 
 use std::collections::HashSet;
+use std::num::NonZeroU32;
 
 use sensorbench_dataset::Every;
 use sensorbench_dataset::encoding::{BatchEncoding, append_record, decode_batch};
 use sensorbench_driver::{Column, DriverError, Operation, Parameter, Rows, SchemaError, Type, Value, ValueRef};
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 use crate::reduction::{Reduced, Reduction};
 
@@ -18,6 +21,16 @@ pub struct Work {
     /// Parameters that the statement gets besides those of the operation.
     #[serde(default)]
     pub derive: Vec<Derive>,
+    /// How many readings that follow one another the operation writes, where it is more than one: each by a statement of its own,
+    /// all at the same time, unless they are encoded.
+    pub readings: Option<NonZeroU32>,
+    /// The readings become a byte-array batch, which the one statement gets as a parameter.
+    pub encode: Option<Encode>,
+    /// Statements that are issued, too.
+    #[serde(default)]
+    pub also: Vec<Also>,
+    /// The data are spread over several tables.
+    pub tables: Option<Tables>,
     /// The statement is issued for each of several parts of the data.
     pub for_each: Option<ForEach>,
     /// Columns that the statement returns, where they are not those of the operation.
@@ -42,6 +55,42 @@ pub struct Derive {
     pub floor: usize,
     /// Length of the stretches.
     pub every: Every,
+}
+
+/// Readings become one batch.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Encode {
+    /// Name of the parameter with the bytes.
+    pub name: String,
+    /// How they are written.
+    pub encoding: BatchEncoding,
+    /// Number of the operation's parameter that is the time of a reading.
+    pub time: usize,
+    /// Number of the operation's parameter that is its value, a double.
+    pub value: usize,
+}
+
+/// A statement that is issued together with the operation's own.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Also {
+    /// The statement.
+    pub statement: Json,
+    /// Names of parameters: where the client has issued the statement with the same values of these before, it need not do so again.
+    /// Each time if empty.
+    #[serde(default)]
+    pub once: Vec<String>,
+}
+
+/// The data are spread over tables that are alike: in statements, `{table}` stands for the number of one of them.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tables {
+    /// How many there are.
+    pub count: NonZeroU32,
+    /// Number of the operation's parameter whose remainder is the number of the table, an integer.
+    pub by: usize,
 }
 
 /// One statement for each of several parts of the data. Their rows together are the answer, in the order of the parts.
@@ -69,12 +118,59 @@ pub enum Parts {
     },
     /// So many shards; the parameter is the number of a shard, from 0.
     Shards(u32),
+    /// Of the stretches of time that another statement lists, those that meet `from`..`to` (`to` excluded).
+    Listed(Listed),
+}
+
+/// Stretches of time that are looked up first, by a statement of its own.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listed {
+    /// The statement. It gets the parameters of the operation and those derived.
+    pub statement: Json,
+    /// What it returns.
+    pub returns: Vec<Column>,
+    /// Number of the returned column with the start of a stretch.
+    pub start: usize,
+    /// Which of the rows are meant, where the statement lists others, too: those with the value of a parameter of the operation (the
+    /// second number) in a returned column (the first).
+    #[serde(default)]
+    pub own: Vec<(usize, usize)>,
+    /// Number of the operation's parameter with the first time wanted.
+    pub from: usize,
+    /// Number of the operation's parameter with the first time not wanted any more.
+    pub to: usize,
+    /// Length of the stretches.
+    pub every: Every,
+}
+
+impl Listed {
+    /// The starts that an operation with these parameters is about, in order, each once.
+    pub fn starts(&self, parameters: &[Value], listed: &Rows) -> Vec<Value> {
+        let (Value::Timestamp(from), Value::Timestamp(to)) = (&parameters[self.from], &parameters[self.to]) else {
+            return Vec::new();
+        };
+        let wanted = self.every.floor(*from)..*to;
+        let mut starts: Vec<i64> = listed
+            .iter()
+            .filter(|row| self.own.iter().all(|(column, parameter)| row.value(*column) == parameters[*parameter].as_ref()))
+            .filter_map(|row| match row.value(self.start) {
+                ValueRef::Timestamp(start) if wanted.contains(&start) => Some(start),
+                _ => None,
+            })
+            .collect();
+        starts.sort_unstable();
+        starts.dedup();
+        starts.into_iter().map(Value::Timestamp).collect()
+    }
 }
 
 impl Parts {
-    /// The parts that an operation with these parameters is about. A bound of time that is null has none.
-    pub fn of(&self, parameters: &[Value]) -> Box<dyn DoubleEndedIterator<Item = Value>> {
+    /// The parts that an operation with these parameters is about; none are known of what must be looked up. A bound of time that is
+    /// null has none.
+    pub fn of(&self, parameters: &[Value]) -> Box<dyn Iterator<Item = Value>> {
         match self {
+            Parts::Listed(_) => Box::new(std::iter::empty()),
             Parts::Stretches { from, to, every } => {
                 let (from, to) = match (&parameters[*from], &parameters[*to]) {
                     (Value::Timestamp(from), Value::Timestamp(to)) => (*from, *to),
@@ -89,7 +185,7 @@ impl Parts {
     /// Type of the parameter that says which part it is.
     fn value_type(&self) -> Type {
         match self {
-            Parts::Stretches { .. } => Type::Timestamp,
+            Parts::Stretches { .. } | Parts::Listed(_) => Type::Timestamp,
             Parts::Shards(_) => Type::Integer,
         }
     }
@@ -126,8 +222,69 @@ impl Work {
         self.decode.is_none() && self.reduce.is_none() && self.distinct.is_empty()
     }
 
-    /// The operation as the statement sees it: with derived parameters, and the columns that it returns.
-    pub fn statement_of(&self, operation: &Operation) -> Result<Operation, SchemaError> {
+    /// How many readings one operation writes.
+    pub fn readings(&self) -> u64 {
+        self.readings.map_or(1, |readings| u64::from(readings.get()))
+    }
+
+    /// True when the operation is one statement with its own parameters and those derived.
+    pub fn is_one_statement(&self) -> bool {
+        self.readings() == 1 && self.encode.is_none() && self.also.is_empty() && self.tables.is_none() && self.for_each.is_none()
+    }
+
+    /// Every statement of an operation: its own first, then others that it takes. `{table}` stands in them as it was written.
+    pub fn statements_of(&self, operation: &Operation) -> Result<Statements, SchemaError> {
+        let with_derived = self.with_derived(operation)?;
+        let list = match &self.for_each {
+            Some(ForEach { parts: Parts::Listed(listed), .. }) => {
+                let (columns, statement) = (listed.returns.clone(), listed.statement.clone());
+                Some(Operation { columns, order: Vec::new(), statement, ..with_derived.clone() })
+            }
+            _ => None,
+        };
+        let also = |also: &Also| Operation {
+            columns: Vec::new(),
+            order: Vec::new(),
+            statement: also.statement.clone(),
+            ..with_derived.clone()
+        };
+        self.check_writing(&with_derived)?;
+        if let Some(tables) = &self.tables
+            && operation.parameters.get(tables.by).is_none_or(|by| by.value_type != Type::Integer)
+        {
+            return Err(schema_error(operation, "tables", "which table it is must follow from a parameter that is an integer"));
+        }
+        Ok(Statements { own: self.statement_of(operation)?, list, also: self.also.iter().map(also).collect() })
+    }
+
+    fn check_writing(&self, with_derived: &Operation) -> Result<(), SchemaError> {
+        let error = |key: &str, message: &str| Err(schema_error(with_derived, key, message));
+        if !with_derived.columns.is_empty() {
+            let is_of_writes =
+                [("readings", self.readings.is_some()), ("encode", self.encode.is_some()), ("also", !self.also.is_empty())];
+            return match is_of_writes.iter().find(|(_, is_there)| *is_there) {
+                Some((key, _)) => error(key, "is only for operations that write"),
+                None => Ok(()),
+            };
+        }
+        if let Some(encode) = &self.encode {
+            let is = |number: usize, expected: Type| {
+                with_derived.parameters.get(number).is_some_and(|found| found.value_type == expected)
+            };
+            if !is(encode.time, Type::Timestamp) || !is(encode.value, Type::Double) {
+                return error("encode", "the time of a reading must be a timestamp, its value a double");
+            }
+        }
+        for name in self.also.iter().flat_map(|also| &also.once) {
+            if with_derived.parameter(name).is_none() {
+                return error("also.once", &format!("there is no parameter :{name}, neither of the operation nor derived"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The operation with its derived parameters.
+    fn with_derived(&self, operation: &Operation) -> Result<Operation, SchemaError> {
         let mut statement = operation.clone();
         for derive in &self.derive {
             if !is_time(operation, derive.floor) || !derive.every.is_above_zero() {
@@ -135,6 +292,15 @@ impl Work {
                 return Err(schema_error(operation, "derive", message));
             }
             add_parameter(&mut statement, "derive", &derive.name, Type::Timestamp)?;
+        }
+        Ok(statement)
+    }
+
+    /// The operation as its own statement sees it: with derived parameters, and the columns that it returns.
+    pub fn statement_of(&self, operation: &Operation) -> Result<Operation, SchemaError> {
+        let mut statement = self.with_derived(operation)?;
+        if let Some(encode) = &self.encode {
+            add_parameter(&mut statement, "encode", &encode.name, Type::Bytes)?;
         }
         if let Some(for_each) = &self.for_each {
             self.check_parts(operation, &for_each.parts)?;
@@ -157,6 +323,22 @@ impl Work {
             Parts::Stretches { from, to, every } => {
                 if !is_time(operation, *from) || !is_time(operation, *to) || !every.is_above_zero() {
                     return error("from and to must be timestamps, the stretches above zero");
+                }
+            }
+            Parts::Listed(listed) => {
+                let column_is = |column: usize, expected: Option<Type>| {
+                    listed.returns.get(column).is_some_and(|found| expected.is_none_or(|expected| found.value_type == expected))
+                };
+                if !is_time(operation, listed.from) || !is_time(operation, listed.to) || !listed.every.is_above_zero() {
+                    return error("from and to must be timestamps, the stretches above zero");
+                }
+                let own = |(column, parameter): &(usize, usize)| {
+                    operation.parameters.get(*parameter).is_some_and(|found| column_is(*column, Some(found.value_type)))
+                };
+                if !column_is(listed.start, Some(Type::Timestamp)) || !listed.own.iter().all(own) {
+                    return error(
+                        "what is listed must have the start of a stretch, a timestamp, and the columns that tell its own rows",
+                    );
                 }
             }
             Parts::Shards(0) => return error("there must be at least one shard"),
@@ -215,6 +397,18 @@ impl Work {
                 Value::Timestamp(time) => Value::Timestamp(derive.every.floor(time)),
                 _ => Value::Null,
             });
+        }
+    }
+
+    /// The number of the table that an operation with these parameters is about.
+    #[inline]
+    pub fn table_of(&self, parameters: &[Value]) -> usize {
+        match &self.tables {
+            Some(Tables { count, by }) => match parameters[*by] {
+                Value::Integer(number) => number.rem_euclid(i64::from(count.get())) as usize,
+                _ => 0,
+            },
+            None => 0,
         }
     }
 
@@ -285,6 +479,37 @@ impl Work {
     }
 }
 
+/// The statements of one operation.
+#[derive(Clone, Debug)]
+pub struct Statements {
+    /// Its own.
+    pub own: Operation,
+    /// The one that lists the parts of the data, if they are looked up.
+    pub list: Option<Operation>,
+    /// Those that are issued, too.
+    pub also: Vec<Operation>,
+}
+
+impl Statements {
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &Operation> {
+        std::iter::once(&self.own).chain(&self.list).chain(&self.also)
+    }
+}
+
+/// A statement for one of several tables: `{table}` replaced by its number, wherever it stands.
+pub fn with_table(statement: &Json, table: usize) -> Json {
+    let replaced = |text: &str| text.replace("{table}", &table.to_string());
+    match statement {
+        Json::String(text) => Json::String(replaced(text)),
+        Json::Array(items) => Json::Array(items.iter().map(|item| with_table(item, table)).collect()),
+        Json::Object(entries) => {
+            Json::Object(entries.iter().map(|(key, value)| (replaced(key), with_table(value, table))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
 fn schema_error(operation: &Operation, key: &str, message: impl Into<String>) -> SchemaError {
     SchemaError::at(format!("operation.{}.{key}", operation.name), message)
 }
@@ -329,11 +554,10 @@ mod tests {
     fn work(reduce: Option<Reduction>) -> Work {
         Work {
             derive: vec![Derive { name: "from_day".to_owned(), floor: 0, every: DAY }],
-            for_each: None,
-            distinct: Vec::new(),
             returns: vec![column("readings", Type::Bytes)],
             decode: Some(Decode { column: 0, encoding: BatchEncoding::Packed, from: Some(0), to: Some(1) }),
             reduce: reduce.map(|function| Reduce { function, column: 1 }),
+            ..Work::default()
         }
     }
 

@@ -6,19 +6,25 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
 use sensorbench_dataset::{Value, array_of};
 use sensorbench_driver::Operation;
-use sensorbench_engine::{Plan, ReadyPlan, Work};
+use sensorbench_engine::{Plan, ReadyPlan, Work, with_table};
 
 use crate::arrow_tables::parameter_tables;
 use crate::errors::{EngineError, UsageError, parsed, run_error, schema_error, written};
 
-/// The operation as its statement sees it, after the client's work is taken out.
+/// The statements that an operation takes, its own first, each as an operation after the client's work is taken out; of those that
+/// are spread over tables, those of the first.
 #[pyfunction]
-pub fn statement_operation(operation: &str, work: &str) -> PyResult<String> {
+pub fn statement_operations(operation: &str, work: &str) -> PyResult<String> {
     let (operation, work): (Operation, Work) = (parsed(operation)?, parsed(work)?);
-    work.statement_of(&operation).map(|operation| written(&operation)).map_err(schema_error)
+    let statements = work.statements_of(&operation).map_err(schema_error)?;
+    let first_table = |one: &Operation| match work.tables {
+        Some(_) => Operation { statement: with_table(&one.statement, 0), ..one.clone() },
+        None => one.clone(),
+    };
+    Ok(written(&statements.all().map(first_table).collect::<Vec<_>>()))
 }
 
-/// The parameters of operations of one kind, one row for each: of those with the given numbers k, or of all of this kind
+/// The parameters of operations of one kind, one row for each (of one that writes several readings, one for each of those): of those with the given numbers k, or of all of this kind
 /// among the first `count`.
 #[pyfunction]
 #[pyo3(signature = (plan, tables, phase, operation, numbers=None, count=0))]
@@ -48,9 +54,9 @@ fn rows_of(
 ) -> PyResult<PyArrowType<RecordBatch>> {
     let mut rows: Vec<Vec<Value>> = Vec::new();
     for k in numbers {
-        let (found, values) = plan.parameters_of(phase, k);
+        let found = plan.kind_of(phase, k);
         if found == operation {
-            rows.push(values);
+            rows.extend(plan.parameters_of(phase, k));
         } else if all_of_kind {
             return Err(UsageError::new_err(format!("operation {k} is of another kind: {}", plan.operations()[found].name)));
         }

@@ -65,6 +65,29 @@ impl Mix {
         let number = self.round.map_or_else(|| stream.number(k), |round| k % round);
         self.upper_ends[..last].iter().position(|end| number < *end).unwrap_or(last)
     }
+
+    /// How many operations of the k-th one's kind came before it, where kinds come in turn; at random nobody counted, and it is k.
+    #[inline]
+    pub fn ordinal(&self, k: u64) -> u64 {
+        let Some(round) = self.round else { return k };
+        let kind = self.kind(Stream::new(0), k);
+        let (start, weight) = self.share(kind);
+        k / round * weight + k % round - start
+    }
+
+    /// How many of the first `operations` are of a kind, at the most: where kinds come in turn, exactly.
+    pub fn most_of_kind(&self, kind: usize, operations: u64) -> u64 {
+        let Some(round) = self.round else { return operations };
+        let (start, weight) = self.share(kind);
+        operations / round * weight + (operations % round).saturating_sub(start).min(weight)
+    }
+
+    /// Where in a round a kind begins, and how many times it comes.
+    fn share(&self, kind: usize) -> (u64, u64) {
+        let end = |kind: usize| self.upper_ends.get(kind).or(self.upper_ends.last()).copied().unwrap_or(0);
+        let start = if kind == 0 { 0 } else { end(kind - 1) };
+        (start, end(kind) - start)
+    }
 }
 
 #[cfg(test)]
@@ -101,6 +124,21 @@ mod tests {
         let (mix, mut counts) = (Mix::new(&weights, MixOrder::InTurn).unwrap(), vec![0.0; 49]);
         (0..1225).for_each(|k| counts[mix.kind(Stream::new(1), k)] += 1.0);
         assert_eq!(counts, weights);
+    }
+
+    #[test]
+    fn operations_of_a_kind_in_turn_are_counted() {
+        let weights = [3.0, 0.0, 1.0, 2.0, 0.0];
+        let mix = Mix::new(&weights, MixOrder::InTurn).unwrap();
+        let mut counts = [0; 5];
+        for k in 0..40 {
+            let kind = mix.kind(Stream::new(1), k);
+            assert_eq!(mix.ordinal(k), counts[kind], "{k}");
+            assert_eq!([0, 1, 2, 3, 4].map(|kind| mix.most_of_kind(kind, k)), counts, "{k}");
+            counts[kind] += 1;
+        }
+        let mix = Mix::new(&weights, MixOrder::Random).unwrap();
+        assert_eq!((mix.ordinal(17), mix.most_of_kind(2, 17)), (17, 17));
     }
 
     #[test]

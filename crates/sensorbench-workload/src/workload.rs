@@ -12,8 +12,12 @@ pub enum Draw {
         /// How one of them is chosen.
         choice: Choice,
     },
-    /// A number of its own for each k, for writes that must not meet.
-    Number,
+    /// A number of its own for each k, for writes that must not meet. With `per`, the number of a sequential draw's rows, it counts
+    /// the operations of the same kind that draw the same row of it: so that each row's numbers follow one another.
+    Number {
+        /// Rows of the sequential draw, at least one.
+        per: Option<u64>,
+    },
     /// The k of an earlier write, so that what was written can be read. The write is at least `window` operations old:
     /// long enough to have been acknowledged when no more than `window` operations are in flight.
     Written {
@@ -37,7 +41,7 @@ pub struct Workload {
 #[derive(Clone, Debug)]
 enum ReadyDraw {
     Rows(Chooser),
-    Number,
+    Number { per: Option<u64> },
     Written { operation: usize, window: u64, exponent: Option<f64> },
 }
 
@@ -48,7 +52,7 @@ impl Workload {
         let ready = |(number, draw): (usize, &Draw)| {
             let draw = match *draw {
                 Draw::Rows { rows, choice } => ReadyDraw::Rows(choice.among(rows)?),
-                Draw::Number => ReadyDraw::Number,
+                Draw::Number { per } => ReadyDraw::Number { per },
                 Draw::Written { operation, window, exponent } => {
                     exponent.map(|exponent| Zipfian::new(1, exponent)).transpose()?;
                     ReadyDraw::Written { operation, window, exponent }
@@ -66,15 +70,36 @@ impl Workload {
         self.mix.kind(self.kinds, k)
     }
 
-    /// What the draw numbered `draw` gives to the k-th operation: the row of its table, k itself for [`Draw::Number`],
-    /// or the k of the write for [`Draw::Written`] (0 while there is none old enough).
+    /// What the draw numbered `draw` gives to the k-th operation: the row of its table, k itself for [`Draw::Number`] (or its count
+    /// for each row), or the k of the write for [`Draw::Written`] (0 while there is none old enough).
     #[inline]
     pub fn drawn(&self, draw: usize, k: u64) -> u64 {
         let (ready, stream) = &self.draws[draw];
         match ready {
+            // Where kinds come in turn, those of one kind go through the rows without leaving any out.
+            ReadyDraw::Rows(Chooser::Sequential(rows)) => self.mix.ordinal(k) % rows,
             ReadyDraw::Rows(chooser) => chooser.row(*stream, k),
-            ReadyDraw::Number => k,
+            ReadyDraw::Number { per: None } => k,
+            ReadyDraw::Number { per: Some(rows) } => self.mix.ordinal(k) / rows,
             ReadyDraw::Written { operation, window, exponent } => self.written(*operation, *window, *exponent, *stream, k),
+        }
+    }
+
+    /// What the draw numbered `draw` gives to the `element`-th of those that the k-th operation consists of, `elements` of them: a row
+    /// of its own for each.
+    #[inline]
+    pub fn drawn_for_element(&self, draw: usize, k: u64, element: u64, elements: u64) -> u64 {
+        match &self.draws[draw] {
+            (ReadyDraw::Rows(chooser), stream) => chooser.row(*stream, k * elements + element),
+            _ => self.drawn(draw, k),
+        }
+    }
+
+    /// How many numbers of a draw the operations of a kind have used, at the most, after so many operations of all kinds.
+    pub fn used_numbers(&self, draw: usize, kind: usize, operations: u64) -> u64 {
+        match self.draws[draw].0 {
+            ReadyDraw::Number { per: Some(rows) } => self.mix.most_of_kind(kind, operations).div_ceil(rows),
+            _ => operations,
         }
     }
 
@@ -134,6 +159,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn numbers_of_each_row_follow_one_another() {
+        let draws = [Draw::Rows { rows: 6, choice: Choice::Sequential }, Draw::Number { per: Some(6) }];
+        let workload = Workload::new(1, &[3.0, 1.0], MixOrder::InTurn, &draws).unwrap();
+        let mut next = [0; 6];
+        for k in (0..200).filter(|k| workload.operation(*k) == 0) {
+            assert_eq!(workload.used_numbers(1, 0, k), next.into_iter().max().unwrap(), "{k}");
+            let (row, number) = (workload.drawn(0, k), workload.drawn(1, k));
+            assert_eq!(number, next[row as usize], "operation {k}, row {row}");
+            next[row as usize] += 1;
+        }
+        assert!(next.iter().all(|numbers| *numbers == 25), "{next:?}");
     }
 
     #[test]

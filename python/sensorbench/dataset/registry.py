@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from sensorbench.dataset import azure_vm_noise, beijing_air_quality, cu_bems, machine_log, mapping
+from sensorbench.dataset import azure_vm_noise, beijing_air_quality, cu_bems, machine_log, mapping, sensor_timelines
 from sensorbench.dataset.csv_rows import columns_of
 from sensorbench.dataset.dataset import DESCRIPTION_FILE, KNOWN_ANSWERS_FILE, Dataset
 from sensorbench.errors import UsageError
@@ -43,6 +43,12 @@ GENERATED = {
     **{
         name: Generator(partial(machine_log.generate, size), machine_log.GENERATOR_VERSION, machine_log.records_of(size))
         for size, name in machine_log.DATASETS.items()
+    },
+    **{
+        name: Generator(
+            partial(sensor_timelines.generate, name), sensor_timelines.GENERATOR_VERSION, sensor_timelines.readings_of_all(name)
+        )
+        for name in sensor_timelines.DATASETS
     },
 }
 IMPORTERS = {

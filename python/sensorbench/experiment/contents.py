@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,7 +16,7 @@ from sensorbench.analysis.equality import Answer, compare_answers
 from sensorbench.dataset import Dataset
 from sensorbench.experiment.answers import REFERENCE_SAMPLE, answer_of_row, reference_table
 from sensorbench.experiment.plan import Parameters, as_json, build_plan, draw_parameters
-from sensorbench.experiment.read_back import are_there, reader_of
+from sensorbench.experiment.read_back import are_there, one_of_each, reader_of, readings_a_write
 from sensorbench.experiment.registers import is_of_registers
 from sensorbench.experiment.workload import Schedule, Workload
 from sensorbench.results import RunResult
@@ -110,7 +111,9 @@ def check_contents(
         "asked": sum(len(numbers) for numbers in asked.values()),
         "wrong": len(problems),
         "problems": problems,
-        "acknowledged_writes": sum(rows.num_rows for rows in written.acknowledged.values()),
+        "acknowledged_writes": sum(
+            rows.num_rows // readings_a_write(write, operations, schema) for write, rows in written.acknowledged.items()
+        ),
         "read_back": back.asked,
         "lost_writes": back.lost,
         "unknown_writes": written.unknown_count,
@@ -135,19 +138,23 @@ def _read_back(target: _engine.Target, operations: Operations, schema: Schema, w
         reader = reader_of(write, operations, schema)
         if reader is None:
             continue
-        is_there = are_there(target, operations, schema, reader, rows)
+        readings = readings_a_write(write, operations, schema)
+        looked_for = one_of_each(rows, readings)
+        is_there = are_there(target, operations, schema, reader, looked_for)
         lost = int((~is_there).sum())
-        back.asked += rows.num_rows
+        back.asked += looked_for.num_rows
         back.lost += lost
         if lost:
-            first = rows.take([int(is_there.argmin())]).select(list(operations.operation[reader].parameters)).to_pylist()[0]
-            problem = f"{lost:,} of {rows.num_rows:,} acknowledged writes are not there; this is the first"
+            first = looked_for.take([int(is_there.argmin())]).to_pylist()[0]
+            problem = f"{lost:,} of {looked_for.num_rows:,} acknowledged writes are not there; this is the first"
             back.problems.append(
                 {"operation": write, "parameters": {key: str(value) for key, value in first.items()}, "problem": problem}
             )
         if write in written.unknown:
-            found = written.unknown[write].filter(pa.array(are_there(target, operations, schema, reader, written.unknown[write])))
-            back.found += found.num_rows
+            unknown = written.unknown[write]
+            was_found = are_there(target, operations, schema, reader, one_of_each(unknown, readings))
+            found = unknown.filter(pa.array(np.repeat(was_found, readings)))
+            back.found += int(was_found.sum())
             back.there[write] = pa.concat_tables([rows, found])
     return back
 

@@ -18,7 +18,7 @@ from sensorbench.experiment.workload import Workload
 from sensorbench.progress import Teller
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.schemas.operations import operations_file
-from sensorbench.schemas.schema import ParameterValue
+from sensorbench.schemas.schema_file import ParameterValue
 
 
 class TargetEntry(toml_file.FileModel):

@@ -88,7 +88,10 @@ def _wait(load: Any, before: int, task: Any, guard: MemoryGuard) -> None:
 
 def _check_counts(setting: Setting, target: Target, tables: list[PreparedTable]) -> None:
     """Rows in must be rows counted."""
+    went_in: dict[str, int] = {}
     for table in tables:
-        counted = target.count(table.table)
-        if counted != table.rows:
-            raise FailedError(f"{setting.id}: {table.rows:,} rows went into {table.table}, but {counted:,} are there")
+        went_in[table.table] = went_in.get(table.table, 0) + table.rows
+    for name, rows in went_in.items():
+        counted = target.count(name)
+        if counted != rows:
+            raise FailedError(f"{setting.id}: {rows:,} rows went into {name}, but {counted:,} are there")

@@ -11,7 +11,7 @@ from sensorbench.errors import UsageError
 from sensorbench.experiment.lengths import seconds
 from sensorbench.experiment.workload import Workload
 from sensorbench.schemas import Operation, Operations, Schema
-from sensorbench.schemas.operations import Draw
+from sensorbench.schemas.operations import Draw, Span
 from sensorbench.schemas.types import canonical_columns, canonical_table
 
 
@@ -22,6 +22,8 @@ class Parameters:
     draws: list[str]
     tables: dict[str, pa.Table] = field(default_factory=dict)
     numbers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    # Of draws of what was written, the stretch of time that ends with it.
+    spans: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def readers(self) -> list[pa.RecordBatchReader]:
         """The tables, for the engine."""
@@ -39,6 +41,9 @@ def draw_parameters(operations: Operations, names: list[str], workbench: duckdb.
                 parameters.tables[name] = _candidates(workbench, draw.query)
             for column, number in draw.numbers.items():
                 parameters.numbers.setdefault(name, []).append({"name": column, **_number(workbench, number.start, number.step)})
+            if draw.written and draw.written.span:
+                written = operations.operation[draw.written.operation]
+                parameters.spans[name] = _span(workbench, draw.written.span, list(written.parameters))
         except (duckdb.Error, ValueError) as error:
             raise UsageError(f"{where}, draw.{name}: {error}") from None
     return parameters
@@ -49,11 +54,11 @@ def _used_draws(operations: Operations, names: list[str]) -> list[str]:
     used: set[str] = set()
     todo = list(names)
     while todo:
-        for draw in operations.operation[todo.pop()].draws:
-            if draw not in used:
-                used.add(draw)
-                written = operations.draw[draw].written
-                todo += [written.operation] if written else []
+        for name in operations.operation[todo.pop()].draws:
+            if name not in used:
+                draw = operations.draw[name]
+                used |= {name, draw.per or name}
+                todo += [draw.written.operation] if draw.written else []
     return [name for name in operations.draw if name in used]
 
 
@@ -75,6 +80,19 @@ def _number(workbench: duckdb.DuckDBPyConnection, start: str, step: str) -> dict
     if first is None or by is None:
         raise ValueError("start and step must not be null")
     return {"type": value_type, "start": first, "step": by}
+
+
+def _span(workbench: duckdb.DuckDBPyConnection, span: Span, parameters: list[str]) -> dict[str, Any]:
+    """A stretch of time that ends with a write, for the engine: unit in µs."""
+    if span.time not in parameters:
+        raise ValueError(f"span.time is {span.time!r}; expected one of {', '.join(parameters)}")
+    found = workbench.execute(f"SELECT epoch_us(({span.unit})), ({span.least}), ({span.most})").fetchone()
+    if found is None or None in found or not 0 < found[1] <= found[2]:
+        raise ValueError(
+            f"span: expected an interval and two numbers, the least above zero and not above the most; found {found}"
+        )
+    unit_us, least, most = (int(number) for number in found)
+    return {"time": parameters.index(span.time), "unit_us": unit_us, "least": least, "most": most}
 
 
 def build_plan(operations: Operations, schema: Schema, parameters: Parameters, workload: Workload, run: int) -> dict[str, Any]:
@@ -108,7 +126,7 @@ def _planned(operations: Operations, schema: Schema, parameters: Parameters, nam
 
 
 def asked_operation(
-    name: str, operation: Operation, schema: Schema, sources: list[dict[str, int]], weight: float = 1.0
+    name: str, operation: Operation, schema: Schema, sources: list[dict[str, Any]], weight: float = 1.0
 ) -> dict[str, Any]:
     """An operation as a plan has it: how a schema asks it, and where each of its parameters comes from."""
     return {
@@ -119,12 +137,13 @@ def asked_operation(
     }
 
 
-def _source(operations: Operations, parameters: Parameters, name: str, parameter: str) -> dict[str, int]:
-    """Number of the draw and of the column that a parameter comes from."""
+def _source(operations: Operations, parameters: Parameters, name: str, parameter: str) -> dict[str, Any]:
+    """Number of the draw and of the column that a parameter comes from, and whether each reading of an operation has a row of its own."""
     for draw in operations.operation[name].draws:
         columns = _draw_columns(operations, parameters, draw)
         if parameter in columns:
-            return {"draw": parameters.draws.index(draw), "column": columns.index(parameter)}
+            of_each = {"each": True} if draw in operations.operation[name].each else {}
+            return {"draw": parameters.draws.index(draw), "column": columns.index(parameter), **of_each}
     draws = ", ".join(operations.operation[name].draws) or "none"
     raise UsageError(f"operation.{name}.parameters.{parameter}: none of its draws ({draws}) has a column of this name")
 
@@ -135,7 +154,8 @@ def _draw_columns(operations: Operations, parameters: Parameters, draw: str) -> 
     if draw in parameters.numbers:
         return [column["name"] for column in parameters.numbers[draw]]
     written = operations.draw[draw].written
-    return list(operations.operation[written.operation].parameters) if written else []
+    of_span = ["from", "to"] if draw in parameters.spans else []
+    return [*operations.operation[written.operation].parameters, *of_span] if written else []
 
 
 def _planned_draw(draw: Draw, name: str, names: list[str], parameters: Parameters, workload: Workload) -> dict[str, Any]:
@@ -144,17 +164,21 @@ def _planned_draw(draw: Draw, name: str, names: list[str], parameters: Parameter
         chosen = choice if isinstance(choice, str) else choice.model_dump(exclude_none=True)
         return {"rows": {"table": list(parameters.tables).index(name), "choice": chosen}}
     if name in parameters.numbers:
-        return {
-            "numbers": {
-                "columns": [{key: column[key] for key in ("type", "start", "step")} for column in parameters.numbers[name]]
-            }
-        }
+        columns = [{key: column[key] for key in ("type", "start", "step")} for column in parameters.numbers[name]]
+        return {"numbers": {"columns": columns, "per": None if draw.per is None else parameters.draws.index(draw.per)}}
     written = draw.written
     if written is None or written.operation not in names:
         raise UsageError(
             f"draw.{name}: it is of the operation {written.operation if written else '?'}, which the mix does not have"
         )
-    return {"written": {"operation": names.index(written.operation), "window": written.window, "exponent": written.exponent}}
+    return {
+        "written": {
+            "operation": names.index(written.operation),
+            "window": written.window,
+            "exponent": written.exponent,
+            "span": parameters.spans.get(name),
+        }
+    }
 
 
 def as_json(plan: dict[str, Any]) -> str:

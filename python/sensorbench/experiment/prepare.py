@@ -19,10 +19,10 @@ from sensorbench.errors import UsageError
 from sensorbench.places import cache_folder
 from sensorbench.progress import Teller
 from sensorbench.schemas import Schema
-from sensorbench.schemas.schema import Fill
+from sensorbench.schemas.schema import TableFill
 from sensorbench.schemas.types import ValueType, arrow_schema, canonical_columns
 
-FORMAT = 1
+FORMAT = 2
 ROWS_A_BATCH = 65_536
 
 
@@ -50,27 +50,27 @@ def prepare(
 ) -> list[PreparedTable]:
     """Every table of a schema; those that were prepared before are used again."""
     tables = []
-    for table, fill in schema.file.fill.items():
+    for fill in schema.fills():
         file = cache_folder("prepared") / f"{_fingerprint(dataset, fill)}.arrows"
         facts = file.with_suffix(".json")
         if not facts.exists():
-            with teller.task(f"preparing {schema.database}/{schema.name} {table}") as task:
+            with teller.task(f"preparing {schema.database}/{schema.name} {fill.name}") as task:
                 start_s = time.monotonic()
-                rows = _write(file, fill, workbench, schema, table)
+                rows = _write(file, fill, workbench, schema)
                 prepare_s = time.monotonic() - start_s
                 task.end(f"{rows:,} rows in {prepare_s:.1f} s")
             facts.write_text(json.dumps({"rows": rows, "prepare_s": prepare_s}), encoding="utf-8")
         known = json.loads(facts.read_text(encoding="utf-8"))
-        tables.append(PreparedTable(table, file, known["rows"], file.stat().st_size, known["prepare_s"]))
+        tables.append(PreparedTable(fill.table, file, known["rows"], file.stat().st_size, known["prepare_s"]))
     return tables
 
 
-def _fingerprint(dataset: Dataset, fill: Fill) -> str:
-    what = json.dumps([FORMAT, dataset.fingerprint, fill.model_dump()], sort_keys=True)
+def _fingerprint(dataset: Dataset, fill: TableFill) -> str:
+    what = json.dumps([FORMAT, dataset.fingerprint, fill.query, fill.order, fill.batching], sort_keys=True)
     return f"{dataset.name}-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
 
 
-def _write(file: Path, fill: Fill, workbench: duckdb.DuckDBPyConnection, schema: Schema, table: str) -> int:
+def _write(file: Path, fill: TableFill, workbench: duckdb.DuckDBPyConnection, schema: Schema) -> int:
     unfinished = file.with_suffix(f".{os.getpid()}.unfinished")
     rows = 0
     try:
@@ -82,15 +82,15 @@ def _write(file: Path, fill: Fill, workbench: duckdb.DuckDBPyConnection, schema:
                 writer.write_batch(batch)
         unfinished.rename(file)
     except (duckdb.Error, pa.ArrowException) as error:
-        raise schema.error(f"fill.{table}", f"the rows cannot be prepared: {error}") from None
+        raise schema.error(f"fill.{fill.name}", f"the rows cannot be prepared: {error}") from None
     finally:
         unfinished.unlink(missing_ok=True)
-    if rows == 0:
-        raise UsageError(f"{schema.path}: the fill of {table} gives no rows for this dataset")
+    if rows == 0 and not fill.may_be_empty:
+        raise UsageError(f"{schema.path}: the fill of {fill.name} gives no rows for this dataset")
     return rows
 
 
-def _rows(fill: Fill, workbench: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
+def _rows(fill: TableFill, workbench: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
     """The rows of a fill, sorted and encoded."""
     relation = workbench.cursor().sql(fill.query)
     columns = canonical_columns(relation)
@@ -98,7 +98,7 @@ def _rows(fill: Fill, workbench: duckdb.DuckDBPyConnection) -> pa.RecordBatchRea
         relation = relation.order(", ".join(f'"{name}"' for name in fill.order))
     schema = arrow_schema(columns)
     rows = pa.RecordBatchReader.from_batches(schema, _cast(relation.to_arrow_reader(ROWS_A_BATCH), schema))
-    return batch_rows(rows, json.dumps(fill.encode.batching())) if fill.encode else rows
+    return batch_rows(rows, json.dumps(fill.batching)) if fill.batching else rows
 
 
 def _cast(batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -13,7 +13,7 @@ from sensorbench.errors import UsageError
 from sensorbench.experiment.comparison import Comparison
 from sensorbench.experiment.plan import Parameters
 from sensorbench.schemas import Operations, Schema, load_operations, load_schema, shipped_schemas
-from sensorbench.schemas.schema import SchemaFile
+from sensorbench.schemas.schema_file import SchemaFile
 
 REGISTERS = "registers"
 WRITE, READ = "write_register", "read_register"

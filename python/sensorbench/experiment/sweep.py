@@ -5,7 +5,7 @@ from itertools import product
 
 from sensorbench.errors import UsageError
 from sensorbench.experiment.settings import Side
-from sensorbench.schemas.schema import ParameterValue
+from sensorbench.schemas.schema_file import ParameterValue
 
 
 def parse_sweeps(texts: list[str]) -> dict[str, list[str]]:

@@ -133,7 +133,9 @@ class Workload(toml_file.FileModel):
         return bool(self.warm_up)
 
     def phases(self, run: int, runs: int) -> list[dict[str, Any]]:
-        """The phases of the run with this number (from 0), out of so many: its writes meet those of no other."""
+        """The phases of the run with this number (from 0), out of so many: its writes meet those of no other. Where it is known how many
+        operations each has, they go on where the phase before ended.
+        """
         pace = self.schedule.pace()
         phases: list[dict[str, Any]] = []
         if self.is_warmed_up:
@@ -141,8 +143,12 @@ class Workload(toml_file.FileModel):
             phases.append({"name": WARM_UP, **limit, "pace": _first_rate(pace)})
         duration_s = seconds(self.duration) if self.duration else None
         phases.append({"name": MEASURE, "operations": self.operations, "duration_s": duration_s, "pace": pace})
+        operations = [phase.get("operations") for phase in phases]
         for number, phase in enumerate(phases):
-            phase["numbering"] = {"offset": run * len(phases) + number, "stride": runs * len(phases)}
+            if None in operations or self.duration is not None:
+                phase["numbering"] = {"offset": run * len(phases) + number, "stride": runs * len(phases)}
+            else:
+                phase["numbering"] = {"offset": 0, "stride": 1, "before": [*operations * run, *operations[:number]]}
         return phases
 
 

@@ -58,12 +58,26 @@ class Number(toml_file.FileModel):
     step: str
 
 
+class Span(toml_file.FileModel):
+    """A stretch of time that ends with a write, by its parameter `time`: columns `from` and `to`. It is as long as so many `unit`s, an
+    interval; `least`, `most` and `unit` are SQL over the dataset.
+    """
+
+    time: str
+    unit: str
+    least: str
+    most: str
+
+
 class Written(toml_file.FileModel):
-    """Parameters of an earlier write, at least `window` operations old; skewed to the newest if an exponent is given."""
+    """Parameters of an earlier write, at least `window` operations old; skewed to the newest if an exponent is given. With a `span`, also
+    a stretch of time that ends with it.
+    """
 
     operation: str
     window: int = Field(default=1000, ge=1)
     exponent: float | None = Field(default=None, gt=0)
+    span: Span | None = None
 
 
 class Draw(toml_file.FileModel):
@@ -73,12 +87,16 @@ class Draw(toml_file.FileModel):
     query: str | None = None
     choice: AnyChoice = "uniform"
     numbers: dict[str, Number] = {}
+    # Of numbers, a draw whose rows come one after the other: each row has numbers of its own, which follow one another.
+    per: str | None = None
     written: Written | None = None
 
     @model_validator(mode="after")
     def _one_source(self) -> "Draw":
         if sum([self.query is not None, bool(self.numbers), self.written is not None]) != 1:
             raise ValueError("expected exactly one of query, numbers, written")
+        if self.per is not None and not self.numbers:
+            raise ValueError("per is only for numbers")
         return self
 
 
@@ -106,6 +124,8 @@ class Operation(toml_file.FileModel):
     title: str
     question: str
     draws: list[str] = []
+    # Draws from which each of several readings that one operation writes has a row of its own.
+    each: list[str] = []
     parameters: dict[str, ValueType] = {}
     columns: list[Column] = []
     order: list[Order] = []
@@ -118,6 +138,13 @@ class Operation(toml_file.FileModel):
     def _variants_are_drawn(self) -> "Operation":
         if self.variants is not None and self.variants not in self.draws:
             raise ValueError(f"variants names {self.variants!r}, which is none of the operation's draws")
+        return self
+
+    @model_validator(mode="after")
+    def _each_is_drawn(self) -> "Operation":
+        unknown = [draw for draw in self.each if draw not in self.draws]
+        if unknown:
+            raise ValueError(f"each names {unknown[0]!r}, which is none of the operation's draws")
         return self
 
     @model_validator(mode="after")
@@ -166,6 +193,8 @@ class Operations(toml_file.FileModel):
         for name, draw_ in self.draw.items():
             if draw_.written and draw_.written.operation not in self.operation:
                 raise ValueError(f"draw {name} is of the operation {draw_.written.operation}, which is not there")
+            if draw_.per is not None and self.draw.get(draw_.per, Draw(query="")).choice != "sequential":
+                raise ValueError(f'draw {name} counts per {draw_.per}, which must be a draw with choice = "sequential"')
         return self
 
     def with_draw(self, name: str, draw: Draw) -> "Operations":

@@ -2,168 +2,64 @@
 
 import json
 import re
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, TypeVar
 
 import duckdb
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from sensorbench import toml_file
-from sensorbench._engine import check_schema, statement_operation
+from sensorbench._engine import check_schema, statement_operations
 from sensorbench.errors import EngineUsageError, SchemaError, TargetError, UsageError
-from sensorbench.schemas.operations import SHIPPED_FOLDER, WORD, Column, Operation, Operations, asked_as
+from sensorbench.schemas.operations import SHIPPED_FOLDER, WORD, Operation, Operations, asked_as
+from sensorbench.schemas.schema_file import (
+    PLACE,
+    Also,
+    Derive,
+    Encode,
+    Fill,
+    ForEach,
+    OperationText,
+    ParameterValue,
+    SchemaFile,
+    When,
+)
+from sensorbench.schemas.stretches import Grain, needs_grain, stretches
 from sensorbench.schemas.types import ValueType, canonical_columns
 
-ParameterValue = str | int | float | bool
-Promises = Literal["quorums", "read_committed", "one_writer", "one_thread"]
-
-# Days and shorter ones are equally long, in µs; months and years are the calendar's.
-_UNITS: dict[str, tuple[str, int]] = {
-    "second": ("microseconds", 1_000_000),
-    "minute": ("microseconds", 60_000_000),
-    "hour": ("microseconds", 3_600_000_000),
-    "day": ("microseconds", 86_400_000_000),
-    "month": ("months", 1),
-    "year": ("months", 12),
-}
-_LENGTH = re.compile(rf"(?P<count>\d{{1,6}}) (?P<unit>{'|'.join(_UNITS)})s?")
+Part = TypeVar("Part", Fill, OperationText)
 
 
-def stretches(every: str) -> dict[str, int]:
-    """Stretches of time of a length such as `15 minutes` or `1 month`, for the engine."""
-    found = _LENGTH.fullmatch(every)
-    if not found or int(found["count"]) == 0:
-        raise ValueError(f"expected a length of time such as '15 minutes', '1 day' or '1 month', with one of {', '.join(_UNITS)}")
-    name, of_one = _UNITS[found["unit"]]
-    return {name: int(found["count"]) * of_one}
-
-
-def _of_stretches(every: str) -> str:
-    stretches(every)
-    return every
-
-
-Every = Annotated[str, AfterValidator(_of_stretches)]
-
-
-class Encode(toml_file.FileModel):
-    """Sorted rows become byte-array batches before they are loaded."""
-
-    encoding: Literal["packed"]
-    group: list[str]
-    time: str = "time"
-    value: str = "value"
-    every: Every
-    start_column: str
-    bytes_column: str
-
-    def batching(self) -> dict[str, Any]:
-        """The same for the engine."""
-        return {**self.model_dump(), "every": stretches(self.every)}
-
-
-class Fill(toml_file.FileModel):
-    """How a table is filled: a query over the dataset, the order of its rows, and how they are encoded."""
-
-    query: str
-    order: list[str] = []
-    encode: Encode | None = None
-
-
-class Derive(toml_file.FileModel):
-    """A parameter made from another one: the start of the stretch of time that it lies in."""
-
-    floor: str
-    every: Every
-
-
-class ForEach(toml_file.FileModel):
-    """One statement for each stretch of time between two parameters, or for each of so many shards; the start of the stretch, or
-    the number of the shard, is a parameter more.
+@dataclass(frozen=True)
+class TableFill:
+    """A fill with everything put in: the table that it goes into, and the query that gives its rows. `name` tells it from others of the
+    same schema; some of several tables that are alike may be empty.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-    name: str = Field(pattern=WORD)
-    from_: str | None = Field(default=None, alias="from")
-    to: str | None = None
-    every: Every | None = None
-    shards: int | None = Field(default=None, ge=1)
-
-    @model_validator(mode="after")
-    def _either_stretches_or_shards(self) -> "ForEach":
-        of_stretches = [self.from_ is not None, self.to is not None, self.every is not None]
-        if any(of_stretches) if self.shards is not None else not all(of_stretches):
-            raise ValueError("expected either from, to and every (stretches of time), or shards (how many there are)")
-        return self
-
-
-class Decode(toml_file.FileModel):
-    """Readings are taken out of byte-array batches."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-    column: str
-    encoding: Literal["packed"]
-    from_: str | None = Field(default=None, alias="from")
-    to: str | None = None
-
-
-class Reduce(toml_file.FileModel):
-    """Rows are reduced to one."""
-
-    function: Literal["max", "min", "count", "sum"]
-    column: str
-
-
-class OperationText(toml_file.FileModel):
-    """How an operation is asked: in the database's own words, and what the client does besides."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-    derive: dict[str, Derive] = {}
-    for_each: ForEach | None = None
-    returns: list[Column] = []
-    distinct: list[str] = []
-    decode: Decode | None = None
-    reduce: Reduce | None = None
-
-    @property
-    def statement(self) -> dict[str, Any]:
-        """What only the database's driver understands."""
-        return dict(self.model_extra or {})
-
-
-class ParameterChoice(toml_file.FileModel):
-    """A parameter of a schema: the values it may take."""
-
-    summary: str = ""
-    values: list[ParameterValue] = Field(min_length=1)
-    default: ParameterValue
-
-
-class SchemaFile(toml_file.FileModel):
-    """A schema file."""
-
-    database: str
-    summary: str
-    # Of a schema of registers: what the database promises who reads and writes them.
-    promises: Promises | None = None
-    parameters: dict[str, ParameterChoice] = {}
-    create: dict[str, Any] = {}
-    settle: dict[str, Any] = {}
-    fill: dict[str, Fill] = {}
-    operation: dict[str, OperationText] = {}
+    name: str
+    table: str
+    query: str
+    order: tuple[str, ...]
+    batching: dict[str, Any] | None
+    may_be_empty: bool
 
 
 class Schema:
     """A schema with its parameters chosen."""
 
-    def __init__(self, path: Path, name: str, file: SchemaFile, parameters: dict[str, ParameterValue]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        file: SchemaFile,
+        parameters: dict[str, ParameterValue],
+        grain: Grain | None = None,
+    ) -> None:
         self.path = path
         self.name = name
         self.file = file
         self.parameters = parameters
+        self._grain = grain
 
     @property
     def database(self) -> str:
@@ -177,23 +73,115 @@ class Schema:
 
     def with_parameters(self, changes: dict[str, ParameterValue]) -> "Schema":
         """The same with some parameters chosen otherwise."""
-        return Schema(self.path, self.name, self.file, _chosen(self.path, self.file, {**self.parameters, **changes}))
+        return Schema(self.path, self.name, self.file, _chosen(self.path, self.file, {**self.parameters, **changes}), self._grain)
+
+    @property
+    def needs_grain(self) -> bool:
+        """Whether the length of something depends on how close together the readings of the dataset are."""
+        parts = json.dumps(self.file.model_dump(mode="json", include={"fill", "operation"}))
+        return any(needs_grain(self._put_in(every)) for every in re.findall(r'"every": "([^"]*)"', parts))
+
+    def on(self, grain: Grain) -> "Schema":
+        """The same for a dataset."""
+        return Schema(self.path, self.name, self.file, self.parameters, grain)
+
+    def readings_a_row(self, every: str) -> float:
+        """How many readings a stretch of this length has, where readings are as close together as usual. The dataset must be known."""
+        if self._grain is None:
+            raise AssertionError("a schema is put on a dataset before its rows are counted")
+        return self.stretches(every, "fill")["microseconds"] / self._grain.step_us
+
+    def stretches(self, every: str, key: str) -> dict[str, int]:
+        """A length of stretches for the engine. Raises UsageError naming the key."""
+        try:
+            return stretches(self._put_in(every), self._grain, self._bytes_a_reading())
+        except ValueError as error:
+            raise self.error(key, str(error)) from None
+
+    def fills(self) -> list[TableFill]:
+        """How each table is filled, with the parameters of the schema put in."""
+        fills = []
+        for name, variants in self.file.fill.items():
+            chosen = self._chosen_of(variants, f"fill.{name}")
+            if chosen is not None:
+                fills += self._table_fills(name, *chosen)
+        return fills
+
+    def _table_fills(self, name: str, fill: Fill, key: str) -> list[TableFill]:
+        table, query = fill.table or name, fill.query
+        for new, derive in fill.derive.items():
+            query = f'SELECT *, {self._floor_sql(derive, f"{key}.derive.{new}.every")} AS "{new}" FROM ({query})'
+        if fill.distinct:
+            columns = ", ".join(f'"{column}"' for column in fill.distinct)
+            query = f"SELECT DISTINCT {columns} FROM ({query})"
+        batching = self._batching(fill.encode, f"{key}.encode") if fill.encode else None
+        one = TableFill(name, table, query, tuple(fill.order), batching, may_be_empty=False)
+        if self.file.tables is None or _TABLE not in table:
+            return [one]
+        count, by = self.table_count, self.file.tables.by
+        remainder = f'(("{by}" % {count}) + {count}) % {count}'
+        return [
+            replace(
+                one,
+                name=_of_table(name, number),
+                table=_of_table(table, number),
+                query=f"SELECT * FROM ({query}) WHERE {remainder} = {number}",
+                may_be_empty=True,
+            )
+            for number in range(count)
+        ]
+
+    def _floor_sql(self, derive: Derive, key: str) -> str:
+        """The start of the stretch that a column's time lies in."""
+        column, length = f'"{derive.floor}"', self.stretches(derive.every, key)
+        if "months" in length:
+            return f"CAST(time_bucket(to_months({length['months']}), {column}, TIMESTAMP '1970-01-01') AS TIMESTAMP)"
+        of_one = length["microseconds"]
+        return f"make_timestamp(epoch_us({column}) - (epoch_us({column}) % {of_one} + {of_one}) % {of_one})"
+
+    def _batching(self, encode: Encode, key: str) -> dict[str, Any]:
+        """How rows are batched, for the engine."""
+        put_in = {**encode.model_dump(), "encoding": self._put_in(encode.encoding)}
+        return {**put_in, "every": self.stretches(encode.every, f"{key}.every")}
+
+    @property
+    def table_count(self) -> int:
+        """How many tables that are alike the data are spread over."""
+        return 1 if self.file.tables is None else self._whole_number(self.file.tables.count, "tables.count")
+
+    def _whole_number(self, written: int | str, key: str) -> int:
+        number = self._put_in(written) if isinstance(written, str) else written
+        if not str(number).isdigit() or int(number) == 0:
+            raise self.error(key, f"{number!r}: expected a whole number above zero, or a parameter that is one")
+        return int(number)
+
+    def _bytes_a_reading(self) -> float | None:
+        known = self.file.bytes_a_reading
+        if not isinstance(known, dict):
+            return known
+        found = [of_values.get(str(self.parameters.get(name))) for name, of_values in known.items()]
+        return next((one for one in found if one is not None), None)
 
     def fill_columns(self, workbench: duckdb.DuckDBPyConnection) -> dict[str, dict[str, ValueType]]:
         """The columns of each table that is filled, as they are loaded. Raises UsageError for a query that does not work."""
-        columns = {}
-        for table, fill in self.file.fill.items():
+        columns: dict[str, dict[str, ValueType]] = {}
+        for fill in self.fills():
             try:
                 selected = canonical_columns(workbench.sql(fill.query))
-                columns[table] = _encoded(selected, fill)
+                of_table = _encoded(selected, fill)
             except (duckdb.Error, ValueError) as error:
-                raise self.error(f"fill.{table}.query", str(error)) from None
+                raise self.error(f"fill.{fill.name}.query", str(error)) from None
             except KeyError as error:
-                raise self.error(f"fill.{table}.encode.group", f"the query has no column {error}") from None
+                raise self.error(f"fill.{fill.name}.encode.group", f"the query has no column {error}") from None
             unknown = [name for name in fill.order if name not in selected]
             if unknown:
                 raise self.error(
-                    f"fill.{table}.order", f"the query has no column {unknown[0]!r}; expected some of {', '.join(selected)}"
+                    f"fill.{fill.name}.order", f"the query has no column {unknown[0]!r}; expected some of {', '.join(selected)}"
+                )
+            if columns.setdefault(fill.table, of_table) != of_table:
+                raise self.error(
+                    f"fill.{fill.name}",
+                    f"it gives {of_table}, but another fill gives the table {fill.table} {columns[fill.table]}",
                 )
         return columns
 
@@ -201,10 +189,9 @@ class Schema:
         """The schema as the engine takes it, with the named operations. Raises UsageError where the file is wrong."""
         statements = []
         for name in names:
-            text = self._operation_text(name)
-            operation = {**operations.operation[name].driver_operation(name), "statement": text.statement}
+            operation = {**operations.operation[name].driver_operation(name), "statement": self.statement(name)}
             work = self.work(name, operations.operation[name])
-            statements.append(json.loads(self._told(statement_operation, json.dumps(operation), json.dumps(work))))
+            statements += json.loads(self._told(statement_operations, json.dumps(operation), json.dumps(work)))
         schema = {
             "create": self._substituted(self.file.create, "create"),
             "settle": self._substituted(self.file.settle, "settle"),
@@ -218,12 +205,21 @@ class Schema:
         return schema
 
     def statement(self, name: str) -> dict[str, Any]:
-        """The statement of an operation."""
-        return self._operation_text(name).statement
+        """The operation's own statement."""
+        return self._operation_text(name)[0].statement
+
+    def told_statements(self, name: str) -> dict[str, Any]:
+        """The statements of an operation, for people."""
+        text, _ = self._operation_text(name)
+        listed = text.for_each.list_ if text.for_each else None
+        more: dict[str, Any] = {"list": listed.statement} if listed else {}
+        if text.also:
+            more["also"] = [also.statement for also in text.also]
+        return {**text.statement, **more}
 
     def work(self, name: str, operation: Operation) -> dict[str, Any]:
         """What the client does besides the statement, with every name turned into a number."""
-        text = self._operation_text(name)
+        text, at = self._operation_text(name)
         parameters = list(operation.parameters)
         returns = [column.name for column in text.returns]
 
@@ -231,27 +227,58 @@ class Schema:
             if written is None:
                 return None
             if not written.startswith(":") or written[1:] not in parameters:
-                raise self.error(
-                    f"operation.{name}.{key}", f"{written!r}: expected one of {', '.join(':' + known for known in parameters)}"
-                )
+                raise self.error(f"{at}.{key}", f"{written!r}: expected one of {', '.join(':' + known for known in parameters)}")
             return parameters.index(written[1:])
 
         def column(key: str, written: str, known: list[str]) -> int:
             if written not in known:
-                raise self.error(f"operation.{name}.{key}", f"there is no column {written!r}; expected one of {', '.join(known)}")
+                raise self.error(f"{at}.{key}", f"there is no column {written!r}; expected one of {', '.join(known)}")
             return known.index(written)
 
         def derived(new: str, derive: Derive) -> dict[str, Any]:
             floor = parameter(f"derive.{new}.floor", derive.floor)
-            return {"name": new, "floor": floor, "every": stretches(derive.every)}
+            return {"name": new, "floor": floor, "every": self.stretches(derive.every, f"{at}.derive.{new}.every")}
 
         def parts(for_each: ForEach) -> dict[str, Any]:
             if for_each.every is None:
                 return {"shards": for_each.shards}
-            bounds = {"from": parameter("for_each.from", for_each.from_), "to": parameter("for_each.to", for_each.to)}
-            return {"stretches": {**bounds, "every": stretches(for_each.every)}}
+            bounds = {
+                "from": parameter("for_each.from", for_each.from_),
+                "to": parameter("for_each.to", for_each.to),
+                "every": self.stretches(for_each.every, f"{at}.for_each.every"),
+            }
+            if for_each.list_ is None:
+                return {"stretches": bounds}
+            listed, known = for_each.list_, [column_.name for column_ in for_each.list_.returns]
+            return {
+                "listed": {
+                    **bounds,
+                    "statement": listed.statement,
+                    "returns": [column_.model_dump() for column_ in listed.returns],
+                    "start": column("for_each.list.start", listed.start, known),
+                    "own": [
+                        [column("for_each.list.own", own, known), parameter(f"for_each.list.own.{own}", written)]
+                        for own, written in listed.own.items()
+                    ],
+                }
+            }
+
+        def also(one: Also) -> dict[str, Any]:
+            return {"statement": one.statement, "once": [name.removeprefix(":") for name in one.once]}
 
         work: dict[str, Any] = {"derive": [derived(new, derive) for new, derive in text.derive.items()]}
+        if text.readings is not None:
+            work["readings"] = self._whole_number(text.readings, f"{at}.readings")
+        if text.encode:
+            work["encode"] = {
+                "name": text.encode.name,
+                "encoding": self._put_in(text.encode.encoding),
+                "time": parameter("encode.time", text.encode.time),
+                "value": parameter("encode.value", text.encode.value),
+            }
+        work["also"] = [also(one) for one in text.also]
+        if self.file.tables is not None and _TABLE in json.dumps(self.told_statements(name)):
+            work["tables"] = {"count": self.table_count, "by": parameter("tables.by", f":{self.file.tables.by}")}
         if text.for_each:
             work["for_each"] = {"name": text.for_each.name, "parts": parts(text.for_each)}
         work["returns"] = [column_.model_dump() for column_ in text.returns]
@@ -260,7 +287,7 @@ class Schema:
             bounds = {"from": parameter("decode.from", text.decode.from_), "to": parameter("decode.to", text.decode.to)}
             work["decode"] = {
                 "column": column("decode.column", text.decode.column, returns),
-                "encoding": text.decode.encoding,
+                "encoding": self._put_in(text.decode.encoding),
                 **bounds,
             }
         if text.reduce:
@@ -268,16 +295,46 @@ class Schema:
             work["reduce"] = {"function": text.reduce.function, "column": column("reduce.column", text.reduce.column, known)}
         return work
 
+    def asks(self, name: str) -> bool:
+        """Whether the schema has an operation."""
+        return asked_as(name) in self.file.operation
+
     def error(self, key: str, message: str) -> UsageError:
         """An error about a key of the file."""
         return toml_file.error_at(self.path, key, message)
 
-    def _operation_text(self, name: str) -> OperationText:
+    def _operation_text(self, name: str) -> tuple[OperationText, str]:
+        """How an operation is asked, and the key of that in the file."""
         statement = asked_as(name)
         if statement not in self.file.operation:
             known = ", ".join(self.file.operation)
             raise self.error("operation", f"the operation {statement} is missing; the schema has {known}")
-        return self.file.operation[statement]
+        chosen = self._chosen_of(self.file.operation[statement], f"operation.{statement}")
+        if chosen is None:
+            raise self.error(f"operation.{statement}", f"none of its parts is for {self.parameters}")
+        return chosen
+
+    def _chosen_of(self, variants: list[Part], key: str) -> tuple[Part, str] | None:
+        """The one of several parts of the file that is for these parameters, and its key. Raises UsageError for two that are."""
+        places = [key] if len(variants) == 1 else [f"{key}[{number}]" for number in range(len(variants))]
+        wanted = [(part, at) for part, at in zip(variants, places, strict=True) if self._is_for(part.when, f"{at}.when")]
+        if len(wanted) > 1:
+            raise self.error(wanted[1][1], f"both this and {wanted[0][1]} are for {self.parameters}")
+        return wanted[0] if wanted else None
+
+    def _is_for(self, when: When, key: str) -> bool:
+        """Whether the parameters have these values. Raises UsageError for values that they never have."""
+        for name, values in when.items():
+            self._parameter(name, key)
+            unknown = [value for value in values if value not in self.file.parameters[name].values]
+            if unknown:
+                known = self.file.parameters[name].values
+                raise self.error(key, f"parameter {name} is never {unknown[0]!r}; expected some of {known}")
+        return all(self.parameters[name] in values for name, values in when.items())
+
+    def _put_in(self, text: str) -> str:
+        """A text with the values of parameters in it."""
+        return str(self._substituted(text, ""))
 
     def _told(self, call: Any, *arguments: Any) -> Any:
         """Calls the engine; an error is told with the file and line of its key."""
@@ -292,10 +349,15 @@ class Schema:
     def _substituted(self, part: Any, path: str) -> Any:
         """A part of the file with `${parameter}` replaced by the parameter's value."""
         if isinstance(part, dict):
-            return {key: self._substituted(value, f"{path}.{key}") for key, value in part.items()}
+            return {
+                of_table: self._substituted(value, f"{path}.{key}")
+                for key, value in part.items()
+                for of_table in self._of_tables(key)
+            }
         if isinstance(part, list):
             wanted = [self._wanted(value, f"{path}[{number}]") for number, value in enumerate(part)]
-            return [self._substituted(value, f"{path}[{number}]") for number, value in enumerate(wanted) if value is not None]
+            kept = [self._substituted(value, f"{path}[{number}]") for number, value in enumerate(wanted) if value is not None]
+            return [of_table for value in kept for of_table in self._of_tables(value)]
         if not isinstance(part, str):
             return part
         whole = _PLACE.fullmatch(part)
@@ -312,13 +374,13 @@ class Schema:
         when, statement = part["when"], part.get("statement")
         if statement is None or set(part) != {"statement", "when"} or not isinstance(when, dict):
             raise self.error(path, "expected { statement = …, when = { PARAMETER = [VALUE, …] } }")
-        for name, values in when.items():
-            self._parameter(name, path)
-            unknown = [value for value in values if value not in self.file.parameters[name].values]
-            if unknown:
-                known = self.file.parameters[name].values
-                raise self.error(path, f"parameter {name} is never {unknown[0]!r}; expected some of {known}")
-        return statement if all(self.parameters[name] in values for name, values in when.items()) else None
+        return statement if self._is_for(when, path) else None
+
+    def _of_tables(self, statement: Any) -> list[Any]:
+        """A statement once for each of the tables that are alike, if it is about one of them."""
+        if self.file.tables is None or not isinstance(statement, str) or _TABLE not in statement:
+            return [statement]
+        return [_of_table(statement, number) for number in range(self.table_count)]
 
     def _parameter(self, name: str, path: str) -> ParameterValue:
         if name not in self.parameters:
@@ -327,15 +389,20 @@ class Schema:
         return self.parameters[name]
 
 
-_PLACE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
+_PLACE = re.compile(PLACE)
+_TABLE = "{table}"
 
 
-def _encoded(columns: dict[str, ValueType], fill: Fill) -> dict[str, ValueType]:
+def _of_table(text: str, number: int) -> str:
+    return text.replace(_TABLE, str(number))
+
+
+def _encoded(columns: dict[str, ValueType], fill: TableFill) -> dict[str, ValueType]:
     """The columns after encoding."""
-    if fill.encode is None:
+    if fill.batching is None:
         return columns
-    group: dict[str, ValueType] = {name: columns[name] for name in fill.encode.group}
-    return {**group, fill.encode.start_column: "timestamp", fill.encode.bytes_column: "bytes"}
+    group: dict[str, ValueType] = {name: columns[name] for name in fill.batching["group"]}
+    return {**group, fill.batching["start_column"]: "timestamp", fill.batching["bytes_column"]: "bytes"}
 
 
 def shipped_schemas(operations: str, database: str) -> dict[str, Path]:
@@ -364,8 +431,8 @@ def load_schema(
     file = toml_file.load(path, SchemaFile)
     if file.database != database:
         raise toml_file.error_at(path, "database", f"this schema is for {file.database}, but the target is {database}")
-    for table in file.fill:
-        if not re.match(WORD, table):
+    for table in (table for name, variants in file.fill.items() for table in [name, *(one.table or name for one in variants)]):
+        if not re.match(WORD, table.replace(_TABLE, "0")):
             raise toml_file.error_at(path, f"fill.{table}", "the name of a table must be a word")
     return Schema(path, name, file, _chosen(path, file, parameters or {}))
 

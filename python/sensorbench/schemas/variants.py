@@ -24,10 +24,10 @@ def with_variants(operations: Operations, names: Collection[str], workbench: duc
         if operation.variants is None or name not in names:
             found[name] = operation
             continue
-        for row in _rows(operations.draw[operation.variants], workbench, f"{where}, draw.{operation.variants}"):
-            variant = Variant(of=name, name=str(row.pop(NAME)), share=row.pop(SHARE, None))
+        for rows in _by_variant(_rows(operations.draw[operation.variants], workbench, f"{where}, draw.{operation.variants}")):
+            variant = Variant(of=name, name=str(rows[0][NAME]), share=rows[0].get(SHARE))
             draw = f"{operation.variants}.{variant.name}"
-            draws[draw] = Draw(query=f"SELECT {', '.join(_column(key, value) for key, value in row.items())}")
+            draws[draw] = Draw(query=" UNION ALL ".join(_selected(row) for row in rows))
             own_draws = [draw if one == operation.variants else one for one in operation.draws]
             found[variant_name(variant)] = _variant(operation, variant, own_draws)
     return operations.model_copy(update={"draw": draws, "operation": found})
@@ -52,6 +52,19 @@ def _rows(draw: Draw, workbench: duckdb.DuckDBPyConnection, where: str) -> list[
     if not rows or NAME not in rows[0]:
         raise UsageError(f"{where}: expected rows with a column {NAME!r}, which names each; found {relation.columns}")
     return rows
+
+
+def _by_variant(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The rows of each variant, in the order in which their first ones come."""
+    of_each: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        of_each.setdefault(str(row[NAME]), []).append(row)
+    return list(of_each.values())
+
+
+def _selected(row: dict[str, Any]) -> str:
+    """A row of parameters as a query."""
+    return f"SELECT {', '.join(_column(key, value) for key, value in row.items() if key not in {NAME, SHARE})}"
 
 
 def _variant(operation: Operation, variant: Variant, draws: list[str]) -> Operation:

@@ -1,0 +1,207 @@
+"""What a schema file says, as it stands there."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
+
+from sensorbench import toml_file
+from sensorbench.schemas.operations import WORD, Column
+from sensorbench.schemas.stretches import check_every
+
+ENCODINGS = ("text", "packed", "gorilla")
+
+ParameterValue = str | int | float | bool
+# Where a parameter's value is put in.
+PLACE = r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}"
+Promises = Literal["quorums", "read_committed", "one_writer", "one_thread"]
+
+
+def _of_encoding(encoding: str) -> str:
+    if "${" not in encoding and encoding not in ENCODINGS:
+        raise ValueError(f"expected one of {', '.join(ENCODINGS)}")
+    return encoding
+
+
+# Lengths of stretches and encodings may be parameters of the schema.
+Every = Annotated[str, AfterValidator(check_every)]
+Encoding = Annotated[str, AfterValidator(_of_encoding)]
+# A part of the file that is there only where parameters of the schema have some of these values.
+When = dict[str, list[ParameterValue]]
+
+
+class Encode(toml_file.FileModel):
+    """Sorted rows become byte-array batches before they are loaded."""
+
+    encoding: Encoding
+    group: list[str]
+    time: str = "time"
+    value: str = "value"
+    every: Every
+    start_column: str
+    bytes_column: str
+
+
+class Fill(toml_file.FileModel):
+    """How a table is filled: a query over the dataset, columns derived from its own, of equal rows one, the order of the rows, and how
+    they are encoded. `table` is its name where it is not that of the fill: several fills may go into one.
+    """
+
+    when: When = {}
+    table: str | None = None
+    query: str
+    derive: dict[str, "Derive"] = {}
+    distinct: list[str] = []
+    order: list[str] = []
+    encode: Encode | None = None
+
+
+class Derive(toml_file.FileModel):
+    """A parameter made from another one: the start of the stretch of time that it lies in."""
+
+    floor: str
+    every: Every
+
+
+class ListOfStretches(toml_file.FileModel):
+    """A statement that lists the starts of stretches, in the column `start`; of its rows those count whose columns have the values of
+    the parameters that `own` names.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    returns: list[Column] = Field(min_length=1)
+    start: str
+    own: dict[str, str] = {}
+
+    @property
+    def statement(self) -> dict[str, Any]:
+        """What only the database's driver understands."""
+        return dict(self.model_extra or {})
+
+
+class ForEach(toml_file.FileModel):
+    """One statement for each stretch of time between two parameters, all of them or those that a `list` has; or for each of so many
+    shards. The start of the stretch, or the number of the shard, is a parameter more.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    name: str = Field(pattern=WORD)
+    from_: str | None = Field(default=None, alias="from")
+    to: str | None = None
+    every: Every | None = None
+    list_: ListOfStretches | None = Field(default=None, alias="list")
+    shards: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _either_stretches_or_shards(self) -> "ForEach":
+        of_stretches = [self.from_ is not None, self.to is not None, self.every is not None]
+        if self.list_ is not None and self.shards is not None:
+            raise ValueError("a list is of stretches of time, not of shards")
+        if any(of_stretches) if self.shards is not None else not all(of_stretches):
+            raise ValueError("expected either from, to and every (stretches of time), or shards (how many there are)")
+        return self
+
+
+class Decode(toml_file.FileModel):
+    """Readings are taken out of byte-array batches."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    column: str
+    encoding: Encoding
+    from_: str | None = Field(default=None, alias="from")
+    to: str | None = None
+
+
+class Reduce(toml_file.FileModel):
+    """Rows are reduced to one."""
+
+    function: Literal["max", "min", "count", "sum"]
+    column: str
+
+
+class EncodeReadings(toml_file.FileModel):
+    """The readings that an operation writes become one byte-array batch, the parameter `name`."""
+
+    name: str = Field(pattern=WORD)
+    encoding: Encoding
+    time: str = ":time"
+    value: str = ":value"
+
+
+class Also(toml_file.FileModel):
+    """A statement that is issued together with the operation's own: once for each combination of the values of these parameters, as far as
+    a client remembers, or each time.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    once: list[str] = []
+
+    @property
+    def statement(self) -> dict[str, Any]:
+        """What only the database's driver understands."""
+        return dict(self.model_extra or {})
+
+
+class OperationText(toml_file.FileModel):
+    """How an operation is asked: in the database's own words, and what the client does besides."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
+
+    when: When = {}
+    derive: dict[str, Derive] = {}
+    readings: int | str | None = None
+    encode: EncodeReadings | None = None
+    also: list[Also] = []
+    for_each: ForEach | None = None
+    returns: list[Column] = []
+    distinct: list[str] = []
+    decode: Decode | None = None
+    reduce: Reduce | None = None
+
+    @property
+    def statement(self) -> dict[str, Any]:
+        """What only the database's driver understands."""
+        return dict(self.model_extra or {})
+
+
+class ParameterChoice(toml_file.FileModel):
+    """A parameter of a schema: the values it may take."""
+
+    summary: str = ""
+    values: list[ParameterValue] = Field(min_length=1)
+    default: ParameterValue
+
+
+class Tables(toml_file.FileModel):
+    """The data are spread over tables that are alike, `{table}` in their names and in statements: by the remainder of a column, which is
+    a parameter of each operation, too.
+    """
+
+    count: int | str
+    by: str = Field(pattern=WORD)
+
+
+class SchemaFile(toml_file.FileModel):
+    """A schema file."""
+
+    database: str
+    summary: str
+    # Of a schema of registers: what the database promises who reads and writes them.
+    promises: Promises | None = None
+    parameters: dict[str, ParameterChoice] = {}
+    # What a reading takes, by which rows of so many MB are so many readings long: a number, or by the value of a parameter.
+    bytes_a_reading: float | dict[str, dict[str, float]] | None = None
+    tables: Tables | None = None
+    create: dict[str, Any] = {}
+    settle: dict[str, Any] = {}
+    # Each as it is for some values of the parameters, or the only one.
+    fill: dict[str, list[Fill]] = {}
+    operation: dict[str, list[OperationText]] = {}
+
+    @field_validator("fill", "operation", mode="before")
+    @classmethod
+    def _lists(cls, parts: dict[str, Any]) -> dict[str, Any]:
+        return {name: part if isinstance(part, list) else [part] for name, part in parts.items()}
