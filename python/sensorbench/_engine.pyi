@@ -150,13 +150,16 @@ def generate_machine_log(plan: str, seed: int, threads: int) -> pa.RecordBatchRe
     """The log of machines, in the order of its records: machine, sensor, begin_time, end_time, value."""
 
 def batch_rows(rows: pa.RecordBatchReader, batching: str) -> pa.RecordBatchReader:
-    """Sorted rows as byte-array batches."""
+    """Rows as byte-array batches, one for rows of one group and stretch of time that follow one another."""
+
+def batch_cost(rows: pa.RecordBatchReader, encoding: str, batch: int) -> str:
+    """What readings (time, value) in batches of so many cost: readings, bytes, encode_ns and decode_ns a reading (JSON)."""
 
 def digest(rows: pa.RecordBatchReader, operation: str) -> tuple[int, int, bool | None, list[float]]:
     """Of an answer: number of rows, hash, whether they are in order, values of computed columns."""
 
-def statement_operation(operation: str, work: str) -> str:
-    """The operation as its statement sees it, without the client's work (JSON)."""
+def statement_operations(operation: str, work: str) -> str:
+    """The statements of an operation, its own first, each as an operation without the client's work (JSON)."""
 
 def parameters(
     plan: str,
@@ -166,7 +169,9 @@ def parameters(
     numbers: Sequence[int] | None = None,
     count: int = 0,
 ) -> pa.RecordBatch:
-    """The parameters of operations of one kind: of those with these numbers k, or of all of this kind among the first `count`."""
+    """The parameters of operations of one kind, of each of their readings: of those with these numbers k, or of all of this kind
+    among the first `count`.
+    """
 
 def read_interval_log(text: str) -> pa.RecordBatch:
     """An HdrHistogram interval log: tag, start_ns, length_ns, value_ns (list), count (list)."""

@@ -1,4 +1,4 @@
-//! Many sorted rows become few rows of byte-array batches: one for each group and stretch of time.
+//! Many rows become few rows of byte-array batches: one for each group and stretch of time.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{Column, Every, Type, Value, ValueRef, canonical_type};
 pub struct Batching {
     /// How the readings of a batch are written.
     pub encoding: BatchEncoding,
-    /// Columns whose equal values make a group; rows come sorted by these and then by time.
+    /// Columns whose equal values make a group.
     pub group: Vec<String>,
     /// Column of the time of a reading.
     pub time: String,
@@ -35,7 +35,10 @@ pub struct Batching {
 /// Rows a batch of the output has at the most.
 const OUTPUT_ROWS: usize = 1024;
 
-/// Reads sorted rows from `input` and gives rows with the group's columns, the start of the stretch, and the bytes.
+/// Reads rows from `input` and gives rows with the group's columns, the start of the stretch, and the bytes.
+///
+/// Rows of one group and stretch that follow one another make one batch, in whatever order they come. A group and stretch that
+/// comes again later makes another batch, so that rows are best sorted by group and time.
 pub struct BatchedRows<R> {
     input: R,
     batching: Batching,
@@ -243,21 +246,35 @@ mod tests {
         readings
     }
 
+    fn owned<const N: usize>(readings: [(&str, i64, i64, f64); N]) -> Vec<(String, i64, i64, f64)> {
+        readings.map(|(sensor, start, time, value)| (sensor.to_owned(), start, time, value)).to_vec()
+    }
+
     #[test]
     fn groups_and_stretches_are_kept_apart_across_input_batches() {
         let readings =
             unbatched(vec![rows(&[("a", -1, 1.0), ("a", 0, 2.0), ("a", 9, 3.0)]), rows(&[("a", 10, 4.0), ("b", 10, 5.0)])]);
         let expected = [("a", -10, -1, 1.0), ("a", 0, 0, 2.0), ("a", 0, 9, 3.0), ("a", 10, 10, 4.0), ("b", 10, 10, 5.0)];
-        assert_eq!(readings, expected.map(|(sensor, start, time, value)| (sensor.to_owned(), start, time, value)));
+        assert_eq!(readings, owned(expected));
     }
 
     #[test]
-    fn unsorted_and_missing_columns_are_refused() {
-        let unsorted = rows(&[("a", 5, 1.0), ("a", 4, 2.0)]);
-        let schema = unsorted.schema();
-        let mut batched = BatchedRows::new(RecordBatchIterator::new([Ok(unsorted)], schema.clone()), batching()).unwrap();
-        assert!(batched.next().unwrap().is_err());
+    fn rows_of_a_stretch_come_in_any_order() {
+        let readings = unbatched(vec![rows(&[("a", 5, 1.0), ("a", 4, 2.0)]), rows(&[("a", 9, 3.0), ("a", 5, 4.0)])]);
+        let expected = [("a", 0, 4, 2.0), ("a", 0, 5, 4.0), ("a", 0, 9, 3.0)];
+        assert_eq!(readings, owned(expected));
+    }
+
+    #[test]
+    fn a_group_or_stretch_that_comes_again_is_another_batch() {
+        let readings = unbatched(vec![rows(&[("a", 5, 1.0), ("b", 5, 2.0), ("a", 4, 3.0), ("a", 14, 4.0), ("a", 3, 5.0)])]);
+        let expected = [("a", 0, 5, 1.0), ("b", 0, 5, 2.0), ("a", 0, 4, 3.0), ("a", 10, 14, 4.0), ("a", 0, 3, 5.0)];
+        assert_eq!(readings, owned(expected));
+    }
+
+    #[test]
+    fn missing_columns_are_refused() {
         let other = Batching { value: "reading".to_owned(), ..batching() };
-        assert!(BatchedRows::new(RecordBatchIterator::new([], schema), other).is_err());
+        assert!(BatchedRows::new(RecordBatchIterator::new([], rows(&[]).schema()), other).is_err());
     }
 }

@@ -3,6 +3,7 @@
 
 mod arrow_tables;
 mod digest;
+mod encodings;
 mod errors;
 mod generate;
 mod interval_log;
@@ -32,8 +33,9 @@ fn _engine(module: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(generate::generate_fitted, module)?,
         wrap_pyfunction!(generate::generate_machine_log, module)?,
         wrap_pyfunction!(generate::batch_rows, module)?,
+        wrap_pyfunction!(encodings::batch_cost, module)?,
         wrap_pyfunction!(digest::digest, module)?,
-        wrap_pyfunction!(plan::statement_operation, module)?,
+        wrap_pyfunction!(plan::statement_operations, module)?,
         wrap_pyfunction!(plan::parameters, module)?,
         wrap_pyfunction!(interval_log::read_interval_log, module)?,
         wrap_pyfunction!(toml_lines::toml_lines, module)?,

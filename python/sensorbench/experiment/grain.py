@@ -18,7 +18,7 @@ def grain_of(workbench: duckdb.DuckDBPyConnection, scale: float) -> Grain:
             FROM {readings.relation} SEMI JOIN (SELECT {columns} FROM {readings.relation} LIMIT 1) USING ({columns}))
         WHERE step > 0
         """
-    ).fetchone()
-    if not found or found[0] is None:
+    ).fetchall()
+    if found[0][0] is None:
         raise UsageError("the dataset has no sensor with two readings, so that nothing can be as long as so many readings take")
-    return Grain(int(found[0]), scale)
+    return Grain(int(found[0][0]), scale)

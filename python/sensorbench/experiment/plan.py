@@ -86,8 +86,8 @@ def _span(workbench: duckdb.DuckDBPyConnection, span: Span, parameters: list[str
     """A stretch of time that ends with a write, for the engine: unit in µs."""
     if span.time not in parameters:
         raise ValueError(f"span.time is {span.time!r}; expected one of {', '.join(parameters)}")
-    found = workbench.execute(f"SELECT epoch_us(({span.unit})), ({span.least}), ({span.most})").fetchone()
-    if found is None or None in found or not 0 < found[1] <= found[2]:
+    found = workbench.execute(f"SELECT epoch_us(({span.unit})), ({span.least}), ({span.most})").fetchall()[0]
+    if None in found or not 0 < found[1] <= found[2]:
         raise ValueError(
             f"span: expected an interval and two numbers, the least above zero and not above the most; found {found}"
         )

@@ -312,7 +312,12 @@ class Schema:
         chosen = self._chosen_of(self.file.operation[statement], f"operation.{statement}")
         if chosen is None:
             raise self.error(f"operation.{statement}", f"none of its parts is for {self.parameters}")
-        return chosen
+        text, key = chosen
+        if text.like is None:
+            return chosen
+        if text.model_fields_set - {"when", "like"} or text.statement or any(one.like for one in self.file.operation.get(text.like, [])):
+            raise self.error(key, "what is asked like another operation says nothing else, and the other one is asked in its own words")
+        return self._operation_text(text.like)
 
     def _chosen_of(self, variants: list[Part], key: str) -> tuple[Part, str] | None:
         """The one of several parts of the file that is for these parameters, and its key. Raises UsageError for two that are."""

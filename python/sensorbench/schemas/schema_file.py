@@ -151,6 +151,8 @@ class OperationText(toml_file.FileModel):
     model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
 
     when: When = {}
+    # Asked like another operation, which has the same parameters and columns; then nothing else is said.
+    like: str | None = None
     derive: dict[str, Derive] = {}
     readings: int | str | None = None
     encode: EncodeReadings | None = None

@@ -4,7 +4,7 @@ mod batch;
 mod key;
 mod record;
 
-pub use batch::{BatchEncoding, BatchError, decode_batch, encode_batch};
+pub use batch::{BatchCost, BatchEncoding, BatchError, batch_cost, decode_batch, encode_batch};
 pub use key::{KeyPart, append_key, read_key};
 pub use record::{append_record, read_record};
 
