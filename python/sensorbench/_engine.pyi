@@ -168,9 +168,10 @@ def parameters(
     operation: int,
     numbers: Sequence[int] | None = None,
     count: int = 0,
+    every: int = 1,
 ) -> pa.RecordBatch:
     """The parameters of operations of one kind, of each of their readings: of those with these numbers k, or of all of this kind
-    among the first `count`.
+    among the first `count`; of those, of every n-th.
     """
 
 def read_interval_log(text: str) -> pa.RecordBatch:

@@ -25,9 +25,10 @@ pub fn statement_operations(operation: &str, work: &str) -> PyResult<String> {
 }
 
 /// The parameters of operations of one kind, one row for each (of one that writes several readings, one for each of those): of those with the given numbers k, or of all of this kind
-/// among the first `count`.
+/// among the first `count`; of those, of every n-th.
 #[pyfunction]
-#[pyo3(signature = (plan, tables, phase, operation, numbers=None, count=0))]
+#[pyo3(signature = (plan, tables, phase, operation, numbers=None, count=0, every=1))]
+#[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub fn parameters(
     python: Python,
     plan: &str,
@@ -36,12 +37,13 @@ pub fn parameters(
     operation: usize,
     numbers: Option<Vec<u64>>,
     count: u64,
+    every: usize,
 ) -> PyResult<PyArrowType<RecordBatch>> {
     let plan: Plan = parsed(plan)?;
     let plan = ReadyPlan::new(plan, &parameter_tables(tables)?).map_err(run_error)?;
     python.detach(|| match numbers {
-        Some(numbers) => rows_of(&plan, phase, operation, numbers.into_iter(), true),
-        None => rows_of(&plan, phase, operation, 0..count, false),
+        Some(numbers) => rows_of(&plan, phase, operation, numbers.into_iter(), every, true),
+        None => rows_of(&plan, phase, operation, 0..count, every, false),
     })
 }
 
@@ -50,13 +52,18 @@ fn rows_of(
     phase: usize,
     operation: usize,
     numbers: impl Iterator<Item = u64>,
+    every: usize,
     all_of_kind: bool,
 ) -> PyResult<PyArrowType<RecordBatch>> {
     let mut rows: Vec<Vec<Value>> = Vec::new();
+    let mut of_kind = 0;
     for k in numbers {
         let found = plan.kind_of(phase, k);
         if found == operation {
-            rows.extend(plan.parameters_of(phase, k));
+            if of_kind % every.max(1) == 0 {
+                rows.extend(plan.parameters_of(phase, k));
+            }
+            of_kind += 1;
         } else if all_of_kind {
             return Err(UsageError::new_err(format!("operation {k} is of another kind: {}", plan.operations()[found].name)));
         }

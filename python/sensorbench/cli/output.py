@@ -89,11 +89,13 @@ def write_summary_and_report(folder: Path) -> tuple[ComparisonResult, dict[str, 
     return result, summary, write_report(result, summary)
 
 
-def write_series_summary_and_report(folder: Path, summaries: dict[str, dict[str, Any]]) -> tuple[dict[str, Any], Path]:
-    """Sums up a series by the summaries of its parts, and writes the page of all of them."""
+def write_series_summary_and_report(
+    folder: Path, results: dict[str, ComparisonResult], summaries: dict[str, dict[str, Any]]
+) -> tuple[dict[str, Any], Path]:
+    """Sums up a series by the results and summaries of its parts, and writes the page of all of them."""
     from sensorbench.report.series import write_series_report
 
-    summary = summarise_series(read_series(folder), summaries)
+    summary = summarise_series(read_series(folder), results, summaries)
     write_series_summary(folder, summary)
     return summary, write_series_report(folder, summary)
 

@@ -1,7 +1,7 @@
 """`sensorbench report` and `sensorbench claims`: what results on disk say."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -41,8 +41,10 @@ def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
 
 
 def _report_series(folder: Path, *, no_open: bool, as_json: bool) -> None:
-    summaries = {dataset: write_summary_and_report(part)[1] for dataset, part in parts_with_results(folder).items()}
-    summary, page = write_series_summary_and_report(folder, summaries)
+    written = {name: write_summary_and_report(part) for name, part in parts_with_results(folder).items()}
+    results = {name: result for name, (result, _, _) in written.items()}
+    summaries = {name: summary for name, (_, summary, _) in written.items()}
+    summary, page = write_series_summary_and_report(folder, results, summaries)
     if as_json:
         print_json(summary)
     else:
@@ -56,8 +58,11 @@ def claims(folder: Folder, json: Json = False) -> None:
     if is_series(folder):
         _claims_of_series(folder, as_json=json)
         return
-    judged = summarise(read_comparison(folder))["claims"]
-    if json:
+    _tell_claims(summarise(read_comparison(folder))["claims"], as_json=json)
+
+
+def _tell_claims(judged: list[dict[str, Any]], *, as_json: bool) -> None:
+    if as_json:
         print_json(judged)
         return
     table = Table(box=None)
@@ -79,8 +84,12 @@ def claims(folder: Folder, json: Json = False) -> None:
 
 
 def _claims_of_series(folder: Path, *, as_json: bool) -> None:
-    summaries = {dataset: summarise(read_comparison(part)) for dataset, part in parts_with_results(folder).items()}
-    summary = summarise_series(read_series(folder), summaries)
+    results = {name: read_comparison(part) for name, part in parts_with_results(folder).items()}
+    summaries = {name: summarise(result) for name, result in results.items()}
+    summary = summarise_series(read_series(folder), results, summaries)
+    if summary["of"] == "parts":
+        _tell_claims(summary["claims"], as_json=as_json)
+        return
     if as_json:
         print_json(summary["claims"])
         return

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
@@ -18,7 +18,7 @@ from sensorbench.progress import Teller, console
 from sensorbench.results import has_results, read_comparison
 from sensorbench.results.series import SeriesManifest, is_series, parts_with_results, write_series
 from sensorbench.study import STUDIES, Part, Study, StudyOptions, plan_study, require_study
-from sensorbench.study.study import Cell, Layout, grouped
+from sensorbench.study.study import Cell, Grid, Layout, grouped
 
 app = typer.Typer(help="Reproduce published studies.", no_args_is_help=True)
 
@@ -73,17 +73,23 @@ def show(
     for name, system in study.file.systems.items():
         code = f" ({system.code} in the source)" if system.code else ""
         screen.print(f"  {name}{code}: {system.summary}", highlight=False)
-    for database, layouts in study.file.schemas.items():
-        screen.print(f"  {database}: {', '.join(_names(layouts))}", highlight=False)
+    for name, part in study.file.parts.items():
+        screen.print(f"  part {name}: {part.title} ({part.datasets[0]})", highlight=False)
+        for database, names in _schemas(part).items():
+            screen.print(f"    {database}: {', '.join(names)}", highlight=False)
+    if not study.file.parts:
+        for database, names in _schemas(study.file).items():
+            screen.print(f"  {database}: {', '.join(names)}", highlight=False)
     screen.print()
     if cells:
         screen.print(_table_of_cells(cells))
         screen.print()
     table = Table(box=None)
-    for column in ("claim", "finding", "form", "published"):
+    for column in ("claim", "finding", "form", "published", *(["parts"] if study.file.parts else [])):
         table.add_column(column)
     for claim in study.claims:
-        table.add_row(claim.id, claim.text, claim.form, claim.published)
+        parts = [", ".join(claim.parts)] if study.file.parts else []
+        table.add_row(claim.id, claim.text, claim.form, claim.published, *parts)
     screen.print(table)
 
 
@@ -116,18 +122,21 @@ def _table_of_cells(cells: list[Cell]) -> Table:
     return table
 
 
+def _schemas(grid: Grid) -> dict[str, list[str]]:
+    """The schemas of layouts by dialect, each with what tells it from others."""
+    return {dialect: _names(layouts) for dialect, layouts in grid.schemas.items()}
+
+
 def _names(layouts: list[Layout]) -> list[str]:
-    """The schemas of layouts, each with what tells it from others."""
     return [" ".join(filter(None, [layout.schema_, label])) for layout in layouts for _, label in layout.variants()]
 
 
 def _described(study: Study, cells: list[Cell]) -> dict[str, Any]:
-    claims = [
-        {"id": claim.id, "text": claim.text, "form": claim.form, "published": claim.published, "lacks": claim.lacks}
-        for claim in study.claims
-    ]
-    schemas = {dialect: _names(layouts) for dialect, layouts in study.file.schemas.items()}
-    described = {"name": study.name, **study.file.model_dump(mode="json"), "schemas": schemas, "claims": claims}
+    told = ("id", "text", "form", "published", "parts", "lacks")
+    claims = [{key: getattr(claim, key) for key in told} for claim in study.claims]
+    parts = {name: {**part.model_dump(mode="json"), "schemas": _schemas(part)} for name, part in study.file.parts.items()}
+    file = {**study.file.model_dump(mode="json"), "schemas": _schemas(study.file), "parts": parts}
+    described = {"name": study.name, **file, "claims": claims}
     return {**described, "cells": [asdict(cell) for cell in cells]} if study.cells else described
 
 
@@ -154,6 +163,10 @@ def run(
             show_default=False,
         ),
     ] = None,
+    part: Annotated[
+        list[str] | None,
+        typer.Option("--part", help="Only this part, of a study with parts. May be given several times.", show_default=False),
+    ] = None,
     scale: Annotated[float, typer.Option("--scale", help="Share of the dataset's span that is used.")] = 1.0,
     seed: Annotated[int, typer.Option("--seed", help="Seed of a generated dataset.")] = DEFAULT_SEED,
     operations: Annotated[
@@ -165,11 +178,27 @@ def run(
             show_default=False,
         ),
     ] = None,
+    duration: Annotated[
+        str | None,
+        typer.Option("--duration", help="Length of a run instead of a number of requests: 30s, 5m, 8h.", show_default=False),
+    ] = None,
     warm_up: Annotated[
         int | None, typer.Option("--warm-up", help="Requests before each run that are not measured.", min=0, show_default=False)
     ] = None,
     repeat: Annotated[int | None, typer.Option("--repeat", help="Runs of each setting.", min=1, show_default=False)] = None,
-    in_flight: Annotated[int | None, typer.Option("--in-flight", help="Requests in flight.", min=1, show_default=False)] = None,
+    in_flight: Annotated[
+        int | None, typer.Option("--in-flight", help="Requests in flight; with --rate, at most.", min=1, show_default=False)
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            "--rate", help="Requests a second that come whether or not others are answered (an open loop).", show_default=False
+        ),
+    ] = None,
+    arrival: Annotated[
+        str | None,
+        typer.Option("--arrival", help="How requests come at a rate: constant or poisson.", show_default=False),
+    ] = None,
     sweep: Sweep = None,
     registers: Annotated[
         int | None,
@@ -191,7 +220,7 @@ def run(
     if resume and out is None:
         raise UsageError("--resume: name the folder of the work to go on with by --out")
     out = out or new_folder(name)
-    if len(dataset or study.file.datasets) == 1:
+    if len(part or study.file.parts or dataset or study.file.datasets) == 1:
         check_out(out, resume=resume)
     elif not resume:
         check_out(out, resume=False)
@@ -200,18 +229,22 @@ def run(
         targets=tuple(target or ()),
         schemas=tuple(schema or ()),
         datasets=tuple(dataset or ()),
+        parts=tuple(part or ()),
         scale=scale,
         seed=seed,
         operations=operations,
+        duration=duration,
         warm_up=warm_up,
         repeat=repeat,
         in_flight=in_flight,
+        rate=rate,
+        arrival=arrival,
         sweeps=parse_sweeps(list(sweep or ())),
         registers=registers,
     )
     parts = plan_study(study, options, out, teller)
     if len(parts) == 1:
-        _tell(study, parts[0], teller)
+        _tell(parts[0], teller)
         comparison = parts[0].comparison
         conduct_and_report(comparison, out, teller, resume=resume, replace=replace, open_browser=not no_open, as_json=json)
     else:
@@ -222,11 +255,12 @@ def _run_series(
     study: Study, parts: list[Part], out: Path, teller: Teller, *, resume: bool, replace: bool, as_json: bool
 ) -> None:
     """One comparison after the other; whatever ends them, those that were begun are summed up."""
+    of: Literal["datasets", "parts"] = "parts" if study.file.parts else "datasets"
     if resume and not any(has_results(part.folder) for part in parts):
-        raise UsageError(f"--resume: {out} holds no results of these datasets to go on with; name the folder with --out")
+        raise UsageError(f"--resume: {out} holds no results of these {of} to go on with; name the folder with --out")
     try:
         for part in parts:
-            _tell(study, part, teller)
+            _tell(part, teller)
             # Those that were not begun yet begin now.
             goes_on = resume and has_results(part.folder)
             conduct_and_report(
@@ -234,18 +268,19 @@ def _run_series(
             )
     finally:
         if any(has_results(part.folder) for part in parts):
-            folders = {part.comparison.dataset.name: str(part.folder.relative_to(out)) for part in parts}
-            write_series(out, SeriesManifest(name=study.name, title=study.file.title, parts=folders))
-            results = {dataset: read_comparison(folder) for dataset, folder in parts_with_results(out).items()}
+            folders = {part.name: str(part.folder.relative_to(out)) for part in parts}
+            write_series(out, SeriesManifest(name=study.name, title=study.file.title, of=of, parts=folders))
             # Each part was summed up when it ended, however it did; one that could not be is left out.
-            summaries = {dataset: result.summary for dataset, result in results.items() if result.summary is not None}
-            summary, page = write_series_summary_and_report(out, summaries)
+            begun = {name: read_comparison(folder) for name, folder in parts_with_results(out).items()}
+            results = {name: result for name, result in begun.items() if result.summary is not None}
+            summaries = {name: result.summary for name, result in results.items() if result.summary is not None}
+            summary, page = write_series_summary_and_report(out, results, summaries)
             if as_json:
                 print_json(summary)
-            teller.say(f"all datasets: {page}")
+            teller.say(f"all {of}: {page}")
 
 
-def _tell(study: Study, part: Part, teller: Teller) -> None:
-    described = part.comparison.dataset.describe()
+def _tell(part: Part, teller: Teller) -> None:
+    comparison, described = part.comparison, part.comparison.dataset.describe()
     span = f"{described.readings:,} readings, {described.first_time} to {described.last_time}"
-    teller.say(f"{study.file.title}: {span}; settings: {len(part.comparison.settings)}, results go to {part.folder}")
+    teller.say(f"{comparison.title}: {span}; settings: {len(comparison.settings)}, results go to {part.folder}")

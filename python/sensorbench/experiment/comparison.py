@@ -31,6 +31,8 @@ class Comparison:
     metric: str
     # A setting that fails is left out, and said to have failed, instead of ending the whole work.
     goes_on: bool = False
+    # The part of a study that it is; empty where there is but one comparison.
+    part: str = ""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 
 from sensorbench import __version__
@@ -26,6 +27,7 @@ from sensorbench.experiment.answers import (
 from sensorbench.experiment.ceiling import driver_ceiling, server_ceiling
 from sensorbench.experiment.comparison import DATA_FOLDER, Comparison, Ready, Up
 from sensorbench.experiment.contents import check_contents, written_rows
+from sensorbench.experiment.grain import grain_of
 from sensorbench.experiment.measure import is_finished, load_one, run_one, writes_anything
 from sensorbench.experiment.plan import build_plan, draw_parameters, planned_operations
 from sensorbench.experiment.prepare import PreparedTable, prepare
@@ -141,6 +143,7 @@ def _validated(comparison: Comparison) -> Ready:
     comparison = replace_fields(comparison, operations=operations, workload=workload)
     names = planned_operations(operations, workload)
     parameters = draw_parameters(operations, names, workbench, where)
+    comparison = _on_its_dataset(comparison, workbench)
     columns, schemas = {}, {}
     for setting in comparison.settings:
         columns[setting.id] = setting.schema.fill_columns(workbench)
@@ -149,6 +152,15 @@ def _validated(comparison: Comparison) -> Ready:
         if not setting.only_loads:
             build_plan(operations, setting.schema, parameters, workload, 0)
     return Ready(comparison, workbench, names, parameters, schemas, columns)
+
+
+def _on_its_dataset(comparison: Comparison, workbench: duckdb.DuckDBPyConnection) -> Comparison:
+    """The comparison with schemas that know how close together the dataset's readings are, where that matters."""
+    if not any(setting.schema.needs_grain for setting in comparison.settings):
+        return comparison
+    grain = grain_of(workbench, comparison.dataset.scale)
+    settings = [replace_fields(setting, schema=setting.schema.on(grain)) for setting in comparison.settings]
+    return replace_fields(comparison, settings=settings)
 
 
 def _check_relations(comparison: Comparison) -> None:
@@ -165,7 +177,7 @@ def _check_relations(comparison: Comparison) -> None:
 def _writer(ready: Up, out: Path, *, resume: bool) -> ComparisonWriter:
     comparison = ready.comparison
     settings = [
-        setting.manifest({} if setting.only_loads else {name: setting.schema.statement(name) for name in ready.names})
+        setting.manifest({} if setting.only_loads else {name: setting.schema.told_statements(name) for name in ready.names})
         for setting in comparison.settings
     ]
     described = {name: _described(comparison.operations.operation[name]) for name in ready.names}
@@ -177,6 +189,7 @@ def _writer(ready: Up, out: Path, *, resume: bool) -> ComparisonWriter:
     manifest = ComparisonManifest(
         kind=comparison.kind,
         name=comparison.name,
+        part=comparison.part,
         title=comparison.title,
         process=Process.this(),
         created=now(),
@@ -245,7 +258,7 @@ def _command() -> list[str]:
 
 def _check_same(before: ComparisonManifest, after: ComparisonManifest, out: Path) -> None:
     """Going on makes sense only with what was begun."""
-    for key in ("name", "dataset", "operations", "workload", "settings"):
+    for key in ("name", "part", "dataset", "operations", "workload", "settings"):
         was, will_be = getattr(before, key), getattr(after, key)
         if was != will_be:
             raise UsageError(

@@ -9,6 +9,7 @@ from typing import Any
 from sensorbench._engine import Run
 from sensorbench.errors import EngineError, FailedError, NamespaceError
 from sensorbench.experiment.comparison import Ready, Up
+from sensorbench.experiment.encoding_cost import encoding_cost
 from sensorbench.experiment.history import history_of, with_final_reads
 from sensorbench.experiment.load import load_setting, mark
 from sensorbench.experiment.plan import Parameters, build_plan
@@ -73,7 +74,8 @@ def load_one(
         )
     except NamespaceError as error:
         raise FailedError(str(error)) from None
-    writer.write_load(setting.id, load)
+    cost = encoding_cost(setting.schema, tables, readings, up.workbench)
+    writer.write_load(setting.id, {**load, "encoding": cost} if cost else load)
     if not setting.only_loads:
         plans = query_plans(target, setting, up.comparison.operations, up.names, up.parameters)
         if plans:
@@ -91,6 +93,8 @@ def run_one(up: Up, setting: Setting, repeat: int, writer: ComparisonWriter, tel
     created = now()
     parameters = with_keys_of_run(up.parameters, comparison.operations, created, repeat)
     plan = build_plan(comparison.operations, setting.schema, parameters, comparison.workload, repeat - 1)
+    if setting.in_flight is not None:
+        plan["in_flight"] = setting.in_flight
     target = up.targets[setting.id]
     manifest = RunManifest(
         process=Process.this(),

@@ -85,13 +85,14 @@ class TargetSpec:
 @dataclass(frozen=True)
 class Side:
     """What becomes a setting: a target and a schema. `label` tells it from others with the same ones. A side that `only_loads` is
-    loaded and looked at, but not asked.
+    loaded and looked at, but not asked. `in_flight` is how many operations it has in flight, where that is not as the workload says.
     """
 
     target: TargetSpec
     schema: Schema
     label: str = ""
     only_loads: bool = False
+    in_flight: int | None = None
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,7 @@ class Setting:
     namespace: str | None = None
     label: str = ""
     only_loads: bool = False
+    in_flight: int | None = None
 
     def at(self, url: str) -> "Setting":
         """The same at a URL, with the target's options and in its own namespace there."""
@@ -145,6 +147,7 @@ class Setting:
             schema_parameters=dict(self.schema.parameters),
             label=self.label,
             only_loads=self.only_loads,
+            in_flight=self.in_flight,
             promises=self.schema.file.promises,
             statements=statements,
         )
@@ -234,7 +237,7 @@ def make_settings(sides: list[Side], data_folder: Path) -> list[Setting]:
         wanted = "-".join(filter(None, [target.label, schema.name, side.label]))
         setting_id = _free_id(wanted, [setting.id for setting in settings])
         namespace = _namespace(setting_id) if shares_target and not target.database.embedded else None
-        setting = Setting(setting_id, target, schema, None, None, namespace, side.label, side.only_loads)
+        setting = Setting(setting_id, target, schema, None, None, namespace, side.label, side.only_loads, side.in_flight)
         if target.place == "folder":
             path = data_folder / setting_id
             setting = replace(setting, url=f"{target.database.name}:{path}", temporary=path)

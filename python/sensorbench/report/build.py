@@ -10,7 +10,8 @@ import jinja2
 import vl_convert
 
 from sensorbench.places import cache_folder
-from sensorbench.report import answer, charts, findings, values, variants, words
+from sensorbench.report import answer, charts, findings, fronts, values, variants, words
+from sensorbench.report.sections import pictures
 from sensorbench.results import ComparisonResult
 from sensorbench.results.files import write_text
 
@@ -25,7 +26,7 @@ _FILE_WIDTH = 620
 
 def write_report(result: ComparisonResult, summary: dict[str, Any], *, with_files: bool = True) -> Path:
     """Writes `report.html` into the folder of the results, and its charts as SVG and PNG beside it. Returns the page."""
-    drawn = _charts(result, summary)
+    drawn, wide = _charts(result, summary), pictures(summary)
     operations = list(summary["operations"])
     views = {
         (setting["id"], name): values.views(result, setting["id"], name) for setting in summary["settings"] for name in operations
@@ -42,15 +43,16 @@ def write_report(result: ComparisonResult, summary: dict[str, Any], *, with_file
             is_logged_whole=all(view is not None for view in views.values()),
             variants=variants,
             findings=findings,
-            charts=drawn,
+            charts={**drawn, **wide},
             script=chart_library(),
-            specifications=json.dumps(drawn).replace("</", "<\\/"),
+            specifications=json.dumps({**drawn, **wide}).replace("</", "<\\/"),
         )
     )
     path = result.folder / REPORT_FILE
     write_text(path, page)
     if with_files:
-        _write_files(result.folder / CHARTS_FOLDER, drawn)
+        _write_files(result.folder / CHARTS_FOLDER, drawn, _FILE_WIDTH)
+        _write_files(result.folder / CHARTS_FOLDER, wide, fronts.WIDTH)
     return path
 
 
@@ -112,10 +114,10 @@ def _figure_rows(summary: dict[str, Any], operation: str) -> list[dict[str, Any]
     return rows
 
 
-def _write_files(folder: Path, drawn: dict[str, dict[str, Any]]) -> None:
+def _write_files(folder: Path, drawn: dict[str, dict[str, Any]], width: int) -> None:
     folder.mkdir(exist_ok=True)
     for name, specification in drawn.items():
-        fixed = {**specification, "width": _FILE_WIDTH, "config": {**specification.get("config", {}), **_FILE_CONFIG}}
+        fixed = {**specification, "width": width, "config": {**specification.get("config", {}), **_FILE_CONFIG}}
         svg = vl_convert.vegalite_to_svg(fixed)
         write_text(folder / f"{name}.svg", svg)
         (folder / f"{name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=2))

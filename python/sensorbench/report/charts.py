@@ -8,6 +8,8 @@ from sensorbench.report import words
 
 # Okabe and Ito's colours, which people with any colour vision can tell apart, lightened to be seen on dark ground, too.
 COLOURS = ["#3b82c4", "#e07b39", "#2fa37c", "#c46ca0", "#d9a521", "#6bb6e8", "#8d6fc9", "#8a8a8a"]
+# For what is seen on light and on dark ground and says nothing itself.
+QUIET = "#8a8a8a"
 HEIGHT = 230
 
 
@@ -19,6 +21,17 @@ def _colour(settings: list[str]) -> alt.Color:
         scale=alt.Scale(domain=names, range=COLOURS[: len(names)]),
         legend=alt.Legend(orient="bottom", columns=2),
     )
+
+
+def colours_of(values: list[str]) -> alt.Scale:
+    """A colour for each of some values."""
+    names = list(dict.fromkeys(values))
+    return alt.Scale(domain=names, range=[COLOURS[number % len(COLOURS)] for number in range(len(names))])
+
+
+NAMES_LEGEND = alt.Legend(orient="bottom", columns=4, symbolOpacity=1)
+# Beside colours, what shapes say.
+STATES_LEGEND = alt.Legend(orient="bottom", symbolFillColor=QUIET, symbolStrokeColor=QUIET)
 
 
 def _rows(rows: list[dict[str, Any]]) -> alt.InlineData:
@@ -126,7 +139,7 @@ def over_run(rows: list[dict[str, Any]], settings: list[str], marks: list[int]) 
     line = base.mark_line(strokeWidth=1.8).encode(y=alt.Y("smoothed_s:Q"))
     rules = (
         alt.Chart(alt.InlineData(values=[{"mark": mark} for mark in marks]))
-        .mark_rule(strokeDash=[4, 4], color="#8a8a8a")
+        .mark_rule(strokeDash=[4, 4], color=QUIET)
         .encode(x="mark:Q")
     )
     return sized(points + line + rules)

@@ -1,4 +1,6 @@
-"""The page of a study of several datasets: how figures grow, each claim over all of them, and the way to each part's report."""
+"""The page of a study of several datasets or parts: the way to each report, the sections of the study, how figures grow with the
+data, and each claim over all of them.
+"""
 
 import json
 from pathlib import Path
@@ -8,6 +10,7 @@ import altair as alt
 
 from sensorbench.report import charts
 from sensorbench.report.build import REPORT_FILE, chart_library, page_environment
+from sensorbench.report.sections import pictures
 from sensorbench.results.files import write_text
 
 # What grows: the time to load, the size, and the latency of each question.
@@ -24,13 +27,15 @@ _LATENCY = alt.Y("value:Q", title=charts.LATENCY_TITLE, scale=alt.Scale(type="lo
 
 def write_series_report(folder: Path, summary: dict[str, Any]) -> Path:
     """Writes the page of a series into its folder."""
-    drawn = {f"growth-{what}": _growth(summary, what) for what in _what_grows(summary)}
+    titles = _titles(summary)
+    grown = {f"growth-{what}": titles[what] for what in _what_grows(summary)}
+    drawn = {**{f"growth-{what}": _growth(summary, what) for what in _what_grows(summary)}, **pictures(summary)}
     page = (
         page_environment()
         .get_template("series.html.j2")
         .render(
             summary=summary,
-            titles=_titles(summary),
+            grown=grown,
             report_file=REPORT_FILE,
             charts=drawn,
             script=chart_library(),

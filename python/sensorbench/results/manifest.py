@@ -80,6 +80,7 @@ class SettingManifest(_Part):
     schema_parameters: dict[str, Any] = {}
     label: str = Field(default="", description="What tells it from settings with the same target and schema.")
     only_loads: bool = Field(default=False, description="It was loaded and looked at, but not asked.")
+    in_flight: int | None = Field(default=None, description="Operations in flight, where they are not as many as the workload says.")
     promises: str | None = Field(default=None, description="What its database promises who reads and writes registers there.")
     statements: dict[str, Any] = {}
 
@@ -121,6 +122,7 @@ class ComparisonManifest(_Part):
     format: int = FORMAT
     kind: Literal["experiment", "study"]
     name: str
+    part: str = Field(default="", description="The part of a study that it is, where the study has parts.")
     title: str
     state: State = "running"
     reason: str | None = None

@@ -1,8 +1,8 @@
-"""A study of several datasets: a folder with the results of each, and what belongs to all of them."""
+"""A study of several datasets or of several parts: a folder with the results of each, and what belongs to all of them."""
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -15,13 +15,14 @@ SERIES_FILE = "series.json"
 
 
 class SeriesManifest(BaseModel):
-    """`series.json`: the folders of the parts, by the name of their dataset, in order."""
+    """`series.json`: the folders of its comparisons, by the name of their dataset or of their part of the study, in order."""
 
     model_config = ConfigDict(extra="forbid")
 
     format: int = 1
     name: str
     title: str
+    of: Literal["datasets", "parts"] = "datasets"
     parts: dict[str, str]
 
 
@@ -42,8 +43,8 @@ def is_series(folder: Path) -> bool:
 
 
 def parts_with_results(folder: Path) -> dict[str, Path]:
-    """The folders of those parts of a series that were begun, by dataset."""
-    return {dataset: folder / part for dataset, part in read_series(folder).parts.items() if has_results(folder / part)}
+    """The folders of those comparisons of a series that were begun, by dataset or part."""
+    return {name: folder / part for name, part in read_series(folder).parts.items() if has_results(folder / part)}
 
 
 def read_series(folder: Path) -> SeriesManifest:

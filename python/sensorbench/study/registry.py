@@ -3,9 +3,10 @@
 from sensorbench.errors import UsageError
 from sensorbench.study.iot import IOT
 from sensorbench.study.log_analytics import LOG_ANALYTICS
+from sensorbench.study.sensor_schemas import SENSOR_SCHEMAS
 from sensorbench.study.study import Study
 
-STUDIES: dict[str, Study] = {study.name: study for study in (IOT, LOG_ANALYTICS)}
+STUDIES: dict[str, Study] = {study.name: study for study in (IOT, LOG_ANALYTICS, SENSOR_SCHEMAS)}
 
 
 def require_study(name: str) -> Study:

@@ -1,16 +1,22 @@
-"""A study of several datasets, summed up: each claim over all of them, and how figures grow with the data."""
+"""A study of several datasets or parts, summed up: each claim over all of them, and how figures grow with the data."""
 
+from dataclasses import asdict
 from typing import Any
 
 from sensorbench.dataset.dataset import readings_of
+from sensorbench.results import ComparisonResult
 from sensorbench.results.series import SeriesManifest
+from sensorbench.study.judging import common_verdict, measured
+from sensorbench.study.parts import claims_over_parts
+from sensorbench.study.registry import STUDIES
 
 FORMAT = 1
-_TESTED = {"holds", "does not hold", "no difference seen", "inconclusive"}
 
 
-def summarise_series(manifest: SeriesManifest, summaries: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The summary of a series, by the summaries of those of its parts that have results, by dataset."""
+def summarise_series(
+    manifest: SeriesManifest, results: dict[str, ComparisonResult], summaries: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
+    """The summary of a series, by results and summaries of those of its comparisons that were begun, by dataset or part."""
     equal = [summary["answers_equal"] for summary in summaries.values()]
     is_whole = len(summaries) == len(manifest.parts) and all(one["state"] == "complete" for one in summaries.values())
     return {
@@ -18,17 +24,35 @@ def summarise_series(manifest: SeriesManifest, summaries: dict[str, dict[str, An
         "kind": "series",
         "name": manifest.name,
         "title": manifest.title,
+        "of": manifest.of,
         "state": "complete" if is_whole else "incomplete",
         "answers_equal": False if False in equal else None if None in equal or not equal else True,
-        "parts": {dataset: _part(manifest.parts[dataset], summary) for dataset, summary in summaries.items()},
-        "growth": [row for dataset, summary in summaries.items() for row in _growth(dataset, summary)],
-        "claims": _claims(summaries),
+        "parts": {name: _part(manifest, name, summary) for name, summary in summaries.items()},
+        **_of_study(manifest, results, summaries),
     }
 
 
-def _part(folder: str, summary: dict[str, Any]) -> dict[str, Any]:
+def _of_study(
+    manifest: SeriesManifest, results: dict[str, ComparisonResult], summaries: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
+    """What follows from all comparisons together. Growth is that with the size of the datasets; parts have none."""
+    study = STUDIES.get(manifest.name)
+    by = measured(study, results, summaries) if study else {}
+    evidence = {name: one.with_stand_ins for name, one in by.items()}
+    sections = study.series_sections(evidence, summaries) if study and study.series_sections else []
+    if manifest.of == "datasets":
+        growth = [row for dataset, summary in summaries.items() for row in _growth(dataset, summary)]
+        claims = _claims(summaries)
+    else:
+        growth, claims = [], claims_over_parts(study, by, summaries) if study else []
+    return {"growth": growth, "claims": claims, "sections": [asdict(section) for section in sections]}
+
+
+def _part(manifest: SeriesManifest, name: str, summary: dict[str, Any]) -> dict[str, Any]:
+    title = summary["title"].removeprefix(f"{manifest.title}: ")
     kept = ("state", "answers_equal", "failures", "settings", "operations", "metric", "version", "created")
-    return {"folder": folder, "readings": _readings(summary), **{key: summary[key] for key in kept}}
+    own = {"folder": manifest.parts[name], "title": title, "readings": _readings(summary)}
+    return {**own, **{key: summary[key] for key in kept}}
 
 
 def _readings(summary: dict[str, Any]) -> int:
@@ -63,11 +87,10 @@ def _over_all(claim: dict[str, Any], summaries: dict[str, dict[str, Any]]) -> di
     of_each = {
         dataset: next(one for one in summary["claims"] if one["id"] == claim["id"]) for dataset, summary in summaries.items()
     }
-    words = {one["verdict"] for one in of_each.values() if one["verdict"] in _TESTED} or {claim["verdict"]}
     kept = ("id", "text", "form", "published")
     return {
         **{key: claim[key] for key in kept},
-        "verdict": words.pop() if len(words) == 1 else "differs by dataset",
+        "verdict": common_verdict([one["verdict"] for one in of_each.values()], "differs by dataset"),
         "of_each": {
             dataset: {"verdict": one["verdict"], "measured": one["measured"], "reason": one["reason"]}
             for dataset, one in of_each.items()

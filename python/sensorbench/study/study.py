@@ -1,15 +1,16 @@
 """What a study is, and what a claim needs to be judged."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from sensorbench import toml_file
 from sensorbench.analysis.intervals import CONFIDENCE, LEAST_RUNS, Interval, contrast_interval, spread_over_runs
@@ -21,7 +22,8 @@ from sensorbench.results import ComparisonResult, RunResult, SettingManifest
 from sensorbench.results.latencies import MEASURE, logged_latencies
 from sensorbench.results.manifest import PhaseFigures
 from sensorbench.results.server_use import server_use
-from sensorbench.schemas.schema import ParameterValue
+from sensorbench.schemas.schema_file import ParameterValue
+from sensorbench.study.pictures import Effect, Front
 
 Word = Literal["holds", "does not hold", "no difference seen", "inconclusive", "not tested here", "not tested at this scale"]
 CellState = Literal["run", "not applicable", "failed"]
@@ -65,7 +67,8 @@ class System(toml_file.FileModel):
 class Layout(toml_file.FileModel):
     """A schema, each of its parameters at some of its values, for all systems of its database or for those that are named.
 
-    `label` tells it from other layouts with the same schema. What `only_loads` is not asked.
+    `label` tells it from other layouts with the same schema. What `only_loads` is not asked. `in_flight` is how many operations it has in
+    flight, where that is not as the workload says.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -76,6 +79,7 @@ class Layout(toml_file.FileModel):
     options: str = ""
     label: str = ""
     only_loads: bool = False
+    in_flight: int | None = None
 
     def variants(self) -> list[tuple[dict[str, ParameterValue], str]]:
         """Each choice of parameters, with the label that tells it from the others."""
@@ -90,34 +94,67 @@ class OwnDraw(toml_file.FileModel):
     query: str
 
 
-class StudyFile(toml_file.FileModel):
-    """`study.toml`."""
+def _with_plain_names(schemas: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """A schema by its name alone is a layout with nothing more to say."""
+    return {
+        dialect: [{"schema": one} if isinstance(one, str) else one for one in layouts] for dialect, layouts in schemas.items()
+    }
+
+
+class Grid(toml_file.FileModel):
+    """What is compared, on which data and how: of a study, or of a part of it."""
+
+    datasets: list[str] = Field(min_length=1)
+    targets: list[str]
+    # By dialect.
+    schemas: Annotated[dict[str, list[Layout]], BeforeValidator(_with_plain_names)]
+    draws: dict[str, OwnDraw] = {}
+    workload: Workload
+
+
+class StudyPart(Grid):
+    """A part of a study: a comparison with layouts and a workload of its own, on one dataset. What the file does not say of it is
+    as the study says, key by key of its workload and draw by draw.
+    """
+
+    title: str
+    datasets: list[str] = Field(min_length=1, max_length=1)
+
+
+class StudyFile(Grid):
+    """`study.toml`. The comparison is made on each of the datasets, or, where the study has parts, for each of those."""
 
     title: str
     question: str
     source: str
-    # The comparison is made on each of them.
-    datasets: list[str] = Field(min_length=1)
     operations: str
     metric: str
-    targets: list[str]
     systems: dict[str, System] = {}
-    # By dialect.
-    schemas: dict[str, list[Layout]]
-    draws: dict[str, OwnDraw] = {}
     roles: Roles
     models: dict[str, Models] = {}
-    workload: Workload
     # A setting that fails is left out and told, so that the others go on.
     goes_on: bool = False
+    parts: dict[str, StudyPart] = {}
 
-    @field_validator("schemas", mode="before")
+    @model_validator(mode="before")
     @classmethod
-    def _plain_names(cls, schemas: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        """A schema by its name alone is a layout with nothing more to say."""
-        return {
-            dialect: [{"schema": one} if isinstance(one, str) else one for one in layouts] for dialect, layouts in schemas.items()
-        }
+    def _with_whole_parts(cls, content: dict[str, Any]) -> dict[str, Any]:
+        parts = {name: _laid_over(content, part) for name, part in content.get("parts", {}).items()}
+        return {**content, "parts": parts}
+
+
+# Either of them ends a run, so that a part which names one has no use for the other one's limit.
+_ENDS = {"operations", "duration"}
+
+
+def _laid_over(study: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
+    """What a file says of a part, laid over what it says of the study."""
+    shared = {key: study[key] for key in Grid.model_fields if key in study}
+    own = part.get("workload", {})
+    hidden = _ENDS if own.keys() & _ENDS else set()
+    workload = {key: value for key, value in study.get("workload", {}).items() if key not in hidden}
+    draws = {**study.get("draws", {}), **part.get("draws", {})}
+    return {**shared, **part, "draws": draws, "workload": {**workload, **own}}
 
 
 @dataclass(frozen=True)
@@ -136,11 +173,16 @@ class Claim(toml_file.FileModel):
     text: str
     form: str
     published: str
-    # Parts that must have been measured, by the names of the study's roles.
+    # Settings that must have been measured, by the names of the study's roles.
     requires: list[str] = []
+    # The parts of the study that it needs, in each of which those settings must have been measured. A claim that names none is
+    # about each comparison by itself.
+    parts: list[str] = []
     # What else it needs and is not here, in words; such a claim is not tested.
     lacks: str | None = None
     least_scale: float = 0.0
+    # Why it needs that scale.
+    scale_matters: str = ""
 
 
 class ClaimsFile(toml_file.FileModel):
@@ -201,12 +243,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report that a study has to itself: a text and a table. None is a value that is not known."""
+    """A section of the report that a study has to itself: a text, a table, and pictures. None is a value that is not known."""
 
     title: str
     text: str
     columns: list[Column]
     rows: list[list[Any]]
+    front: Front | None = None
+    effects: list[Effect] | None = None
 
 
 Judge = Callable[["Evidence"], Judgement]
@@ -214,6 +258,8 @@ Judge = Callable[["Evidence"], Judgement]
 CellsOf = Callable[[ComparisonResult | None], list[Cell]]
 # The sections that follow from the measurements and their summary.
 SectionsOf = Callable[["Evidence", dict[str, Any]], list[Section]]
+# Those of a series: of all its comparisons, by part (or dataset).
+SeriesSectionsOf = Callable[[dict[str, "Evidence"], dict[str, dict[str, Any]]], list[Section]]
 
 
 @dataclass(frozen=True)
@@ -228,18 +274,30 @@ class Study:
     judges: dict[str, Judge]
     cells: CellsOf | None = None
     sections: SectionsOf | None = None
+    series_sections: SeriesSectionsOf | None = None
 
     @classmethod
     def load(
-        cls, folder: Path, judges: dict[str, Judge], *, cells: CellsOf | None = None, sections: SectionsOf | None = None
+        cls,
+        folder: Path,
+        judges: dict[str, Judge],
+        *,
+        cells: CellsOf | None = None,
+        sections: SectionsOf | None = None,
+        series_sections: SeriesSectionsOf | None = None,
     ) -> "Study":
-        """The study in a folder of the package. Every claim that lacks nothing must have a judge."""
+        """The study in a folder of the package. Every claim that lacks nothing must have a judge, and every part that one names
+        must be there.
+        """
         claims = toml_file.load(folder / "claims.toml", ClaimsFile).claim
         unjudged = [claim.id for claim in claims if not claim.lacks and claim.id not in judges]
         if unjudged or not set(judges) <= {claim.id for claim in claims}:
             raise AssertionError(f"{folder}: claims and judges do not fit: {unjudged}")
         file = toml_file.load(folder / "study.toml", StudyFile)
-        return cls(folder.name.replace("_", "-"), file, tuple(claims), judges, cells, sections)
+        homeless = [claim.id for claim in claims if not set(claim.parts) <= file.parts.keys()]
+        if homeless:
+            raise AssertionError(f"{folder}: claims name parts that the study does not have: {homeless}")
+        return cls(folder.name.replace("_", "-"), file, tuple(claims), judges, cells, sections, series_sections)
 
 
 def setting_name(setting: SettingManifest) -> str:
@@ -248,13 +306,30 @@ def setting_name(setting: SettingManifest) -> str:
 
 
 class Evidence:
-    """What was measured, by the roles that claims speak of."""
+    """What was measured in one comparison, by the roles that claims speak of. `parts` is the evidence of all parts of the study
+    that were measured, this one's among it.
+    """
 
-    def __init__(self, result: ComparisonResult, roles: dict[str, str], metric: str) -> None:
+    def __init__(
+        self,
+        result: ComparisonResult,
+        roles: dict[str, str],
+        metric: str,
+        parts: Mapping[str, "Evidence"] = MappingProxyType({}),
+    ) -> None:
         self.result = result
         self.roles = roles
         self.metric = metric
+        self._parts = parts
         self._sample = cache(self._load_sample)
+
+    def part(self, name: str) -> "Evidence":
+        """The evidence of a part of the study: one of those that the claim names, without which it is not judged."""
+        if name == self.result.manifest.part:
+            return self
+        if name not in self._parts:
+            raise AssertionError(f"the claim speaks of the part {name}, which it does not name")
+        return self._parts[name]
 
     def runs(self, role: str) -> list[RunResult]:
         """The complete runs of a role."""
@@ -316,6 +391,14 @@ class Evidence:
         if any(sample is None for sample, _ in samples):
             return None
         return contrast_interval([(sample, weight) for sample, weight in samples if sample is not None], self.metric)
+
+    def contrast_of_parts(self, terms: Sequence[tuple[str, str, str, float]]) -> Interval | None:
+        """The same over several parts: (part, role, operation, weight). They were measured one after the other, so that nothing
+        that they share cancels.
+        """
+        samples = [(self.part(part).sample(role, operation), weight) for part, role, operation, weight in terms]
+        known = [(sample, weight) for sample, weight in samples if sample is not None]
+        return contrast_interval(known, self.metric, paired=False) if len(known) == len(terms) else None
 
     def latencies(self, run: RunResult, operations: Sequence[str]) -> list[Floats]:
         """Latencies of each kind of operation in one run, in order of time."""

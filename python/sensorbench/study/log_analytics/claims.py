@@ -5,11 +5,11 @@ was measured more than once, and `all_of` says what follows for the claim. A com
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from statistics import median
+from dataclasses import replace
 
 from sensorbench.analysis.intervals import Interval
 from sensorbench.analysis.verdicts import judge as verdict_of
+from sensorbench.study.cases import Case, all_of
 from sensorbench.study.log_analytics.cells import (
     CASSANDRA,
     CLUSTERED,
@@ -57,80 +57,12 @@ LEAST_RECORDS_BY_SSTABLES = 10_000_000
 # A record of the source's log as text: 1 GB has 19.53 million, 4 GB have 74.55 million.
 RAW_BYTES_A_RECORD = 54
 INSTANTANEOUS_S = 0.0002
-# So many of the cells that contradict a claim are named.
-MOST_NAMED = 5
 
 ONCE = "measured once each"
 LOADING = "time until loaded and settled"
 OWN_LOADER = "each system is loaded by its own bulk loader, Cassandra by SSTables"
 OTHER_LOADER = "the other loader is that of this project, which writes through the nodes; the source used the shell's COPY"
 DURABILITY = "as in the source, the weak configuration is not durable and the strong one is"
-
-
-@dataclass(frozen=True)
-class Case:
-    """A cell that a claim speaks of, and what it says."""
-
-    name: str
-    judgement: Judgement
-
-
-def all_of(cases: Sequence[Case], missing: Sequence[str] = (), unit: str = "×") -> Judgement:
-    """What follows from all cells of a claim, of which some may have no figure, and systems may be `missing`. `unit` is that of the
-    figures.
-
-    - one that certainly does not hold: the claim does not hold, however many others do;
-    - all hold: the claim holds, or, when systems that it is about too were not measured, is inconclusive;
-    - else it is inconclusive when a cell is, and no difference is seen when none is.
-    """
-    known = [case for case in cases if case.judgement.word != "not tested here"]
-    if not known:
-        return Judgement("not tested here", None, "nothing that it compares was measured")
-    if len(cases) == 1 and not missing:
-        return replace(known[0].judgement, reason=f"{known[0].name}: {known[0].judgement.reason}")
-    words = [case.judgement.word for case in known]
-    told = _told(known, len(cases) - len(known), missing, unit)
-    if "does not hold" in words:
-        return Judgement("does not hold", None, told)
-    if set(words) == {"holds"}:
-        return Judgement("inconclusive" if missing else "holds", None, told)
-    return Judgement("inconclusive" if "inconclusive" in words else "no difference seen", None, told)
-
-
-def _told(known: Sequence[Case], without_figure: int, missing: Sequence[str], unit: str) -> str:
-    """How many cells hold, what their ratios are, which contradict, and what was not measured."""
-    holding = sum(case.judgement.word == "holds" for case in known)
-    contrary = [case for case in known if case.judgement.word == "does not hold"]
-    undecided = len(known) - holding - len(contrary)
-    named = ", ".join(f"{case.name}{_figure(case, unit)}" for case in contrary[:MOST_NAMED])
-    more = f" and {len(contrary) - MOST_NAMED} more" if len(contrary) > MOST_NAMED else ""
-    parts = [
-        f"{holding} of {len(known)} cells hold{_range(known, unit)}",
-        f"not: {named}{more}" if contrary else "",
-        f"open in {undecided}" if undecided else "",
-        f"{without_figure} without a figure" if without_figure else "",
-        f"not measured: {_by_system(missing)}" if missing else "",
-    ]
-    return "; ".join(filter(None, parts))
-
-
-def _by_system(roles: Sequence[str]) -> str:
-    """Roles as systems with their levels of indexes: CA (key, key+value)."""
-    levels: dict[str, list[str]] = {}
-    for one in roles:
-        system, _, level = one.partition(" ")
-        levels.setdefault(system, []).extend([level] if level else [])
-    return ", ".join(f"{system} ({', '.join(of_system)})" if of_system else system for system, of_system in levels.items())
-
-
-def _range(known: Sequence[Case], unit: str) -> str:
-    values = [case.judgement.measured["value"] for case in known if case.judgement.measured and case.judgement.measured["value"]]
-    return f" ({unit} {min(values):.3g} to {max(values):.3g}, median {median(values):.3g})" if values else ""
-
-
-def _figure(case: Case, unit: str) -> str:
-    measured = case.judgement.measured
-    return f" ({unit} {measured['value']:.3g})" if measured and measured["value"] else ""
 
 
 def _cases(evidence: Evidence, pairs: Iterable[Pair], case: Callable[[str, str], list[Case]]) -> tuple[list[Case], list[str]]:

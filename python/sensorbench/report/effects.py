@@ -1,0 +1,86 @@
+"""Draws effects: by how much the change of one factor multiplies a figure, as a forest plot."""
+
+from typing import Any
+
+import altair as alt
+
+from sensorbench.report import charts, words
+
+_ROW_HEIGHT = 21
+_CERTAIN, _OPEN = "surely a change", "not known to be one"
+# Wide intervals would press the others together: they are cut so far beyond the outermost effects, as a factor.
+_MARGIN = 1.5
+# The share of the width that is left for the numbers.
+_FOR_NUMBERS = 0.12
+# The names of rows begin with their number and with what they are, so that equal words make different rows.
+_HEADING, _EFFECT = "h", "e"
+_PLACE_OF_KIND, _PLACE_OF_WORDS = 3, 4
+
+_ROW_AXIS = alt.Axis(
+    labelExpr=f"slice(datum.label, {_PLACE_OF_WORDS})",
+    labelFontWeight={
+        "condition": {"test": f"slice(datum.label, {_PLACE_OF_KIND}, {_PLACE_OF_WORDS}) === '{_HEADING}'", "value": "bold"},
+        "value": "normal",
+    },
+    labelLimit=380,
+    ticks=False,
+    domain=False,
+)
+_FACTOR_AXIS = alt.Axis(labelExpr="'× ' + format(datum.value, '~g')", tickCount=7, labelOverlap="greedy", labelSeparation=12)
+_FIGURES = [alt.Tooltip(f"{one}:Q", format=".3~g") for one in ("ratio", "low", "high")]
+
+
+def effects(found: list[dict[str, Any]]) -> dict[str, Any]:
+    """The chart of some effects, factor by factor, a row each."""
+    names, rows = _rows(found)
+    low, high = _ends(found)
+    colours = charts.colours_of([row["operation"] for row in rows])
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        y=alt.Y("row:N", title=None, sort=names, scale=alt.Scale(domain=names), axis=_ROW_AXIS),
+        color=alt.Color("operation:N", title=None, scale=colours, legend=charts.NAMES_LEGEND),
+    )
+    scale = alt.Scale(type="log", nice=False, domain=[low, low * (high / low) ** (1.0 / (1.0 - _FOR_NUMBERS))])
+    x = alt.X("ratio:Q", title="times as much, logarithmic", scale=scale, axis=_FACTOR_AXIS)
+    equal = alt.Chart(alt.InlineData(values=[{"ratio": 1.0}])).mark_rule(strokeDash=[4, 4], color=charts.QUIET).encode(x=x)
+    ranges = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2.2).encode(x="low_shown:Q", x2="high_shown:Q")
+    numbers = base.mark_text(align="right", baseline="middle", fontSize=11).encode(x=alt.value("width"), text="times:N")
+    return charts.sized(equal + ranges + _points(base, x, colours) + numbers, height=_ROW_HEIGHT * len(names) + 10)
+
+
+def _points(base: alt.Chart, x: alt.X, colours: alt.Scale) -> alt.Chart:
+    states = alt.Scale(domain=[_CERTAIN, _OPEN], range=[1.0, 0.0])
+    points: alt.Chart = base.mark_point(size=70, strokeWidth=1.8, opacity=1).encode(
+        x=x,
+        fill=alt.Fill("operation:N", scale=colours, legend=None),
+        fillOpacity=alt.FillOpacity("state:N", scale=states, legend=None),
+        tooltip=["factor:N", "change:N", "operation:N", *_FIGURES, "runs:Q"],
+    )
+    return points
+
+
+def _rows(found: list[dict[str, Any]]) -> tuple[list[str], list[dict[str, Any]]]:
+    """The names of all rows in order, of which each factor's heading is one, and the rows with an effect."""
+    first, last = _ends(found)
+    names: list[str] = []
+    rows = []
+    for factor in dict.fromkeys(effect["factor"] for effect in found):
+        names.append(f"{len(names):0{_PLACE_OF_KIND}}{_HEADING}{factor}")
+        for effect in (one for one in found if one["factor"] == factor):
+            names.append(f"{len(names):0{_PLACE_OF_KIND}}{_EFFECT}{effect['change']} · {effect['operation']}")
+            rows.append({**effect, "row": names[-1], **_shown(effect, first, last)})
+    return names, rows
+
+
+def _shown(effect: dict[str, Any], first: float, last: float) -> dict[str, Any]:
+    low, high = effect["low"], effect["high"]
+    if low is None or high is None:
+        return {"state": _OPEN, "times": f"× {words.significant(effect['ratio'])}"}
+    is_certain = not low <= 1.0 <= high
+    ends = {"low_shown": max(low, first), "high_shown": min(high, last)}
+    return {**ends, "state": _CERTAIN if is_certain else _OPEN, "times": f"× {words.significant(effect['ratio'])}"}
+
+
+def _ends(found: list[dict[str, Any]]) -> tuple[float, float]:
+    """Between which factors the picture shows effects and their intervals."""
+    ratios = [1.0, *(effect["ratio"] for effect in found)]
+    return min(ratios) / _MARGIN, max(ratios) * _MARGIN

@@ -1,0 +1,127 @@
+"""How the claims of a study are judged by what was measured: in one comparison, or in several parts of the study together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sensorbench.results import ComparisonResult
+from sensorbench.results.latencies import MEASURE
+from sensorbench.study.study import Claim, Evidence, Judgement, Study, setting_name
+
+_TESTED = {"holds", "does not hold", "no difference seen", "inconclusive"}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured in one comparison: with the claims' own roles, and with stand-ins where those were not measured."""
+
+    own: Evidence
+    with_stand_ins: Evidence
+    answers_equal: bool | None
+
+
+def measured(
+    study: Study, results: Mapping[str, ComparisonResult], summaries: Mapping[str, dict[str, Any]]
+) -> dict[str, Measured]:
+    """What was measured in each of some comparisons, which are the parts of a study if there is more than one."""
+    own: dict[str, Evidence] = {}
+    with_stand_ins: dict[str, Evidence] = {}
+    for name, result in results.items():
+        published = _roles(study.file.roles.published, result)
+        own[name] = Evidence(result, published, study.file.metric, own)
+        roles = {**_roles(study.file.roles.stand_in, result), **published}
+        with_stand_ins[name] = Evidence(result, roles, study.file.metric, with_stand_ins)
+    return {name: Measured(own[name], with_stand_ins[name], summaries[name]["answers_equal"]) for name in results}
+
+
+def _roles(wanted: dict[str, list[str]], result: ComparisonResult) -> dict[str, str]:
+    """For each role, the first of its settings that has complete runs."""
+    complete = {
+        setting_name(setting): setting.id
+        for setting in result.manifest.settings
+        if any(run.state == "complete" and MEASURE in run.manifest.phases for run in result.runs[setting.id])
+    }
+    found = {role: next((complete[name] for name in names if name in complete), None) for role, names in wanted.items()}
+    return {role: setting for role, setting in found.items() if setting is not None}
+
+
+def judged(claim: Claim, study: Study, by: Sequence[Measured]) -> dict[str, Any]:
+    """A claim with its verdict, and what it is with stand-ins where the claim's own databases were not measured. It is judged by
+    one comparison, or by those of all parts that it names.
+    """
+    own, with_stand_ins = [one.own for one in by], [one.with_stand_ins for one in by]
+    differ = any(one.answers_equal is False for one in by)
+    stand_in = None
+    if not claim.lacks and not _has_roles(claim, own) and _has_roles(claim, with_stand_ins):
+        stand_in = {
+            "roles": {f"{role}{_place(one, by)}": one.roles[role] for one in with_stand_ins for role in claim.requires},
+            **vars(_judgement(claim, study, with_stand_ins, answers_differ=differ)),
+        }
+    return _told(claim, study, _judgement(claim, study, own, answers_differ=differ), stand_in)
+
+
+def not_tested(claim: Claim, study: Study, reason: str) -> dict[str, Any]:
+    """A claim about something that was not measured."""
+    return _told(claim, study, _untested(reason), None)
+
+
+def common_verdict(verdicts: Sequence[str], differing: str) -> str:
+    """What several verdicts on one claim say together: what all that could test it say, else that they are `differing`."""
+    words = {word for word in verdicts if word in _TESTED} or set(verdicts[:1])
+    return words.pop() if len(words) == 1 else differing
+
+
+def _told(claim: Claim, study: Study, judgement: Judgement, stand_in: dict[str, Any] | None) -> dict[str, Any]:
+    return {
+        "id": claim.id,
+        "text": claim.text,
+        "form": claim.form,
+        "published": claim.published,
+        "requires": _requirement(claim, study),
+        "parts": claim.parts,
+        "verdict": judgement.word,
+        "reason": judgement.reason,
+        "measured": judgement.measured,
+        "stand_in": stand_in,
+    }
+
+
+def _requirement(claim: Claim, study: Study) -> list[str]:
+    needed = [_settings_of(role, study) for role in claim.requires]
+    return [*needed, *([claim.lacks] if claim.lacks else []), *([f"scale {claim.least_scale:g}"] if claim.least_scale else [])]
+
+
+def _settings_of(role: str, study: Study) -> str:
+    return " or ".join(study.file.roles.published[role])
+
+
+def _place(one: Evidence, among: Sequence[Any]) -> str:
+    """In which part something was measured, where that has to be said."""
+    return f" in part {one.result.manifest.part}" if len(among) > 1 else ""
+
+
+def _has_roles(claim: Claim, evidence: Sequence[Evidence]) -> bool:
+    return all(set(claim.requires) <= one.roles.keys() for one in evidence)
+
+
+def _judgement(claim: Claim, study: Study, evidence: Sequence[Evidence], *, answers_differ: bool) -> Judgement:
+    missing = [
+        f"{_settings_of(role, study)}{_place(one, evidence)}"
+        for one in evidence
+        for role in claim.requires
+        if role not in one.roles
+    ]
+    if missing:
+        return _untested(f"needs {' and '.join(missing)}")
+    if claim.lacks:
+        return _untested(claim.lacks)
+    if any(one.result.manifest.dataset.get("scale", 1.0) < claim.least_scale for one in evidence):
+        why = f": {claim.scale_matters}" if claim.scale_matters else ""
+        return Judgement("not tested at this scale", None, f"needs scale {claim.least_scale:g}{why}")
+    if answers_differ:
+        return Judgement("inconclusive", None, "the databases did not give equal answers")
+    return study.judges[claim.id](evidence[0])
+
+
+def _untested(reason: str) -> Judgement:
+    return Judgement("not tested here", None, reason)

@@ -1,0 +1,58 @@
+"""Pictures of a study's own sections: what they show. The report draws them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sensorbench.analysis.pareto import front
+
+
+@dataclass(frozen=True)
+class Point:
+    """A setting by two figures, of which larger is better, with the interval of each (None when unknown; without width when the
+    figure is exact). Each group has a front of its own.
+    """
+
+    label: str
+    group: str
+    x: float
+    x_low: float | None
+    x_high: float | None
+    y: float
+    y_low: float | None
+    y_high: float | None
+    is_on_front: bool = False
+
+
+@dataclass(frozen=True)
+class Front:
+    """A Pareto front for each group of points, on logarithmic axes."""
+
+    x_title: str
+    y_title: str
+    points: list[Point]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a change of one factor does to an operation: it multiplies a figure by `ratio`, between `low` and `high` (None when
+    unknown), found from so many runs.
+    """
+
+    factor: str
+    change: str
+    operation: str
+    ratio: float
+    low: float | None
+    high: float | None
+    runs: int
+
+
+def with_fronts(points: Sequence[Point]) -> list[Point]:
+    """The points, each told whether it is on the front of its group."""
+    groups = {point.group: [one for one in points if one.group == point.group] for point in points}
+    on_front = {
+        point: is_on_front
+        for group in groups.values()
+        for point, is_on_front in zip(group, front([(one.x, one.y) for one in group]), strict=True)
+    }
+    return [replace(point, is_on_front=on_front[point]) for point in points]

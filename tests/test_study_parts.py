@@ -1,0 +1,593 @@
+"""Studies of several parts: each a comparison with layouts and a workload of its own, claims over several, one page of all."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import vl_convert
+
+from sensorbench.analysis.pareto import Box, surely_dominated
+from sensorbench.analysis.sample import Sample
+from sensorbench.progress import Teller
+from sensorbench.report.effects import effects
+from sensorbench.report.fronts import front
+from sensorbench.report.sections import pictures
+from sensorbench.results import read_comparison
+from sensorbench.results.series import SeriesManifest, read_series
+from sensorbench.study import STUDIES, StudyOptions, plan_study
+from sensorbench.study.judging import measured
+from sensorbench.study.pictures import Effect, Front, Point, with_fronts
+from sensorbench.study.study import Column, Evidence, Judgement, Section, Study
+from tests.conftest import Cli, run_main
+
+STUDY = """\
+title = "Small parts"
+question = "Do parts work?"
+source = "made up"
+datasets = ["cu-bems"]
+operations = "sensors"
+metric = "median"
+targets = ["sqlite", "fjall"]
+
+[schemas]
+sqlite = ["natural"]
+fjall = ["by_sensor"]
+
+[draws.values]
+datasets = ["cu-bems"]
+query = "SELECT 1.5::DOUBLE AS value"
+
+[roles.published]
+natural = ["sqlite/natural"]
+star = ["sqlite/star"]
+days = ["fjall/by_sensor_day"]
+wide = ["cassandra/by_sensor"]
+
+[roles.stand_in]
+wide = ["fjall/by_sensor"]
+star = ["fjall/by_sensor"]
+
+[workload]
+mix = { get_peak_data = 1 }
+operations = 40
+repeat = 1
+
+[parts.read]
+title = "Reading"
+workload = { mix = { get_peak_data = 1, get_available_data = 1 } }
+[parts.read.schemas]
+sqlite = ["natural", { schema = "star" }]
+fjall = ["by_sensor"]
+
+[parts.write]
+title = "Writing"
+workload = { mix = { insert_reading = 1 }, operations = 30, schedule = { in_flight = 2 } }
+
+[parts.days]
+title = "Days at a time"
+targets = ["fjall"]
+schemas = { fjall = ["by_sensor_day"] }
+workload = { duration = "300ms" }
+"""
+
+CLAIMS = """\
+[[claim]]
+id = "P-1"
+text = "About reading."
+form = "f"
+published = "p"
+requires = ["natural", "star"]
+parts = ["read"]
+
+[[claim]]
+id = "P-2"
+text = "About reading and writing."
+form = "f"
+published = "p"
+requires = ["natural"]
+parts = ["read", "write"]
+
+[[claim]]
+id = "P-3"
+text = "About something that one of its parts does not have."
+form = "f"
+published = "p"
+requires = ["star"]
+parts = ["read", "write"]
+
+[[claim]]
+id = "P-4"
+text = "About each part."
+form = "f"
+published = "p"
+
+[[claim]]
+id = "P-5"
+text = "About days."
+form = "f"
+published = "p"
+requires = ["days"]
+parts = ["days"]
+
+[[claim]]
+id = "P-6"
+text = "About days and writing."
+form = "f"
+published = "p"
+parts = ["write", "days"]
+
+[[claim]]
+id = "P-7"
+text = "About more data."
+form = "f"
+published = "p"
+parts = ["read", "write"]
+least_scale = 0.5
+scale_matters = "rows grow with time"
+
+[[claim]]
+id = "P-8"
+text = "About another database."
+form = "f"
+published = "p"
+requires = ["wide"]
+parts = ["read", "write"]
+
+[[claim]]
+id = "P-9"
+text = "About what cannot be had."
+form = "f"
+published = "p"
+parts = ["days"]
+lacks = "a machine room"
+"""
+
+TINY = ("--scale", "0.0005", "--no-open")
+
+
+def told(evidence: Evidence) -> Judgement:
+    """A judge that says which part it is asked about."""
+    return Judgement("holds", None, f"judged by {evidence.result.manifest.part}")
+
+
+def of_both(evidence: Evidence) -> Judgement:
+    """A judge that looks at two parts."""
+    asked = evidence.part("read").counts("natural", "get_peak_data")["ok"]
+    written = evidence.part("write").counts("natural", "insert_reading")["ok"]
+    return Judgement("holds" if 0 < asked < 40 and written == 30 else "does not hold", None, f"{written} written")
+
+
+def of_stand_ins(evidence: Evidence) -> Judgement:
+    return Judgement("holds", None, f"by {evidence.part('read').roles['wide']} and {evidence.part('write').roles['wide']}")
+
+
+JUDGES = {
+    "P-1": told,
+    "P-2": of_both,
+    "P-3": told,
+    "P-4": lambda evidence: Judgement(
+        "holds" if evidence.result.manifest.part == "read" else "does not hold", None, "it depends"
+    ),
+    "P-5": told,
+    "P-6": told,
+    "P-7": told,
+    "P-8": of_stand_ins,
+}
+
+
+def section_of(title: str, group: str) -> Section:
+    points = [Point(f"layout {n}", group, 100.0 + n, None, None, 50.0 - n, 49.0 - n, 51.0 - n) for n in range(3)]
+    found = [Effect("metadata", "none → own table", "write", 0.5, 0.4, 0.6, 3)]
+    picture = Front("writes a second", "reads a second", with_fronts(points))
+    return Section(title, "Both.", [Column("Layout")], [["one"]], front=picture, effects=found)
+
+
+def sections(evidence: Evidence, summary: dict[str, Any]) -> list[Section]:
+    return [Section("Nothing but a table", "One.", [Column("a")], [["x"]]), section_of("Of this part", summary["targets"][0])]
+
+
+def series_sections(evidence: dict[str, Evidence], summaries: dict[str, dict[str, Any]]) -> list[Section]:
+    assert evidence.keys() == summaries.keys()
+    return [section_of(f"Over {' and '.join(summaries)}", "sqlite")]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder = tmp_path_factory.mktemp("studies") / "small_parts"
+    folder.mkdir()
+    (folder / "study.toml").write_text(STUDY, encoding="utf-8")
+    (folder / "claims.toml").write_text(CLAIMS, encoding="utf-8")
+    return Study.load(folder, JUDGES, sections=sections, series_sections=series_sections)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _known(study: Study) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(STUDIES, study.name, study)
+        yield
+
+
+def summary_of(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+
+
+def specifications(folder: Path) -> dict[str, Any]:
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    start = text.index("const specifications = ") + len("const specifications = ")
+    return json.JSONDecoder().raw_decode(text[start:])[0]
+
+
+@pytest.fixture(scope="module")
+def whole(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of all parts."""
+    out = tmp_path_factory.mktemp("parts") / "whole"
+    assert run_main(("study", "run", "small-parts", *TINY, "--out", out)) == 0
+    return out
+
+
+# The file.
+
+
+def test_what_a_part_does_not_say_is_as_the_study_says(study: Study) -> None:
+    read, write, days = study.file.parts.values()
+    assert [one.schema_ for one in read.schemas["sqlite"]] == ["natural", "star"]
+    assert write.schemas == study.file.schemas
+    assert (read.targets, days.targets) == (["sqlite", "fjall"], ["fjall"])
+    assert read.datasets == study.file.datasets
+    assert read.draws == study.file.draws
+    assert read.workload.mix == {"get_peak_data": 1, "get_available_data": 1}
+    assert (read.workload.operations, write.workload.operations) == (40, 30)
+    assert (write.workload.repeat, write.workload.schedule.in_flight) == (1, 2)
+    assert (days.workload.operations, days.workload.duration) == (None, "300ms"), "a part says by itself when its runs end"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ('title = "Writing"\n', "", "parts.write.title: this key is missing"),
+        ("[parts.write]\n", "[parts.write]\nspeed = 1\n", "parts.write.speed: unknown key"),
+        ("operations = 30", "operations = 0", "parts.write.workload.operations: Input should be greater than or equal to 1"),
+        ("[parts.write]\n", '[parts.write]\ndatasets = ["a", "b"]\n', "parts.write.datasets: List should have at most 1 item"),
+    ],
+)
+def test_a_part_that_makes_no_sense_is_refused(tmp_path: Path, old: str, new: str, problem: str) -> None:
+    assert old in STUDY
+    (tmp_path / "study.toml").write_text(STUDY.replace(old, new), encoding="utf-8")
+    (tmp_path / "claims.toml").write_text(CLAIMS, encoding="utf-8")
+    with pytest.raises(Exception, match=r"study\.toml") as error:
+        Study.load(tmp_path, JUDGES)
+    assert problem in str(error.value)
+
+
+def test_claims_name_parts_that_there_are(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
+    (tmp_path / "claims.toml").write_text(CLAIMS.replace('parts = ["read"]', 'parts = ["reed"]'), encoding="utf-8")
+    with pytest.raises(AssertionError, match="parts that the study does not have: \\['P-1'\\]"):
+        Study.load(tmp_path, JUDGES)
+
+
+# Running.
+
+
+def test_each_part_is_a_comparison_of_its_own(whole: Path) -> None:
+    assert read_series(whole) == SeriesManifest(
+        name="small-parts", title="Small parts", of="parts", parts={name: name for name in ("read", "write", "days")}
+    )
+    results = {name: read_comparison(whole / name) for name in ("read", "write", "days")}
+    assert {name: one.manifest.part for name, one in results.items()} == {name: name for name in results}
+    assert results["write"].manifest.title == "Small parts: Writing"
+    settings = {name: [setting.id for setting in one.manifest.settings] for name, one in results.items()}
+    assert settings == {
+        "read": ["sqlite-natural", "sqlite-star", "fjall-by_sensor"],
+        "write": ["sqlite-natural", "fjall-by_sensor"],
+        "days": ["fjall-by_sensor_day"],
+    }
+    assert list(results["write"].manifest.operations) == ["insert_reading"]
+    assert results["days"].manifest.workload["operations"] is None
+    summary = summary_of(whole)
+    assert (summary["of"], summary["state"], summary["answers_equal"]) == ("parts", "complete", True)
+    assert {name: part["title"] for name, part in summary["parts"].items()} == {
+        "read": "Reading", "write": "Writing", "days": "Days at a time",
+    }  # fmt: skip
+    assert summary["growth"] == []
+
+
+def test_claims_are_judged_where_they_belong(whole: Path) -> None:
+    claims = {claim["id"]: claim for claim in summary_of(whole)["claims"]}
+    verdicts = {name: (claim["verdict"], claim["reason"]) for name, claim in claims.items()}
+    assert verdicts == {
+        "P-1": ("holds", "judged by read"),
+        "P-2": ("holds", "30 written"),
+        "P-3": ("not tested here", "needs sqlite/star in part write"),
+        "P-4": (
+            "differs by part",
+            "read: holds (it depends); write: does not hold (it depends); days: does not hold (it depends)",
+        ),
+        "P-5": ("holds", "judged by days"),
+        "P-6": ("holds", "judged by write"),
+        "P-7": ("not tested at this scale", "needs scale 0.5: rows grow with time"),
+        "P-8": ("not tested here", "needs cassandra/by_sensor in part read and cassandra/by_sensor in part write"),
+        "P-9": ("not tested here", "a machine room"),
+    }
+    assert {name: claim["stand_in"]["reason"] for name, claim in claims.items() if claim["stand_in"]} == {
+        "P-3": "judged by read",
+        "P-8": "by fjall-by_sensor and fjall-by_sensor",
+    }
+    assert claims["P-3"]["stand_in"]["roles"] == {"star in part read": "sqlite-star", "star in part write": "fjall-by_sensor"}
+    of_parts = {name: [claim["id"] for claim in summary_of(whole / name)["claims"]] for name in ("read", "write", "days")}
+    assert of_parts == {"read": ["P-1", "P-4"], "write": ["P-4"], "days": ["P-4", "P-5", "P-9"]}
+
+
+def test_a_claim_over_parts_is_open_when_answers_differ_in_one(study: Study, whole: Path) -> None:
+    from sensorbench.study.series import summarise_series
+
+    results = {name: read_comparison(whole / name) for name in ("read", "write", "days")}
+    summaries = {name: {**(one.summary or {}), "answers_equal": name != "write"} for name, one in results.items()}
+    summed = {claim["id"]: claim["verdict"] for claim in summarise_series(read_series(whole), results, summaries)["claims"]}
+    assert (summed["P-1"], summed["P-2"], summed["P-6"]) == ("holds", "inconclusive", "inconclusive")
+
+
+def test_figures_of_two_parts_are_compared_as_measured_one_after_the_other(study: Study, whole: Path) -> None:
+    results = {name: read_comparison(whole / name) for name in ("read", "write")}
+    by = measured(study, results, {name: one.summary or {} for name, one in results.items()})
+    evidence = by["read"].own
+    assert evidence.part("read") is evidence
+    assert evidence.part("write") is by["write"].own
+    with pytest.raises(AssertionError, match="days"):
+        evidence.part("days")
+    above, below = evidence.sample("natural", "get_peak_data"), by["write"].own.sample("natural", "insert_reading")
+    assert above is not None
+    assert below is not None
+    terms = [("read", "natural", "get_peak_data", 1.0), ("write", "natural", "insert_reading", -1.0)]
+    interval = evidence.contrast_of_parts(terms)
+    assert interval is not None
+    assert interval.value == pytest.approx(above.figure("median") / below.figure("median"))
+    assert evidence.contrast_of_parts([*terms, ("write", "natural", "get_peak_data", 1.0)]) is None
+
+
+class Drifting(Evidence):
+    """Three runs, each slower than the one before, which is all that they differ in."""
+
+    def sample(self, role: str, operation: str) -> Sample:
+        return Sample.of_runs([np.array([time_s, 1.01 * time_s] * 20) for time_s in (1.0, 2.0, 4.0)], block_length=4)
+
+
+def test_what_drifts_cancels_within_a_part_alone() -> None:
+    def result_of(part: str) -> Any:
+        return SimpleNamespace(manifest=SimpleNamespace(part=part))
+
+    parts: dict[str, Evidence] = {}
+    parts.update({part: Drifting(result_of(part), {}, "median", parts) for part in ("read", "write")})
+    within = parts["read"].contrast([("a", "x", 1.0), ("b", "x", -1.0)])
+    over = parts["read"].contrast_of_parts([("read", "a", "x", 1.0), ("write", "a", "x", -1.0)])
+    assert within is not None
+    assert over is not None
+    assert within.low == pytest.approx(1.0, rel=0.05)
+    assert over.low is not None
+    assert over.low < 0.5
+
+
+def test_what_was_finished_is_not_repeated_and_what_is_missing_is_begun(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "again"
+    arguments = ("study", "run", "small-parts", "--part", "read", "--part", "days", *TINY, "--out", out)
+    assert cli(*arguments).exit_code == 0
+    shutil.rmtree(out / "days")
+    measured_once = out / "read/experiments/sqlite-star/run-1/operations.parquet"
+    before = measured_once.stat().st_mtime_ns
+    outcome = cli(*arguments, "--resume")
+    assert outcome.exit_code == 0, outcome.err
+    assert outcome.err.count("finished before, not repeated") == 3
+    assert measured_once.stat().st_mtime_ns == before
+    assert summary_of(out)["state"] == "complete"
+    assert cli(*arguments).exit_code == 2
+
+
+def test_one_part_alone_is_no_series(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "alone"
+    outcome = cli("study", "run", "small-parts", "--part", "read", "--schema", "natural", *TINY, "--out", out)
+    assert outcome.exit_code == 0, outcome.err
+    assert not (out / "series.json").exists()
+    summary = summary_of(out)
+    assert summary["part"] == "read"
+    assert [setting["id"] for setting in summary["settings"]] == ["sqlite-natural"]
+    assert [claim["id"] for claim in summary["claims"]] == ["P-1", "P-4"]
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "study small-parts, part read" in page
+    assert "<h1>Small parts: Reading</h1>" in page
+    other = cli("study", "run", "small-parts", "--part", "write", "--schema", "natural", *TINY, "--out", out, "--resume")
+    assert other.exit_code == 2
+    assert "was begun with another part" in other.err
+
+
+def test_parts_without_layouts_for_the_targets_are_left_out(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "sqlite"
+    arguments = ("--part", "write", "--part", "days", "--part", "read", "--target", "sqlite", "--repeat", "1")
+    outcome = cli("study", "run", "small-parts", *arguments, *TINY, "--out", out)
+    assert outcome.exit_code == 0, outcome.err
+    assert "part days is left out: it has no schema for sqlite" in outcome.err
+    assert outcome.err.index("Small parts: Reading: 42,869 readings") < outcome.err.index("Small parts: Writing: 42,869 readings")
+    assert list(read_series(out).parts) == ["read", "write"], "in the order of the study"
+    claims = {claim["id"]: claim for claim in summary_of(out)["claims"]}
+    assert (claims["P-5"]["verdict"], claims["P-5"]["reason"]) == ("not tested here", "part days was not run")
+    assert (claims["P-6"]["verdict"], claims["P-6"]["reason"]) == ("not tested here", "needs part days")
+    assert claims["P-2"]["verdict"] == "holds"
+
+
+def test_what_is_told_of_targets_has_no_address(study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = StudyOptions(targets=(f"sqlite:{tmp_path}/private.db",), scale=0.0005)
+    planned = plan_study(study, options, tmp_path / "out", Teller())
+    assert [part.name for part in planned] == ["read", "write"]
+    told = capsys.readouterr().err
+    assert "part days is left out: it has no schema for sqlite\n" in told
+    assert "private" not in told
+
+
+def test_runs_can_have_a_length_and_a_rate(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "paced"
+    paced = ("--duration", "400ms", "--rate", "150", "--arrival", "poisson", "--target", "sqlite", "--repeat", "2")
+    assert cli("study", "run", "small-parts", "--part", "read", *paced, *TINY, "--out", out).exit_code == 0
+    workload = read_comparison(out).manifest.workload
+    assert (workload["operations"], workload["duration"], workload["repeat"]) == (None, "400ms", 2)
+    assert workload["schedule"] == {"in_flight": 32, "rate": 150.0, "segments": [], "arrival": "poisson"}
+    started = [run.manifest.whole.phases[0].started for run in read_comparison(out).runs["sqlite-star"] if run.manifest.whole]
+    assert len(started) == 2
+    assert all(0 < one < 150 for one in started), "400 ms at 150 a second are 60"
+
+
+def test_a_number_of_requests_replaces_a_length(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "counted"
+    counted = ("--operations", "25", "--in-flight", "3")
+    assert cli("study", "run", "small-parts", "--part", "days", *counted, *TINY, "--out", out).exit_code == 0
+    workload = read_comparison(out).manifest.workload
+    assert (workload["operations"], workload["duration"], workload["schedule"]["in_flight"]) == (25, None, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("small-parts", "--part", "reed"), "--part reed: study small-parts has the parts read, write, days"),
+        (("iot", "--part", "read"), "--part read: study iot has no parts"),
+        (("small-parts", "--dataset", "cu-bems", "--dataset", "beijing-air-quality"), "give one dataset at a time"),
+        (
+            ("small-parts", "--target", "redis"),
+            "study small-parts has no schema for redis; it has {'sqlite': ['natural', 'star'], ",
+        ),
+        (("small-parts", "--target", "sqlite", "--target", "redis"), "study small-parts has no schema for redis"),
+        (("small-parts", "--part", "days", "--target", "sqlite"), "no schema for sqlite; it has {'fjall': ['by_sensor_day']}"),
+        (("small-parts", "--schema", "snowflake"), "study small-parts has no schema for sqlite among snowflake"),
+        (("small-parts", "--operations", "5", "--duration", "1s"), "--operations and --duration both say when a run ends"),
+        (("small-parts", "--duration", "soon"), "--duration 'soon': expected a length of time above zero such as 500ms"),
+        (("small-parts", "--rate", "0"), "--rate 0: expected a number of operations a second, above 0"),
+        (("small-parts", "--arrival", "poisson"), "--arrival poisson: say by --rate"),
+        (("small-parts", "--arrival", "late", "--rate", "5"), "--arrival late: expected one of constant, poisson"),
+        (("small-parts", "--resume", "--part", "read", "--part", "write"), "holds no results of these parts to go on with"),
+    ],
+)
+def test_wishes_that_cannot_be_met_are_refused(cli: Cli, tmp_path: Path, arguments: tuple[str, ...], problem: str) -> None:
+    outcome = cli("study", "run", *arguments, *TINY, "--out", tmp_path / "none")
+    assert outcome.exit_code == 2
+    assert problem in outcome.err
+    assert not (tmp_path / "none").exists()
+
+
+# What is told.
+
+
+def test_a_study_is_shown_with_its_parts(cli: Cli) -> None:
+    shown = cli("study", "show", "small-parts").out
+    assert "part days: Days at a time (cu-bems)" in shown
+    assert "fjall: by_sensor_day" in shown
+    described = cli("study", "show", "small-parts", "--json").json
+    assert described["parts"]["read"]["schemas"] == {"sqlite": ["natural", "star"], "fjall": ["by_sensor"]}
+    assert described["claims"][1]["parts"] == ["read", "write"]
+    assert "small-parts" in cli("study", "list").out
+
+
+def test_claims_of_all_parts_are_printed(cli: Cli, whole: Path) -> None:
+    printed = cli("claims", whole, "--json").json
+    assert printed == summary_of(whole)["claims"]
+    assert "differs by part" in cli("claims", whole).out
+
+
+def test_a_series_from_before_there_were_parts_is_of_datasets() -> None:
+    assert SeriesManifest.model_validate_json('{"format": 1, "name": "x", "title": "X", "parts": {"a": "a"}}').of == "datasets"
+
+
+def test_the_page_has_parts_pictures_and_claims(cli: Cli, whole: Path) -> None:
+    page = (whole / "report.html").read_text(encoding="utf-8")
+    for name, title in (("read", "Reading"), ("write", "Writing"), ("days", "Days at a time")):
+        assert f'<a href="{name}/report.html">{name}</a></td><td class="text">{title}</td>' in page
+    assert "Over read and write and days" in page
+    assert "<td>read, write</td>" in page
+    assert "How it grows" not in page
+    assert set(specifications(whole)) == {"front-1", "effects-1"}
+    for name in specifications(whole):
+        assert f'data-chart="{name}"' in page
+    # The first section of a part has a table alone.
+    assert {"front-2", "effects-2"} <= set(specifications(whole / "read"))
+    assert (whole / "read/charts/front-2.svg").exists()
+    assert cli("report", whole, "--no-open").exit_code == 0
+    assert (whole / "report.html").read_text(encoding="utf-8") == page
+
+
+# Pictures.
+
+
+def many_points() -> list[Point]:
+    """Sixty points of four systems, of which one has no interval."""
+    places = [(10.0 + 37 * n % 61, 10.0 + 23 * n % 53) for n in range(60)]
+    return [
+        Point(f"layout number {n}", f"system {n % 4}", x, None if n == 7 else x - 2, x + 2, y, y - 2, y + 2)
+        for n, (x, y) in enumerate(places)
+    ]
+
+
+def drawn(specification: dict[str, Any], mark: str) -> list[dict[str, Any]]:
+    """The data of the layer with a mark."""
+    layer = next(one for one in specification["layer"] if one["mark"]["type"] == mark)
+    data = layer.get("data", specification.get("data"))
+    return specification["datasets"][data["name"]] if "name" in data else data["values"]
+
+
+def test_each_group_has_a_front_of_its_own() -> None:
+    low, high = (Point("a", group, value, None, None, value, None, None) for group, value in (("one", 1.0), ("two", 9.0)))
+    assert [point.is_on_front for point in with_fronts([low, high])] == [True, True]
+    beaten = Point("b", "two", 2.0, None, None, 2.0, None, None)
+    assert [point.is_on_front for point in with_fronts([low, high, beaten])] == [True, True, False]
+
+
+def test_a_front_tells_what_is_surely_dominated() -> None:
+    points = with_fronts(many_points())
+    specification = front(json.loads(json.dumps({"x_title": "x", "y_title": "y", "points": [vars(one) for one in points]})))
+    shown = {point["label"]: point["state"] for point in drawn(specification, "point")}
+    assert len(shown) == 60
+    for group in {point.group for point in points}:
+        of_group = [point for point in points if point.group == group]
+        boxes = [
+            Box(one.x_low, one.x_high, one.y_low, one.y_high)
+            if None not in (one.x_low, one.x_high, one.y_low, one.y_high)
+            else None
+            for one in of_group
+        ]
+        for point, is_sure in zip(of_group, surely_dominated(boxes), strict=True):
+            expected = "on the front" if point.is_on_front else "surely dominated" if is_sure else "not known to be dominated"
+            assert shown[point.label] == expected
+    assert set(shown.values()) == {"on the front", "not known to be dominated", "surely dominated"}
+    labels = drawn(specification, "text")
+    assert labels
+    assert {one["label"] for one in labels} <= {name for name, state in shown.items() if state == "on the front"}
+    assert vl_convert.vegalite_to_svg({**specification, "width": 900}).count("layout number") >= len(labels)
+
+
+def test_points_at_zero_have_no_place_on_a_logarithmic_axis() -> None:
+    points = [vars(one) for one in many_points()[:2]]
+    points[0] = {**points[0], "x": 0.0}
+    picture = {"x_title": "x", "y_title": "y", "points": points}
+    shown = pictures({"sections": [{"front": picture, "effects": None}]})["front-1"]
+    assert [one["label"] for one in drawn(shown, "point")] == ["layout number 1"]
+    assert pictures({"sections": [{"front": {**picture, "points": points[:1]}, "effects": None}]}) == {}
+
+
+def test_effects_are_rows_below_their_factors() -> None:
+    found = [
+        Effect(factor, change, operation, ratio, low, high, 3)
+        for factor in ("metadata", "row width")
+        for change, operation, ratio, low, high in (
+            ("none → own table", "write", 2.0, 1.5, 2.5),
+            ("none → own table", "read", 0.9, 0.5, 90.0),
+            ("same → same", "read", 1.0, None, None),
+        )
+    ]
+    specification = effects([vars(one) for one in found])
+    rows = drawn(specification, "point")
+    names = next(one for one in specification["layer"] if one["mark"]["type"] == "point")["encoding"]["y"]["scale"]["domain"]
+    assert [name[4:] for name in names][:4] == ["metadata", *(f"{one.change} · {one.operation}" for one in found[:3])]
+    assert len(names) == 8 == len(set(names))
+    assert [row["state"] for row in rows[:3]] == ["surely a change", "not known to be one", "not known to be one"]
+    assert rows[1]["high_shown"] < 90.0, "a wide interval is cut, so that it does not press the others together"
+    assert vl_convert.vegalite_to_svg({**specification, "width": 900}).count("none → own table") >= 4
