@@ -65,7 +65,7 @@ def _place(path: Path, lines: dict[str, int], key: str) -> str:
     while known and known not in lines:
         known = known.rpartition(".")[0] if not known.endswith("]") else known.rpartition("[")[0]
     line = f", line {lines[known]}" if known else ""
-    return f"{path}{line}, {key}"
+    return f"{path}{line}, {key}" if key else str(path)
 
 
 def _as_written(key: str, lines: dict[str, int]) -> str:

@@ -46,6 +46,9 @@ pub struct Plan {
     pub log_every: Option<u64>,
     /// Keep the digest of the answer to every n-th operation.
     pub answers_every: Option<u64>,
+    /// The digests of the answers to so many operations at the beginning are all kept, if any are.
+    #[serde(default)]
+    pub answers_whole: u64,
 }
 
 fn one() -> usize {
@@ -146,6 +149,7 @@ pub struct ReadyPlan {
     pub(crate) late_after_ns: u64,
     pub(crate) log_every: Option<u64>,
     pub(crate) answers_every: Option<u64>,
+    pub(crate) answers_whole: u64,
 }
 
 impl ReadyPlan {
@@ -191,6 +195,7 @@ impl ReadyPlan {
             late_after_ns: nanoseconds(plan.late_after_ms / 1e3),
             log_every: plan.log_every,
             answers_every: plan.answers_every,
+            answers_whole: plan.answers_whole,
         };
         Ok((ready, Source::new(phases)))
     }

@@ -62,7 +62,7 @@ impl Slot {
         if let (Outcome::Ok, Some(request)) = (outcome, &self.request) {
             let answer = if plan.work[self.operation].leaves_rows_as_they_are() { &request.rows } else { &self.answer };
             rows = answer.len();
-            if plan.answers_every.is_some_and(|every| ticket.k % every == 0) {
+            if plan.answers_every.is_some_and(|every| ticket.k < plan.answers_whole || ticket.k % every == 0) {
                 batch.add_answer(Answer {
                     phase,
                     operation,

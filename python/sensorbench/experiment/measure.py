@@ -105,7 +105,10 @@ def run_one(up: Up, setting: Setting, repeat: int, writer: ComparisonWriter, tel
         seed=comparison.workload.seed,
         operations=up.names,
         phases=[phase["name"] for phase in plan["phases"]],
-        plan={key: plan[key] for key in ("phases", "in_flight", "threads", "timeout_s", "spin", "log_every", "answers_every")},
+        plan={
+            key: plan[key]
+            for key in ("phases", "in_flight", "threads", "timeout_s", "spin", "log_every", "answers_every", "answers_whole")
+        },
         description=json.loads(target.describe()),
     )
     writer.setting_folder(setting.id).mkdir(parents=True, exist_ok=True)

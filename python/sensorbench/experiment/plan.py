@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sensorbench.errors import UsageError
 from sensorbench.experiment.lengths import seconds
-from sensorbench.experiment.workload import Workload
+from sensorbench.experiment.workload import LOG_EVERY, LOGGED_WHOLE, Workload
 from sensorbench.schemas import Operation, Operations, Schema
 from sensorbench.schemas.operations import Draw, Span
 from sensorbench.schemas.types import canonical_columns, canonical_table
@@ -43,7 +43,7 @@ def draw_parameters(operations: Operations, names: list[str], workbench: duckdb.
                 parameters.numbers.setdefault(name, []).append({"name": column, **_number(workbench, number.start, number.step)})
             if draw.written and draw.written.span:
                 written = operations.operation[draw.written.operation]
-                parameters.spans[name] = _span(workbench, draw.written.span, list(written.parameters))
+                parameters.spans[name] = _span(workbench, draw.written.span, written)
         except (duckdb.Error, ValueError) as error:
             raise UsageError(f"{where}, draw.{name}: {error}") from None
     return parameters
@@ -82,17 +82,18 @@ def _number(workbench: duckdb.DuckDBPyConnection, start: str, step: str) -> dict
     return {"type": value_type, "start": first, "step": by}
 
 
-def _span(workbench: duckdb.DuckDBPyConnection, span: Span, parameters: list[str]) -> dict[str, Any]:
+def _span(workbench: duckdb.DuckDBPyConnection, span: Span, written: Operation) -> dict[str, Any]:
     """A stretch of time that ends with a write, for the engine: unit in µs."""
-    if span.time not in parameters:
-        raise ValueError(f"span.time is {span.time!r}; expected one of {', '.join(parameters)}")
+    times = [name for name, value_type in written.parameters.items() if value_type == "timestamp"]
+    if span.time not in times:
+        raise ValueError(f"span.time is {span.time!r}; expected one of {', '.join(times)}")
     found = workbench.execute(f"SELECT epoch_us(({span.unit})), ({span.least}), ({span.most})").fetchall()[0]
-    if None in found or not 0 < found[1] <= found[2]:
+    if None in found or found[0] <= 0 or not 0 < found[1] <= found[2]:
         raise ValueError(
-            f"span: expected an interval and two numbers, the least above zero and not above the most; found {found}"
+            f"span: expected an interval and two numbers, all above zero and the least not above the most; found {found}"
         )
     unit_us, least, most = (int(number) for number in found)
-    return {"time": parameters.index(span.time), "unit_us": unit_us, "least": least, "most": most}
+    return {"time": list(written.parameters).index(span.time), "unit_us": unit_us, "least": least, "most": most}
 
 
 def build_plan(operations: Operations, schema: Schema, parameters: Parameters, workload: Workload, run: int) -> dict[str, Any]:
@@ -110,7 +111,8 @@ def build_plan(operations: Operations, schema: Schema, parameters: Parameters, w
         "timeout_s": seconds(workload.timeout),
         "spin": workload.spin,
         "log_every": workload.log_every,
-        "answers_every": 1 if workload.answers == "all" else None,
+        "answers_every": LOG_EVERY if workload.answers == "all" else None,
+        "answers_whole": LOGGED_WHOLE,
     }
 
 

@@ -82,7 +82,7 @@ def _write(file: Path, fill: TableFill, workbench: duckdb.DuckDBPyConnection, sc
                 writer.write_batch(batch)
         unfinished.rename(file)
     except (duckdb.Error, pa.ArrowException) as error:
-        raise schema.error(f"fill.{fill.name}", f"the rows cannot be prepared: {error}") from None
+        raise schema.error(fill.key, f"the rows cannot be prepared: {error}") from None
     finally:
         unfinished.unlink(missing_ok=True)
     if rows == 0 and not fill.may_be_empty:

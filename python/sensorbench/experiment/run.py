@@ -16,7 +16,10 @@ from sensorbench.experiment.watch import Watcher
 from sensorbench.results import RunWriter
 
 SLICE_S = 0.25
+# A segment is this long, or this share of the run so far: a run of hours does not become a hundred thousand files, and what a crash
+# can lose stays a small part of it.
 SEGMENT_S = 1.0
+SEGMENT_SHARE = 1 / 600
 
 
 def run_and_write(
@@ -36,7 +39,7 @@ def run_and_write(
     run = target.run(as_json(plan), tables)
     with Watcher(run, target, servers) as watcher:
         try:
-            written_s = time.monotonic()
+            started_s = written_s = time.monotonic()
             lifeline = Lifeline()
             while not run.wait(SLICE_S):
                 snapshot = json.loads(run.snapshot())
@@ -47,7 +50,7 @@ def run_and_write(
                     at_end(run, False)
                     writer.finish("failed", whole, why_lost(whole))
                     raise FailedError(why_lost(whole))
-                if time.monotonic() - written_s >= SEGMENT_S:
+                if time.monotonic() - written_s >= max(SEGMENT_S, SEGMENT_SHARE * (written_s - started_s)):
                     written_s = time.monotonic()
                     writer.write(run.take(), *watcher.take())
             whole = _end(run, writer, watcher)

@@ -15,7 +15,8 @@ WARM_UP = "warm_up"
 # embedded databases, whose operations have a thread each, more than any machine here has processors for.
 MOST_IN_FLIGHT = 1000
 MOST_IN_FLIGHT_EMBEDDED = 32
-# Runs of at most so many operations keep a record of each of them; longer ones of every LOG_EVERY-th.
+# Runs of at most so many operations keep a record of each of them; longer ones of every LOG_EVERY-th. Of answers, the first so many
+# and then every LOG_EVERY-th are kept, however long the run is: so a long run takes no more memory than a short one.
 LOGGED_WHOLE = 1_000_000
 LOG_EVERY = 1000
 

@@ -2,6 +2,8 @@
 
 import errno
 import os
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,10 +22,15 @@ class DiskFullError(FailedError):
 
 def write_text(path: Path, text: str) -> None:
     """Writes a file, all of it or nothing."""
+    write_lines(path, [text])
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Writes a file of lines, each with its end, all of it or nothing."""
     unfinished = path.with_name(f"{path.name}.unfinished")
     try:
         with unfinished.open("w", encoding="utf-8") as file:
-            file.write(text)
+            file.writelines(lines)
             file.flush()
             os.fsync(file.fileno())
         unfinished.rename(path)
@@ -35,9 +42,18 @@ def write_text(path: Path, text: str) -> None:
 
 def write_table(path: Path, table: pa.Table) -> None:
     """Writes a Parquet file, all of it or nothing."""
+    write_tables(path, [table])
+
+
+def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
+    """Writes tables with equal columns as one Parquet file, one after the other, so that no more than one is in memory."""
     unfinished = path.with_name(f"{path.name}.unfinished")
     try:
-        pq.write_table(table, unfinished, compression="zstd")
+        remaining = iter(tables)
+        first = next(remaining)
+        with pq.ParquetWriter(unfinished, first.schema, compression="zstd") as writer:
+            for table in chain([first], remaining):
+                writer.write_table(table)
         unfinished.rename(path)
     except OSError as error:
         unfinished.unlink(missing_ok=True)

@@ -80,7 +80,9 @@ class SettingManifest(_Part):
     schema_parameters: dict[str, Any] = {}
     label: str = Field(default="", description="What tells it from settings with the same target and schema.")
     only_loads: bool = Field(default=False, description="It was loaded and looked at, but not asked.")
-    in_flight: int | None = Field(default=None, description="Operations in flight, where they are not as many as the workload says.")
+    in_flight: int | None = Field(
+        default=None, description="Operations in flight, where they are not as many as the workload says."
+    )
     promises: str | None = Field(default=None, description="What its database promises who reads and writes registers there.")
     statements: dict[str, Any] = {}
 

@@ -56,7 +56,7 @@ class RunResult:
         logs = [whole] if whole.exists() else sorted((self.folder / SEGMENTS_FOLDER).glob("histograms-*.hlog"))
         if not logs:
             return None
-        text = joined_logs([log.read_text(encoding="utf-8") for log in logs])
+        text = "".join(joined_logs(log.read_text(encoding="utf-8") for log in logs))
         return pa.Table.from_batches([read_interval_log(text)])
 
 

@@ -1,6 +1,7 @@
 """Writing results while they come: numbered, closed segments, so that whatever ends the process leaves readable ones."""
 
 import json
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sensorbench.results.files import release_reserve, reserve, write_table, write_text
+from sensorbench.results.files import release_reserve, reserve, write_lines, write_table, write_tables, write_text
 from sensorbench.results.manifest import MANIFEST_FILE, ComparisonManifest, RunManifest, State, Whole, now
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 SEGMENTS_FOLDER = "segments"
 HISTOGRAM_FILE = "histograms.hlog"
+ROWS_A_PART = 1_000_000
 TABLES = ("operations", "answers", "intervals", "events", "resources", "status")
 
 _EVENTS = pa.schema([("time_ns", pa.uint64()), ("name", pa.string())])
@@ -78,10 +80,10 @@ class RunWriter:
         for name in TABLES:
             files = sorted(segments.glob(f"{name}-*.parquet"))
             if files:
-                write_table(self.folder / f"{name}.parquet", pa.concat_tables([pq.read_table(file) for file in files]))
+                write_tables(self.folder / f"{name}.parquet", _joined(files))
         logs = sorted(segments.glob("histograms-*.hlog"))
         if logs:
-            write_text(self.folder / HISTOGRAM_FILE, joined_logs([log.read_text(encoding="utf-8") for log in logs]))
+            write_lines(self.folder / HISTOGRAM_FILE, joined_logs(log.read_text(encoding="utf-8") for log in logs))
         for file in segments.iterdir():
             file.unlink()
         segments.rmdir()
@@ -90,10 +92,24 @@ class RunWriter:
         write_text(self.folder / MANIFEST_FILE, self.manifest.model_dump_json(indent=2) + "\n")
 
 
-def joined_logs(logs: list[str]) -> str:
-    """Interval logs as one: the header of the first, and the lines of all."""
-    lines = [line for number, log in enumerate(logs) for line in log.splitlines() if number == 0 or line.startswith("Tag=")]
-    return "\n".join(lines) + "\n"
+def _joined(files: list[Path]) -> Iterator[pa.Table]:
+    """The rows of segments, some of them at a time: as many as make a good part of a Parquet file."""
+    waiting: list[pa.Table] = []
+    for file in files:
+        waiting.append(pq.read_table(file))
+        if sum(table.num_rows for table in waiting) >= ROWS_A_PART:
+            yield pa.concat_tables(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting)
+
+
+def joined_logs(logs: Iterable[str]) -> Iterator[str]:
+    """The lines of interval logs as those of one: the header of the first, and the lines of all."""
+    for number, log in enumerate(logs):
+        for line in log.splitlines():
+            if number == 0 or line.startswith("Tag="):
+                yield f"{line}\n"
 
 
 class ComparisonWriter:

@@ -13,6 +13,7 @@ from sensorbench._engine import check_schema, statement_operations
 from sensorbench.errors import EngineUsageError, SchemaError, TargetError, UsageError
 from sensorbench.schemas.operations import SHIPPED_FOLDER, WORD, Operation, Operations, asked_as
 from sensorbench.schemas.schema_file import (
+    ENCODINGS,
     PLACE,
     Also,
     Derive,
@@ -33,10 +34,11 @@ Part = TypeVar("Part", Fill, OperationText)
 @dataclass(frozen=True)
 class TableFill:
     """A fill with everything put in: the table that it goes into, and the query that gives its rows. `name` tells it from others of the
-    same schema; some of several tables that are alike may be empty.
+    same schema, `key` says where it stands in the file; some of several tables that are alike may be empty.
     """
 
     name: str
+    key: str
     table: str
     query: str
     order: tuple[str, ...]
@@ -79,7 +81,7 @@ class Schema:
     def needs_grain(self) -> bool:
         """Whether the length of something depends on how close together the readings of the dataset are."""
         parts = json.dumps(self.file.model_dump(mode="json", include={"fill", "operation"}))
-        return any(needs_grain(self._put_in(every)) for every in re.findall(r'"every": "([^"]*)"', parts))
+        return any(needs_grain(self._put_in(every, "")) for every in re.findall(r'"every": "([^"]*)"', parts))
 
     def on(self, grain: Grain) -> "Schema":
         """The same for a dataset."""
@@ -94,7 +96,7 @@ class Schema:
     def stretches(self, every: str, key: str) -> dict[str, int]:
         """A length of stretches for the engine. Raises UsageError naming the key."""
         try:
-            return stretches(self._put_in(every), self._grain, self._bytes_a_reading())
+            return stretches(self._put_in(every, key), self._grain, self._bytes_a_reading())
         except ValueError as error:
             raise self.error(key, str(error)) from None
 
@@ -115,7 +117,7 @@ class Schema:
             columns = ", ".join(f'"{column}"' for column in fill.distinct)
             query = f"SELECT DISTINCT {columns} FROM ({query})"
         batching = self._batching(fill.encode, f"{key}.encode") if fill.encode else None
-        one = TableFill(name, table, query, tuple(fill.order), batching, may_be_empty=False)
+        one = TableFill(name, key, table, query, tuple(fill.order), batching, may_be_empty=False)
         if self.file.tables is None or _TABLE not in table:
             return [one]
         count, by = self.table_count, self.file.tables.by
@@ -141,7 +143,7 @@ class Schema:
 
     def _batching(self, encode: Encode, key: str) -> dict[str, Any]:
         """How rows are batched, for the engine."""
-        put_in = {**encode.model_dump(), "encoding": self._put_in(encode.encoding)}
+        put_in = {**encode.model_dump(), "encoding": self._encoding(encode.encoding, f"{key}.encoding")}
         return {**put_in, "every": self.stretches(encode.every, f"{key}.every")}
 
     @property
@@ -150,7 +152,7 @@ class Schema:
         return 1 if self.file.tables is None else self._whole_number(self.file.tables.count, "tables.count")
 
     def _whole_number(self, written: int | str, key: str) -> int:
-        number = self._put_in(written) if isinstance(written, str) else written
+        number = self._put_in(written, key) if isinstance(written, str) else written
         if not str(number).isdigit() or int(number) == 0:
             raise self.error(key, f"{number!r}: expected a whole number above zero, or a parameter that is one")
         return int(number)
@@ -170,17 +172,17 @@ class Schema:
                 selected = canonical_columns(workbench.sql(fill.query))
                 of_table = _encoded(selected, fill)
             except (duckdb.Error, ValueError) as error:
-                raise self.error(f"fill.{fill.name}.query", str(error)) from None
+                raise self.error(f"{fill.key}.query", str(error)) from None
             except KeyError as error:
-                raise self.error(f"fill.{fill.name}.encode.group", f"the query has no column {error}") from None
+                raise self.error(f"{fill.key}.encode.group", f"the query has no column {error}") from None
             unknown = [name for name in fill.order if name not in selected]
             if unknown:
                 raise self.error(
-                    f"fill.{fill.name}.order", f"the query has no column {unknown[0]!r}; expected some of {', '.join(selected)}"
+                    f"{fill.key}.order", f"the query has no column {unknown[0]!r}; expected some of {', '.join(selected)}"
                 )
             if columns.setdefault(fill.table, of_table) != of_table:
                 raise self.error(
-                    f"fill.{fill.name}",
+                    fill.key,
                     f"it gives {of_table}, but another fill gives the table {fill.table} {columns[fill.table]}",
                 )
         return columns
@@ -269,10 +271,14 @@ class Schema:
         work: dict[str, Any] = {"derive": [derived(new, derive) for new, derive in text.derive.items()]}
         if text.readings is not None:
             work["readings"] = self._whole_number(text.readings, f"{at}.readings")
+            if work["readings"] > 1 and not operation.each:
+                raise self.error(
+                    f"{at}.readings", f"the operation {name} has no each = [draws], so that all readings would be the same"
+                )
         if text.encode:
             work["encode"] = {
                 "name": text.encode.name,
-                "encoding": self._put_in(text.encode.encoding),
+                "encoding": self._encoding(text.encode.encoding, f"{at}.encode.encoding"),
                 "time": parameter("encode.time", text.encode.time),
                 "value": parameter("encode.value", text.encode.value),
             }
@@ -287,7 +293,7 @@ class Schema:
             bounds = {"from": parameter("decode.from", text.decode.from_), "to": parameter("decode.to", text.decode.to)}
             work["decode"] = {
                 "column": column("decode.column", text.decode.column, returns),
-                "encoding": self._put_in(text.decode.encoding),
+                "encoding": self._encoding(text.decode.encoding, f"{at}.decode.encoding"),
                 **bounds,
             }
         if text.reduce:
@@ -315,8 +321,14 @@ class Schema:
         text, key = chosen
         if text.like is None:
             return chosen
-        if text.model_fields_set - {"when", "like"} or text.statement or any(one.like for one in self.file.operation.get(text.like, [])):
-            raise self.error(key, "what is asked like another operation says nothing else, and the other one is asked in its own words")
+        if not self.asks(text.like):
+            known = ", ".join(self.file.operation)
+            raise self.error(f"{key}.like", f"there is no operation {text.like!r}; expected one of {known}")
+        says_more = text.model_fields_set - {"when", "like"} or text.statement
+        if says_more or any(one.like for one in self.file.operation[text.like]):
+            raise self.error(
+                key, "what is asked like another operation says nothing else, and the other one is asked in its own words"
+            )
         return self._operation_text(text.like)
 
     def _chosen_of(self, variants: list[Part], key: str) -> tuple[Part, str] | None:
@@ -337,9 +349,15 @@ class Schema:
                 raise self.error(key, f"parameter {name} is never {unknown[0]!r}; expected some of {known}")
         return all(self.parameters[name] in values for name, values in when.items())
 
-    def _put_in(self, text: str) -> str:
+    def _put_in(self, text: str, key: str) -> str:
         """A text with the values of parameters in it."""
-        return str(self._substituted(text, ""))
+        return str(self._substituted(text, key))
+
+    def _encoding(self, written: str, key: str) -> str:
+        encoding = self._put_in(written, key)
+        if encoding not in ENCODINGS:
+            raise self.error(key, f"{encoding!r}: expected one of {', '.join(ENCODINGS)}")
+        return encoding
 
     def _told(self, call: Any, *arguments: Any) -> Any:
         """Calls the engine; an error is told with the file and line of its key."""
@@ -347,9 +365,16 @@ class Schema:
             return call(*arguments)
         except SchemaError as error:
             path, message = error.args
-            raise self.error(path, message) from None
+            raise self.error(self._as_in_file(path), message) from None
         except (EngineUsageError, TargetError) as error:
             raise UsageError(f"{self.path}: {error}") from None
+
+    def _as_in_file(self, path: str) -> str:
+        """The key in the file that a path of the engine is about: an operation may be one of several parts, or asked like another."""
+        found = re.match(r"operation\.(?P<name>\w+)", path)
+        if found is None or not self.asks(found["name"]):
+            return path
+        return self._operation_text(found["name"])[1] + path[found.end() :]
 
     def _substituted(self, part: Any, path: str) -> Any:
         """A part of the file with `${parameter}` replaced by the parameter's value."""
@@ -436,9 +461,10 @@ def load_schema(
     file = toml_file.load(path, SchemaFile)
     if file.database != database:
         raise toml_file.error_at(path, "database", f"this schema is for {file.database}, but the target is {database}")
-    for table in (table for name, variants in file.fill.items() for table in [name, *(one.table or name for one in variants)]):
-        if not re.match(WORD, table.replace(_TABLE, "0")):
-            raise toml_file.error_at(path, f"fill.{table}", "the name of a table must be a word")
+    for fill, variants in file.fill.items():
+        for table in [fill, *(one.table or fill for one in variants)]:
+            if not re.match(WORD, table.replace(_TABLE, "0")):
+                raise toml_file.error_at(path, f"fill.{fill}", f"{table!r}: the name of a table must be a word")
     return Schema(path, name, file, _chosen(path, file, parameters or {}))
 
 

@@ -15,8 +15,8 @@ _UNITS: dict[str, tuple[str, int]] = {
     "year": ("months", 12),
 }
 _LENGTH = re.compile(rf"(?P<count>\d{{1,6}}) (?P<unit>{'|'.join(_UNITS)})s?")
-_BATCHES = re.compile(r"batches of (?P<count>\d{1,7})")
-_ROWS = re.compile(r"rows of (?P<count>\d{1,6})(?P<unit>k|MB)")
+_BATCHES = re.compile(r"batches of (?P<count>[1-9]\d{0,6})")
+_ROWS = re.compile(r"rows of (?P<count>[1-9]\d{0,5})(?P<unit>k|MB)")
 
 # Rows are as many readings long as a multiple of this, of which the usual sizes of batches (50, 100, 150, 200, 300) are divisors:
 # so no batch lies across the border of a row.

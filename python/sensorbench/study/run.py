@@ -125,13 +125,17 @@ def _planned_parts(study: Study, options: StudyOptions, out: Path, teller: Telle
     for name in (name for name in chosen if not targets[name]):
         asked = ", ".join(_target(study, text).label for text in options.targets or chosen[name].targets)
         teller.say(f"part {name} is left out: it has no schema for {asked}{_of_those(options)}")
-    parts = {name: part for name, part in chosen.items() if targets[name]}
+    sides = {name: _sides(study, part, targets[name], options) for name, part in chosen.items() if targets[name]}
+    # Who names a part wants it even so.
+    alone = [name for name in sides if chosen[name].compares_targets and len(targets[name]) == 1 and not options.parts]
+    for name in alone:
+        teller.say(f"part {name} is left out: {targets[name][0].label} would be compared with nothing")
+    parts = {name: chosen[name] for name in sides if name not in alone}
     planned = []
     for name, part in parts.items():
         folder = out if len(parts) == 1 else out / name
-        sides = _sides(study, part, targets[name], options)
         dataset = (*options.datasets, *part.datasets)[0]
-        comparison = _comparison(study, part, options, dataset, sides, folder, teller)
+        comparison = _comparison(study, part, options, dataset, sides[name], folder, teller)
         planned.append(Part(folder, replace(comparison, part=name, title=f"{study.file.title}: {part.title}")))
     return planned
 

@@ -119,6 +119,8 @@ class StudyPart(Grid):
 
     title: str
     datasets: list[str] = Field(min_length=1, max_length=1)
+    # It says nothing of one target alone.
+    compares_targets: bool = False
 
 
 class StudyFile(Grid):

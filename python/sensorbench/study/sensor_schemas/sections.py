@@ -2,15 +2,17 @@
 and what each choice changes, on all systems that were measured.
 """
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from sensorbench.results import SettingManifest
 from sensorbench.results.latencies import MEASURE
 from sensorbench.study.pictures import Effect, Front, Point, with_fronts
-from sensorbench.study.sensor_schemas.claims import NEW_RANGE, READ, WRITE, rates
+from sensorbench.study.sensor_schemas.claims import NEW_RANGE, READ, WRITE, rate, rates
 from sensorbench.study.study import Column, Evidence, Section, ratio_over_runs, setting_name
 
 # The factors of a layout, in the order in which they are told, and their values without which nothing is said.
@@ -47,8 +49,9 @@ def series_sections(parts: dict[str, Evidence], summaries: dict[str, dict[str, A
             sections += _effects(by_id[part], part, operation)
     laid = by_id.get("write") or by_id.get("read")
     if laid is not None:
-        sections.append(_sizes(laid, by_id))
-    return sections
+        sections.append(_sizes(laid))
+    beside = _published_and_measured(parts)
+    return [*sections, beside] if beside.rows else sections
 
 
 def _by_settings(evidence: Evidence) -> Evidence:
@@ -149,10 +152,8 @@ def _change(before: Laid, after: Laid) -> tuple[str, str] | None:
         shared = before.parameters.keys() & after.parameters.keys() - {"batch"}
         is_alike = all(before.parameters[name] == after.parameters[name] for name in shared)
         is_plain = before.parameters.get("batch") == 1 and after.parameters.get("batch") == 150
-        usual = after.parameters.get("encoding") in {"text", None} if before.system != "fjall" else True
-        return (
-            ("layout", "typed → batched") if (before.schema, is_alike, is_plain, usual) == ("typed", True, True, True) else None
-        )
+        is_usual = before.schema == "typed" and after.parameters.get("encoding") == _USUAL["batched", "encoding"]
+        return ("layout", "typed → batched") if is_alike and is_plain and is_usual else None
     differing = [name for name in before.parameters if before.parameters[name] != after.parameters.get(name)]
     if len(differing) != 1 or differing[0] not in FACTORS:
         return None
@@ -186,7 +187,7 @@ def _effect(evidence: Evidence, change: tuple[str, str], pairs: Sequence[tuple[L
     return Effect(*change, operation, scaled[0] or interval.value, scaled[1], scaled[2], interval.runs)
 
 
-def _sizes(evidence: Evidence, parts: dict[str, Evidence]) -> Section:
+def _sizes(evidence: Evidence) -> Section:
     """What a reading takes, how wide rows are, and what encoding costs the client."""
     rows = []
     scale = float(evidence.result.manifest.dataset.get("scale", 1.0))
@@ -231,3 +232,25 @@ def _meant_row(one: SettingManifest, scale: float) -> str | None:
     if width.endswith("MB"):
         return f"{float(width.removesuffix('MB')) * scale:.3g} MB"
     return f"{float(width.removesuffix('k')) * 1e3 * scale:,.0f} readings" if width else None
+
+
+def published() -> list[dict[str, str]]:
+    """The throughputs that the source printed: place, what, value, unit; and where this study measures the same: part, role, operation."""
+    with (Path(__file__).parent / "published.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _published_and_measured(parts: dict[str, Evidence]) -> Section:
+    rows: list[list[Any]] = []
+    for figure in published():
+        evidence = parts.get(figure["part"])
+        measured = rate(evidence, figure["role"], figure["operation"]) if evidence else None
+        if measured is not None:
+            rows.append([figure["what"], figure["place"], float(figure["value"]), measured])
+    return Section(
+        "Printed by the source, and here",
+        "Operations a second. The source had six servers of six cores and clients of their own, and one run of each setting; its figures and these are "
+        "beside one another to be looked at, not to be compared. What can be compared are ratios, in the findings.",
+        [Column("what"), Column("where"), Column("published", "count"), Column("here", "count")],
+        rows,
+    )
