@@ -21,6 +21,7 @@ from sensorbench.study.study import (
     Judgement,
     Word,
     about,
+    at_least_one,
     greater_than_one,
     near_one,
     near_or_above_one,
@@ -31,6 +32,8 @@ WRITE, READ, NEW_RANGE = "append_readings", "get_range", "get_new_range"
 LENGTHS = {wanted: f"get_length.of_{wanted}" for wanted in (3_600, 10_000, 50_000, 100_000)}
 # Batches by size; those of 150 are the ones of the layout with metadata in the same table.
 BATCHES = {50: "BA b50", 100: "BA b100", 150: "BA M1", 200: "BA b200", 300: "BA b300"}
+# The size that the source found to be best, beyond which it saw little gain.
+BEST_BATCH = 150
 TABLES = ("1 table", "5 tables", "10 tables", "50 tables", "100 tables")
 WIDTHS = ("5MB", "7MB", "10MB", "13MB", "15MB", "20MB")
 # "Much" more: at least twice.
@@ -215,14 +218,16 @@ def _batch_sizes(evidence: Evidence) -> Judgement:
         ratio = slower(evidence, BATCHES[large], BATCHES[small], WRITE)
         cases.append(Case(f"operations, {small} over {large}", greater_than_one(ratio)))
         readings = None if ratio is None else _times(ratio, small / large, inverse=True)
-        cases.append(Case(f"readings, {large} over {small}", greater_than_one(readings)))
+        rises = at_least_one if small >= BEST_BATCH else greater_than_one
+        cases.append(Case(f"readings, {large} over {small}", rises(readings)))
     per_second = {size: rate(evidence, role, WRITE) for size, role in BATCHES.items()}
     if all(value is not None for value in per_second.values()):
         readings_per_s = {size: size * float(value or 0.0) for size, value in per_second.items()}
-        before = (readings_per_s[150] - readings_per_s[50]) / 100
-        beyond = (readings_per_s[300] - readings_per_s[150]) / 150
+        least, most = sizes[0], sizes[-1]
+        before = (readings_per_s[BEST_BATCH] - readings_per_s[least]) / (BEST_BATCH - least)
+        beyond = (readings_per_s[most] - readings_per_s[BEST_BATCH]) / (most - BEST_BATCH)
         told = Judgement("holds" if beyond < before else "does not hold", None, "readings/s for each reading more in a batch")
-        cases.append(Case(f"slope {before:,.0f} up to 150, {beyond:,.0f} beyond", told))
+        cases.append(Case(f"slope {before:,.0f} up to {BEST_BATCH}, {beyond:,.0f} beyond", told))
     return all_of(cases)
 
 

@@ -1,0 +1,345 @@
+"""The sensor-schema study: its layouts, what its claims say of made-up figures, and a run of it on embedded databases."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from sensorbench.analysis.intervals import Interval
+from sensorbench.study.sensor_schemas import SENSOR_SCHEMAS
+from sensorbench.study.sensor_schemas.claims import BATCHES, JUDGES, LENGTHS, NEW_RANGE, READ, TABLES, WRITE, readings
+from sensorbench.study.sensor_schemas.sections import published
+from sensorbench.study.study import Evidence, Judgement
+from tests.conftest import Cli
+
+Figures = dict[tuple[str, str, str], float]
+ROLES = SENSOR_SCHEMAS.file.roles.published
+IN_FLIGHT = 64
+
+
+class FakeEvidence:
+    """Mean latencies by part, role and operation, in s, each known to 1 %; and how many operations timed out."""
+
+    def __init__(
+        self, part: str, figures: Figures, timeouts: Mapping[tuple[str, str, str], int], rows: Mapping[str, int]
+    ) -> None:
+        self.name, self.figures, self.timeouts, self.rows = part, figures, timeouts, rows
+        self.roles = {role: role for of_part, role, _ in figures if of_part == part}
+
+    def part(self, name: str) -> "FakeEvidence":
+        return FakeEvidence(name, self.figures, self.timeouts, self.rows)
+
+    def contrast(self, terms: Sequence[tuple[str, str, float]]) -> Interval | None:
+        return self.contrast_of_parts([(self.name, *term) for term in terms])
+
+    def contrast_of_parts(self, terms: Sequence[tuple[str, str, str, float]]) -> Interval | None:
+        known = [(self.figures.get((part, role, operation)), weight) for part, role, operation, weight in terms]
+        if any(figure is None for figure, _ in known):
+            return None
+        value = math.prod(float(figure or 0.0) ** weight for figure, weight in known)
+        return Interval(value, value * 0.99, value * 1.01, 0.95, 3, between_runs=True)
+
+    def runs(self, role: str) -> list[Any]:
+        return [self._run(role) for _ in range(3)]
+
+    def _run(self, role: str) -> Any:
+        of_role = {
+            operation: figure for (part, one, operation), figure in self.figures.items() if (part, one) == (self.name, role)
+        }
+        counts = {operation: {"counts": {"ok": round(IN_FLIGHT / latency * 10)}} for operation, latency in of_role.items()}
+        phase = SimpleNamespace(name="measure", start_ns=0, end_ns=10 * 10**9, operations=counts)
+        return SimpleNamespace(manifest=SimpleNamespace(whole=SimpleNamespace(phases=[phase])), role=role)
+
+    def counts(self, role: str, operation: str) -> dict[str, int]:
+        timed_out = self.timeouts.get((self.name, role, operation), 0)
+        return {"ok": 100 - timed_out, "error": 0, "timeout": timed_out, "cancelled": 0}
+
+    def latencies(self, run: Any, operations: Sequence[str]) -> list[list[float]]:
+        """Two latencies around the mean, as far from it as it is long."""
+        means = [self.figures[self.name, run.role, operation] for operation in operations]
+        return [[0.0, 2.0 * mean] for mean in means]
+
+    def load(self, role: str) -> dict[str, Any] | None:
+        return {"size": {"largest_partitions": {"readings_0": self.rows[role]}}} if role in self.rows else None
+
+
+def judged(
+    claim: str,
+    figures: Mapping[str, float],
+    *,
+    operation: str = WRITE,
+    timeouts: Mapping[tuple[str, str, str], int] | None = None,
+    rows: Mapping[str, int] | None = None,
+) -> Judgement:
+    """What a claim says of latencies by role, or by `part role`, in its first part and operation where nothing else is said."""
+    part = next(one for one in SENSOR_SCHEMAS.claims if one.id == claim).parts[0]
+    whole = {(part, role, operation): latency for role, latency in figures.items()}
+    return judged_of(claim, whole, timeouts or {}, rows or {})
+
+
+def judged_of(
+    claim: str, figures: Figures, timeouts: Mapping[tuple[str, str, str], int] = {}, rows: Mapping[str, int] = {}
+) -> Judgement:
+    part = next(one for one in SENSOR_SCHEMAS.claims if one.id == claim).parts[0]
+    return JUDGES[claim](cast("Evidence", FakeEvidence(part, figures, timeouts, rows)))
+
+
+def test_every_claim_of_the_source_is_there() -> None:
+    expected = [f"SCH-{number}" for number in range(1, 29)] + [f"SCH-U{number}" for number in range(1, 7)]
+    assert [claim.id for claim in SENSOR_SCHEMAS.claims] == expected
+    assert {claim.id for claim in SENSOR_SCHEMAS.claims if claim.lacks} == {"SCH-7"}
+
+
+def test_every_role_is_a_setting_of_its_parts() -> None:
+    """A role that no part measures would leave its claims untested for ever."""
+    systems = {name: system.database for name, system in SENSOR_SCHEMAS.file.systems.items()}
+    measured = {
+        part: {
+            "/".join(filter(None, [system, layout.schema_, label]))
+            for system, database in systems.items()
+            for layout in grid.schemas.get(database, [])
+            for _, label in layout.variants()
+            if layout.systems is None or system in layout.systems
+        }
+        for part, grid in SENSOR_SCHEMAS.file.parts.items()
+    }
+    for claim in SENSOR_SCHEMAS.claims:
+        for part, role in product(claim.parts, claim.requires):
+            assert set(ROLES[role]) & measured[part], f"{claim.id}: {role} in {part}"
+    for name, role in {(figure["part"], figure["role"]) for figure in published()}:
+        assert set(ROLES[role]) & measured[name], role
+
+
+def test_published_figures_are_those_that_were_printed() -> None:
+    values = {(figure["role"], figure["operation"]): float(figure["value"]) for figure in published()}
+    assert values["TV 5MB", WRITE] / values["TV 15MB", WRITE] == pytest.approx(62_000 / 52_000)
+    assert values["T2", WRITE] / values["T1", WRITE] == pytest.approx(1.6)
+
+
+def test_readings_of_an_operation_follow_from_the_role() -> None:
+    assert [readings(role) for role in ("TV M1", "BA M2", "BA b50", "BA M1", "BA b300")] == [1, 150, 50, 150, 300]
+
+
+@pytest.mark.parametrize(("narrow", "word"), [(2.0, "holds"), (0.5, "does not hold"), (1.0, "no difference seen")])
+def test_wide_rows(narrow: float, word: str) -> None:
+    figures = {
+        ("ranges", role, LENGTHS[length]): latency for role, latency in (("W 10k", narrow), ("W 100k", 1.0)) for length in LENGTHS
+    }
+    assert judged_of("SCH-1", figures).word == word
+
+
+def test_long_ranges_time_out_or_not() -> None:
+    figures = {("ranges", role, LENGTHS[length]): 1.0 for role in ("W 10k", "W 100k") for length in LENGTHS}
+    too_long = [("W 10k", 50_000), ("W 10k", 100_000), ("W 100k", 100_000)]
+    timeouts = {("ranges", role, LENGTHS[length]): 100 for role, length in too_long}
+    assert judged_of("SCH-2", figures, timeouts).word == "holds"
+    assert judged_of("SCH-2", figures).word == "does not hold"
+
+
+def test_replicas_and_acknowledgements() -> None:
+    assert judged("SCH-3", {"RF1 ack1": 1.0, "RF2 ack1": 2.0, "RF3 ack1": 2.2}).word == "holds"
+    assert judged("SCH-3", {"RF1 ack1": 1.0, "RF2 ack1": 2.0, "RF3 ack1": 8.0}).word == "does not hold"
+    assert judged("SCH-3", {"RF1 ack1": 2.0, "RF2 ack1": 1.0, "RF3 ack1": 1.0}).word == "does not hold"
+    both = {"RF2 ack1": 1.0, "RF2 ack2": 1.2, "RF3 ack1": 1.0, "RF3 ack2": 1.2}
+    assert judged("SCH-4", both).word == "holds"
+    assert judged("SCH-4", {**both, "RF3 ack2": 0.8}).word == "does not hold"
+
+
+def test_tuning() -> None:
+    tuned = judged("SCH-5", {"T1": 1.6, "T2": 1.0, "T2 durable": 1.5})
+    assert tuned.word == "holds"
+    assert "with the commit log as by default × 1.07" in tuned.reason
+    assert judged("SCH-5", {"T1": 1.0, "T2": 1.6}).word == "does not hold"
+    assert judged("SCH-6", {"T1": 1.0, "T2": 1.01}, operation=READ).word == "holds"
+    assert judged("SCH-6", {"T1": 1.0, "T2": 1.5}, operation=READ).word == "does not hold"
+
+
+def test_clients() -> None:
+    """Latencies follow from the rates of these clients: in the product, each has its own number in flight."""
+    assert judged("SCH-9", {"synchronous": 2.0, "asynchronous": 1.0}).word == "holds"
+    assert judged("SCH-9", {"synchronous": 1.0, "asynchronous": 2.0}).word == "does not hold"
+    assert judged("SCH-10", {"synchronous": 1.0, "asynchronous": 2.0}).word == "holds"
+
+
+def test_number_of_tables() -> None:
+    alike = dict.fromkeys(TABLES, 1.0)
+    assert judged("SCH-11", alike).word == "holds"
+    assert judged("SCH-11", {**alike, TABLES[-1]: 2.0}).word == "does not hold"
+    # Spread grows with the mean here.
+    assert judged("SCH-12", {**alike, TABLES[-1]: 3.0}).word == "holds"
+    assert judged("SCH-12", {**alike, TABLES[-1]: 100.0}).word == "does not hold"
+
+
+def test_metadata_of_typed_values() -> None:
+    write = {"TV M0": 0.98, "TV M1": 1.0, "TV M2": 1.02, "TV M3": 5.0}
+    assert judged("SCH-13", write).word == "holds"
+    assert judged("SCH-13", {**write, "TV M3": 1.2}).word == "does not hold"
+    read = {"TV M0": 9.0, "TV M1": 1.0, "TV M2": 1.02}
+    assert judged("SCH-14", read, operation=READ).word == "holds"
+    assert judged("SCH-14", {**read, "TV M0": 1.1}, operation=READ).word == "does not hold"
+    with_index = {**read, "TV M3": 10.0}
+    assert judged("SCH-14", with_index, operation=READ, timeouts={("read", "TV M3", READ): 90}).word == "holds"
+    assert judged("SCH-14", with_index, operation=READ).word == "does not hold"
+
+
+def test_widths() -> None:
+    assert judged("SCH-15", {"TV 5MB": 1.0, "TV 15MB": 1.2}).word == "holds"
+    assert judged("SCH-16", {"TV 5MB": 2.3, "TV 15MB": 1.0}, operation=READ).word == "holds"
+    assert judged("SCH-17", {"TV 15MB": 1.0, "TV 20MB": 3.0}, operation=NEW_RANGE).word == "holds"
+    assert judged("SCH-17", {"TV 15MB": 1.0, "TV 20MB": 1.3}, operation=NEW_RANGE).word == "does not hold"
+
+
+def test_sizes_of_batches() -> None:
+    """Operations fall and readings rise; each doubling of the size beyond 150 brings little."""
+    latency = {50: 1.0, 100: 1.5, 150: 2.0, 200: 2.6, 300: 3.8}
+    held = {BATCHES[size]: of_size for size, of_size in latency.items()}
+    assert judged("SCH-18", held).word == "holds"
+    assert judged("SCH-18", {**held, "BA b300": 6.0}).word == "does not hold", "fewer readings than with 200"
+    assert judged("SCH-18", {**held, "BA b300": 1.0}).word == "does not hold", "more operations than with 200"
+    best = {**dict.fromkeys(BATCHES.values(), 2.0), "BA M1": 1.0}
+    assert judged("SCH-19", best, operation=READ).word == "holds"
+    assert judged("SCH-19", {**best, "BA b300": 0.5}, operation=READ).word == "does not hold"
+
+
+def test_batches_against_typed_values() -> None:
+    read = {"TV M1": 5.0, "BA M1": 1.0, "TV M2": 5.0, "BA M2": 1.0}
+    assert judged("SCH-20", read, operation=READ).word == "holds"
+    assert judged("SCH-20", {**read, "BA M2": 9.0}, operation=READ).word == "does not hold"
+    assert judged("SCH-21", {"TV M1": 1.0, "BA M1": 2.5}).word == "holds"
+    assert judged("SCH-21", {"TV M1": 1.0, "BA M1": 0.5}).word == "does not hold"
+
+
+def test_time_outs_of_batches() -> None:
+    figures = {
+        (part, role, operation): 1.0 for part, operation in (("write", WRITE), ("read", READ)) for role in BATCHES.values()
+    }
+    growing = {("write", role, WRITE): number for number, role in enumerate(BATCHES.values())}
+    assert judged_of("SCH-22", figures, growing).word == "holds"
+    assert judged_of("SCH-22", figures, {("write", "BA b50", WRITE): 5}).word == "does not hold"
+    assert judged_of("SCH-22", figures).word == "no difference seen"
+
+
+def test_metadata_of_batches() -> None:
+    assert judged("SCH-23", {"BA M0": 3.0, "BA M1": 2.0, "BA M2": 1.0}, operation=READ).word == "holds"
+    assert judged("SCH-23", {"BA M0": 3.0, "BA M1": 1.0, "BA M2": 2.0}, operation=READ).word == "does not hold"
+    halved = {"BA M0": 1.0, "BA M1": 1.0, "BA M2": 1.0, "BA M3": 2.0}
+    assert judged("SCH-24", halved).word == "holds"
+    assert judged("SCH-24", {**halved, "BA M3": 0.3}).word == "does not hold"
+
+
+def test_widths_of_batches_say_nothing_where_rows_are_alike() -> None:
+    roles = [f"BA {width}" for width in ("5MB", "7MB", "10MB", "13MB", "15MB", "20MB")]
+    best = {**dict.fromkeys(roles, 2.0), "BA 13MB": 1.0}
+    wider = {"BA 5MB": 5_000_000, "BA 20MB": 20_000_000}
+    assert judged("SCH-25", best, operation=READ, rows=wider).word == "holds"
+    assert judged("SCH-26", dict.fromkeys(roles, 1.0), rows=wider).word == "holds"
+    assert judged("SCH-26", best, rows=wider).word == "does not hold"
+    alike = judged("SCH-26", best, rows={"BA 5MB": 4_000_000, "BA 20MB": 4_000_000})
+    assert (alike.word, "no timeline is longer" in alike.reason) == ("not tested here", True)
+
+
+def test_mixed_load() -> None:
+    def figures(typed: float, batched: float) -> Figures:
+        alone = {("write", role, WRITE): 1.0 for role in ("TV M1", "BA M1")}
+        return {**alone, ("mixed", "TV M1", WRITE): typed, ("mixed", "BA M1", WRITE): batched}
+
+    assert judged_of("SCH-27", figures(1.5, 1.05)).word == "holds"
+    assert judged_of("SCH-27", figures(1.5, 3.0)).word == "does not hold"
+    assert judged_of("SCH-27", figures(0.5, 1.0)).word == "does not hold"
+
+
+def test_what_schemas_move() -> None:
+    roles = ["TV M0", "TV M1", "TV M2", "BA M0", "BA M1", "BA M2"]
+    assert judged("SCH-28", {**dict.fromkeys(roles, 1.0), "BA M2": 1.1}).word == "holds"
+    assert judged("SCH-28", {**dict.fromkeys(roles, 1.0), "BA M2": 3.0}).word == "does not hold"
+
+
+@pytest.mark.parametrize(
+    ("claim", "role"),
+    [
+        ("SCH-U1", "TV 15MB"),
+        ("SCH-U2", "BA 10MB"),
+        ("SCH-U3", "TV 5MB"),
+        ("SCH-U4", "BA 20MB"),
+        ("SCH-U5", "TV 15MB"),
+        ("SCH-U6", "BA 13MB"),
+    ],
+)
+def test_recommended_layouts(claim: str, role: str) -> None:
+    """A layout holds where it is best at what its profile needs; a batch counts for its readings."""
+    tested = ["TV 5MB", "TV 15MB", "BA 10MB", "BA 13MB", "BA 20MB"]
+    operations = (("write", WRITE), ("read", READ))
+
+    def figures(best: str) -> Figures:
+        return {(part, one, operation): 1.0 if one == best else 3.0 for part, operation in operations for one in tested}
+
+    assert judged_of(claim, figures(role)).word == "holds"
+    other = next(one for one in tested if one != role and one[:2] == role[:2])
+    assert judged_of(claim, figures(other)).word == "does not hold"
+    is_at_once = claim in {"SCH-U1", "SCH-U3", "SCH-U5"}
+    batched_is_best = judged_of(claim, figures("BA 10MB")).word if is_at_once else None
+    assert batched_is_best in {None, "no difference seen"}, "a batch is not written at once"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory, cli: Cli) -> Path:
+    """The study on the embedded database, 1,200 readings a sensor."""
+    out = tmp_path_factory.mktemp("sensor-schemas") / "out"
+    run = cli.run(
+        "study", "run", "sensor-schemas", "--target", "fjall", "--scale", "0.001", "--operations", "40", "--warm-up", "4",
+        "--out", str(out), "--no-open",
+    )  # fmt: skip
+    assert run.exit_code == 0, run.output
+    return out
+
+
+def test_the_study_runs_on_an_embedded_database(results: Path) -> None:
+    summary = json.loads((results / "summary.json").read_text(encoding="utf-8"))
+    assert (summary["state"], summary["answers_equal"]) == ("complete", True)
+    assert list(summary["parts"]) == ["write", "read", "mixed"]
+    assert len(summary["claims"]) == 34
+    assert {claim["verdict"] for claim in summary["claims"]} == {"not tested here"}, "there is no Cassandra"
+
+
+def test_written_readings_were_read_back(results: Path) -> None:
+    for setting in (results / "write" / "experiments").iterdir():
+        contents = json.loads((setting / "contents.json").read_text(encoding="utf-8"))
+        written = 3 * (40 + 4)
+        assert (contents["acknowledged_writes"], contents["read_back"]) == (written, written), setting.name
+        assert (contents["wrong"], contents["lost_writes"], contents["one_write_in"]) == (0, 0, 1), setting.name
+        assert contents["asked"] > 0
+
+
+def test_the_page_has_fronts_effects_and_sizes(results: Path) -> None:
+    sections = json.loads((results / "summary.json").read_text(encoding="utf-8"))["sections"]
+    by_title = {section["title"]: section for section in sections}
+    points = by_title["Writing against reading"]["front"]["points"]
+    assert len(points) == 9
+    assert any(point["is_on_front"] for point in points)
+    effects = {(effect["factor"], effect["change"]) for effect in by_title["What each choice does to reading, fjall"]["effects"]}
+    assert {("layout", "typed → batched"), ("encoding, batched", "text → gorilla"), ("batch, batched", "150 → 300")} <= effects
+    sizes = {row[0]: row for row in by_title["What a reading takes"]["rows"]}
+    encoded = {name: sizes[f"fjall-batched-{name}"][2] for name in ("text", "gorilla")} | {
+        "packed": sizes["fjall-batched-150-at_once"][2]
+    }
+    assert encoded["gorilla"] < encoded["text"] < encoded["packed"]
+    assert all(row[5] > 0 and row[6] > 0 for name, row in sizes.items() if "batched" in name)
+    page = (results / "report.html").read_text(encoding="utf-8")
+    assert "Writing against reading" in page
+
+
+def test_a_part_can_be_run_for_a_time(tmp_path: Path, cli: Cli) -> None:
+    out = tmp_path / "out"
+    run = cli.run(
+        "study", "run", "sensor-schemas", "--part", "mixed", "--schema", "batched", "--target", "fjall", "--scale", "0.001",
+        "--duration", "1s", "--repeat", "1", "--out", str(out), "--no-open",
+    )  # fmt: skip
+    assert run.exit_code == 0, run.output
+    summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    assert {figure["runs"] for figure in summary["figures"]} == {1}
+    assert summary["answers_equal"] is True
