@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jsonschema
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
-from sensorbench.results import read_comparison, read_run
+from sensorbench.results import read_comparison, read_run, writer
+from sensorbench.results.files import write_table, write_tables
 from sensorbench.results.manifest import SCHEMAS_FOLDER, json_schemas
 from tests.conftest import Cli
 
@@ -199,3 +201,18 @@ def test_histograms_are_read_by_hdrhistograms_own_tools(study_folder: Path) -> N
     ours = run.histograms()
     assert ours is not None
     assert sum(sum(row) for row in ours["count"].to_pylist()) == sum(counts.values())
+
+
+def test_segments_are_joined_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many rows go into one part of the file, all are there, in their order, and logs have one header."""
+    tables = [pa.table({"k": list(range(start, start + 7))}) for start in range(0, 70, 7)]
+    for number, table in enumerate(tables):
+        write_table(tmp_path / f"operations-{number:06}.parquet", table)
+    files = sorted(tmp_path.glob("operations-*.parquet"))
+    for rows in (1, 10, 1000):
+        monkeypatch.setattr(writer, "ROWS_A_PART", rows)
+        whole = tmp_path / f"whole-{rows}.parquet"
+        write_tables(whole, writer.joined_tables(files))
+        assert pq.read_table(whole)["k"].to_pylist() == list(range(70))
+    logs = ["#header\nTag=a,1\n", "#header\nTag=b,2\nTag=c,3\n"]
+    assert "".join(writer.joined_logs(logs)) == "#header\nTag=a,1\nTag=b,2\nTag=c,3\n"

@@ -260,6 +260,15 @@ fn an_operation_of_several_statements_is_one_operation() {
 }
 
 #[test]
+fn answers_are_kept_whole_at_first_and_then_now_and_again() {
+    let phase = json!({"name": "measure", "operations": 100});
+    let (segment, _) = run_to_end("null:", plan(phase, json!({"answers_every": 30, "answers_whole": 5})));
+    let mut kept: Vec<u64> = segment.recorded.answers.iter().map(|answer| answer.k).collect();
+    kept.sort_unstable();
+    assert_eq!(kept, [0, 1, 2, 3, 4, 30, 60, 90]);
+}
+
+#[test]
 fn an_operation_of_several_statements_times_out_as_a_whole() {
     // In the blocking session each statement alone is in time.
     for url in ["null:?delay_ms=60000", "null:?delay_ms=80&session=blocking"] {

@@ -343,7 +343,7 @@ def _check_contents(ready: Up, standing: list[Setting], writer: ComparisonWriter
         for setting in standing:
             runs = [read_run(writer.run_folder(setting.id, repeat)) for repeat in range(1, comparison.workload.repeat + 1)]
             plans = [
-                build_plan(comparison.operations, setting.schema, ready.parameters, comparison.workload, run)
+                build_plan(comparison.operations, setting.schema, ready.parameters, setting.workload(comparison.workload), run)
                 for run in range(len(runs))
             ]
             written = written_rows(comparison.operations, ready.names, runs, plans, ready.parameters)

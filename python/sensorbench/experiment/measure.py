@@ -92,9 +92,7 @@ def run_one(up: Up, setting: Setting, repeat: int, writer: ComparisonWriter, tel
     shutil.rmtree(folder, ignore_errors=True)
     created = now()
     parameters = with_keys_of_run(up.parameters, comparison.operations, created, repeat)
-    plan = build_plan(comparison.operations, setting.schema, parameters, comparison.workload, repeat - 1)
-    if setting.in_flight is not None:
-        plan["in_flight"] = setting.in_flight
+    plan = build_plan(comparison.operations, setting.schema, parameters, setting.workload(comparison.workload), repeat - 1)
     target = up.targets[setting.id]
     manifest = RunManifest(
         process=Process.this(),

@@ -11,6 +11,7 @@ from typing import Literal
 
 from sensorbench import _engine, lab
 from sensorbench.errors import EngineUsageError, UsageError
+from sensorbench.experiment.workload import Workload
 from sensorbench.results import SettingManifest
 from sensorbench.schemas import Schema
 
@@ -85,7 +86,8 @@ class TargetSpec:
 @dataclass(frozen=True)
 class Side:
     """What becomes a setting: a target and a schema. `label` tells it from others with the same ones. A side that `only_loads` is
-    loaded and looked at, but not asked. `in_flight` is how many operations it has in flight, where that is not as the workload says.
+    loaded and looked at, but not asked. `in_flight` is how many operations it has in flight, where that is not as the workload says, and
+    `operations_share` the share of the workload's operations that it executes.
     """
 
     target: TargetSpec
@@ -93,6 +95,7 @@ class Side:
     label: str = ""
     only_loads: bool = False
     in_flight: int | None = None
+    operations_share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,16 @@ class Setting:
     label: str = ""
     only_loads: bool = False
     in_flight: int | None = None
+    operations_share: float = 1.0
+
+    def workload(self, of_all: Workload) -> Workload:
+        """The workload as this setting gets it."""
+        changes: dict[str, object] = {}
+        if self.in_flight is not None:
+            changes["schedule"] = of_all.schedule.model_copy(update={"in_flight": self.in_flight})
+        if of_all.operations is not None and self.operations_share < 1.0:
+            changes["operations"] = max(1, round(of_all.operations * self.operations_share))
+        return of_all.model_copy(update=changes)
 
     def at(self, url: str) -> "Setting":
         """The same at a URL, with the target's options and in its own namespace there."""
@@ -148,6 +161,7 @@ class Setting:
             label=self.label,
             only_loads=self.only_loads,
             in_flight=self.in_flight,
+            operations_share=self.operations_share,
             promises=self.schema.file.promises,
             statements=statements,
         )
@@ -237,7 +251,9 @@ def make_settings(sides: list[Side], data_folder: Path) -> list[Setting]:
         wanted = "-".join(filter(None, [target.label, schema.name, side.label]))
         setting_id = _free_id(wanted, [setting.id for setting in settings])
         namespace = _namespace(setting_id) if shares_target and not target.database.embedded else None
-        setting = Setting(setting_id, target, schema, None, None, namespace, side.label, side.only_loads, side.in_flight)
+        setting = Setting(
+            setting_id, target, schema, None, None, namespace, side.label, side.only_loads, side.in_flight, side.operations_share
+        )
         if target.place == "folder":
             path = data_folder / setting_id
             setting = replace(setting, url=f"{target.database.name}:{path}", temporary=path)

@@ -83,6 +83,7 @@ class SettingManifest(_Part):
     in_flight: int | None = Field(
         default=None, description="Operations in flight, where they are not as many as the workload says."
     )
+    operations_share: float = Field(default=1.0, description="Share of the workload's operations that it executed in each run.")
     promises: str | None = Field(default=None, description="What its database promises who reads and writes registers there.")
     statements: dict[str, Any] = {}
 

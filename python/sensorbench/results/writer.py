@@ -80,7 +80,7 @@ class RunWriter:
         for name in TABLES:
             files = sorted(segments.glob(f"{name}-*.parquet"))
             if files:
-                write_tables(self.folder / f"{name}.parquet", _joined(files))
+                write_tables(self.folder / f"{name}.parquet", joined_tables(files))
         logs = sorted(segments.glob("histograms-*.hlog"))
         if logs:
             write_lines(self.folder / HISTOGRAM_FILE, joined_logs(log.read_text(encoding="utf-8") for log in logs))
@@ -92,7 +92,7 @@ class RunWriter:
         write_text(self.folder / MANIFEST_FILE, self.manifest.model_dump_json(indent=2) + "\n")
 
 
-def _joined(files: list[Path]) -> Iterator[pa.Table]:
+def joined_tables(files: list[Path]) -> Iterator[pa.Table]:
     """The rows of segments, some of them at a time: as many as make a good part of a Parquet file."""
     waiting: list[pa.Table] = []
     for file in files:

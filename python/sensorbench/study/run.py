@@ -245,6 +245,7 @@ def _sides_of(study: Study, target: TargetSpec, layout: Layout) -> list[Side]:
             label,
             layout.only_loads,
             layout.in_flight,
+            layout.operations_share,
         )
         for parameters, label in layout.variants()
     ]

@@ -68,7 +68,7 @@ class Layout(toml_file.FileModel):
     """A schema, each of its parameters at some of its values, for all systems of its database or for those that are named.
 
     `label` tells it from other layouts with the same schema. What `only_loads` is not asked. `in_flight` is how many operations it has in
-    flight, where that is not as the workload says.
+    flight, where that is not as the workload says, and `operations_share` the share of the workload's operations that it executes.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -80,6 +80,7 @@ class Layout(toml_file.FileModel):
     label: str = ""
     only_loads: bool = False
     in_flight: int | None = None
+    operations_share: float = Field(default=1.0, gt=0.0, le=1.0)
 
     def variants(self) -> list[tuple[dict[str, ParameterValue], str]]:
         """Each choice of parameters, with the label that tells it from the others."""
