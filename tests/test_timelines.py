@@ -261,15 +261,16 @@ def test_readings_of_one_operation_need_rows_of_their_own(timelines: Dataset) ->
         (layout("cassandra", "typed", width="100k"), 0.1, 10_200),
         (layout("cassandra", "typed", width="100k"), 0.004, 600),
         (layout("cassandra", "typed", width="5MB"), 1.0, 238_200),
-        (layout("cassandra", "batched", width="5MB", encoding="text"), 0.004, 4200),
+        (layout("cassandra", "batched", width="5MB", encoding="text"), 0.004, 3000),
         (layout("redis", "typed", width="10MB"), 1.0, 83_400),
         (layout("redis", "batched", width="10MB", encoding="packed"), 0.01, 9000),
     ],
     ids=str,
 )
 def test_rows_shrink_with_the_dataset(timelines: Dataset, one: Layout, scale: float, readings_a_row: int) -> None:
-    schema = one.on(timelines).on(Grain(1_000_000, scale))
-    assert schema.readings_a_row("rows of ${width}") == readings_a_row
+    step_us = 1_000_000
+    schema = one.on(timelines).on(Grain(step_us, scale))
+    assert schema.stretches("rows of ${width}", "fill") == {"microseconds": readings_a_row * step_us}
 
 
 @contextmanager

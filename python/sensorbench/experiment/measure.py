@@ -45,7 +45,12 @@ def _is_complete(run: Path) -> bool:
 def _fingerprint(ready: Ready, setting: Setting) -> str:
     """Changes when anything about what lies at a target does."""
     what = json.dumps(
-        [ready.comparison.dataset.fingerprint, ready.schemas[setting.id], setting.schema.file.model_dump(mode="json")],
+        [
+            ready.comparison.dataset.fingerprint,
+            ready.schemas[setting.id],
+            setting.schema.file.model_dump(mode="json"),
+            setting.schema.parameters,
+        ],
         sort_keys=True,
     )
     return hashlib.sha256(what.encode()).hexdigest()[:16]

@@ -80,7 +80,7 @@ def query_plans(
         operation = operations.operation[name]
         work = setting.schema.work(name, operation)
         has_candidates = all(draw in parameters.tables for draw in operation.draws)
-        if operation.writes is not None or not has_candidates or work["derive"] or work.get("for_each"):
+        if operation.writes is not None or not has_candidates or work["derive"] or work.get("for_each") or work.get("tables"):
             continue
         try:
             rows = _explained(target, explain, name, operation, setting.schema.statement(name), parameters)

@@ -87,12 +87,6 @@ class Schema:
         """The same for a dataset."""
         return Schema(self.path, self.name, self.file, self.parameters, grain)
 
-    def readings_a_row(self, every: str) -> float:
-        """How many readings a stretch of this length has, where readings are as close together as usual. The dataset must be known."""
-        if self._grain is None:
-            raise AssertionError("a schema is put on a dataset before its rows are counted")
-        return self.stretches(every, "fill")["microseconds"] / self._grain.step_us
-
     def stretches(self, every: str, key: str) -> dict[str, int]:
         """A length of stretches for the engine. Raises UsageError naming the key."""
         try:
