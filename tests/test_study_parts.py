@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,9 @@ import vl_convert
 
 from sensorbench.analysis.pareto import Box, surely_dominated
 from sensorbench.analysis.sample import Sample
+from sensorbench.cli import study as cli_study
+from sensorbench.errors import FailedError
+from sensorbench.experiment import Comparison
 from sensorbench.progress import Teller
 from sensorbench.report.effects import effects
 from sensorbench.report.fronts import front
@@ -385,6 +389,26 @@ def test_what_was_finished_is_not_repeated_and_what_is_missing_is_begun(cli: Cli
     assert measured_once.stat().st_mtime_ns == before
     assert summary_of(out)["state"] == "complete"
     assert cli(*arguments).exit_code == 2
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_part_that_fails_ends_the_others_only_where_the_study_says_so(
+    study: Study, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, goes_on: bool
+) -> None:
+    monkeypatch.setitem(STUDIES, study.name, replace(study, file=study.file.model_copy(update={"goes_on": goes_on})))
+    conducted = []
+
+    def conduct(comparison: Comparison, out: Path, *arguments: Any, **options: Any) -> None:
+        conducted.append(comparison.part)
+        if comparison.part == "read":
+            raise FailedError("made to fail")
+
+    monkeypatch.setattr(cli_study, "conduct_and_report", conduct)
+    outcome = cli("study", "run", study.name, *TINY, "--out", tmp_path / "out")
+    assert outcome.exit_code == 1
+    assert "made to fail" in outcome.err
+    assert ("write" in conducted) == goes_on
+    assert ("read failed; what each failed of is said above" in outcome.err) == goes_on
 
 
 def test_one_part_alone_is_no_series(cli: Cli, tmp_path: Path) -> None:

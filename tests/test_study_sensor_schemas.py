@@ -15,7 +15,7 @@ from sensorbench.study.sensor_schemas import SENSOR_SCHEMAS
 from sensorbench.study.sensor_schemas.claims import BATCHES, JUDGES, LENGTHS, NEW_RANGE, READ, TABLES, WRITE, readings
 from sensorbench.study.sensor_schemas.sections import published
 from sensorbench.study.study import Evidence, Judgement
-from tests.conftest import Cli
+from tests.conftest import Cli, run_main
 
 Figures = dict[tuple[str, str, str], float]
 ROLES = SENSOR_SCHEMAS.file.roles.published
@@ -287,14 +287,11 @@ def test_recommended_layouts(claim: str, role: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory, cli: Cli) -> Path:
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The study on the embedded database, 1,200 readings a sensor."""
     out = tmp_path_factory.mktemp("sensor-schemas") / "out"
-    run = cli.run(
-        "study", "run", "sensor-schemas", "--target", "fjall", "--scale", "0.001", "--operations", "40", "--warm-up", "4",
-        "--out", str(out), "--no-open",
-    )  # fmt: skip
-    assert run.exit_code == 0, run.output
+    small = ("--scale", "0.001", "--operations", "40", "--warm-up", "4", "--no-open")
+    assert run_main(("study", "run", "sensor-schemas", "--target", "fjall", *small, "--out", out)) == 0
     return out
 
 
@@ -335,11 +332,9 @@ def test_the_page_has_fronts_effects_and_sizes(results: Path) -> None:
 
 def test_a_part_can_be_run_for_a_time(tmp_path: Path, cli: Cli) -> None:
     out = tmp_path / "out"
-    run = cli.run(
-        "study", "run", "sensor-schemas", "--part", "mixed", "--schema", "batched", "--target", "fjall", "--scale", "0.001",
-        "--duration", "1s", "--repeat", "1", "--out", str(out), "--no-open",
-    )  # fmt: skip
-    assert run.exit_code == 0, run.output
+    few = ("--part", "mixed", "--schema", "batched", "--scale", "0.001", "--repeat", "1", "--no-open")
+    outcome = cli("study", "run", "sensor-schemas", "--target", "fjall", *few, "--duration", "1s", "--out", out)
+    assert outcome.exit_code == 0, outcome.err
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert {figure["runs"] for figure in summary["figures"]} == {1}
     assert summary["answers_equal"] is True

@@ -12,10 +12,11 @@ from rich.table import Table
 from sensorbench.cli.options import Json, NoOpen, Out, Replace, Resume, Sweep
 from sensorbench.cli.output import conduct_and_report, new_folder, print_json, write_series_summary_and_report
 from sensorbench.dataset import DEFAULT_SEED
-from sensorbench.errors import UsageError
+from sensorbench.errors import FailedError, UsageError
 from sensorbench.experiment import check_out, parse_sweeps
 from sensorbench.progress import Teller, console
 from sensorbench.results import has_results, read_comparison
+from sensorbench.results.files import DiskFullError
 from sensorbench.results.series import SeriesManifest, is_series, parts_with_results, write_series
 from sensorbench.study import STUDIES, Part, Study, StudyOptions, plan_study, require_study
 from sensorbench.study.study import Cell, Grid, Layout, grouped
@@ -254,18 +255,29 @@ def run(
 def _run_series(
     study: Study, parts: list[Part], out: Path, teller: Teller, *, resume: bool, replace: bool, as_json: bool
 ) -> None:
-    """One comparison after the other; whatever ends them, those that were begun are summed up."""
+    """One comparison after the other; whatever ends them, those that were begun are summed up. Where the study says that it goes on,
+    one that fails does not end the others, but the whole has failed.
+    """
     of: Literal["datasets", "parts"] = "parts" if study.file.parts else "datasets"
     if resume and not any(has_results(part.folder) for part in parts):
         raise UsageError(f"--resume: {out} holds no results of these {of} to go on with; name the folder with --out")
+    failed = []
     try:
         for part in parts:
             _tell(part, teller)
             # Those that were not begun yet begin now.
-            goes_on = resume and has_results(part.folder)
-            conduct_and_report(
-                part.comparison, part.folder, teller, resume=goes_on, replace=replace, open_browser=False, as_json=False
-            )
+            is_begun = resume and has_results(part.folder)
+            try:
+                conduct_and_report(
+                    part.comparison, part.folder, teller, resume=is_begun, replace=replace, open_browser=False, as_json=False
+                )
+            except DiskFullError:
+                raise
+            except FailedError as error:
+                if not study.file.goes_on:
+                    raise
+                failed.append(part.name)
+                teller.warn(f"{part.name} failed: {error}")
     finally:
         if any(has_results(part.folder) for part in parts):
             folders = {part.name: str(part.folder.relative_to(out)) for part in parts}
@@ -278,6 +290,8 @@ def _run_series(
             if as_json:
                 print_json(summary)
             teller.say(f"all {of}: {page}")
+    if failed:
+        raise FailedError(f"{', '.join(failed)} failed; what each failed of is said above. --resume --out {out} goes on with it")
 
 
 def _tell(part: Part, teller: Teller) -> None:
