@@ -2,8 +2,8 @@
 writes together. Where the schema can ask for a single write, each is read back: acknowledged ones must be there, and of those
 with an unknown outcome the ones that are there count as written.
 
-After long runs that is a sample: of more than MOST_READINGS written readings every n-th write is read back, and questions are asked
-about the dataset's own readings alone.
+After long runs that is a sample: at most MOST_READ_BACK acknowledged writes are read back, evenly spread over the runs. Of more than
+MOST_READINGS written readings only some are known here, so that questions are asked about the dataset's own readings alone.
 """
 
 import math
@@ -27,7 +27,8 @@ from sensorbench.results import RunResult
 from sensorbench.results.latencies import MEASURE, of_kind
 from sensorbench.schemas import Operations, Schema
 
-# So many written readings are kept in memory, read back and compared.
+MOST_READ_BACK = 20_000
+# So many written readings are kept in memory.
 MOST_READINGS = 1_000_000
 
 
@@ -139,7 +140,7 @@ def check_contents(
         "wrong": len(problems),
         "problems": problems,
         "acknowledged_writes": written.acknowledged_count,
-        "one_write_in": written.every,
+        "one_write_in": written.every * back.one_in,
         "read_back": back.asked,
         "lost_writes": back.lost,
         "unknown_writes": written.unknown_count,
@@ -154,6 +155,8 @@ class _ReadBack:
     there: dict[str, pa.Table]
     problems: list[dict[str, Any]]
     asked: int = 0
+    # Of how many writes known here one was read back.
+    one_in: int = 1
     lost: int = 0
     found: int = 0
 
@@ -165,7 +168,9 @@ def _read_back(target: _engine.Target, operations: Operations, schema: Schema, w
         if reader is None:
             continue
         readings = readings_a_write(write, operations, schema)
-        looked_for = one_of_each(rows, readings)
+        writes = one_of_each(rows, readings)
+        back.one_in = math.ceil(writes.num_rows / MOST_READ_BACK) or 1
+        looked_for = writes.take(pa.array(range(0, writes.num_rows, back.one_in)))
         is_there = are_there(target, operations, schema, reader, looked_for)
         lost = int((~is_there).sum())
         back.asked += looked_for.num_rows
