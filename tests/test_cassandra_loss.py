@@ -38,6 +38,20 @@ def cluster(lab_home: Path) -> Iterator[lab.Instance]:
         yield instance
 
 
+def test_levels_of_several_replicas_are_asked_of_data_alone(cli: Cli, cluster: lab.Instance, tmp_path: Path) -> None:
+    """The server's own tables have a copy on each node that is no replica of another."""
+    file = tmp_path / "experiment.toml"
+    of_two = EXPERIMENT.replace("consistency=quorum", "consistency=two&namespace=sensorbench_two")
+    for old, new in (
+        ('schedule = { rate = 200, arrival = "poisson" }', "schedule = { in_flight = 4 }"),
+        ('duration = "20s"', "operations = 50"),
+    ):
+        of_two = of_two.replace(old, new)
+    file.write_text(of_two.replace('warm_up = "2s"', "warm_up = 4"), encoding="utf-8")
+    ended = cli("run", file, "--out", tmp_path / "out", "--no-open")
+    assert ended.exit_code == 0, ended.err
+
+
 def test_acknowledged_writes_survive_the_loss_of_a_node(cli: Cli, cluster: lab.Instance, tmp_path: Path) -> None:
     file, out = tmp_path / "experiment.toml", tmp_path / "out"
     file.write_text(EXPERIMENT, encoding="utf-8")

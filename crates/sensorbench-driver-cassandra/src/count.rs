@@ -4,6 +4,7 @@ use futures::stream::{self, TryStreamExt};
 use scylla::client::session::Session;
 use sensorbench_driver::DriverError;
 
+use crate::namespace::of_catalogue;
 use crate::target::Target;
 use crate::{errors, quoted};
 
@@ -18,7 +19,7 @@ pub async fn count(session: &Session, target: &Target, table: &str) -> Result<u6
     let failed = |error| errors::execution_error(&target.shown, error);
     let unreadable = |error: String| DriverError::Data(format!("table {table}: its rows cannot be counted: {error}"));
     let keyspace = &target.server.namespace;
-    let columns = session.query_unpaged(KEY, (keyspace, table)).await.map_err(failed)?;
+    let columns = session.query_unpaged(of_catalogue(KEY), (keyspace, table)).await.map_err(failed)?;
     let columns = columns.into_rows_result().map_err(|error| unreadable(error.to_string()))?;
     let mut key = Vec::new();
     for column in columns.rows::<(String, String, i32)>().map_err(|error| unreadable(error.to_string()))? {

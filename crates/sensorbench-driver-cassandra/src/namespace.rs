@@ -3,6 +3,8 @@
 use scylla::client::session::Session;
 use scylla::response::query_result::QueryRowsResult;
 use scylla::serialize::row::SerializeRow;
+use scylla::statement::Consistency;
+use scylla::statement::unprepared::Statement;
 use sensorbench_driver::DriverError;
 
 use crate::target::Target;
@@ -20,6 +22,13 @@ const KEYSPACE: &str = "SELECT keyspace_name FROM system_schema.keyspaces WHERE 
 /// Is there a table with our mark in it?
 const MARKED: &str = "\
     SELECT type FROM system_schema.columns WHERE keyspace_name = ? AND table_name = 'sensorbench' AND column_name = 'mark'";
+
+/// A query of the server's catalogue, of which each node has a copy of its own: no level that needs several can be reached there.
+pub fn of_catalogue(query: &str) -> Statement {
+    let mut statement = Statement::new(query);
+    statement.set_consistency(Consistency::One);
+    statement
+}
 
 /// The namespace of a target, in a session.
 pub struct Namespace<'a> {
@@ -111,8 +120,8 @@ impl Namespace<'_> {
 
     async fn occupant(&self) -> Result<Occupant, DriverError> {
         let namespace = (&self.target.server.namespace,);
-        let is_there = self.ask(KEYSPACE.to_owned(), namespace).await?.rows_num() > 0;
-        let is_marked = self.ask(MARKED.to_owned(), namespace).await?.rows_num() > 0;
+        let is_there = self.ask(of_catalogue(KEYSPACE), namespace).await?.rows_num() > 0;
+        let is_marked = self.ask(of_catalogue(MARKED), namespace).await?.rows_num() > 0;
         Ok(match (is_there, is_marked) {
             (false, _) => Occupant::Nobody,
             (true, true) => Occupant::Sensorbench,
@@ -135,7 +144,7 @@ impl Namespace<'_> {
         written.map(|_| ()).map_err(|error| errors::execution_error(&self.target.shown, error))
     }
 
-    async fn ask(&self, query: String, values: impl SerializeRow) -> Result<QueryRowsResult, DriverError> {
+    async fn ask(&self, query: impl Into<Statement>, values: impl SerializeRow) -> Result<QueryRowsResult, DriverError> {
         let answer = self.session.query_unpaged(query, values).await;
         let answer = answer.map_err(|error| errors::execution_error(&self.target.shown, error))?;
         answer.into_rows_result().map_err(|error| DriverError::Data(error.to_string()))

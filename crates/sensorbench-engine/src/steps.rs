@@ -638,9 +638,12 @@ mod tests {
         }
     }
 
-    /// Remembers what it was asked, by number and parameters, and answers a list of the stretches that begin at 0, 10 and 30.
+    /// What a session was asked: numbers of statements and their parameters.
+    type Asked = Vec<(usize, Vec<Value>)>;
+
+    /// Remembers what it was asked, and answers a list of the stretches that begin at 0, 10 and 30.
     #[derive(Clone, Default)]
-    struct Remembering(Rc<RefCell<Vec<(usize, Vec<Value>)>>>, Rc<Cell<bool>>);
+    struct Remembering(Rc<RefCell<Asked>>, Rc<Cell<bool>>);
 
     impl Remembering {
         fn answer(&self, request: &mut Request) -> Result<(), DriverError> {
@@ -666,8 +669,6 @@ mod tests {
             self.answer(request)
         }
     }
-
-    type Asked = Vec<(usize, Vec<Value>)>;
 
     /// Executes requests with these parameters on one session, either way; what the session was asked by each, sorted.
     fn asked(plan: &ReadyPlan, remembering: &Remembering, blocking: bool, requests: &[Vec<Value>]) -> Vec<Asked> {
