@@ -1,6 +1,7 @@
 """What tests share: a cache of their own, the command line, and one small study."""
 
 import json
+import signal
 import shutil
 import sys
 import tempfile
@@ -30,6 +31,10 @@ class Outcome:
 
 
 Cli = Callable[..., Outcome]
+
+# Whoever starts the tests in the background of a shell has them ignore Ctrl-C, and so all that they start, which some of them interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
