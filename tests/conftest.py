@@ -1,8 +1,8 @@
 """What tests share: a cache of their own, the command line, and one small study."""
 
 import json
-import signal
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
