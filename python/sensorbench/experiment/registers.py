@@ -85,10 +85,22 @@ def _with_file(file: SchemaFile, more: SchemaFile, where: str) -> SchemaFile:
     return file.model_copy(
         update={
             "create": _joined(file.create, more.create, where, "create"),
-            "operation": _joined(file.operation, more.operation, where, "operation"),
+            "operation": _beside(file.operation, more.operation, where, "operation"),
             "promises": more.promises,
         }
     )
+
+
+def _beside(one: dict[str, Any], other: dict[str, Any], where: str, key: str) -> dict[str, Any]:
+    """The entries of both, none of which have the same name."""
+    shared = next((name for name in one if name in other), None)
+    if shared is not None:
+        raise _taken(where, f"{key}.{shared}")
+    return {**one, **other}
+
+
+def _taken(where: str, key: str) -> UsageError:
+    return UsageError(f"{where}, {key}: registers have one of this name, too; rename it to use them beside it")
 
 
 def _joined(one: Any, other: Any, where: str, key: str) -> Any:
@@ -98,7 +110,7 @@ def _joined(one: Any, other: Any, where: str, key: str) -> Any:
         return {**one, **other, **shared}
     if isinstance(one, list) and isinstance(other, list):
         return [*one, *other]
-    raise UsageError(f"{where}, {key}: registers have one of this name, too; rename it to use them beside it")
+    raise _taken(where, key)
 
 
 def with_keys_of_run(parameters: Parameters, operations: Operations, created: datetime, repeat: int) -> Parameters:
