@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from sensorbench.analysis.intervals import Interval
+from sensorbench.results import ComparisonResult
 from sensorbench.study.sensor_schemas import SENSOR_SCHEMAS
 from sensorbench.study.sensor_schemas.claims import BATCHES, JUDGES, LENGTHS, NEW_RANGE, READ, TABLES, WRITE, readings
 from sensorbench.study.sensor_schemas.sections import published
@@ -64,8 +65,10 @@ class FakeEvidence:
         means = [self.figures[self.name, run.role, operation] for operation in operations]
         return [[0.0, 2.0 * mean] for mean in means]
 
-    def load(self, role: str) -> dict[str, Any] | None:
-        return {"size": {"largest_partitions": {"readings_0": self.rows[role]}}} if role in self.rows else None
+    def largest_partition_bytes(self, role: str) -> int | None:
+        sizes = {one: {"readings_0": size // 2, "readings_1": size} for one, size in self.rows.items()}
+        loads = {one: {"size": {"largest_partitions": of_tables}} for one, of_tables in sizes.items()}
+        return ComparisonResult(Path(), cast("Any", None), loads=loads).largest_partition_bytes(role)
 
 
 def judged(
@@ -178,6 +181,7 @@ def test_number_of_tables() -> None:
 def test_metadata_of_typed_values() -> None:
     write = {"TV M0": 0.98, "TV M1": 1.0, "TV M2": 1.02, "TV M3": 5.0}
     assert judged("SCH-13", write).word == "holds"
+    assert judged("SCH-13", {**write, "TV M0": 0.5}).word == "holds", "near 1 or above"
     assert judged("SCH-13", {**write, "TV M3": 1.2}).word == "does not hold"
     read = {"TV M0": 9.0, "TV M1": 1.0, "TV M2": 1.02}
     assert judged("SCH-14", read, operation=READ).word == "holds"

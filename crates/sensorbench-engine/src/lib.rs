@@ -31,7 +31,7 @@ pub use recorder::{ErrorCount, Errors, Figures, Interval, Recorded};
 pub use reduction::Reduction;
 pub use run::{Ended, Event, Run, Segment, Snapshot};
 pub use source::PhaseReport;
-pub use work::{Also, Decode, Derive, Encode, ForEach, Listed, Parts, Reduce, Statements, Tables, Work, with_table};
+pub use work::{Also, Decode, Derive, Encode, ForEach, Listed, Parts, Reduce, Statements, Tables, Work};
 
 use sensorbench_driver::{DriverError, SchemaError};
 use sensorbench_workload::WorkloadError;

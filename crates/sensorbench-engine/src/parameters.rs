@@ -167,7 +167,7 @@ impl Parameters {
     }
 
     /// The value of one parameter for one of the readings that the k-th operation writes.
-    pub fn value(&self, phase: &PhaseWorkload, kind: usize, source: ParameterSource, k: u64, reading: u64) -> Value {
+    fn value(&self, phase: &PhaseWorkload, kind: usize, source: ParameterSource, k: u64, reading: u64) -> Value {
         let readings = self.readings[kind];
         let drawn = if source.each && readings > 1 {
             phase.workload.drawn_for_element(source.draw, k, reading, readings)

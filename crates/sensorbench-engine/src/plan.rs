@@ -8,7 +8,7 @@ use crate::EngineError;
 use crate::parameters::{DrawValues, NumberColumn, Numbering, ParameterSource, ParameterTable, Parameters, PhaseWorkload, Span};
 use crate::source::{Phase, Source};
 use crate::steps::Steps;
-use crate::work::{Work, with_table};
+use crate::work::Work;
 
 /// A run, as the control plane describes it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -244,16 +244,12 @@ pub(crate) fn nanoseconds(seconds: f64) -> u64 {
 fn statements(planned: &[PlannedOperation]) -> Result<(Vec<Operation>, Vec<Steps>), EngineError> {
     let of_each = planned.iter().map(|one| one.work.statements_of(&one.operation)).collect::<Result<Vec<_>, _>>()?;
     let tables = |number: usize| planned[number].work.tables.as_ref().map_or(1, |tables| tables.count.get() as usize);
-    let for_table = |statement: &Operation, number: usize, table: usize| match planned[number].work.tables {
-        Some(_) => Operation { statement: with_table(&statement.statement, table), ..statement.clone() },
-        None => statement.clone(),
-    };
-    let mut all: Vec<Operation> = of_each.iter().enumerate().map(|(number, of)| for_table(&of.own, number, 0)).collect();
+    let mut all: Vec<Operation> = planned.iter().zip(&of_each).map(|(one, of)| one.work.for_table(&of.own, 0)).collect();
     let mut steps = Vec::new();
     for (number, of_one) in of_each.iter().enumerate() {
         let mut added = |statement: &Operation, from_table: usize| -> Vec<usize> {
             let first = all.len();
-            all.extend((from_table..tables(number)).map(|table| for_table(statement, number, table)));
+            all.extend((from_table..tables(number)).map(|table| planned[number].work.for_table(statement, table)));
             (first..all.len()).collect()
         };
         let own = std::iter::once(number).chain(added(&of_one.own, 1)).collect();

@@ -190,15 +190,10 @@ impl<'a, 'r> Task<'a, 'r> {
 }
 
 fn append_value(key: &mut Vec<u8>, value: &Value) -> Result<(), DriverError> {
-    let value_type = match value {
-        Value::Boolean(_) => Type::Boolean,
-        Value::Integer(_) | Value::Null => Type::Integer,
-        Value::Double(_) => Type::Double,
-        Value::Timestamp(_) => Type::Timestamp,
-        Value::Text(_) => Type::Text,
-        Value::Bytes(_) => Type::Bytes,
-    };
-    append_record(key, value_type, value.as_ref()).map_err(|error| DriverError::Data(error.to_string()))
+    let value = value.as_ref();
+    // A null is written alike whatever type it has.
+    let value_type = value.value_type().unwrap_or(Type::Integer);
+    append_record(key, value_type, value).map_err(|error| DriverError::Data(error.to_string()))
 }
 
 /// An asynchronous session that issues all statements of an operation at the same time.
@@ -787,7 +782,7 @@ mod tests {
     #[test]
     fn statements_of_tables_have_their_numbers() {
         let statement = json!({"scan": {"table_{table}": ["readings_{table}", 3]}});
-        assert_eq!(crate::with_table(&statement, 2), json!({"scan": {"table_2": ["readings_2", 3]}}));
+        assert_eq!(crate::work::with_table(&statement, 2), json!({"scan": {"table_2": ["readings_2", 3]}}));
     }
 
     #[test]

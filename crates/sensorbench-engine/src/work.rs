@@ -257,6 +257,14 @@ impl Work {
         Ok(Statements { own: self.statement_of(operation)?, list, also: self.also.iter().map(also).collect() })
     }
 
+    /// A statement of the operation for one of the tables that its data are spread over; as it is, where they are not.
+    pub fn for_table(&self, statement: &Operation, table: usize) -> Operation {
+        match self.tables {
+            Some(_) => Operation { statement: with_table(&statement.statement, table), ..statement.clone() },
+            None => statement.clone(),
+        }
+    }
+
     fn check_writing(&self, with_derived: &Operation) -> Result<(), SchemaError> {
         let error = |key: &str, message: &str| Err(schema_error(with_derived, key, message));
         if !with_derived.columns.is_empty() {
@@ -498,7 +506,7 @@ impl Statements {
 }
 
 /// A statement for one of several tables: `{table}` replaced by its number, wherever it stands.
-pub fn with_table(statement: &Json, table: usize) -> Json {
+pub(crate) fn with_table(statement: &Json, table: usize) -> Json {
     let replaced = |text: &str| text.replace("{table}", &table.to_string());
     match statement {
         Json::String(text) => Json::String(replaced(text)),

@@ -6,7 +6,7 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
 use sensorbench_dataset::{Value, array_of};
 use sensorbench_driver::Operation;
-use sensorbench_engine::{Plan, ReadyPlan, Work, with_table};
+use sensorbench_engine::{Plan, ReadyPlan, Work};
 
 use crate::arrow_tables::parameter_tables;
 use crate::errors::{EngineError, UsageError, parsed, run_error, schema_error, written};
@@ -17,11 +17,7 @@ use crate::errors::{EngineError, UsageError, parsed, run_error, schema_error, wr
 pub fn statement_operations(operation: &str, work: &str) -> PyResult<String> {
     let (operation, work): (Operation, Work) = (parsed(operation)?, parsed(work)?);
     let statements = work.statements_of(&operation).map_err(schema_error)?;
-    let first_table = |one: &Operation| match work.tables {
-        Some(_) => Operation { statement: with_table(&one.statement, 0), ..one.clone() },
-        None => one.clone(),
-    };
-    Ok(written(&statements.all().map(first_table).collect::<Vec<_>>()))
+    Ok(written(&statements.all().map(|one| work.for_table(one, 0)).collect::<Vec<_>>()))
 }
 
 /// The parameters of operations of one kind, one row for each (of one that writes several readings, one for each of those): of those with the given numbers k, or of all of this kind

@@ -15,7 +15,7 @@ honestly so. With fewer than three runs only the spread within them is known, wh
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -83,12 +83,24 @@ def contrast_interval(
 
 def spread_over_runs(values: NDArray[np.float64], confidence: float = CONFIDENCE) -> Interval:
     """The interval of the geometric mean of values of which each run gives one, by Student's t on their logarithms."""
-    logs = np.log(values)
-    value = float(np.exp(logs.mean()))
-    if len(values) < LEAST_RUNS:
-        return Interval(value, None, None, confidence, len(values), between_runs=False)
-    variance = float(logs.var(ddof=1)) / len(values)
-    return _interval(value, _Spread(variance, len(values) - 1, between_runs=True), confidence, len(values))
+    return product_over_runs([values], confidence)
+
+
+def product_over_runs(factors: Sequence[NDArray[np.float64]], confidence: float = CONFIDENCE) -> Interval:
+    """The interval of a product of such geometric means, of factors that were measured independently of one another."""
+    logs = [np.log(values) for values in factors]
+    value = math.exp(sum(float(of_factor.mean()) for of_factor in logs))
+    runs = min(len(of_factor) for of_factor in logs)
+    if runs < LEAST_RUNS:
+        return Interval(value, None, None, confidence, runs, between_runs=False)
+    parts = [(float(of_factor.var(ddof=1)) / len(of_factor), len(of_factor) - 1) for of_factor in logs]
+    return _interval(value, _sum_of(parts), confidence, runs)
+
+
+def scaled(of: Interval, factor: float) -> Interval:
+    """The interval of a figure times a factor above zero."""
+    low, high = (None if end is None else end * factor for end in (of.low, of.high))
+    return replace(of, value=of.value * factor, low=low, high=high)
 
 
 def _interval(value: float, spread: _Spread | None, confidence: float, runs: int) -> Interval:
@@ -120,14 +132,18 @@ def _spread(terms: Sequence[tuple[Sample, float]], metric: str, seed: int, *, pa
         (_at_least(_variance_between([(sample, weights[key])], metric, generator), within[key]), sample.runs - 1)
         for key, sample in samples.items()
     ]
+    return _sum_of(parts)
+
+
+def _sum_of(parts: Sequence[tuple[float, int]]) -> _Spread:
+    """The spread of a sum of independent parts between runs, by the variance and the degrees of freedom of each.
+
+    Welch, "The generalization of 'Student's' problem when several different population variances are involved", Biometrika 34, 1947.
+    """
     variance = sum(part for part, _ in parts)
-    # Welch, "The generalization of 'Student's' problem when several different population variances are involved", Biometrika 34, 1947.
-    degrees_between = (
-        variance**2 / sum(part**2 / degrees for part, degrees in parts)
-        if variance > 0.0
-        else min(degrees for _, degrees in parts)
-    )
-    return _Spread(variance, degrees_between, between_runs=True)
+    if variance == 0.0:
+        return _Spread(0.0, min(degrees for _, degrees in parts), between_runs=True)
+    return _Spread(variance, variance**2 / sum(part**2 / degrees for part, degrees in parts), between_runs=True)
 
 
 def _at_least(between: float, within: float) -> float:

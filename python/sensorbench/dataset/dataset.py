@@ -165,14 +165,15 @@ class Dataset:
         return path if path.exists() else None
 
     def connect(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection in which each relation is a view."""
+        """A DuckDB connection in which each relation is a view; and usual_step(), for the SQL of draws, a macro."""
         connection = workbench()
-        time = readings_of(self._description.relations).time
+        readings = readings_of(self._description.relations)
         for name, relation in self._description.relations.items():
             rows = connection.read_parquet(str(self.folder / relation.file))
-            if self._scale < 1.0 and time in relation.columns:
-                rows = rows.filter(f"{time} < TIMESTAMP '{self._end().isoformat()}'")
+            if self._scale < 1.0 and readings.time in relation.columns:
+                rows = rows.filter(f"{readings.time} < TIMESTAMP '{self._end().isoformat()}'")
             rows.create_view(name)
+        connection.execute(_usual_step(readings))
         return connection
 
     def _end(self) -> datetime:
@@ -259,6 +260,20 @@ def _parquet_options(schema: pa.Schema) -> dict[str, Any]:
         "column_encoding": dict.fromkeys(times, "DELTA_BINARY_PACKED"),
         "dictionary_pagesize_limit": 8 << 20,
     }
+
+
+def _usual_step(readings: Readings) -> str:
+    """Makes a macro: the usual time between two readings of the first sensor, in µs; null where it has no two. It is computed
+    where a query has it, from the readings as scaled.
+    """
+    relation, time, series = readings.relation, readings.time, ", ".join(readings.series)
+    return f"""
+        CREATE MACRO usual_step() AS (
+            SELECT mode(step) FROM (
+                SELECT epoch_us(lead({time}) OVER (PARTITION BY {series} ORDER BY {time})) - epoch_us({time}) AS step
+                FROM {relation} SEMI JOIN (SELECT {series} FROM {relation} LIMIT 1) USING ({series}))
+            WHERE step > 0)
+        """
 
 
 def _span(connection: duckdb.DuckDBPyConnection, readings: Readings) -> tuple[datetime | None, datetime | None]:

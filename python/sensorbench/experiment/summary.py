@@ -44,7 +44,7 @@ def summarise(result: ComparisonResult) -> dict[str, Any]:
         if equalities and not any(equality.answered for equality in equalities):
             answers_equal = None
     rankings = [
-        _ranking(name, manifest.metric, settings, samples, _excluded(name, equalities, wrong, compares_answers))
+        _ranking(name, manifest.metric, settings, samples, _excluded(name, runs, equalities, wrong, compares_answers))
         for name in manifest.operations
     ]
     return {
@@ -177,15 +177,19 @@ def _service(measured: list[dict[str, Any]]) -> dict[str, float | None]:
 
 def _throughput(runs: list[RunResult], operation: str) -> float | None:
     """Operations of this kind that ended well, a second of measuring."""
-    done, elapsed_s = 0, 0.0
-    for run in runs:
-        phase = (
-            next((phase for phase in run.manifest.whole.phases if phase.name == MEASURE), None) if run.manifest.whole else None
-        )
-        if phase and phase.start_ns is not None and phase.end_ns is not None:
-            done += phase.operations[operation]["counts"]["ok"]
-            elapsed_s += (phase.end_ns - phase.start_ns) / 1e9
-    return done / elapsed_s if elapsed_s > 0 else None
+    done = done_in_s(runs, operation)
+    elapsed_s = sum(elapsed_s for _, elapsed_s in done)
+    return sum(ok for ok, _ in done) / elapsed_s if elapsed_s > 0 else None
+
+
+def done_in_s(runs: list[RunResult], operation: str) -> list[tuple[int, float]]:
+    """Of each run that measured to its end, how many operations of one kind ended well, in how many seconds."""
+    phases = [phase for run in runs if run.manifest.whole for phase in run.manifest.whole.phases if phase.name == MEASURE]
+    return [
+        (phase.operations[operation]["counts"]["ok"], (phase.end_ns - phase.start_ns) / 1e9)
+        for phase in phases
+        if phase.start_ns is not None and phase.end_ns is not None
+    ]
 
 
 def _shown(of: Interval) -> dict[str, Any]:
@@ -222,14 +226,25 @@ def _answers_by_operation(table: pa.Table | None, phase: int | None) -> dict[int
     return found
 
 
-def _excluded(name: str, equalities: list[Equality], wrong: dict[str, str], compares_answers: bool) -> str | None:
+def _excluded(
+    name: str, runs: dict[str, list[RunResult]], equalities: list[Equality], wrong: dict[str, str], compares_answers: bool
+) -> str | None:
     """Why an operation may not be ranked, if it may not."""
+    of_all = [run for of_setting in runs.values() for run in of_setting]
+    if of_all and not any(ok for ok, _ in done_in_s(of_all, name)) and (error := _first_error(of_all, name)):
+        return f"no operation succeeded: {error}"
     equality = next((equality for equality in equalities if equality.operation == name), None)
     if equality is not None and equality.mismatch_count:
         return "the databases gave different answers"
     if compares_answers and equality is not None and not equality.compared_with_reference:
         return "no answer was compared with the reference"
     return wrong.get(name)
+
+
+def _first_error(runs: list[RunResult], name: str) -> str | None:
+    """What the first failed operation of one kind was told, if one failed."""
+    errors = [error for run in runs if run.manifest.whole for error in run.manifest.whole.errors if error["operation"] == name]
+    return str(errors[0]["first_message"]) if errors else None
 
 
 def _ranking(

@@ -2,7 +2,8 @@
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -27,17 +28,10 @@ def write_text(path: Path, text: str) -> None:
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Writes a file of lines, each with its end, all of it or nothing."""
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    try:
-        with unfinished.open("w", encoding="utf-8") as file:
-            file.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.rename(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise_if_full(error, path)
-        raise
+    with _whole(path) as unfinished, unfinished.open("w", encoding="utf-8") as file:
+        file.writelines(lines)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def write_table(path: Path, table: pa.Table) -> None:
@@ -47,13 +41,20 @@ def write_table(path: Path, table: pa.Table) -> None:
 
 def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
     """Writes tables with equal columns as one Parquet file, one after the other, so that no more than one is in memory."""
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    try:
+    with _whole(path) as unfinished:
         remaining = iter(tables)
         first = next(remaining)
         with pq.ParquetWriter(unfinished, first.schema, compression="zstd") as writer:
             for table in chain([first], remaining):
                 writer.write_table(table)
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """Where to write a file that comes to its place when all of it was written, or not at all."""
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    try:
+        yield unfinished
         unfinished.rename(path)
     except OSError as error:
         unfinished.unlink(missing_ok=True)

@@ -91,6 +91,11 @@ class ComparisonResult:
         total = load["size"]["total_bytes"] if load else None
         return None if total is None else float(total)
 
+    def largest_partition_bytes(self, setting: str) -> int | None:
+        """The largest partition of any table of a setting; None where the database has none or does not tell."""
+        load = self.loads.get(setting)
+        return max(load["size"].get("largest_partitions", {}).values(), default=None) if load else None
+
     def usable_runs(self, setting: str) -> list[RunResult]:
         """The runs that figures are taken from: complete ones; when there are none, what is left of the others."""
         complete = [run for run in self.runs[setting] if run.state == "complete"]

@@ -205,12 +205,14 @@ class Schema:
         return self._operation_text(name)[0].statement
 
     def told_statements(self, name: str) -> dict[str, Any]:
-        """The statements of an operation, for people."""
-        text, _ = self._operation_text(name)
+        """The statements of an operation, for people; and how many readings it writes, where it says so."""
+        text, at = self._operation_text(name)
         listed = text.for_each.list_ if text.for_each else None
         more: dict[str, Any] = {"list": listed.statement} if listed else {}
         if text.also:
             more["also"] = [also.statement for also in text.also]
+        if text.readings is not None:
+            more["readings"] = self._whole_number(text.readings, f"{at}.readings")
         return {**text.statement, **more}
 
     def work(self, name: str, operation: Operation) -> dict[str, Any]:

@@ -345,10 +345,6 @@ class Evidence:
     def _load_sample(self, role: str, operation: str) -> Sample | None:
         return sample_of(self.runs(role), operation)
 
-    def load(self, role: str) -> dict[str, Any] | None:
-        """How loading went."""
-        return self.result.loads.get(self.roles[role])
-
     def loaded_s(self, role: str) -> float | None:
         """The time until everything was loaded and settled."""
         return self.result.loaded_s(self.roles[role])
@@ -356,6 +352,10 @@ class Evidence:
     def size_bytes(self, role: str) -> float | None:
         """What the loaded data take, on disk or in memory."""
         return self.result.size_bytes(self.roles[role])
+
+    def largest_partition_bytes(self, role: str) -> int | None:
+        """The largest partition of any table, as the server tells."""
+        return self.result.largest_partition_bytes(self.roles[role])
 
     def access(self, role: str, operation: str) -> str | None:
         """The access path that the database plans for an operation, where it says: an index, or a scan."""

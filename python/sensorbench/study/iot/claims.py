@@ -141,11 +141,9 @@ def _uses_less(evidence: Evidence) -> Judgement:
 
 
 def _partition_is_small(evidence: Evidence) -> Judgement:
-    load = evidence.load("nosql")
-    sizes = load["size"].get("largest_partitions", {}) if load else {}
-    if not sizes:
+    largest = evidence.largest_partition_bytes("nosql")
+    if largest is None:
         return Judgement("not tested here", None, "the server's nodetool, which knows the sizes of partitions, was not there")
-    largest = max(sizes.values())
     reason = (
         f"the largest partition has {largest / 1e6:.1f} MB after compaction; the guidance is {MOST_PARTITION_BYTES / 1e6:g} MB"
     )

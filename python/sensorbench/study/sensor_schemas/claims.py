@@ -4,16 +4,16 @@ Throughput is compared by the mean latency: with equally many operations in flig
 Only the part about clients has different numbers in flight; there, throughput is counted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
-from sensorbench.analysis.intervals import Interval
+from sensorbench.analysis.intervals import Interval, scaled
 from sensorbench.analysis.verdicts import judge as verdict_of
+from sensorbench.experiment.summary import done_in_s
 from sensorbench.results import RunResult
-from sensorbench.results.latencies import MEASURE
 from sensorbench.study.cases import Case, all_of
 from sensorbench.study.study import (
     Evidence,
@@ -56,22 +56,30 @@ def _than(evidence: Evidence, one: str, other: str, operation: str) -> Case:
     return Case(f"{other} over {one}", greater_than_one(slower(evidence, one, other, operation)))
 
 
-def _much(case: Case, interval: Interval | None) -> Case:
-    """The cell with a higher bar: not only above 1, but above MUCH."""
+def _much_greater(interval: Interval | None) -> Judgement:
+    """Judges with a higher bar: not only above 1, but above MUCH."""
+    judgement = greater_than_one(interval)
     if interval is None or interval.low is None or interval.high is None:
-        return case
+        return judgement
     rule = f"much means at least {MUCH:g} times"
     word: Word = "holds" if interval.low >= MUCH else "does not hold" if interval.high < MUCH else "inconclusive"
-    return Case(case.name, replace(case.judgement, word=word, reason=rule))
+    return replace(judgement, word=word, reason=rule)
 
 
 def _much_slower(evidence: Evidence, one: str, other: str, operation: str) -> Case:
-    return _much(_than(evidence, one, other, operation), slower(evidence, one, other, operation))
+    return Case(f"{other} over {one}", _much_greater(slower(evidence, one, other, operation)))
 
 
-def _alike(evidence: Evidence, one: str, other: str, operation: str, rule: object = near_one) -> Case:
-    judged = near_or_above_one if rule is near_or_above_one else near_one
-    return Case(f"{other} over {one}", judged(slower(evidence, one, other, operation)))
+def _alike(
+    evidence: Evidence, one: str, other: str, operation: str, rule: Callable[[Interval | None], Judgement] = near_one
+) -> Case:
+    return Case(f"{other} over {one}", rule(slower(evidence, one, other, operation)))
+
+
+def _timed_out(evidence: Evidence, role: str, operation: str) -> float:
+    """The share of operations that timed out."""
+    counts = evidence.counts(role, operation)
+    return counts["timeout"] / max(1, sum(counts.values()))
 
 
 def _wide_rows(evidence: Evidence) -> Judgement:
@@ -83,8 +91,7 @@ def _long_ranges(evidence: Evidence) -> Judgement:
     cells = [("W 10k", 50_000, True), ("W 10k", 100_000, True), ("W 100k", 100_000, True), ("W 100k", 50_000, False)]
     cases = []
     for role, length, expected in cells:
-        counts = evidence.counts(role, LENGTHS[length])
-        share = counts["timeout"] / max(1, sum(counts.values()))
+        share = _timed_out(evidence, role, LENGTHS[length])
         word: Word = "holds" if (share > 0.5) == expected else "does not hold"
         cases.append(Case(f"{role} at {length:,}: {share:.0%} timed out", Judgement(word, None, "most of them, or not")))
     return all_of(cases)
@@ -191,8 +198,7 @@ def _metadata_read(evidence: Evidence) -> Judgement:
         _much_slower(evidence, "TV M0", "TV M2", READ),
     ]
     if "TV M3" in evidence.roles:
-        counts = evidence.counts("TV M3", READ)
-        share = counts["timeout"] / max(1, sum(counts.values()))
+        share = _timed_out(evidence, "TV M3", READ)
         word: Word = "holds" if share > 0.5 else "does not hold"
         cases.append(Case(f"M3: {share:.0%} timed out", Judgement(word, None, "a majority")))
     return all_of(cases)
@@ -215,11 +221,11 @@ def _batch_sizes(evidence: Evidence) -> Judgement:
     sizes = list(BATCHES)
     cases = []
     for small, large in pairwise(sizes):
-        ratio = slower(evidence, BATCHES[large], BATCHES[small], WRITE)
-        cases.append(Case(f"operations, {small} over {large}", greater_than_one(ratio)))
-        readings = None if ratio is None else _times(ratio, small / large, inverse=True)
+        fewer = slower(evidence, BATCHES[large], BATCHES[small], WRITE)
+        cases.append(Case(f"operations, {small} over {large}", greater_than_one(fewer)))
+        more = slower(evidence, BATCHES[small], BATCHES[large], WRITE)
         rises = at_least_one if small >= BEST_BATCH else greater_than_one
-        cases.append(Case(f"readings, {large} over {small}", rises(readings)))
+        cases.append(Case(f"readings, {large} over {small}", rises(more and scaled(more, large / small))))
     per_second = {size: rate(evidence, role, WRITE) for size, role in BATCHES.items()}
     if all(value is not None for value in per_second.values()):
         readings_per_s = {size: size * float(value or 0.0) for size, value in per_second.items()}
@@ -229,14 +235,6 @@ def _batch_sizes(evidence: Evidence) -> Judgement:
         told = Judgement("holds" if beyond < before else "does not hold", None, "readings/s for each reading more in a batch")
         cases.append(Case(f"slope {before:,.0f} up to {BEST_BATCH}, {beyond:,.0f} beyond", told))
     return all_of(cases)
-
-
-def _times(interval: Interval, factor: float, *, inverse: bool) -> Interval:
-    """The interval of factor × ratio, or of 1 / (factor × ratio)."""
-    low, value, high = (None if one is None else one * factor for one in (interval.low, interval.value, interval.high))
-    if inverse:
-        low, value, high = (None if one is None else 1.0 / one for one in (high, value, low))
-    return replace(interval, low=low, value=value if value is not None else interval.value, high=high)
 
 
 def _best_of(roles: Sequence[str], expected: str, operation: str) -> Judge:
@@ -276,18 +274,11 @@ def _index_halves(evidence: Evidence) -> Judgement:
     return all_of([Case(f"{role} over M3", about(slower(evidence, "BA M3", role, WRITE), 2.0)) for role in roles])
 
 
-def largest_row_bytes(evidence: Evidence, role: str) -> int | None:
-    """The largest row (partition) of a setting, as the server tells."""
-    load = evidence.load(role)
-    known = load["size"].get("largest_partitions") if load else None
-    return max(known.values()) if known else None
-
-
 def _where_widths_differ(judge: Judge) -> Judge:
     """Judges only where wider rows are wider: a timeline that fits into the narrowest rows says nothing of the others."""
 
     def judge_widths(evidence: Evidence) -> Judgement:
-        narrow, wide = largest_row_bytes(evidence, "BA 5MB"), largest_row_bytes(evidence, "BA 20MB")
+        narrow, wide = evidence.largest_partition_bytes("BA 5MB"), evidence.largest_partition_bytes("BA 20MB")
         if narrow and wide and wide < WIDER * narrow:
             told = (
                 f"the largest row is {narrow:,} bytes in the narrowest layout and {wide:,} in the widest: no timeline is longer"
@@ -348,7 +339,7 @@ def _recommended(role: str, *, writes: bool, reads: bool, at_once: bool) -> Judg
                 [(part, one, operation, sign * weight) for part, operation in terms for one, sign in ((other, 1.0), (role, -1.0))]
             )
             if interval is not None and writes:
-                interval = _times(interval, (readings(role) / readings(other)) ** weight, inverse=False)
+                interval = scaled(interval, (readings(role) / readings(other)) ** weight)
             cases.append(Case(f"over {other}", greater_than_one(interval)))
         return all_of(cases)
 
@@ -364,12 +355,7 @@ def readings(role: str) -> int:
 
 def rates(evidence: Evidence, role: str, operation: str) -> list[float]:
     """Operations a second that succeeded, run by run."""
-    found = []
-    for run in evidence.runs(role):
-        for phase in run.manifest.whole.phases if run.manifest.whole else []:
-            if phase.name == MEASURE and phase.start_ns is not None and phase.end_ns is not None:
-                found.append(phase.operations[operation]["counts"]["ok"] / ((phase.end_ns - phase.start_ns) / 1e9))
-    return found
+    return [done / elapsed_s for done, elapsed_s in done_in_s(evidence.runs(role), operation)]
 
 
 def rate(evidence: Evidence, role: str, operation: str) -> float | None:

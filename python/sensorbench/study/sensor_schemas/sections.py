@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from sensorbench.analysis.intervals import scaled
 from sensorbench.results import SettingManifest
 from sensorbench.results.latencies import MEASURE
 from sensorbench.study.pictures import Effect, Front, Point, with_fronts
@@ -183,8 +184,8 @@ def _effect(evidence: Evidence, change: tuple[str, str], pairs: Sequence[tuple[L
     if interval is None:
         return None
     factor = fmean([after.readings / before.readings for before, after in pairs]) if operation == WRITE else 1.0
-    scaled = [None if one is None else one * factor for one in (interval.value, interval.low, interval.high)]
-    return Effect(*change, operation, scaled[0] or interval.value, scaled[1], scaled[2], interval.runs)
+    ratio = scaled(interval, factor)
+    return Effect(*change, operation, ratio.value, ratio.low, ratio.high, ratio.runs)
 
 
 def _sizes(evidence: Evidence) -> Section:
@@ -196,14 +197,13 @@ def _sizes(evidence: Evidence) -> Section:
         if load is None:
             continue
         size, cost = evidence.result.size_bytes(one.id), load.get("encoding") or {}
-        largest = (load["size"].get("largest_partitions") or {}).values()
         rows.append(
             [
                 one.id,
                 size / load["readings"] if size and load["readings"] else None,
                 cost.get("bytes_a_reading"),
                 _meant_row(one, scale),
-                max(largest, default=None),
+                evidence.result.largest_partition_bytes(one.id),
                 cost["encode_ns"] / 1e9 if cost else None,
                 cost["decode_ns"] / 1e9 if cost else None,
             ]
