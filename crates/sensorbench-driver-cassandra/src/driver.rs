@@ -125,7 +125,8 @@ impl Driver for CassandraDriver {
         let schema = self.schema()?;
         let columns = schema.table(table)?;
         let form = self.control.with(async |session| TableForm::of(session, &self.target, table, columns).await)?;
-        let Some(program) = &self.target.sstable_loader else {
+        // Cassandra's writer of SSTables cannot write counters.
+        let Some(program) = self.target.sstable_loader.as_ref().filter(|_| !form.counts) else {
             return load::load(&self.control, &self.target, &form, rows, progress);
         };
         let described = self.control.with(async |session| self.described(form, session).await)?;

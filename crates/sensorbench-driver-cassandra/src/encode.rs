@@ -14,6 +14,7 @@ use sensorbench_dataset::Column;
 use sensorbench_driver::{DriverError, Parameter, Progress, SchemaError};
 use tokio::sync::mpsc::Sender;
 
+use crate::namespace::of_catalogue;
 use crate::target::Target;
 use crate::wire::{Form, server_types, type_name};
 use crate::{errors, quoted};
@@ -22,6 +23,7 @@ use crate::{errors, quoted};
 const NO_VALUE: i32 = -1;
 /// Chunks are handed over by so many, because a table whose partitions are rows has very small ones.
 const CHUNKS_AT_A_TIME: usize = 256;
+const COLUMNS: &str = "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?";
 
 /// Some encoded rows.
 #[derive(Debug, Default)]
@@ -38,8 +40,10 @@ pub struct EncodedRow<'a>(&'a [u8]);
 pub struct TableForm {
     pub table: String,
     pub columns: Vec<Parameter>,
-    /// The insertion of one row.
-    pub insert: PreparedStatement,
+    /// The write of one row: an insertion, or the raising of counters.
+    pub write: PreparedStatement,
+    /// Whether the table has counters. They can only be raised, and a write that is repeated raises them twice.
+    pub counts: bool,
     forms: Vec<Form>,
     /// Numbers of the columns that are the partition key.
     key: Vec<usize>,
@@ -98,9 +102,14 @@ impl TableForm {
     /// Asks the server how a table's columns are written. Fails where they cannot hold the values of the fill.
     pub async fn of(session: &Session, target: &Target, table: &str, columns: &[Parameter]) -> Result<Self, DriverError> {
         let path = format!("fill.{table}");
-        let prepared = session.prepare(insert_into(&quoted(table), columns)).await;
-        let mut insert = prepared.map_err(|error| errors::prepare_error(&target.shown, &path, &error))?;
-        insert.set_is_idempotent(true);
+        let counters = counters(session, target, table).await?;
+        let counts = !counters.is_empty();
+        // The statement that raises counters has their placeholders first.
+        let (raised, others): (Vec<_>, Vec<_>) = columns.iter().cloned().partition(|column| counters.contains(&column.name));
+        let text = if counts { raise(&quoted(table), &raised, &others) } else { insert_into(&quoted(table), columns) };
+        let columns = [raised, others].concat();
+        let mut write = session.prepare(text).await.map_err(|error| errors::prepare_error(&target.shown, &path, &error))?;
+        write.set_is_idempotent(!counts);
         let form = |(column, found): (&Parameter, &ColumnSpec)| {
             Form::of(column.value_type, found.typ()).ok_or_else(|| {
                 let message = format!(
@@ -113,9 +122,9 @@ impl TableForm {
                 DriverError::from(SchemaError::at(&path, message))
             })
         };
-        let forms = columns.iter().zip(insert.get_variable_col_specs().iter()).map(form).collect::<Result<_, _>>()?;
-        let key = insert.get_variable_pk_indexes().iter().map(|key| usize::from(key.index)).collect();
-        Ok(Self { table: table.to_owned(), columns: columns.to_vec(), insert, forms, key })
+        let forms = columns.iter().zip(write.get_variable_col_specs().iter()).map(form).collect::<Result<_, _>>()?;
+        let key = write.get_variable_pk_indexes().iter().map(|key| usize::from(key.index)).collect();
+        Ok(Self { table: table.to_owned(), columns, write, counts, forms, key })
     }
 
     /// The insertion of one row, for those who are in no keyspace.
@@ -182,6 +191,29 @@ fn insert_into(table: &str, columns: &[Parameter]) -> String {
     let names: Vec<_> = columns.iter().map(|column| quoted(&column.name)).collect();
     let places = vec!["?"; columns.len()].join(", ");
     format!("INSERT INTO {table} ({}) VALUES ({places})", names.join(", "))
+}
+
+/// The statement that raises counters by the values of a row.
+fn raise(table: &str, counters: &[Parameter], key: &[Parameter]) -> String {
+    let raised: Vec<_> = counters.iter().map(|column| format!("{0} = {0} + ?", quoted(&column.name))).collect();
+    let row: Vec<_> = key.iter().map(|column| format!("{} = ?", quoted(&column.name))).collect();
+    format!("UPDATE {table} SET {} WHERE {}", raised.join(", "), row.join(" AND "))
+}
+
+/// The names of a table's counters.
+async fn counters(session: &Session, target: &Target, table: &str) -> Result<Vec<String>, DriverError> {
+    let failed = |error| errors::execution_error(&target.shown, error);
+    let unreadable = |error: String| DriverError::Data(format!("table {table}: its columns cannot be read: {error}"));
+    let columns = session.query_unpaged(of_catalogue(COLUMNS), (&target.server.namespace, table)).await.map_err(failed)?;
+    let columns = columns.into_rows_result().map_err(|error| unreadable(error.to_string()))?;
+    let mut counters = Vec::new();
+    for column in columns.rows::<(String, String)>().map_err(|error| unreadable(error.to_string()))? {
+        let (name, of_type) = column.map_err(|error| unreadable(error.to_string()))?;
+        if of_type == "counter" {
+            counters.push(name);
+        }
+    }
+    Ok(counters)
 }
 
 fn write(value: Option<&[u8]>, into: &mut Vec<u8>) {

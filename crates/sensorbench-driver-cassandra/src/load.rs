@@ -71,7 +71,7 @@ impl Loading<'_> {
         for attempt in 1.. {
             match self.execute(&chunk).await {
                 Ok(()) => break,
-                Err(error) if attempt < ATTEMPTS && is_passing(&error) => tokio::time::sleep(pause).await,
+                Err(error) if attempt < ATTEMPTS && !self.form.counts && is_passing(&error) => tokio::time::sleep(pause).await,
                 Err(error) => return Err(self.refused(error)),
             }
             pause *= 2;
@@ -84,7 +84,7 @@ impl Loading<'_> {
         if chunk.rows() == 1
             && let Some(row) = chunk.iter().next()
         {
-            return self.session.execute_unpaged(&self.form.insert, row).await.map(|_| ());
+            return self.session.execute_unpaged(&self.form.write, row).await.map(|_| ());
         }
         let rows: Vec<_> = chunk.iter().collect();
         self.session.batch(&self.batch(rows.len()), rows).await.map(|_| ())
@@ -92,9 +92,9 @@ impl Loading<'_> {
 
     fn batch(&self, rows: usize) -> Arc<Batch> {
         let mut batches = self.batches.lock().expect("nothing panics under this lock");
-        let insert = || BatchStatement::PreparedStatement(self.form.insert.clone());
-        let new =
-            || Arc::new(Batch::new_with_statements(BatchType::Unlogged, std::iter::repeat_with(insert).take(rows).collect()));
+        let write = || BatchStatement::PreparedStatement(self.form.write.clone());
+        let of_type = if self.form.counts { BatchType::Counter } else { BatchType::Unlogged };
+        let new = || Arc::new(Batch::new_with_statements(of_type, std::iter::repeat_with(write).take(rows).collect()));
         batches.entry(rows).or_insert_with(new).clone()
     }
 
@@ -106,7 +106,7 @@ impl Loading<'_> {
     }
 }
 
-/// True for what another attempt may mend. Writing the same row twice leaves one row.
+/// True for what another attempt may mend. Inserting the same row twice leaves one row.
 fn is_passing(error: &ExecutionError) -> bool {
     match error {
         ExecutionError::LastAttemptError(RequestAttemptError::DbError(error, _)) => matches!(

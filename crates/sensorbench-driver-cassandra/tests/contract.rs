@@ -111,6 +111,33 @@ fn answers_of_many_operations_in_flight_are_not_mixed_up_and_pages_are_drained()
     });
 }
 
+const COUNTS: &str = r#"
+[create]
+statements = ["CREATE TABLE counts (day int, hour int, readings counter, PRIMARY KEY (day, hour))"]
+[tables]
+counts = [{ name = "day", type = "integer" }, { name = "readings", type = "integer" }, { name = "hour", type = "integer" }]
+[[operations]]
+name = "read"
+parameters = [{ name = "day", type = "integer" }]
+columns = [{ name = "hour", type = "integer" }, { name = "readings", type = "integer" }]
+statement.statement = "SELECT hour, readings FROM counts WHERE day = :day"
+"#;
+
+/// Whatever place they have among the columns of the fill.
+#[test]
+fn counters_are_loaded_by_raising_them() {
+    let cluster = TestCluster::with_namespace("test_counters");
+    let schema = schema(COUNTS);
+    let driver = cluster.driver_with("");
+    driver.create(&schema, "", true).unwrap();
+    let rows = (0..96).map(|row| [row / 24, 100 + row, row % 24].map(Value::Integer));
+    assert_eq!(load(driver.as_ref(), "counts", &["day", "readings", "hour"], rows).unwrap(), 96);
+    assert_eq!(driver.count("counts").unwrap(), 96);
+    let session = TestSession::connect(driver.as_ref(), &schema, 4);
+    let expected: Vec<Vec<Value>> = (0..24).map(|hour| [hour, 148 + hour].map(Value::Integer).to_vec()).collect();
+    session.run(async |executor| assert_eq!(executor.execute("read", &[Value::Integer(2)]).await.unwrap(), expected));
+}
+
 #[test]
 fn a_row_that_does_not_fit_ends_the_load_with_its_cause() {
     let cluster = TestCluster::with_namespace("test_load");

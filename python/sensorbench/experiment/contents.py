@@ -203,7 +203,8 @@ def _add_rows(workbench: duckdb.DuckDBPyConnection, operations: Operations, ther
     for relation, tables in by_relation.items():
         rows = pa.concat_tables(tables)
         workbench.register(f"written_{relation}", rows)
-        columns = ", ".join(f'"{name}"' for name in rows.column_names)
+        # Parameters that are no columns of it say the same in other words.
+        columns = ", ".join(f'"{name}"' for name in workbench.table(relation).columns if name in rows.column_names)
         workbench.execute(f"ALTER VIEW {relation} RENAME TO original_{relation}")
         workbench.execute(
             f"CREATE VIEW {relation} AS SELECT {columns} FROM original_{relation} UNION ALL SELECT {columns} FROM written_{relation}"

@@ -47,11 +47,13 @@ def are_there(target: _engine.Target, operations: Operations, schema: Schema, re
 
 
 def _keys(operations: Operations, reader: str, rows: pa.Table) -> pa.Table:
-    """The parameters with which the question asks for each row: where it asks for a stretch of time, the row's microsecond."""
+    """The parameters with which the question asks for each row: where it asks for a stretch of time, a millisecond from the row's
+    time on, because no shorter one can be told to every database.
+    """
     operation = operations.operation[reader]
     for draw in operation.draws:
         written = operations.draw[draw].written
         if written and written.span:
             time = rows[written.span.time]
-            rows = rows.append_column("from", time).append_column("to", pc.add(time, pa.scalar(1, pa.duration("us"))))
+            rows = rows.append_column("from", time).append_column("to", pc.add(time, pa.scalar(1000, pa.duration("us"))))
     return rows.select(list(operation.parameters))
