@@ -217,10 +217,10 @@ PAIRS = {
         ("write", "postgresql arrays", "postgresql plain", WRITE),
     ],
     "RULE-7": [("spread", "hot", "spread", WRITE)],
-    "RULE-8": [("latest", "mariadb name", "mariadb integer", LATEST), ("write", "sqlite name", "sqlite integer", WRITE)],
+    "RULE-8": [("latest", "mariadb name", "mariadb integer", LATEST), ("write", "fjall name", "fjall integer", WRITE)],
     "RULE-9": [
-        ("dashboard", "cassandra by site", "cassandra rollups", "get_day_counts"),
-        ("dashboard", "postgresql plain", "postgresql rollups", "get_minute_counts"),
+        ("dashboard", "cassandra scanned", "cassandra rollups", "get_day_counts"),
+        ("dashboard", "postgresql scanned", "postgresql rollups", "get_minute_counts"),
     ],
     "RULE-10": [
         ("latest", "cassandra plain", "cassandra newest first", LATEST),

@@ -18,8 +18,6 @@ from sensorbench.study.study import (
 
 RANGE, RECENT, LATEST, GROUP, WRITE = "get_range", "get_recent", "get_latest", "get_group", "append_reading"
 COUNTS = ("get_minute_counts", "get_hour_counts", "get_day_counts")
-RELATIONAL = ("postgresql", "mariadb", "sqlite")
-DATABASES = ("cassandra", *RELATIONAL, "redis", "fjall")
 
 
 def _slower(evidence: Evidence, one: str, other: str, operation: str) -> Case | None:
@@ -47,6 +45,11 @@ def _larger(evidence: Evidence, one: str, other: str) -> Case | None:
     return Case(f"bytes, {one} over {other}", single_ratio(ratio, "bytes after loading"))
 
 
+def _systems(*evidence: Evidence) -> list[str]:
+    """The systems that were measured: roles begin with their names."""
+    return list(dict.fromkeys(role.partition(" ")[0] for one in evidence for role in one.roles))
+
+
 def _of(cases: Sequence[Case | None]) -> Judgement:
     return all_of([case for case in cases if case is not None])
 
@@ -72,19 +75,19 @@ def _wide_rows(evidence: Evidence) -> Judgement:
 
 def _repeated(evidence: Evidence) -> Judgement:
     temporal, spatial = evidence.part("temporal"), evidence.part("spatial")
-    looked_up = _slower(temporal, "cassandra pointers", "cassandra views", RANGE)
-    return _of([looked_up, *[_slower(spatial, f"{db} star", f"{db} plain", GROUP) for db in RELATIONAL]])
+    looked_up = [_slower(temporal, f"{one} pointers", f"{one} views", RANGE) for one in _systems(temporal)]
+    return _of([*looked_up, *[_slower(spatial, f"{one} star", f"{one} plain", GROUP) for one in _systems(spatial)]])
 
 
 def _many_in_a_cell(evidence: Evidence) -> Judgement:
     """Less room, faster ranges, and more readings a second where so many are written at once."""
     ranges, write = evidence.part("ranges"), evidence.part("write")
     cases = []
-    for db in DATABASES:
+    for one in _systems(ranges, write):
         cases += [
-            _larger(ranges, f"{db} plain", f"{db} packed"),
-            _slower(ranges, f"{db} plain", f"{db} packed", RANGE),
-            _slower(write, f"{db} plain 60", f"{db} compacted 60", WRITE),
+            _larger(ranges, f"{one} plain", f"{one} packed"),
+            _slower(ranges, f"{one} plain", f"{one} packed", RANGE),
+            _slower(write, f"{one} plain 60", f"{one} compacted 60", WRITE),
         ]
     return _of(cases)
 
@@ -93,11 +96,11 @@ def _short_ids(evidence: Evidence) -> Judgement:
     """Less room, and neither reading nor writing is slower."""
     temporal, write = evidence.part("temporal"), evidence.part("write")
     cases = []
-    for db in DATABASES:
+    for one in _systems(temporal, write):
         cases += [
-            _larger(temporal, f"{db} name", f"{db} integer"),
-            _not_faster(temporal, f"{db} name", f"{db} integer", RANGE),
-            _not_faster(write, f"{db} name", f"{db} integer", WRITE),
+            _larger(temporal, f"{one} name", f"{one} integer"),
+            _not_faster(temporal, f"{one} name", f"{one} integer", RANGE),
+            _not_faster(write, f"{one} name", f"{one} integer", WRITE),
         ]
     return _of(cases)
 
@@ -106,8 +109,13 @@ def _independent_writes(evidence: Evidence) -> Judgement:
     """A reading that is inserted by itself against one that also raises counters or lengthens an array: those cannot be repeated
     without harm, and writes of the same row wait for one another.
     """
-    raising = [_slower(evidence, f"{db} rollups", f"{db} plain", WRITE) for db in DATABASES]
-    return _of([*raising, _slower(evidence, "postgresql arrays", "postgresql plain", WRITE)])
+    return _of(
+        [
+            _slower(evidence, f"{one} {dependent}", f"{one} plain", WRITE)
+            for one in _systems(evidence)
+            for dependent in ("rollups", "arrays")
+        ]
+    )
 
 
 def _more_rows(evidence: Evidence) -> Judgement:
@@ -120,20 +128,18 @@ def _integers(evidence: Evidence) -> Judgement:
     return _of(
         [
             case
-            for db in RELATIONAL
+            for one in _systems(latest, write)
             for case in (
-                _slower(latest, f"{db} name", f"{db} integer", LATEST),
-                _slower(write, f"{db} name", f"{db} integer", WRITE),
+                _slower(latest, f"{one} name", f"{one} integer", LATEST),
+                _slower(write, f"{one} name", f"{one} integer", WRITE),
             )
         ]
     )
 
 
 def _rollups(evidence: Evidence) -> Judgement:
-    plain = {"cassandra": "cassandra by site", **{db: f"{db} plain" for db in RELATIONAL}}
-    return _of(
-        [_slower(evidence, scanned, f"{db} rollups", operation) for (db, scanned), operation in product(plain.items(), COUNTS)]
-    )
+    systems = _systems(evidence)
+    return _of([_slower(evidence, f"{one} scanned", f"{one} rollups", operation) for one, operation in product(systems, COUNTS)])
 
 
 def _newest_first(evidence: Evidence) -> Judgement:

@@ -30,7 +30,7 @@ def _patterns(summaries: dict[str, dict[str, Any]]) -> Section:
             Column("to", "duration_s"),
             Column("slowest layout", "setting"),
             Column("times as long", "ratio"),
-            Column("layouts", "count"),
+            Column("layouts"),
         ],
         rows,
     )
