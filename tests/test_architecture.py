@@ -21,7 +21,8 @@ MAY_IMPORT = {
     "report": {"analysis", "results", "places"},
     "experiment": {"lab", "dataset", "schemas", "results", "analysis"} | COMMON,
     "study": {"experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
-    "cli": {"lab", "study", "experiment", "dataset", "results", "analysis", "report"} | COMMON,
+    "advisor": {"experiment", "results", "analysis"} | COMMON,
+    "cli": {"lab", "study", "advisor", "experiment", "dataset", "results", "analysis", "report"} | COMMON,
 }
 MAY_DEPEND = {
     "histogram": set(),

@@ -73,6 +73,10 @@ macro_rules! database {
                 false
             }
 
+            fn relational(&self) -> bool {
+                true
+            }
+
             fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
                 Ok(Box::new(MysqlDriver::new(Arc::new(Link::of(url)?))))
             }

@@ -43,6 +43,10 @@ impl Database for PostgresqlDatabase {
         false
     }
 
+    fn relational(&self) -> bool {
+        true
+    }
+
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
         Ok(Box::new(PostgresqlDriver::new(Arc::new(Target::of(url)?))))
     }

@@ -31,6 +31,10 @@ impl Database for SqliteDatabase {
         true
     }
 
+    fn relational(&self) -> bool {
+        true
+    }
+
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
         Ok(Box::new(SqliteDriver::new(Target::of(url)?)))
     }

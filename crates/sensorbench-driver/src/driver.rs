@@ -30,6 +30,11 @@ pub trait Database: Sync {
         false
     }
 
+    /// True when it is a relational database.
+    fn relational(&self) -> bool {
+        false
+    }
+
     /// Opens a target. Nothing is created or changed there yet.
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError>;
 

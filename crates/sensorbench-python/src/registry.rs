@@ -44,6 +44,7 @@ pub fn databases() -> String {
             "summary": database.summary(),
             "embedded": database.embedded(),
             "in_memory": database.in_memory(),
+            "relational": database.relational(),
         })
     };
     written(&DATABASES.iter().map(described).collect::<Vec<_>>())

@@ -25,6 +25,7 @@ class Database:
     summary: str
     embedded: bool
     in_memory: bool
+    relational: bool
 
 
 @dataclass(frozen=True)
@@ -169,10 +170,7 @@ class Setting:
 
 def databases() -> dict[str, Database]:
     """The databases that are built in, by name."""
-    return {
-        one["name"]: Database(one["name"], one["dialect"], one["summary"], one["embedded"], one["in_memory"])
-        for one in json.loads(_engine.databases())
-    }
+    return {one["name"]: Database(**one) for one in json.loads(_engine.databases())}
 
 
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z0-9+]+):")

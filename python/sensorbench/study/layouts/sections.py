@@ -80,15 +80,12 @@ def _value(figure: Figure) -> float:
 
 
 def _sizes(summaries: dict[str, dict[str, Any]]) -> Section:
-    """Each layout once, by its first part."""
+    """Each layout once, by its first part. Parts on other data than the first one say something else."""
+    dataset = next(iter(summaries.values()))["dataset"]["name"]
     rows: dict[str, list[Any]] = {}
-    for summary in summaries.values():
+    for summary in (one for one in summaries.values() if one["dataset"]["name"] == dataset):
         for setting, load in summary["load"].items():
-            size, readings = load["size"]["total_bytes"], load["readings"]
-            largest = max((load["size"].get("largest_partitions") or {}).values(), default=None)
-            if size and readings and summary["dataset"]["name"] == next(iter(summaries.values()))["dataset"]["name"]:
-                seconds = load["load_s"] + load["settle_s"]
-                rows.setdefault(setting, [setting, size / readings, largest, readings / seconds if seconds else None])
+            rows.setdefault(setting, _size(setting, load))
     return Section(
         "What a reading takes",
         "Bytes after loading and settling for all that a layout keeps, its repetitions and counters too, divided by the readings (in memory, for Redis); "
@@ -101,3 +98,9 @@ def _sizes(summaries: dict[str, dict[str, Any]]) -> Section:
         ],
         list(rows.values()),
     )
+
+
+def _size(setting: str, load: dict[str, Any]) -> list[Any]:
+    size, readings, seconds = load["size"]["total_bytes"], load["readings"], load["load_s"] + load["settle_s"]
+    largest = max((load["size"].get("largest_partitions") or {}).values(), default=None)
+    return [setting, size / readings if size and readings else None, largest, readings / seconds if seconds else None]

@@ -14,6 +14,7 @@ from sensorbench.results import SettingManifest
 from sensorbench.results.latencies import MEASURE
 from sensorbench.study.pictures import Effect, Front, Point, with_fronts
 from sensorbench.study.sensor_schemas.claims import NEW_RANGE, READ, WRITE, rate, rates
+from sensorbench.study.sensor_schemas.use_cases import use_case_sections
 from sensorbench.study.study import Column, Evidence, Section, ratio_over_runs, setting_name
 
 # The factors of a layout, in the order in which they are told, and their values without which nothing is said.
@@ -40,7 +41,7 @@ class Laid:
 def series_sections(parts: dict[str, Evidence], summaries: dict[str, dict[str, Any]]) -> list[Section]:
     """The sections of the page of all parts."""
     by_id = {part: _by_settings(evidence) for part, evidence in parts.items()}
-    sections = []
+    sections = use_case_sections(parts, summaries)
     if {"write", "read"} <= by_id.keys():
         sections.append(_front(by_id["write"], by_id["read"]))
     if "mixed" in by_id:

@@ -1,0 +1,203 @@
+"""`sensorbench recommend`: which schema for a need, from measurements."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sensorbench.advisor import Prices, Recommendation, Wish, bytes_of, length_s, rate_per_s, use_cases
+from sensorbench.advisor import recommend as recommended
+from sensorbench.analysis.advice import Needs
+from sensorbench.analysis.sizing import Assumptions, Load
+from sensorbench.cli.options import Json
+from sensorbench.cli.output import print_json
+from sensorbench.cli.recommended import print_recommendation, print_use_cases
+from sensorbench.cli.recommended_json import as_json, use_cases_as_json
+from sensorbench.errors import UsageError
+
+
+class HowMany(StrEnum):
+    """Of writes or reads."""
+
+    HIGH = "high"
+    LOW = "low"
+
+
+class YesOrNo(StrEnum):
+    """An answer."""
+
+    YES = "yes"
+    NO = "no"
+
+
+_USUAL = Assumptions()
+
+
+def recommend(
+    writes: Annotated[
+        HowMany | None, typer.Option("--writes", help="Whether many readings are written a second.", show_default=False)
+    ] = None,
+    reads: Annotated[HowMany | None, typer.Option("--reads", help="Whether much is read.", show_default=False)] = None,
+    fresh: Annotated[
+        YesOrNo | None,
+        typer.Option(
+            "--fresh", help="Whether the newest readings are needed at once, not when a batch is full.", show_default=False
+        ),
+    ] = None,
+    read_range: Annotated[
+        str | None,
+        typer.Option(
+            "--range", help="What is usually read at once: a number of readings, or a length of time: 1d.", show_default=False
+        ),
+    ] = None,
+    question: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--question",
+            help="The operation of the results that stands for reading. May be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option("--target", help="Only layouts at this target. May be given several times.", show_default=False),
+    ] = None,
+    sensors: Annotated[int | None, typer.Option("--sensors", help="How many sensors write.", min=1, show_default=False)] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option("--rate", help="Readings of each sensor: 10 (a second), 1/min, 4/h.", show_default=False),
+    ] = None,
+    read_rate: Annotated[
+        str | None, typer.Option("--read-rate", help="Reads of all clients: 50 (a second), 10/min.", show_default=False)
+    ] = None,
+    retention: Annotated[
+        str | None, typer.Option("--retention", help="How long readings are kept: 90d, 2y.", show_default=False)
+    ] = None,
+    study: Annotated[
+        Path | None,
+        typer.Option("--study", help="Folder of your own results; the shipped reference if not given.", show_default=False),
+    ] = None,
+    replicas: Annotated[int, typer.Option("--replicas", help="Copies of each reading that are kept.", min=1)] = _USUAL.copies,
+    headroom: Annotated[
+        float, typer.Option("--headroom", help="Share of the measured rates that stays free.", min=0.0, max=0.99)
+    ] = _USUAL.headroom,
+    disk_fill: Annotated[
+        float,
+        typer.Option(
+            "--disk-fill", help="Share of a disk (of memory, if all data lie there) that is filled at most.", min=0.01, max=1.0
+        ),
+    ] = _USUAL.fill,
+    node_disk: Annotated[str, typer.Option("--node-disk", help="Disk of a node.")] = "1TB",
+    node_memory: Annotated[str, typer.Option("--node-memory", help="Memory of a node.")] = "64GB",
+    node_price: Annotated[
+        float | None,
+        typer.Option("--node-price", help="What a node costs, in any money for any time.", show_default=False),
+    ] = None,
+    disk_price: Annotated[
+        float | None,
+        typer.Option("--disk-price", help="What a GB of disk costs beside the node, in the same.", min=0.0, show_default=False),
+    ] = None,
+    list_use_cases: Annotated[
+        bool, typer.Option("--use-cases", help="List the six use cases of the sensor-schema study, with its advice and ours.")
+    ] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show how places come about, what was left out and why, and the runs behind each.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Recommend a schema for a need, by your own results (--study) or by the shipped reference. Without --writes, --reads and
+    --fresh: the six use cases of the sensor-schema study.
+    """
+    targets = tuple(target or ())
+    if list_use_cases or (writes is None and reads is None and fresh is None):
+        _tell_use_cases(study, targets, json=json)
+        return
+    if writes is None or reads is None or fresh is None:
+        missing = [f"{name} {values}" for name, value, values in _asked(writes, reads, fresh) if value is None]
+        raise UsageError(f"expected {' and '.join(missing)} as well; or none of the three, for a list of use cases")
+    sensor_per_s = rate_per_s(rate, "--rate") if rate is not None else None
+    range_readings, range_s = _range(read_range)
+    wish = Wish(
+        needs=Needs(writes.value, reads.value, fresh is YesOrNo.YES, range_readings, tuple(dict.fromkeys(question or ()))),
+        range_s=range_s,
+        sensor_per_s=sensor_per_s,
+        load=_load(sensors, sensor_per_s, read_rate, retention),
+        assumed=Assumptions(
+            replicas,
+            headroom,
+            disk_fill,
+            bytes_of(node_disk, "--node-disk"),
+            bytes_of(node_memory, "--node-memory"),
+        ),
+        prices=_prices(node_price, disk_price),
+        targets=targets,
+    )
+    _check(wish)
+    recommendation: Recommendation = recommended(wish, study)
+    if json:
+        print_json(as_json(recommendation))
+    else:
+        print_recommendation(recommendation, explain=explain)
+
+
+def _tell_use_cases(study: Path | None, targets: tuple[str, ...], *, json: bool) -> None:
+    gathered, outcomes = use_cases(study, targets)
+    if json:
+        print_json(use_cases_as_json(study, gathered, outcomes))
+    else:
+        print_use_cases(study, gathered, outcomes)
+
+
+def _asked(
+    writes: HowMany | None, reads: HowMany | None, fresh: YesOrNo | None
+) -> list[tuple[str, HowMany | YesOrNo | None, str]]:
+    return [("--writes", writes, "high|low"), ("--reads", reads, "high|low"), ("--fresh", fresh, "yes|no")]
+
+
+def _range(text: str | None) -> tuple[float | None, float | None]:
+    """The range in readings, or in seconds."""
+    if text is None:
+        return None, None
+    if not text.isdigit():
+        try:
+            return None, length_s(text, "--range")
+        except UsageError:
+            raise UsageError(
+                f"--range {text}: expected a number of readings, or a length of time such as 30m, 12h or 1d"
+            ) from None
+    if int(text) == 0:
+        raise UsageError("--range 0: expected at least one reading")
+    return float(text), None
+
+
+def _load(sensors: int | None, sensor_per_s: float | None, read_rate: str | None, retention: str | None) -> Load | None:
+    """The load, which needs both the sensors and their rate."""
+    if sensors is not None and sensor_per_s is None:
+        raise UsageError("--sensors: say by --rate how many readings each gives, such as --rate 1/min")
+    if sensors is None:
+        for name, value in (("--retention", retention), ("--read-rate", read_rate)):
+            if value is not None:
+                raise UsageError(f"{name} {value}: for nodes, disk and memory, say --sensors and --rate as well")
+        return None
+    return Load(
+        readings_per_s=sensors * (sensor_per_s or 0.0),
+        reads_per_s=rate_per_s(read_rate, "--read-rate") if read_rate is not None else None,
+        retention_s=length_s(retention, "--retention") if retention is not None else None,
+    )
+
+
+def _prices(node: float | None, disk_gb: float | None) -> Prices | None:
+    if node is None and disk_gb is not None:
+        raise UsageError("--disk-price is what disk costs beside the node: say --node-price as well")
+    if node is not None and node <= 0.0:
+        raise UsageError(f"--node-price {node:g}: expected a price above 0")
+    return None if node is None else Prices(node, disk_gb or 0.0)
+
+
+def _check(wish: Wish) -> None:
+    """Raises UsageError for options that have no use without others."""
+    if wish.prices is not None and wish.load is None:
+        raise UsageError("--node-price is of a node that a load needs: say --sensors and --rate as well")
+    if wish.sensor_per_s is not None and wish.load is None and wish.range_s is None:
+        raise UsageError("--rate: say by --sensors how many sensors write at this rate")

@@ -1,0 +1,238 @@
+"""What `sensorbench recommend` prints for people: tables and explanations."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from sensorbench.advisor import Entry, Recommendation
+from sensorbench.advisor.marks import marks, marks_of_use_cases
+from sensorbench.advisor.relational import capacity_of
+from sensorbench.analysis.candidate import Measured
+from sensorbench.analysis.intervals import Interval
+from sensorbench.analysis.sizing import Sizing, told
+from sensorbench.analysis.use_cases import Outcome
+from sensorbench.experiment.candidates import Gathered, by_reason
+from sensorbench.progress import console
+from sensorbench.report import words
+
+# More rows are in --json.
+MOST_SHOWN = 10
+MOST_EXPLAINED = 3
+
+_COUNTS = {"written": "readings written a second", "read": "answers a second", "size": "bytes a reading, the fewer the better"}
+
+
+def print_recommendation(recommendation: Recommendation, *, explain: bool) -> None:
+    """Prints the ranking, what a load takes, and what to know of both."""
+    screen = console()
+    needs = recommendation.wish.needs
+    newest = "newest readings at once" if needs.fresh else "newest readings may wait"
+    screen.print(f"writes {needs.writes}, reads {needs.reads}, {newest}", style="bold")
+    screen.print(_told_counts(recommendation), highlight=False)
+    screen.print(_table(recommendation))
+    hidden = len(recommendation.entries) - MOST_SHOWN
+    if hidden > 0:
+        screen.print(f"{hidden} more with --json", highlight=False)
+    smallest = _smallest_of_level(recommendation)
+    if smallest:
+        screen.print(smallest, highlight=False)
+    screen.print(_told_relational(recommendation), highlight=False)
+    if recommendation.entries[0].sizing is not None:
+        _print_sizing(screen, recommendation, recommendation.entries[0].sizing)
+    if explain:
+        _print_explanation(screen, recommendation)
+    _print_marks(screen, marks(recommendation))
+
+
+def print_use_cases(folder: Path | None, gathered: Gathered, outcomes: Sequence[Outcome]) -> None:
+    """Prints the six use cases with the source's advice and ours."""
+    screen = console()
+    table = Table(box=None)
+    for column in ("use case", "the source advises", "its place here", "best at the same target", "best of all", "how sure"):
+        table.add_column(column)
+    for one in outcomes:
+        best = words.setting(one.best.candidate.name) if one.best else "nothing that was measured fits"
+        sure = one.best.sure if one.best else ""
+        table.add_row(one.use_case.text, one.use_case.advice, *_told_advised(one.at_target), best, sure)
+    screen.print(table)
+    screen.print(
+        "M1: a sensor's rows are listed in the same table, M2: in a table of its own; MB: the width of a row. "
+        "For one of them: sensorbench recommend --writes high --reads high --fresh yes",
+        highlight=False,
+    )
+    _print_marks(screen, marks_of_use_cases(folder, gathered, outcomes))
+
+
+def _told_advised(at_target: Outcome | None) -> tuple[str, str]:
+    """Where the layout that the source recommends stands among those at its target, and how many times its score the best
+    has.
+    """
+    if at_target is None or at_target.best is None or at_target.advised is None or at_target.over_advised is None:
+        return "not measured", ""
+    place = f"{at_target.advised_place} of {len(at_target.ranking.places)} at {at_target.advised.candidate.target}"
+    if at_target.best is at_target.advised:
+        return place, "the same"
+    return place, f"{words.setting(at_target.best.candidate.name)}, {_factor(at_target.over_advised)}"
+
+
+def _told_counts(recommendation: Recommendation) -> str:
+    """What the score is made of."""
+    counts = " × ".join(_COUNTS[kind] for kind in recommendation.wish.needs.counts)
+    entries = [entry.place.candidate for entry in recommendation.entries]
+    lengths = {one.operation: one.rows for candidate in entries for one in candidate.asked(recommendation.ranking.questions)}
+    questions = ", ".join(f"{name} ({length or 0.0:,.0f} rows each)" for name, length in lengths.items())
+    reading = f"; reading is {questions}" if questions else ""
+    return f"what counts: {counts}{reading}"
+
+
+def _table(recommendation: Recommendation) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    sized = recommendation.entries[0].sizing is not None
+    money = recommendation.wish.prices is not None
+    columns = ("", "layout", "readings written/s", "p50 / p99", "reads/s", "p50 / p99", "bytes a reading")
+    for column in (
+        *columns,
+        *(("nodes", "disk") if sized else ()),
+        "cost" if money else "relative cost",
+        "over the next, how sure",
+    ):
+        table.add_column(column)
+    for number, entry in enumerate(recommendation.entries[:MOST_SHOWN], 1):
+        candidate = entry.place.candidate
+        sizing = [str(entry.sizing.nodes), words.size(entry.sizing.disk_bytes)] if entry.sizing else []
+        table.add_row(
+            str(number),
+            words.setting(candidate.name),
+            _rate(entry.written_per_s),
+            _latencies(candidate.writes),
+            _rate(entry.read_per_s),
+            _latencies(candidate.asked(recommendation.ranking.questions)),
+            words.significant(candidate.bytes_a_reading) if candidate.bytes_a_reading else "–",
+            *sizing,
+            words.count(entry.money) if entry.money is not None else words.times(entry.cost),
+            _over_next(entry),
+        )
+    return table
+
+
+def _rate(of: Interval | None) -> str:
+    if of is None:
+        return "not measured"
+    if of.low is None or of.high is None:
+        return _count(of.value)
+    return f"{_count(of.value)} ({_count(of.low)} – {_count(of.high)})"
+
+
+def _count(number: float) -> str:
+    """A rate, with three digits: more would say nothing."""
+    return words.count(float(f"{number:.3g}"))
+
+
+def _latencies(measured: Sequence[Measured]) -> str:
+    """Median and 99th percentile, of several operations those of the slowest."""
+    known = [one.latency_s for one in measured if "median" in one.latency_s and "p99" in one.latency_s]
+    if not known:
+        return "–"
+    slowest = max(known, key=lambda one: one["p99"].value)
+    return f"{words.duration(slowest['median'].value)} / {words.duration(slowest['p99'].value)}"
+
+
+def _factor(of: Interval) -> str:
+    interval = (
+        f" ({words.significant(of.low)} – {words.significant(of.high)})" if of.low is not None and of.high is not None else ""
+    )
+    return f"× {words.significant(of.value)}{interval}"
+
+
+def _over_next(entry: Entry) -> str:
+    place = entry.place
+    if place.over_next is None:
+        return place.sure
+    beside = "" if place.is_beside_next else " (measured at different times)"
+    return f"{_factor(place.over_next)}: {place.sure}{beside}"
+
+
+def _smallest_of_level(recommendation: Recommendation) -> str | None:
+    """Of those that are not told apart from the first, the one that takes the least room, where that is another one."""
+    level = [entry.place.candidate for entry in recommendation.entries if entry.place.is_level]
+    sized = [candidate for candidate in level if candidate.bytes_a_reading]
+    smallest = min(sized, key=lambda candidate: candidate.bytes_a_reading or 0.0, default=None)
+    if smallest is None or smallest is level[0]:
+        return None
+    size = words.significant(smallest.bytes_a_reading or 0.0)
+    return f"not told apart from the first, and smaller: {words.setting(smallest.name)} ({size} bytes a reading)"
+
+
+def _told_relational(recommendation: Recommendation) -> str:
+    found = recommendation.relational
+    name = f" ({words.setting(found.name)})" if found.name else ""
+    return f"a relational database {found.verdict}{name}: {found.why}"
+
+
+def _print_sizing(screen: Console, recommendation: Recommendation, sizing: Sizing) -> None:
+    """Nodes, disk and memory of the best layout, step by step."""
+    best = recommendation.entries[0].place.candidate
+    memory = f", {words.size(sizing.memory_a_node_bytes)} of memory each" if sizing.memory_a_node_bytes else ""
+    disk = f", {words.size(sizing.disk_bytes)} of disk together" if sizing.disk_bytes else ""
+    screen.print()
+    screen.print(
+        f"{words.setting(best.name)} for this load: {sizing.nodes} nodes by {sizing.nodes_by}{disk}{memory}", style="bold"
+    )
+    table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
+    for step in sizing.steps:
+        table.add_row(step.what, words.size(step.value) if step.unit == "bytes" else f"{step.value:,.0f}", step.formula)
+    screen.print(table)
+    for reason in sizing.not_known:
+        screen.print(f"  not known – {reason}", highlight=False)
+    screen.print("assumed:", highlight=False)
+    for assumption in told(recommendation.wish.assumed, capacity_of(best, recommendation.ranking.questions)):
+        screen.print(f"  {assumption}", highlight=False)
+
+
+def _print_explanation(screen: Console, recommendation: Recommendation) -> None:
+    """How the first places come about, and why others have none."""
+    ranking = recommendation.ranking
+    screen.print()
+    screen.print("how places come about", style="bold")
+    screen.print(
+        "The score is the geometric mean of a layout's shares of the best figure in each that counts. Rates are geometric "
+        "means over runs; intervals are of the runs (95 %). Where several kinds of operation shared the time, a rate is "
+        "what it would be for this kind alone.",
+        highlight=False,
+    )
+    for number, entry in enumerate(recommendation.entries[:MOST_EXPLAINED], 1):
+        candidate = entry.place.candidate
+        shares = " and ".join(f"{share:.3g} of the best at {kind}" for kind, share in _told_shares(entry))
+        mean = f", geometric mean {entry.place.score:.3g}" if len(entry.place.shares) > 1 else ""
+        screen.print(
+            f"{number}. {words.setting(candidate.name)} ({candidate.version or candidate.database}): {shares}{mean}",
+            highlight=False,
+        )
+        for one in (*candidate.writes, *candidate.asked(ranking.questions)):
+            _print_runs(screen, one, recommendation.gathered)
+    for reason, names in by_reason([*ranking.left_out, *recommendation.gathered.left_out]).items():
+        named = ", ".join(words.setting(name) for name in names)
+        screen.print(f"left out, because {reason}: {named}", highlight=False, markup=False)
+
+
+def _told_shares(entry: Entry) -> list[tuple[str, float]]:
+    names = {"written": "writing", "read": "reading", "size": "size"}
+    return [(names[kind], share) for kind, share in entry.place.shares.items()]
+
+
+def _print_runs(screen: Console, one: Measured, gathered: Gathered) -> None:
+    """The runs behind a figure."""
+    readings = f" × {one.readings} readings" if one.readings > 1 else ""
+    rows = f", {one.rows:,.0f} rows each" if one.rows else ""
+    origin = gathered.origins[one.comparison]
+    screen.print(f"   {one.operation}{readings}{rows}, {origin.load}, on {origin.machine}:", highlight=False)
+    for run in one.runs:
+        screen.print(f"     {run.id}, {run.date}: {run.per_s:,.4g} operations/s", highlight=False)
+
+
+def _print_marks(screen: Console, found: Sequence[str]) -> None:
+    for mark in found:
+        screen.print(f"[yellow]note:[/yellow] {escape(mark)}", highlight=False)

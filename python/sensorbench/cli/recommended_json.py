@@ -1,0 +1,126 @@
+"""What `sensorbench recommend --json` prints."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from sensorbench.advisor import Entry, Recommendation
+from sensorbench.advisor.marks import marks, marks_of_use_cases
+from sensorbench.advisor.relational import capacity_of
+from sensorbench.analysis.candidate import Candidate, Measured
+from sensorbench.analysis.intervals import Interval
+from sensorbench.analysis.sizing import told
+from sensorbench.analysis.use_cases import Outcome
+from sensorbench.experiment.candidates import Gathered
+
+
+def as_json(recommendation: Recommendation) -> dict[str, Any]:
+    """All of it."""
+    wish, ranking = recommendation.wish, recommendation.ranking
+    best = recommendation.entries[0]
+    return {
+        "ranked": [_entry_as_json(number, entry, recommendation) for number, entry in enumerate(recommendation.entries, 1)],
+        "needs": asdict(wish.needs),
+        "counts": list(wish.needs.counts),
+        "questions": list(ranking.questions),
+        "relational": asdict(recommendation.relational),
+        "load": asdict(wish.load) if wish.load else None,
+        "assumptions": told(wish.assumed, capacity_of(best.place.candidate, ranking.questions)) if best.sizing else [],
+        "left_out": [{"setting": name, "why": why} for name, why in (*ranking.left_out, *recommendation.gathered.left_out)],
+        **_source_as_json(recommendation.folder, recommendation.gathered, marks(recommendation)),
+    }
+
+
+def use_cases_as_json(folder: Path | None, gathered: Gathered, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The use cases with the source's advice and ours."""
+    return {
+        "use_cases": [_outcome_as_json(one) for one in outcomes],
+        **_source_as_json(folder, gathered, marks_of_use_cases(folder, gathered, outcomes)),
+    }
+
+
+def _source_as_json(folder: Path | None, gathered: Gathered, notes: list[str]) -> dict[str, Any]:
+    return {
+        "source": "reference" if folder is None else str(folder),
+        "is_reference": folder is None,
+        "comparisons": {name: asdict(origin) for name, origin in gathered.origins.items()},
+        "notes": notes,
+    }
+
+
+def _outcome_as_json(one: Outcome) -> dict[str, Any]:
+    needs = one.use_case.needs
+    return {
+        "id": one.use_case.id,
+        "writes": needs.writes,
+        "reads": needs.reads,
+        "fresh": needs.fresh,
+        "source_advice": one.use_case.advice,
+        **_best_as_json(one),
+        "at_source_target": _best_as_json(one.at_target) if one.at_target else None,
+    }
+
+
+def _best_as_json(one: Outcome) -> dict[str, Any]:
+    """The best layout, and where the source's stands beside it."""
+    return {
+        "best": _named(one.best.candidate) if one.best else None,
+        "sure": one.best.sure if one.best else None,
+        "source_place": one.advised_place,
+        "best_over_source": _interval_as_json(one.over_advised),
+        "layouts": len(one.ranking.places),
+    }
+
+
+def _named(candidate: Candidate) -> dict[str, Any]:
+    return {
+        "schema": candidate.schema,
+        "label": candidate.label,
+        "parameters": candidate.parameters,
+        "target": candidate.target,
+        "version": candidate.version,
+        "setting": candidate.name,
+    }
+
+
+def _entry_as_json(number: int, entry: Entry, recommendation: Recommendation) -> dict[str, Any]:
+    place, candidate = entry.place, entry.place.candidate
+    measured = (*candidate.writes, *candidate.asked(recommendation.ranking.questions))
+    return {
+        "rank": number,
+        **_named(candidate),
+        "score": place.score,
+        "shares": place.shares,
+        "readings_written_per_s": _interval_as_json(entry.written_per_s),
+        "reads_per_s": _interval_as_json(entry.read_per_s),
+        "latency_s": {
+            one.operation: {name: _interval_as_json(interval) for name, interval in one.latency_s.items()} for one in measured
+        },
+        "bytes_per_reading": candidate.bytes_a_reading,
+        "relative_cost": entry.cost,
+        "cost": entry.money,
+        "sizing": asdict(entry.sizing) if entry.sizing else None,
+        "over_next": _interval_as_json(place.over_next),
+        "paired_with_next": place.is_beside_next,
+        "level_with_first": place.is_level,
+        "sure": place.sure,
+        "runs": [_run_as_json(one, recommendation.gathered) for one in measured],
+    }
+
+
+def _run_as_json(one: Measured, gathered: Gathered) -> dict[str, Any]:
+    """The runs behind a figure, with its interval."""
+    return {
+        "operation": one.operation,
+        "comparison": one.comparison,
+        "machine": gathered.origins[one.comparison].machine,
+        "readings_per_operation": one.readings,
+        "rows_per_operation": one.rows,
+        "mixed": one.is_mixed,
+        "runs": [{"id": run.id, "date": run.date, "operations_per_s": run.per_s} for run in one.runs],
+    }
+
+
+def _interval_as_json(of: Interval | None) -> dict[str, Any] | None:
+    return {"value": of.value, "low": of.low, "high": of.high} if of is not None else None
