@@ -67,7 +67,7 @@ def _ends(figures: list[Figure]) -> list[Any]:
 def _writes_several(figure: Figure, summary: dict[str, Any]) -> bool:
     """Whether an operation writes more readings in this setting than in others, so that its latency is that of more."""
     setting = next(setting for setting in summary["settings"] if setting["id"] == figure["setting"])
-    return bool(summary["operations"][figure["operation"]]["writes"]) and int(setting["schema_parameters"].get("written", 1)) > 1
+    return int(setting["statements"][figure["operation"]].get("readings", 1)) > 1
 
 
 def _mean(figure: Figure) -> float | None:
