@@ -7,14 +7,17 @@ mod arrivals;
 mod choice;
 mod mix;
 mod random;
+mod scatter;
 mod workload;
+pub mod ycsb;
 mod zipfian;
 
 pub use arrivals::{Arrival, Arrivals, Pace, RateSegment};
 pub use choice::{Choice, Chooser};
 pub use mix::{Mix, MixOrder};
 pub use random::Stream;
-pub use workload::{Draw, Workload};
+pub use scatter::Scatter;
+pub use workload::{Draw, Grown, Workload};
 pub use zipfian::Zipfian;
 
 use thiserror::Error;
@@ -31,6 +34,9 @@ pub enum WorkloadError {
     /// A skew that the distribution is not defined for.
     #[error("the exponent of a zipfian or latest choice must be finite and above zero; got {0}")]
     Exponent(f64),
+    /// A share that is not between none and all.
+    #[error("a share must be between 0 and 1, that of an exponential choice above 0; got {0}")]
+    Share(f64),
     /// A rate that is negative or not finite.
     #[error("a rate must be finite and at least zero, in operations per second; got {0}")]
     Rate(f64),

@@ -82,6 +82,17 @@ impl Mix {
         operations / round * weight + (operations % round).saturating_sub(start).min(weight)
     }
 
+    /// The share of the operations that are of a kind.
+    pub fn share_of(&self, kind: usize) -> f64 {
+        let (start, width) = self.share(kind);
+        if let Some(round) = self.round {
+            return width as f64 / round as f64;
+        }
+        // What rounding leaves over belongs to the last kind.
+        let is_last = kind + 1 == self.upper_ends.len();
+        (if is_last { u64::MAX - start } else { width }) as f64 / u64::MAX as f64
+    }
+
     /// Where in a round a kind begins, and how many times it comes.
     fn share(&self, kind: usize) -> (u64, u64) {
         let end = |kind: usize| self.upper_ends.get(kind).or(self.upper_ends.last()).copied().unwrap_or(0);
@@ -101,6 +112,16 @@ mod tests {
         (0..100_000).for_each(|k| counts[mix.kind(Stream::new(1), k)] += 1);
         assert_eq!((counts[1], counts[3]), (0, 0));
         assert!((74_400..75_600).contains(&counts[0]), "{counts:?}");
+    }
+
+    #[test]
+    fn a_kind_has_its_share() {
+        for order in [MixOrder::Random, MixOrder::InTurn] {
+            let mix = Mix::new(&[3.0, 0.0, 1.0, 4.0, 0.0], order).unwrap();
+            for (kind, share) in [0.375, 0.0, 0.125, 0.5, 0.0].into_iter().enumerate() {
+                assert!((mix.share_of(kind) - share).abs() < 1e-12, "{kind}: {}", mix.share_of(kind));
+            }
+        }
     }
 
     #[test]

@@ -12,6 +12,15 @@ pub enum Draw {
         /// How one of them is chosen.
         choice: Choice,
     },
+    /// One of the records that are there: of a table that a kind of operation lengthens meanwhile.
+    Records {
+        /// Records at the beginning, at least one.
+        present: u64,
+        /// How one of them is chosen.
+        choice: Choice,
+        /// What adds others.
+        grown: Option<Grown>,
+    },
     /// A number of its own for each k, for writes that must not meet. With `per`, the number of a sequential draw's rows, it counts
     /// the operations of the same kind that draw the same row of it: so that each row's numbers follow one another.
     Number {
@@ -30,6 +39,15 @@ pub enum Draw {
     },
 }
 
+/// What lengthens a table of records.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Grown {
+    /// Kind of the operation that adds one.
+    pub operation: usize,
+    /// How many operations the choice stays behind, so that what is chosen has been acknowledged.
+    pub window: u64,
+}
+
 /// Kinds of operations, their weights and draws: everything about the k-th operation but its text and its values.
 #[derive(Clone, Debug)]
 pub struct Workload {
@@ -41,6 +59,7 @@ pub struct Workload {
 #[derive(Clone, Debug)]
 enum ReadyDraw {
     Rows(Chooser),
+    Records { present: u64, choice: Choice, grown: Grown },
     Number { per: Option<u64> },
     Written { operation: usize, window: u64, exponent: Option<f64> },
 }
@@ -52,6 +71,11 @@ impl Workload {
         let ready = |(number, draw): (usize, &Draw)| {
             let draw = match *draw {
                 Draw::Rows { rows, choice } => ReadyDraw::Rows(choice.among(rows)?),
+                Draw::Records { present, choice, grown: None } => ReadyDraw::Rows(choice.among(present)?),
+                Draw::Records { present, choice, grown: Some(grown) } => {
+                    choice.among(present)?;
+                    ReadyDraw::Records { present, choice, grown }
+                }
                 Draw::Number { per } => ReadyDraw::Number { per },
                 Draw::Written { operation, window, exponent } => {
                     exponent.map(|exponent| Zipfian::new(1, exponent)).transpose()?;
@@ -71,7 +95,8 @@ impl Workload {
     }
 
     /// What the draw numbered `draw` gives to the k-th operation: the row of its table, k itself for [`Draw::Number`] (or its count
-    /// for each row), or the k of the write for [`Draw::Written`] (0 while there is none old enough).
+    /// for each row), or the k of the write for [`Draw::Written`] (0 while there is none old enough). For [`Draw::Records`] it is the
+    /// number of a record that was there at the beginning, or, behind those, the k of the operation that added it.
     #[inline]
     pub fn drawn(&self, draw: usize, k: u64) -> u64 {
         let (ready, stream) = &self.draws[draw];
@@ -79,6 +104,7 @@ impl Workload {
             // Where kinds come in turn, those of one kind go through the rows without leaving any out.
             ReadyDraw::Rows(Chooser::Sequential(rows)) => self.mix.ordinal(k) % rows,
             ReadyDraw::Rows(chooser) => chooser.row(*stream, k),
+            ReadyDraw::Records { present, choice, grown } => self.record(*present, *choice, *grown, *stream, k),
             ReadyDraw::Number { per: None } => k,
             ReadyDraw::Number { per: Some(rows) } => self.mix.ordinal(k) / rows,
             ReadyDraw::Written { operation, window, exponent } => self.written(*operation, *window, *exponent, *stream, k),
@@ -112,9 +138,30 @@ impl Workload {
             None => stream.below(k, old_enough),
             Some(exponent) => Zipfian::new(old_enough, exponent).expect("checked by new").rank(stream, k),
         };
-        let is_write = |earlier: &u64| self.operation(*earlier) == operation;
-        let wanted = old_enough - back;
-        (0..wanted).rev().find(is_write).or_else(|| (wanted..old_enough).find(is_write)).unwrap_or(0)
+        self.nearest(operation, old_enough - back, old_enough).unwrap_or(0)
+    }
+
+    /// The last operation of a kind before the `wanted`-th, else the next one before the `end`-th.
+    fn nearest(&self, operation: usize, wanted: u64, end: u64) -> Option<u64> {
+        let is_of_kind = |earlier: &u64| self.operation(*earlier) == operation;
+        (0..wanted).rev().find(is_of_kind).or_else(|| (wanted..end).find(is_of_kind))
+    }
+
+    /// Records that were added are chosen among as many as there are on average by then, each by an operation near the place where it
+    /// is on average: so nothing has to be counted.
+    fn record(&self, present: u64, choice: Choice, grown: Grown, stream: Stream, k: u64) -> u64 {
+        let old_enough = k.saturating_sub(grown.window);
+        let share = self.mix.share_of(grown.operation);
+        let added = (old_enough as f64 * share) as u64;
+        let chooser = choice.among(present + added).expect("checked by new");
+        let record = chooser.row(stream, k);
+        let Some(number) = record.checked_sub(present) else { return record };
+        let place = ((number + 1) as f64 / share) as u64;
+        match self.nearest(grown.operation, place.min(old_enough), old_enough) {
+            Some(added_by) => present + added_by,
+            // None of them has come yet, which is rare: then it is the last of those that were there.
+            None => present - 1,
+        }
     }
 }
 
@@ -173,6 +220,40 @@ mod tests {
             next[row as usize] += 1;
         }
         assert!(next.iter().all(|numbers| *numbers == 25), "{next:?}");
+    }
+
+    fn growing(order: MixOrder, choice: Choice) -> Workload {
+        let draws = [Draw::Records { present: 500, choice, grown: Some(Grown { operation: WRITE, window: 100 }) }];
+        Workload::new(42, &[3.0, 1.0], order, &draws).unwrap()
+    }
+
+    #[test]
+    fn records_are_those_that_were_there_or_were_added_before_the_window() {
+        for order in BOTH_ORDERS {
+            for choice in [Choice::Uniform, Choice::Latest(0.99), Choice::Zipfian(0.99)] {
+                let workload = growing(order, choice);
+                for k in 0..5_000 {
+                    if let Some(added_by) = workload.drawn(0, k).checked_sub(500) {
+                        assert!(added_by + 100 < k && workload.operation(added_by) == WRITE, "operation {k} reads {added_by}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn added_records_are_chosen_as_often_as_others() {
+        let workload = growing(MixOrder::Random, Choice::Uniform);
+        let (start, end) = (40_000, 60_000);
+        let added = (start..end).filter(|k| workload.drawn(0, *k) >= 500).count() as f64;
+        let expected: f64 = (start..end).map(|k| (k - 100) as f64 / 4.0).map(|added| added / (added + 500.0)).sum();
+        assert!((added / expected - 1.0).abs() < 0.01, "{added} instead of {expected}");
+        let latest = growing(MixOrder::Random, Choice::Latest(0.99));
+        let newest = (start..end).filter(|k| latest.drawn(0, *k) + 1_100 >= 500 + k).count() as f64 / 20_000.0;
+        // 250 of some 13,000 records: the share of the first 250 ranks.
+        let zeta = |n: u32| (1..=n).map(|i| f64::from(i).powf(-0.99)).sum::<f64>();
+        let expected = zeta(250) / zeta(13_000);
+        assert!((newest / expected - 1.0).abs() < 0.05, "{newest} instead of {expected}");
     }
 
     #[test]
