@@ -6,6 +6,8 @@ use sensorbench_workload::{Stream, Workload};
 use serde::{Deserialize, Serialize};
 
 use crate::EngineError;
+use crate::plan::GrownBy;
+use crate::records::{RandomText, RecordNames};
 
 /// Candidate rows that operations draw from.
 #[derive(Clone, Debug, Default)]
@@ -92,8 +94,32 @@ pub enum DrawValues {
     Table(ParameterTable),
     /// Numbers.
     Numbers(Vec<NumberColumn>),
+    /// Names of records that are there.
+    Records(Records),
+    /// Names of records of their own.
+    NewRecords {
+        /// Number of the first of them.
+        first: u64,
+        /// How they are named.
+        names: RecordNames,
+    },
+    /// Random texts.
+    Texts(Vec<RandomText>),
     /// The parameters of an earlier write of this kind, and a span that ends with it.
     Written(usize, Option<Span>),
+}
+
+/// Records that are there: so many from the first on, and those that an operation adds.
+#[derive(Clone, Debug)]
+pub struct Records {
+    /// Number of the first.
+    pub first: u64,
+    /// How many there are at the beginning.
+    pub present: u64,
+    /// How they are named.
+    pub names: RecordNames,
+    /// What adds others.
+    pub grown: Option<GrownBy>,
 }
 
 /// How the operations of a phase are numbered for writes, so that the numbers of phases and repeats never meet: either behind
@@ -182,7 +208,23 @@ impl Parameters {
                 let value = column.start.wrapping_add(column.step.wrapping_mul(number));
                 if column.value_type == Type::Timestamp { Value::Timestamp(value) } else { Value::Integer(value) }
             }
+            DrawValues::Records(records) => self.record(phase, records, drawn),
+            DrawValues::NewRecords { first, names } => {
+                names.name(first.wrapping_add(phase.number(kind, source.draw, drawn).cast_unsigned()))
+            }
+            DrawValues::Texts(texts) => {
+                let number = phase.number(kind, source.draw, drawn).cast_unsigned();
+                texts[source.column].text(number, source.column)
+            }
             DrawValues::Written(write, span) => self.written(phase, *write, *span, source.column, drawn, k),
+        }
+    }
+
+    /// The name of a record that was there, or that the operation with the number behind those has added.
+    fn record(&self, phase: &PhaseWorkload, records: &Records, drawn: u64) -> Value {
+        match (records.grown, drawn.checked_sub(records.present)) {
+            (Some(by), Some(added_by)) => self.value(phase, by.operation, self.sources[by.operation][by.parameter], added_by, 0),
+            _ => records.names.name(records.first + drawn),
         }
     }
 
@@ -284,6 +326,52 @@ mod tests {
         let run = |offset: i64| written(&plan(json!({"offset": offset, "stride": 3}), 4), 500);
         let all = [run(0), run(1), run(2)].concat();
         assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+    }
+
+    #[test]
+    fn records_are_named_like_those_that_were_added() {
+        let names = json!({"prefix": "user", "hashed": false});
+        let text = |name: &str| json!({"name": name, "type": "text"});
+        let plan: Plan = serde_json::from_value(json!({
+            "seed": 1,
+            "operations": [
+                {
+                    "weight": 1.0,
+                    "operation": {"name": "insert", "parameters": [text("key"), text("field0")]},
+                    "parameters": [{"draw": 0, "column": 0}, {"draw": 1, "column": 0}],
+                },
+                {
+                    "weight": 1.0,
+                    "operation": {"name": "read", "parameters": [text("key")], "columns": [text("field0")]},
+                    "parameters": [{"draw": 2, "column": 0}],
+                },
+            ],
+            "draws": [
+                {"new_records": {"first": 1000, "names": names}},
+                {"texts": [{"least": 8, "most": 8}]},
+                {"records": {
+                    "first": 0, "present": 1000, "choice": {"latest": 0.99}, "names": names,
+                    "grown": {"operation": 0, "parameter": 0, "window": 20},
+                }},
+            ],
+            "phases": [{"name": "measure", "operations": 2000}],
+            "in_flight": 1,
+            "timeout_s": 1.0,
+        }))
+        .unwrap();
+        let plan = ReadyPlan::new(plan, &[]).unwrap();
+        let (mut there, mut added): (HashSet<u64>, usize) = ((0..1000).collect(), 0);
+        for k in 0..2000 {
+            let Some(Value::Text(key)) = plan.parameters_of(0, k).next().unwrap().into_iter().next() else { panic!("a key") };
+            let record: u64 = key.strip_prefix("user").unwrap().parse().unwrap();
+            if plan.kind_of(0, k) == 0 {
+                assert!(there.insert(record), "{record} is added once");
+            } else {
+                assert!(there.contains(&record), "{record}");
+                added += usize::from(record >= 1000);
+            }
+        }
+        assert!(added > 300, "{added} of 1,000 reads are of added records");
     }
 
     #[test]

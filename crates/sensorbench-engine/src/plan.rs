@@ -1,11 +1,14 @@
 //! What a run is asked to do.
 
 use sensorbench_driver::{Direction, Operation, Value};
-use sensorbench_workload::{Choice, Draw, MixOrder, Pace, Stream, Workload};
+use sensorbench_workload::{Choice, Draw, Grown, MixOrder, Pace, Stream, Workload};
 use serde::{Deserialize, Serialize};
 
 use crate::EngineError;
-use crate::parameters::{DrawValues, NumberColumn, Numbering, ParameterSource, ParameterTable, Parameters, PhaseWorkload, Span};
+use crate::parameters::{
+    DrawValues, NumberColumn, Numbering, ParameterSource, ParameterTable, Parameters, PhaseWorkload, Records, Span,
+};
+use crate::records::{RandomText, RecordNames, TextLengths};
 use crate::source::{Phase, Source};
 use crate::steps::Steps;
 use crate::work::Work;
@@ -91,6 +94,29 @@ pub enum PlannedDraw {
         #[serde(default)]
         choice: Choice,
     },
+    /// The name of one of the records that are there; one column.
+    Records {
+        /// Number of the first record.
+        first: u64,
+        /// How many there are at the beginning.
+        present: u64,
+        /// How one of them is chosen.
+        #[serde(default)]
+        choice: Choice,
+        /// How they are named.
+        names: RecordNames,
+        /// What adds others meanwhile.
+        grown: Option<GrownBy>,
+    },
+    /// The name of a record of its own for each operation; one column.
+    NewRecords {
+        /// Number of the first of them.
+        first: u64,
+        /// How they are named.
+        names: RecordNames,
+    },
+    /// Random texts of its own for each operation, as many columns as there are lengths.
+    Texts(Vec<TextLengths>),
     /// Numbers that are used once.
     Numbers {
         /// The columns made from them.
@@ -109,6 +135,18 @@ pub enum PlannedDraw {
         /// A stretch of time that ends with what was written; two columns more.
         span: Option<Span>,
     },
+}
+
+/// What adds records while others are chosen.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct GrownBy {
+    /// Number of the operation.
+    pub operation: usize,
+    /// Number of its parameter that is the name of the record.
+    pub parameter: usize,
+    /// How many operations the choice stays behind.
+    pub window: u64,
 }
 
 /// A stretch of the run.
@@ -269,6 +307,23 @@ fn ready_draw(draw: &PlannedDraw, plan: &Plan, tables: &[ParameterTable]) -> Res
             }
             (Draw::Rows { rows: table.rows() as u64, choice: *choice }, DrawValues::Table(table.clone()))
         }
+        PlannedDraw::Records { first, present, choice, names, grown } => {
+            if *present == 0 {
+                return Err(EngineError::Plan("a draw of records needs at least one".to_owned()));
+            }
+            let by = grown.map(|by| Grown { operation: by.operation, window: by.window });
+            (
+                Draw::Records { present: *present, choice: *choice, grown: by },
+                DrawValues::Records(Records { first: *first, present: *present, names: names.clone(), grown: *grown }),
+            )
+        }
+        PlannedDraw::NewRecords { first, names } => {
+            (Draw::Number { per: None }, DrawValues::NewRecords { first: *first, names: names.clone() })
+        }
+        PlannedDraw::Texts(lengths) => {
+            let texts = lengths.iter().map(|lengths| RandomText::of(*lengths)).collect::<Result<_, _>>()?;
+            (Draw::Number { per: None }, DrawValues::Texts(texts))
+        }
         PlannedDraw::Numbers { columns, per } => {
             let per = per.map(|draw| rows_in_order(draw, plan, tables)).transpose()?;
             (Draw::Number { per }, DrawValues::Numbers(columns.clone()))
@@ -303,6 +358,12 @@ fn check_parameters(plan: &Plan, draws: &[(Draw, DrawValues)]) -> Result<(), Eng
                 None => return Err(EngineError::Plan(format!("operation {name}: there is no draw {}", source.draw))),
                 Some((_, DrawValues::Table(table))) => table.columns(),
                 Some((_, DrawValues::Numbers(columns))) => columns.len(),
+                Some((_, DrawValues::Texts(texts))) => texts.len(),
+                Some((_, DrawValues::NewRecords { .. })) => 1,
+                Some((_, DrawValues::Records(records))) => {
+                    check_grown(plan, records)?;
+                    1
+                }
                 Some((_, DrawValues::Written(operation, span))) => {
                     let own = plan.operations.get(*operation).map_or(0, |written| written.parameters.len());
                     own + if span.is_some() { 2 } else { 0 }
@@ -314,6 +375,14 @@ fn check_parameters(plan: &Plan, draws: &[(Draw, DrawValues)]) -> Result<(), Eng
         }
     }
     Ok(())
+}
+
+fn check_grown(plan: &Plan, records: &Records) -> Result<(), EngineError> {
+    let is_known = |by: &GrownBy| plan.operations.get(by.operation).is_some_and(|add| by.parameter < add.parameters.len());
+    match records.grown {
+        Some(by) if !is_known(&by) => Err(EngineError::Plan(format!("there is no operation {} that adds records", by.operation))),
+        _ => Ok(()),
+    }
 }
 
 fn check_limits(plan: &Plan) -> Result<(), EngineError> {
