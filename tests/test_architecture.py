@@ -22,7 +22,8 @@ MAY_IMPORT = {
     "experiment": {"lab", "dataset", "schemas", "results", "analysis"} | COMMON,
     "study": {"experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
     "advisor": {"experiment", "results", "analysis"} | COMMON,
-    "cli": {"lab", "study", "advisor", "experiment", "dataset", "results", "analysis", "report"} | COMMON,
+    "stress": {"experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
+    "cli": {"lab", "study", "advisor", "stress", "experiment", "dataset", "results", "analysis", "report"} | COMMON,
 }
 MAY_DEPEND = {
     "histogram": set(),

@@ -1,0 +1,1 @@
+"""Stress: load that is driven at rates, without a study around it."""
