@@ -1,5 +1,5 @@
 //! One operation that is several statements: one for each stretch of time or each shard (`for_each`), a look before at what
-//! stretches there are, one for each of several readings or one for all of them encoded, and what is to be told to others
+//! stretches there are or for what is to be changed, one for each of several readings or one for all of them encoded, and what is to be told to others
 //! (`also`). Sessions are wrapped, so that drivers know nothing of it.
 
 use std::cell::RefCell;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures::stream::{FuturesUnordered, TryStreamExt};
 use sensorbench_dataset::encoding::{append_record, encode_batch};
-use sensorbench_driver::{AsyncSession, BlockingSession, Deadline, DriverError, Executing, Request, Type, Value};
+use sensorbench_driver::{AsyncSession, BlockingSession, Deadline, DriverError, Executing, Request, Rows, Type, Value};
 
 use crate::plan::ReadyPlan;
 use crate::work::{Encode, Listed, Parts, Work};
@@ -20,6 +20,8 @@ pub(crate) struct Steps {
     pub own: Vec<usize>,
     /// Empty if nothing is looked up first.
     pub list: Vec<usize>,
+    /// Empty if nothing is asked for before.
+    pub first: Vec<usize>,
     pub also: Vec<Vec<usize>>,
 }
 
@@ -79,8 +81,16 @@ impl<'a, 'r> Task<'a, 'r> {
         }
     }
 
-    fn list(&self) -> Statement {
-        Statement { number: self.steps().list[self.table], parameters: Set::Own }
+    /// What must be answered before anything else is issued, if anything must.
+    fn before(&self) -> Option<Statement> {
+        let steps = self.steps();
+        let number = steps.list.get(self.table).or(steps.first.get(self.table))?;
+        Some(Statement { number: *number, parameters: Set::Own })
+    }
+
+    /// The parts of the data that the answer to it has.
+    fn starts(&self, answer: &Rows) -> Vec<Value> {
+        self.listed().map_or_else(Vec::new, |listed| listed.starts(self.own, answer))
     }
 
     /// The operation's own statement, once or once for each part or reading, in the order that its rows must come in. `starts` are those
@@ -223,10 +233,10 @@ impl<'a> Stepping<'a> {
         Ok(Wanted { own, also })
     }
 
-    /// Looks up first which parts of the data there are.
-    async fn look_up_and_execute(&self, listed: &Listed, task: &Task<'a, '_>, request: &mut Request) -> Result<(), DriverError> {
-        let (_, found) = self.execute_one(task, 0, &task.list()).await?;
-        let wanted = self.wanted(task, listed.starts(task.own, &found.rows))?;
+    /// Issues what must be answered before, and then the rest.
+    async fn execute_after(&self, before: &Statement, task: &Task<'a, '_>, request: &mut Request) -> Result<(), DriverError> {
+        let (_, found) = self.execute_one(task, 0, before).await?;
+        let wanted = self.wanted(task, task.starts(&found.rows))?;
         self.spare.borrow_mut().push(found);
         self.execute_all(task, wanted, request).await
     }
@@ -275,11 +285,11 @@ impl AsyncSession for Stepping<'_> {
             return self.session.execute(request);
         }
         let task = Task::of(self.plan, request.operation, &request.parameters);
-        if let Some(listed) = task.listed() {
+        if let Some(before) = task.before() {
             return Box::pin(async move {
                 let parameters = std::mem::take(&mut request.parameters);
                 let task = Task::of(self.plan, request.operation, &parameters);
-                let result = self.look_up_and_execute(listed, &task, &mut request).await;
+                let result = self.execute_after(&before, &task, &mut request).await;
                 request.parameters = parameters;
                 (request, result)
             });
@@ -338,9 +348,9 @@ impl<'a> BlockingStepping<'a> {
 
     fn execute_task(&mut self, task: &Task<'a, '_>, request: &mut Request) -> Result<(), DriverError> {
         let mut starts = Vec::new();
-        if let Some(listed) = task.listed() {
-            self.execute_one(task, &task.list())?;
-            starts = listed.starts(task.own, &self.partial.rows);
+        if let Some(before) = task.before() {
+            self.execute_one(task, &before)?;
+            starts = task.starts(&self.partial.rows);
         }
         let statements = task.statements(starts)?;
         // Who reads finds nothing that was not told before.
@@ -385,7 +395,7 @@ mod tests {
     use std::time::Instant;
 
     use futures::executor::block_on;
-    use sensorbench_driver::{Rows, ValueRef};
+    use sensorbench_driver::ValueRef;
     use serde_json::json;
 
     use super::*;
@@ -752,6 +762,27 @@ mod tests {
             // The first error ends a blocking operation; what was not acknowledged is told again.
             let failing = counts(asked(&plan, &remembering, blocking, &requests[..2]));
             assert_eq!(failing, if blocking { [1, 1] } else { [2, 2] });
+        }
+    }
+
+    #[test]
+    fn what_is_read_first_is_answered_before_the_writing() {
+        let returns = json!([{"name": "sensor", "type": "integer"}, {"name": "start", "type": "timestamp"}]);
+        let plan = writing_plan(json!({"first": {"statement": {}, "returns": returns}, "also": [{"statement": {}}]}));
+        for blocking in [true, false] {
+            let remembering = Remembering::default();
+            let mut one = Request { operation: 0, parameters: reading(1, 9, 0.1), rows: Rows::new() };
+            if blocking {
+                BlockingStepping::around(Box::new(remembering.clone()), &plan, &no_deadline()).execute(&mut one).unwrap();
+            } else {
+                block_on(Stepping::around(Box::new(remembering.clone()), &plan).execute(Box::new(one))).1.unwrap();
+            }
+            // In the order in which they were issued: the first, then the others.
+            let numbers: Vec<usize> = remembering.0.take().into_iter().map(|(number, _)| number).collect();
+            assert_eq!(numbers, [1, 2, 0], "blocking: {blocking}");
+            remembering.1.set(true);
+            let failed = asked(&plan, &remembering, blocking, &[reading(1, 9, 0.1)]);
+            assert_eq!(failed[0].len(), 1, "nothing is written where the reading failed");
         }
     }
 

@@ -26,6 +26,8 @@ pub struct Work {
     pub readings: Option<NonZeroU32>,
     /// The readings become a byte-array batch, which the one statement gets as a parameter.
     pub encode: Option<Encode>,
+    /// What the operation asks for before it writes.
+    pub first: Option<First>,
     /// Statements that are issued, too.
     #[serde(default)]
     pub also: Vec<Also>,
@@ -69,6 +71,16 @@ pub struct Encode {
     pub time: usize,
     /// Number of the operation's parameter that is its value, a double.
     pub value: usize,
+}
+
+/// A statement that is answered before the operation's own is issued, as in read-modify-write. Its rows are fetched and not used.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct First {
+    /// The statement. It gets the parameters of the operation and those derived.
+    pub statement: Json,
+    /// What it returns.
+    pub returns: Vec<Column>,
 }
 
 /// A statement that is issued together with the operation's own.
@@ -229,19 +241,28 @@ impl Work {
 
     /// True when the operation is one statement with its own parameters and those derived.
     pub fn is_one_statement(&self) -> bool {
-        self.readings() == 1 && self.encode.is_none() && self.also.is_empty() && self.tables.is_none() && self.for_each.is_none()
+        self.readings() == 1
+            && self.encode.is_none()
+            && self.first.is_none()
+            && self.also.is_empty()
+            && self.tables.is_none()
+            && self.for_each.is_none()
     }
 
     /// Every statement of an operation: its own first, then others that it takes. `{table}` stands in them as it was written.
     pub fn statements_of(&self, operation: &Operation) -> Result<Statements, SchemaError> {
         let with_derived = self.with_derived(operation)?;
+        let reading = |statement: &Json, returns: &[Column]| Operation {
+            columns: returns.to_vec(),
+            order: Vec::new(),
+            statement: statement.clone(),
+            ..with_derived.clone()
+        };
         let list = match &self.for_each {
-            Some(ForEach { parts: Parts::Listed(listed), .. }) => {
-                let (columns, statement) = (listed.returns.clone(), listed.statement.clone());
-                Some(Operation { columns, order: Vec::new(), statement, ..with_derived.clone() })
-            }
+            Some(ForEach { parts: Parts::Listed(listed), .. }) => Some(reading(&listed.statement, &listed.returns)),
             _ => None,
         };
+        let first = self.first.as_ref().map(|first| reading(&first.statement, &first.returns));
         let also = |also: &Also| Operation {
             columns: Vec::new(),
             order: Vec::new(),
@@ -254,7 +275,7 @@ impl Work {
         {
             return Err(schema_error(operation, "tables", "which table it is must follow from a parameter that is an integer"));
         }
-        Ok(Statements { own: self.statement_of(operation)?, list, also: self.also.iter().map(also).collect() })
+        Ok(Statements { own: self.statement_of(operation)?, list, first, also: self.also.iter().map(also).collect() })
     }
 
     /// A statement of the operation for one of the tables that its data are spread over; as it is, where they are not.
@@ -268,8 +289,12 @@ impl Work {
     fn check_writing(&self, with_derived: &Operation) -> Result<(), SchemaError> {
         let error = |key: &str, message: &str| Err(schema_error(with_derived, key, message));
         if !with_derived.columns.is_empty() {
-            let is_of_writes =
-                [("readings", self.readings.is_some()), ("encode", self.encode.is_some()), ("also", !self.also.is_empty())];
+            let is_of_writes = [
+                ("readings", self.readings.is_some()),
+                ("encode", self.encode.is_some()),
+                ("first", self.first.is_some()),
+                ("also", !self.also.is_empty()),
+            ];
             return match is_of_writes.iter().find(|(_, is_there)| *is_there) {
                 Some((key, _)) => error(key, "is only for operations that write"),
                 None => Ok(()),
@@ -494,6 +519,8 @@ pub struct Statements {
     pub own: Operation,
     /// The one that lists the parts of the data, if they are looked up.
     pub list: Option<Operation>,
+    /// The one that is answered first, if there is one.
+    pub first: Option<Operation>,
     /// Those that are issued, too.
     pub also: Vec<Operation>,
 }
@@ -501,7 +528,7 @@ pub struct Statements {
 impl Statements {
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &Operation> {
-        std::iter::once(&self.own).chain(&self.list).chain(&self.also)
+        std::iter::once(&self.own).chain(&self.list).chain(&self.first).chain(&self.also)
     }
 }
 

@@ -209,6 +209,8 @@ class Schema:
         text, at = self._operation_text(name)
         listed = text.for_each.list_ if text.for_each else None
         more: dict[str, Any] = {"list": listed.statement} if listed else {}
+        if text.first:
+            more["first"] = text.first.statement
         if text.also:
             more["also"] = [also.statement for also in text.also]
         if text.readings is not None:
@@ -278,6 +280,9 @@ class Schema:
                 "time": parameter("encode.time", text.encode.time),
                 "value": parameter("encode.value", text.encode.value),
             }
+        if text.first:
+            returned = [column_.model_dump() for column_ in text.first.returns]
+            work["first"] = {"statement": text.first.statement, "returns": returned}
         work["also"] = [also(one) for one in text.also]
         if self.file.tables is not None and _TABLE in json.dumps(self.told_statements(name)):
             work["tables"] = {"count": self.table_count, "by": parameter("tables.by", f":{self.file.tables.by}")}

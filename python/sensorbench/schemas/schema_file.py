@@ -145,6 +145,19 @@ class Also(toml_file.FileModel):
         return dict(self.model_extra or {})
 
 
+class First(toml_file.FileModel):
+    """A statement that is answered before a write is issued, as in read-modify-write; its rows are not used."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    returns: list[Column] = Field(min_length=1)
+
+    @property
+    def statement(self) -> dict[str, Any]:
+        """What only the database's driver understands."""
+        return dict(self.model_extra or {})
+
+
 class OperationText(toml_file.FileModel):
     """How an operation is asked: in the database's own words, and what the client does besides."""
 
@@ -156,6 +169,7 @@ class OperationText(toml_file.FileModel):
     derive: dict[str, Derive] = {}
     readings: int | str | None = None
     encode: EncodeReadings | None = None
+    first: First | None = None
     also: list[Also] = []
     for_each: ForEach | None = None
     returns: list[Column] = []
