@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,25 +21,29 @@ class FileModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def load(path: Path, model: type[Model]) -> Model:
-    """Reads a file into a model. Raises UsageError naming file, line and key."""
+Change = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def load(path: Path, model: type[Model], change: Change | None = None) -> Model:
+    """Reads a file into a model, its content changed before if so wished. Raises UsageError naming file, line and key."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: {error}") from None
-    return parse(text, model, path)
+    return parse(text, model, path, change)
 
 
-def parse(text: str, model: type[Model], path: Path) -> Model:
+def parse(text: str, model: type[Model], path: Path, change: Change | None = None) -> Model:
     """Reads the text of the file `path` into a model."""
     try:
         lines = toml_lines(text)
     except EngineUsageError as error:
         line, message = error.args
         raise UsageError(f"{path}, line {line}: {message}") from None
-    return validate(tomllib.loads(text), model, path, lines)
+    content = tomllib.loads(text)
+    return validate(change(content) if change else content, model, path, lines)
 
 
 def validate(content: dict[str, Any], model: type[Model], path: Path, lines: dict[str, int] | None = None) -> Model:

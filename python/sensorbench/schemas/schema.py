@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from sensorbench import toml_file
 from sensorbench._engine import check_schema, statement_operations
 from sensorbench.errors import EngineUsageError, SchemaError, TargetError, UsageError
 from sensorbench.schemas.operations import SHIPPED_FOLDER, WORD, Operation, Operations, asked_as
+from sensorbench.schemas.repeated import repeated
 from sensorbench.schemas.schema_file import (
     ENCODINGS,
     PLACE,
@@ -448,8 +450,9 @@ def load_schema(
     database: str,
     parameters: dict[str, ParameterValue] | None = None,
     relative_to: Path | None = None,
+    fields: Sequence[str] = (),
 ) -> Schema:
-    """A shipped schema by its name, or a user's own file."""
+    """A shipped schema by its name, or a user's own file. Of records with `fields`, it has each part once that it has for each field."""
     if name_or_path.endswith(".toml"):
         path = (relative_to or Path()) / name_or_path
         name = path.stem
@@ -459,7 +462,7 @@ def load_schema(
             known = ", ".join(shipped) or f"none is shipped for {database} and {operations}"
             raise UsageError(f"there is no schema {name_or_path!r} of {database}; expected one of {known}, or a file (.toml)")
         path, name = shipped[name_or_path], name_or_path
-    file = toml_file.load(path, SchemaFile)
+    file = toml_file.load(path, SchemaFile, (lambda content: repeated(content, "field", fields)) if fields else None)
     if file.database != database:
         raise toml_file.error_at(path, "database", f"this schema is for {file.database}, but the target is {database}")
     for fill, variants in file.fill.items():

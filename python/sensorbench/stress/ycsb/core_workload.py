@@ -4,11 +4,13 @@ Keys that say how YCSB itself is to work (its measurements, its threads' Java ma
 key that nobody knows. A wrong value is an error, which in YCSB some are not.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar, get_args
 
 from sensorbench.errors import UsageError
+from sensorbench.schemas.operations import WORD
 from sensorbench.stress.ycsb.properties import Properties, Property
 
 RequestDistribution = Literal["uniform", "zipfian", "latest", "hotspot", "sequential", "exponential"]
@@ -148,6 +150,8 @@ def _value(key: str, of_type: Any, said: Property) -> Any:
             raise _wrong(key, said, f"expected one of {', '.join(get_args(of_type))}")
         return said.value
     if of_type is str:
+        if not re.match(WORD, said.value):
+            raise _wrong(key, said, "expected a word: letters, digits and underscores, no digit first")
         return said.value
     return _number(key, said, float if of_type is float else int)
 

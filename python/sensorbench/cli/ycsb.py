@@ -1,0 +1,83 @@
+"""`sensorbench ycsb`: YCSB's core workloads on any database, by its own properties files."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sensorbench.cli.options import Out, Replace
+from sensorbench.cli.output import new_folder
+from sensorbench.progress import Teller
+from sensorbench.results.files import write_text
+from sensorbench.stress.ycsb import Phase, Wish, as_text, asked_in, carry_out, core_workload, overridden, read_properties
+
+app = typer.Typer(help="Run YCSB's core workloads by its properties files.", no_args_is_help=True)
+
+TEXT_FILE = "ycsb.txt"
+
+Files = Annotated[
+    list[Path] | None,
+    typer.Option("-P", help="A properties file. May be given several times; the later one counts.", show_default=False),
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-p", help="A property, key=value; it counts before those of files. May be given several times.", show_default=False
+    ),
+]
+TargetOption = Annotated[str, typer.Option("--target", help="lab:NAME or a URL: cassandra://HOST, sqlite:PATH.")]
+Seed = Annotated[int, typer.Option("--seed", help="From which all operations follow.")]
+YcsbZipfian = Annotated[
+    bool,
+    typer.Option("--ycsb-zipfian", help="Choose zipfian records as YCSB's own generator does; else by the exact distribution."),
+]
+
+
+@app.command("load")
+def load(
+    target: TargetOption,
+    files: Files = None,
+    properties: Overrides = None,
+    seed: Seed = 1,
+    out: Out = None,
+    replace: Replace = False,
+) -> None:
+    """Insert the records of a workload, one operation each."""
+    _carry_out("load", target, files, properties, seed, out, ycsb_zipfian=False, replace=replace)
+
+
+@app.command("run")
+def run(
+    target: TargetOption,
+    files: Files = None,
+    properties: Overrides = None,
+    seed: Seed = 1,
+    ycsb_zipfian: YcsbZipfian = False,
+    out: Out = None,
+) -> None:
+    """Carry out the transactions of a workload on records that were loaded."""
+    _carry_out("run", target, files, properties, seed, out, ycsb_zipfian=ycsb_zipfian, replace=False)
+
+
+def _carry_out(
+    phase: Phase,
+    target: str,
+    files: list[Path] | None,
+    options: list[str] | None,
+    seed: int,
+    out: Path | None,
+    *,
+    ycsb_zipfian: bool,
+    replace: bool,
+) -> None:
+    said = {key: one for file in files or [] for key, one in read_properties(file).items()}
+    workload, notes = core_workload(overridden(said, options or []))
+    teller = Teller()
+    for note in notes:
+        teller.warn(note)
+    folder = out or new_folder(f"ycsb-{phase}")
+    result = carry_out(Wish(workload, phase, target, seed, ycsb_zipfian=ycsb_zipfian, replace=replace), folder, teller)
+    text = as_text(result, asked_in(workload, phase))
+    write_text(folder / TEXT_FILE, text)
+    typer.echo(text, nl=False)
+    teller.say(f"results: {folder}")
