@@ -74,9 +74,12 @@ def _wide_rows(evidence: Evidence) -> Judgement:
 
 
 def _repeated(evidence: Evidence) -> Judgement:
+    """Looked up first against found at once; and a star against one table with the same way to the data: by sensor, by time."""
     temporal, spatial = evidence.part("temporal"), evidence.part("spatial")
     looked_up = [_slower(temporal, f"{one} pointers", f"{one} views", RANGE) for one in _systems(temporal)]
-    return _of([*looked_up, *[_slower(spatial, f"{one} star", f"{one} plain", GROUP) for one in _systems(spatial)]])
+    by_sensor = [_slower(temporal, f"{one} star", f"{one} plain", RANGE) for one in _systems(temporal)]
+    by_time = [_slower(spatial, f"{one} star", f"{one} by time", GROUP) for one in _systems(spatial)]
+    return _of([*looked_up, *by_sensor, *by_time])
 
 
 def _many_in_a_cell(evidence: Evidence) -> Judgement:
