@@ -4,30 +4,23 @@ use futures::stream::{self, TryStreamExt};
 use scylla::client::session::Session;
 use sensorbench_driver::DriverError;
 
-use crate::namespace::of_catalogue;
 use crate::target::Target;
-use crate::{errors, quoted};
+use crate::{catalogue, errors, quoted};
 
 const RANGES: i128 = 256;
 const RANGES_AT_A_TIME: usize = 4;
-
-const KEY: &str = "\
-    SELECT column_name, kind, position FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?";
 
 /// Counts the rows of a table in the namespace.
 pub async fn count(session: &Session, target: &Target, table: &str) -> Result<u64, DriverError> {
     let failed = |error| errors::execution_error(&target.shown, error);
     let unreadable = |error: String| DriverError::Data(format!("table {table}: its rows cannot be counted: {error}"));
     let keyspace = &target.server.namespace;
-    let columns = session.query_unpaged(of_catalogue(KEY), (keyspace, table)).await.map_err(failed)?;
-    let columns = columns.into_rows_result().map_err(|error| unreadable(error.to_string()))?;
-    let mut key = Vec::new();
-    for column in columns.rows::<(String, String, i32)>().map_err(|error| unreadable(error.to_string()))? {
-        let (name, kind, position) = column.map_err(|error| unreadable(error.to_string()))?;
-        if kind == "partition_key" {
-            key.push((position, quoted(&name)));
-        }
-    }
+    let columns = catalogue::columns(session, target, table).await?;
+    let mut key: Vec<(i32, String)> = columns
+        .iter()
+        .filter(|column| column.kind == "partition_key")
+        .map(|column| (column.position, quoted(&column.name)))
+        .collect();
     if key.is_empty() {
         return Err(unreadable(format!("the keyspace {keyspace} has no such table")));
     }

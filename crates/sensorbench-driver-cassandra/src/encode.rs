@@ -14,16 +14,14 @@ use sensorbench_dataset::Column;
 use sensorbench_driver::{DriverError, Parameter, Progress, SchemaError};
 use tokio::sync::mpsc::Sender;
 
-use crate::namespace::of_catalogue;
 use crate::target::Target;
 use crate::wire::{Form, server_types, type_name};
-use crate::{errors, quoted};
+use crate::{catalogue, errors, quoted};
 
 /// The length of a cell that has no value.
 const NO_VALUE: i32 = -1;
 /// Chunks are handed over by so many, because a table whose partitions are rows has very small ones.
 const CHUNKS_AT_A_TIME: usize = 256;
-const COLUMNS: &str = "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?";
 
 /// Some encoded rows.
 #[derive(Debug, Default)]
@@ -102,10 +100,11 @@ impl TableForm {
     /// Asks the server how a table's columns are written. Fails where they cannot hold the values of the fill.
     pub async fn of(session: &Session, target: &Target, table: &str, columns: &[Parameter]) -> Result<Self, DriverError> {
         let path = format!("fill.{table}");
-        let counters = counters(session, target, table).await?;
-        let counts = !counters.is_empty();
+        let known = catalogue::columns(session, target, table).await?;
+        let is_counter = |column: &Parameter| known.iter().any(|found| found.name == column.name && found.of_type == "counter");
         // The statement that raises counters has their placeholders first.
-        let (raised, others): (Vec<_>, Vec<_>) = columns.iter().cloned().partition(|column| counters.contains(&column.name));
+        let (raised, others): (Vec<_>, Vec<_>) = columns.iter().cloned().partition(is_counter);
+        let counts = !raised.is_empty();
         let text = if counts { raise(&quoted(table), &raised, &others) } else { insert_into(&quoted(table), columns) };
         let columns = [raised, others].concat();
         let mut write = session.prepare(text).await.map_err(|error| errors::prepare_error(&target.shown, &path, &error))?;
@@ -198,22 +197,6 @@ fn raise(table: &str, counters: &[Parameter], key: &[Parameter]) -> String {
     let raised: Vec<_> = counters.iter().map(|column| format!("{0} = {0} + ?", quoted(&column.name))).collect();
     let row: Vec<_> = key.iter().map(|column| format!("{} = ?", quoted(&column.name))).collect();
     format!("UPDATE {table} SET {} WHERE {}", raised.join(", "), row.join(" AND "))
-}
-
-/// The names of a table's counters.
-async fn counters(session: &Session, target: &Target, table: &str) -> Result<Vec<String>, DriverError> {
-    let failed = |error| errors::execution_error(&target.shown, error);
-    let unreadable = |error: String| DriverError::Data(format!("table {table}: its columns cannot be read: {error}"));
-    let columns = session.query_unpaged(of_catalogue(COLUMNS), (&target.server.namespace, table)).await.map_err(failed)?;
-    let columns = columns.into_rows_result().map_err(|error| unreadable(error.to_string()))?;
-    let mut counters = Vec::new();
-    for column in columns.rows::<(String, String)>().map_err(|error| unreadable(error.to_string()))? {
-        let (name, of_type) = column.map_err(|error| unreadable(error.to_string()))?;
-        if of_type == "counter" {
-            counters.push(name);
-        }
-    }
-    Ok(counters)
 }
 
 fn write(value: Option<&[u8]>, into: &mut Vec<u8>) {

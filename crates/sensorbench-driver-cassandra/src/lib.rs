@@ -20,6 +20,7 @@
 //!
 //! `connections` counts connections to each node, of each client thread. Speculative execution is off.
 
+mod catalogue;
 mod control;
 mod count;
 mod driver;

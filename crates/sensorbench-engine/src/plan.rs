@@ -291,10 +291,9 @@ fn statements(planned: &[PlannedOperation]) -> Result<(Vec<Operation>, Vec<Steps
             (first..all.len()).collect()
         };
         let own = std::iter::once(number).chain(added(&of_one.own, 1)).collect();
-        let list = of_one.list.iter().flat_map(|list| added(list, 0)).collect();
-        let first = of_one.first.iter().flat_map(|first| added(first, 0)).collect();
+        let before = of_one.before.iter().flat_map(|before| added(before, 0)).collect();
         let also = of_one.also.iter().map(|also| added(also, 0)).collect();
-        steps.push(Steps { own, list, first, also });
+        steps.push(Steps { own, before, also });
     }
     Ok((all, steps))
 }

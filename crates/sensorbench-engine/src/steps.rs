@@ -18,10 +18,8 @@ use crate::work::{Encode, Listed, Parts, Work};
 #[derive(Clone, Debug)]
 pub(crate) struct Steps {
     pub own: Vec<usize>,
-    /// Empty if nothing is looked up first.
-    pub list: Vec<usize>,
-    /// Empty if nothing is asked for before.
-    pub first: Vec<usize>,
+    /// Empty if nothing must be answered before.
+    pub before: Vec<usize>,
     pub also: Vec<Vec<usize>>,
 }
 
@@ -83,9 +81,7 @@ impl<'a, 'r> Task<'a, 'r> {
 
     /// What must be answered before anything else is issued, if anything must.
     fn before(&self) -> Option<Statement> {
-        let steps = self.steps();
-        let number = steps.list.get(self.table).or(steps.first.get(self.table))?;
-        Some(Statement { number: *number, parameters: Set::Own })
+        self.steps().before.get(self.table).map(|number| Statement { number: *number, parameters: Set::Own })
     }
 
     /// The parts of the data that the answer to it has.

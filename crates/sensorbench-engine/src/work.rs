@@ -258,11 +258,11 @@ impl Work {
             statement: statement.clone(),
             ..with_derived.clone()
         };
-        let list = match &self.for_each {
+        // Only reads have parts that are listed, and only writes read something first.
+        let before = match &self.for_each {
             Some(ForEach { parts: Parts::Listed(listed), .. }) => Some(reading(&listed.statement, &listed.returns)),
-            _ => None,
+            _ => self.first.as_ref().map(|first| reading(&first.statement, &first.returns)),
         };
-        let first = self.first.as_ref().map(|first| reading(&first.statement, &first.returns));
         let also = |also: &Also| Operation {
             columns: Vec::new(),
             order: Vec::new(),
@@ -275,7 +275,7 @@ impl Work {
         {
             return Err(schema_error(operation, "tables", "which table it is must follow from a parameter that is an integer"));
         }
-        Ok(Statements { own: self.statement_of(operation)?, list, first, also: self.also.iter().map(also).collect() })
+        Ok(Statements { own: self.statement_of(operation)?, before, also: self.also.iter().map(also).collect() })
     }
 
     /// A statement of the operation for one of the tables that its data are spread over; as it is, where they are not.
@@ -517,10 +517,8 @@ impl Work {
 pub struct Statements {
     /// Its own.
     pub own: Operation,
-    /// The one that lists the parts of the data, if they are looked up.
-    pub list: Option<Operation>,
-    /// The one that is answered first, if there is one.
-    pub first: Option<Operation>,
+    /// The one that must be answered before: it lists the parts of the data, or reads what is to be changed.
+    pub before: Option<Operation>,
     /// Those that are issued, too.
     pub also: Vec<Operation>,
 }
@@ -528,7 +526,7 @@ pub struct Statements {
 impl Statements {
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &Operation> {
-        std::iter::once(&self.own).chain(&self.list).chain(&self.first).chain(&self.also)
+        std::iter::once(&self.own).chain(&self.before).chain(&self.also)
     }
 }
 

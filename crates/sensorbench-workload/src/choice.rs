@@ -4,7 +4,8 @@ use libm::log1p;
 use serde::{Deserialize, Serialize};
 
 use crate::scatter::Scatter;
-use crate::{Stream, WorkloadError, Zipfian, ycsb};
+use crate::ycsb::ScrambledZipfian;
+use crate::{Stream, WorkloadError, Zipfian};
 
 /// How rows are chosen, in the words of operation and experiment files.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -53,7 +54,7 @@ pub enum Chooser {
     /// See [`Choice::ScatteredZipfian`].
     Scattered(Zipfian, Scatter),
     /// See [`Choice::YcsbZipfian`].
-    Ycsb(u64),
+    Ycsb(ScrambledZipfian),
     /// See [`Choice::Hotspot`].
     Hotspot {
         /// Rows.
@@ -81,17 +82,15 @@ impl Choice {
             Choice::Zipfian(exponent) => Chooser::Zipfian(Zipfian::new(rows, exponent)?),
             Choice::Latest(exponent) => Chooser::Latest(rows, Zipfian::new(rows, exponent)?),
             Choice::ScatteredZipfian(exponent) => Chooser::Scattered(Zipfian::new(rows, exponent)?, Scatter::new(rows)),
-            Choice::YcsbZipfian => Chooser::Ycsb(rows),
+            Choice::YcsbZipfian => Chooser::Ycsb(ScrambledZipfian::new(rows)),
             Choice::Hotspot { rows: share, operations } => {
                 is_share(share).and_then(|()| is_share(operations))?;
                 let hot = ((rows as f64 * share) as u64).min(rows);
                 // Where all rows or none are hot, there is nothing to tell apart.
-                let operations = if hot == 0 {
-                    0.0
-                } else if hot == rows {
-                    1.0
-                } else {
-                    operations
+                let operations = match hot {
+                    0 => 0.0,
+                    all if all == rows => 1.0,
+                    _ => operations,
                 };
                 Chooser::Hotspot { rows, hot, operations }
             }
@@ -116,7 +115,7 @@ impl Chooser {
             Chooser::Zipfian(zipfian) => zipfian.rank(stream, k),
             Chooser::Latest(rows, zipfian) => rows - 1 - zipfian.rank(stream, k),
             Chooser::Scattered(zipfian, scatter) => scatter.place(zipfian.rank(stream, k)),
-            Chooser::Ycsb(rows) => ycsb::scrambled_zipfian(*rows, stream, k),
+            Chooser::Ycsb(zipfian) => zipfian.record(stream, k),
             Chooser::Hotspot { rows, hot, operations } => {
                 let places = stream.split(k);
                 if places.unit(0) < *operations { places.below(1, *hot) } else { hot + places.below(1, rows - hot) }

@@ -19,22 +19,36 @@ pub fn hash(number: u64) -> u64 {
     hashed.cast_signed().unsigned_abs()
 }
 
-/// The record that its scrambled Zipfian generator chooses among so many: an approximation after Gray et al., "Quickly generating
-/// billion-record synthetic databases", SIGMOD 1994, whose ranks are hashed, so that several ranks share a record and some have none.
-pub fn scrambled_zipfian(records: u64, stream: Stream, k: u64) -> u64 {
-    let alpha = 1.0 / (1.0 - EXPONENT);
-    let zeta_of_two = 1.0 + pow(0.5, EXPONENT);
-    let eta = (1.0 - pow(2.0 / ITEMS, 1.0 - EXPONENT)) / (1.0 - zeta_of_two / ZETA);
-    let unit = stream.unit(k);
-    let scaled = unit * ZETA;
-    let rank = if scaled < 1.0 {
-        0
-    } else if scaled < zeta_of_two {
-        1
-    } else {
-        (ITEMS * pow(eta * unit - eta + 1.0, alpha)) as u64
-    };
-    hash(rank) % records
+/// Its scrambled Zipfian generator: an approximation after Gray et al., "Quickly generating billion-record synthetic databases", SIGMOD
+/// 1994, whose ranks are hashed, so that several ranks share a record and some have none.
+#[derive(Clone, Copy, Debug)]
+pub struct ScrambledZipfian {
+    records: u64,
+    zeta_of_two: f64,
+    eta: f64,
+}
+
+impl ScrambledZipfian {
+    /// Over so many records.
+    pub fn new(records: u64) -> Self {
+        let zeta_of_two = 1.0 + pow(0.5, EXPONENT);
+        let eta = (1.0 - pow(2.0 / ITEMS, 1.0 - EXPONENT)) / (1.0 - zeta_of_two / ZETA);
+        Self { records, zeta_of_two, eta }
+    }
+
+    /// The record of the k-th choice.
+    pub fn record(&self, stream: Stream, k: u64) -> u64 {
+        let unit = stream.unit(k);
+        let scaled = unit * ZETA;
+        let rank = if scaled < 1.0 {
+            0
+        } else if scaled < self.zeta_of_two {
+            1
+        } else {
+            (ITEMS * pow(self.eta * unit - self.eta + 1.0, 1.0 / (1.0 - EXPONENT))) as u64
+        };
+        hash(rank) % self.records
+    }
 }
 
 #[cfg(test)]
@@ -52,7 +66,8 @@ mod tests {
     fn the_most_frequent_record_has_the_share_of_its_rank() {
         const DRAWS: u64 = 200_000;
         let hottest = hash(0) % 1000;
-        let found = (0..DRAWS).filter(|k| scrambled_zipfian(1000, Stream::new(5), *k) == hottest).count() as f64;
+        let zipfian = ScrambledZipfian::new(1000);
+        let found = (0..DRAWS).filter(|k| zipfian.record(Stream::new(5), *k) == hottest).count() as f64;
         // Its own share is 1 / 26.469; other ranks that are hashed to the same record have a thousandth of the rest.
         let expected = DRAWS as f64 * (1.0 / ZETA + (1.0 - 1.0 / ZETA) / 1000.0);
         assert!((found / expected - 1.0).abs() < 0.05, "{found} instead of {expected}");
