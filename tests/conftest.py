@@ -108,3 +108,11 @@ def lab_home() -> Iterator[Path]:
 def lab_servers(lab_home: Path) -> dict[str, lab.Instance]:
     """One server of each kind, shared by all tests."""
     return {instance.name: instance for instance in (lab.up(lab.Wish(name)) for name in lab.LAB_DATABASES)}
+
+
+def server_url(database: str, namespace: str) -> str:
+    """A namespace of a server of the lab. Without nodetool Cassandra is not flushed, which takes longer than all questions."""
+    url = lab.url_of(lab.find_instance(database.replace("+", "-")))
+    address, _, options = url.partition("?")
+    kept = [option for option in options.split("&") if option.startswith("credentials=")]
+    return f"{address}?{'&'.join([*kept, f'namespace={namespace}'])}"

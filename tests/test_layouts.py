@@ -15,9 +15,8 @@ from sensorbench.schemas.operations import SHIPPED_FOLDER
 from sensorbench.study.layouts import LAYOUTS
 from sensorbench.study.layouts.claims import GROUP, JUDGES, LATEST, RANGE, RECENT, WRITE
 from sensorbench.study.study import Evidence, Judgement
-from tests.conftest import Cli
-from tests.test_study_sensor_schemas import FakeEvidence, Figures
-from tests.test_timelines import server_url
+from tests.conftest import Cli, server_url
+from tests.fake_evidence import FakeEvidence, Figures
 
 OPERATIONS = load_operations("patterns")
 FILES = sorted(SHIPPED_FOLDER.glob("patterns/*/*.toml"))

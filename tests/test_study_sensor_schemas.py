@@ -1,74 +1,21 @@
 """The sensor-schema study: its layouts, what its claims say of made-up figures, and a run of it on embedded databases."""
 
 import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
-from sensorbench.analysis.intervals import Interval
-from sensorbench.results import ComparisonResult
 from sensorbench.study.sensor_schemas import SENSOR_SCHEMAS
 from sensorbench.study.sensor_schemas.claims import BATCHES, JUDGES, LENGTHS, NEW_RANGE, READ, TABLES, WRITE, readings
 from sensorbench.study.sensor_schemas.sections import published
 from sensorbench.study.study import Evidence, Judgement
 from tests.conftest import Cli, run_main
+from tests.fake_evidence import FakeEvidence, Figures
 
-Figures = dict[tuple[str, str, str], float]
 ROLES = SENSOR_SCHEMAS.file.roles.published
-IN_FLIGHT = 64
-
-
-class FakeEvidence:
-    """Mean latencies by part, role and operation, in s, each known to 1 %; and how many operations timed out."""
-
-    def __init__(
-        self, part: str, figures: Figures, timeouts: Mapping[tuple[str, str, str], int], rows: Mapping[str, int]
-    ) -> None:
-        self.name, self.figures, self.timeouts, self.rows = part, figures, timeouts, rows
-        self.roles = {role: role for of_part, role, _ in figures if of_part == part}
-
-    def part(self, name: str) -> "FakeEvidence":
-        return FakeEvidence(name, self.figures, self.timeouts, self.rows)
-
-    def contrast(self, terms: Sequence[tuple[str, str, float]]) -> Interval | None:
-        return self.contrast_of_parts([(self.name, *term) for term in terms])
-
-    def contrast_of_parts(self, terms: Sequence[tuple[str, str, str, float]]) -> Interval | None:
-        known = [(self.figures.get((part, role, operation)), weight) for part, role, operation, weight in terms]
-        if any(figure is None for figure, _ in known):
-            return None
-        value = math.prod(float(figure or 0.0) ** weight for figure, weight in known)
-        return Interval(value, value * 0.99, value * 1.01, 0.95, 3, between_runs=True)
-
-    def runs(self, role: str) -> list[Any]:
-        return [self._run(role) for _ in range(3)]
-
-    def _run(self, role: str) -> Any:
-        of_role = {
-            operation: figure for (part, one, operation), figure in self.figures.items() if (part, one) == (self.name, role)
-        }
-        counts = {operation: {"counts": {"ok": round(IN_FLIGHT / latency * 10)}} for operation, latency in of_role.items()}
-        phase = SimpleNamespace(name="measure", start_ns=0, end_ns=10 * 10**9, operations=counts)
-        return SimpleNamespace(manifest=SimpleNamespace(whole=SimpleNamespace(phases=[phase])), role=role)
-
-    def counts(self, role: str, operation: str) -> dict[str, int]:
-        timed_out = self.timeouts.get((self.name, role, operation), 0)
-        return {"ok": 100 - timed_out, "error": 0, "timeout": timed_out, "cancelled": 0}
-
-    def latencies(self, run: Any, operations: Sequence[str]) -> list[list[float]]:
-        """Two latencies around the mean, as far from it as it is long."""
-        means = [self.figures[self.name, run.role, operation] for operation in operations]
-        return [[0.0, 2.0 * mean] for mean in means]
-
-    def largest_partition_bytes(self, role: str) -> int | None:
-        sizes = {one: {"readings_0": size // 2, "readings_1": size} for one, size in self.rows.items()}
-        loads = {one: {"size": {"largest_partitions": of_tables}} for one, of_tables in sizes.items()}
-        return ComparisonResult(Path(), cast("Any", None), loads=loads).largest_partition_bytes(role)
 
 
 def judged(

@@ -29,7 +29,7 @@ from sensorbench.schemas import Schema, load_operations, load_schema, shipped_sc
 from sensorbench.schemas.operations import SHIPPED_FOLDER, operations_file
 from sensorbench.schemas.stretches import Grain
 from sensorbench.schemas.types import ARROW_TYPES
-from tests.conftest import Cli
+from tests.conftest import Cli, server_url
 
 DATABASES = sorted(folder.name for folder in (SHIPPED_FOLDER / "timelines").iterdir() if folder.is_dir())
 OPERATIONS = load_operations("timelines")
@@ -293,14 +293,6 @@ def loaded(one: Layout, dataset: Dataset, folder: Path) -> Iterator[tuple[Schema
 def place_of(one: Layout, schema: Schema, folder: Path) -> Setting:
     url = server_url(one.database, OWN) if one.database in lab.LAB_DATABASES else f"{one.database}:{folder / 'data'}"
     return Setting(str(one), parse_target(url), schema, url, None)
-
-
-def server_url(database: str, namespace: str) -> str:
-    """A namespace of a server of the lab. Without nodetool Cassandra is not flushed, which takes longer than all questions."""
-    url = lab.url_of(lab.find_instance(database.replace("+", "-")))
-    address, _, options = url.partition("?")
-    kept = [option for option in options.split("&") if option.startswith("credentials=")]
-    return f"{address}?{'&'.join([*kept, f'namespace={namespace}'])}"
 
 
 def questions() -> dict[str, tuple[float, float]]:

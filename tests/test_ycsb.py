@@ -17,8 +17,7 @@ from sensorbench.schemas import load_schema
 from sensorbench.stress.ycsb import CoreWorkload, core_workload, overridden, read_properties
 from sensorbench.stress.ycsb.plan import plan_of, tables_of
 from sensorbench.stress.ycsb.properties import Properties
-from tests.conftest import Cli, run_main
-from tests.test_timelines import server_url
+from tests.conftest import Cli, run_main, server_url
 
 
 def properties(tmp_path: Path, text: str, *options: str) -> Properties:

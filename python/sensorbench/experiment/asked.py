@@ -160,8 +160,7 @@ class AskedSetting:
     @property
     def bytes_a_reading(self) -> float | None:
         """What all copies of a reading take after loading, on disk or in memory."""
-        size, load = self.comparison.result.size_bytes(self.setting.id), self.comparison.result.loads.get(self.setting.id)
-        return size / load["readings"] if size and load and load["readings"] else None
+        return self.comparison.result.bytes_a_reading(self.setting.id)
 
     @property
     def memory_bytes(self) -> float | None:

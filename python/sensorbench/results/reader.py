@@ -91,6 +91,11 @@ class ComparisonResult:
         total = load["size"]["total_bytes"] if load else None
         return None if total is None else float(total)
 
+    def bytes_a_reading(self, setting: str) -> float | None:
+        """What a setting takes for each reading of the dataset, all copies and repetitions; None when that is not known."""
+        size, load = self.size_bytes(setting), self.loads.get(setting)
+        return size / load["readings"] if size and load and load["readings"] else None
+
     def largest_partition_bytes(self, setting: str) -> int | None:
         """The largest partition of any table of a setting; None where the database has none or does not tell."""
         load = self.loads.get(setting)

@@ -48,7 +48,7 @@ WITHOUT_MEANING = (
 
 @dataclass(frozen=True)
 class CoreWorkload:
-    """The core workload. Field names are YCSB's keys, with _ for a dot. `insertcount` is None where all records are inserted.
+    """The core workload. Field names are YCSB's keys, with _ for a dot. `insertcount` is None where all from `insertstart` on are inserted.
 
     `target` are operations a second, `maxexecutiontime` seconds; 0 is no limit for both.
     """
@@ -86,8 +86,8 @@ class CoreWorkload:
 
     @property
     def loaded(self) -> int:
-        """How many records the load phase inserts."""
-        return self.recordcount if self.insertcount is None else self.insertcount
+        """How many records the load phase inserts: those from the first on, if nothing else is said."""
+        return max(0, self.recordcount - self.insertstart) if self.insertcount is None else self.insertcount
 
     @property
     def field_names(self) -> tuple[str, ...]:
@@ -192,7 +192,7 @@ def _check_together(workload: CoreWorkload) -> None:
         raise UsageError(f"minfieldlength {workload.minfieldlength} is above fieldlength {workload.fieldlength}")
     if workload.minscanlength > workload.maxscanlength:
         raise UsageError(f"minscanlength {workload.minscanlength} is above maxscanlength {workload.maxscanlength}")
-    if workload.insertstart + workload.loaded > workload.recordcount > 0:
+    if workload.insertstart + workload.loaded > workload.recordcount:
         told = f"insertstart {workload.insertstart} + insertcount {workload.loaded}"
         raise UsageError(f"{told} is above recordcount {workload.recordcount}: expected a part of the records")
 

@@ -28,17 +28,19 @@ Phase = Literal["load", "run"]
 
 @dataclass(frozen=True)
 class Asked:
-    """An operation of a plan: its name in schemas, YCSB's name for its kind, and its weight."""
+    """An operation of a plan: its name in schemas, YCSB's name for its kind, its weight, and the fields that it reads or writes."""
 
     name: str
     kind: str
     weight: float
+    fields: tuple[str, ...]
 
 
 def asked_in(workload: CoreWorkload, phase: Phase) -> list[Asked]:
     """What a phase asks, in YCSB's order. Where only one field is read or written, each field is an operation of its own."""
+    fields = workload.field_names
     if phase == "load":
-        return [Asked("insert", "INSERT", 1.0)]
+        return [Asked("insert", "INSERT", 1.0, fields)]
     whole = {
         "READ": ("read", workload.readallfields),
         "UPDATE": ("update", workload.writeallfields),
@@ -49,23 +51,22 @@ def asked_in(workload: CoreWorkload, phase: Phase) -> list[Asked]:
     asked = []
     for kind, weight in workload.proportions.items():
         name, is_whole = whole[kind]
-        names = [name] if is_whole else [f"{name}_{field}" for field in workload.field_names]
-        asked += [Asked(one, kind, weight / len(names)) for one in names]
+        if is_whole:
+            asked.append(Asked(name, kind, weight, fields))
+        else:
+            asked += [Asked(f"{name}_{field}", kind, weight / len(fields), (field,)) for field in fields]
     return asked
 
 
-def operation_of(asked: Asked, workload: CoreWorkload) -> Operation:
+def operation_of(asked: Asked) -> Operation:
     """The operation in the engine's words. Records are not in a dataset: what a read must give, nothing else says."""
-    fields = list(workload.field_names)
-    own = [asked.name.removeprefix("read_modify_write_").removeprefix("update_").removeprefix("read_")]
-    used = own if own[0] in fields else fields
     texts: dict[str, ValueType] = {KEY: "text"}
     if asked.kind == "SCAN":
         texts[COUNT] = "integer"
     if asked.kind in ("READ", "SCAN"):
-        columns = [Column(name=name, type="text") for name in used]
+        columns = [Column(name=name, type="text") for name in asked.fields]
         return Operation(title=asked.kind, question=asked.kind, parameters=texts, columns=columns, reference="")
-    texts |= dict.fromkeys(used, "text")
+    texts |= dict.fromkeys(asked.fields, "text")
     return Operation(title=asked.kind, question=asked.kind, parameters=texts, writes="usertable")
 
 
@@ -85,7 +86,8 @@ def plan_of(
     names = {"prefix": "user", "hashed": workload.insertorder == "hashed", "digits": workload.zeropadding}
     fields = [_lengths(workload)] * workload.fieldcount
     inserts = next((number for number, one in enumerate(asked) if one.kind == "INSERT"), None)
-    first = workload.insertstart if phase == "load" else workload.insertstart + workload.loaded
+    # As in YCSB, new records follow all that there are, also those that others load.
+    first = workload.insertstart if phase == "load" else workload.recordcount
     draws: list[dict[str, Any]] = [{"new_records": {"first": first, "names": names}}, {"texts": fields}]
     if phase == "run":
         grown = None if inserts is None else {"operation": inserts, "parameter": 0, "window": WINDOW_OF_ONE * in_flight}
@@ -118,7 +120,7 @@ _NEW, _TEXTS, _RECORDS, _SCANS = range(4)
 
 
 def _planned(asked: Asked, workload: CoreWorkload, schema: Schema) -> dict[str, Any]:
-    operation = operation_of(asked, workload)
+    operation = operation_of(asked)
     fields = workload.field_names
     key = _NEW if asked.kind == "INSERT" else _RECORDS
     sources = {KEY: {"draw": key, "column": 0}, COUNT: {"draw": _SCANS, "column": 0}}

@@ -77,7 +77,7 @@ def _plan(wish: Wish, schema: Schema) -> dict[str, Any]:
 
 def _driver_schema(wish: Wish, schema: Schema) -> dict[str, Any]:
     asked = asked_in(wish.workload, wish.phase)
-    operations = Operations(operation={one.name: operation_of(one, wish.workload) for one in asked})
+    operations = Operations(operation={one.name: operation_of(one) for one in asked})
     return schema.driver_schema(operations, [one.name for one in asked], {})
 
 

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sensorbench.analysis.sample import figures
 from sensorbench.results import RunResult
 from sensorbench.results.latencies import MEASURE, Floats, weighted_latencies
 from sensorbench.stress.ycsb.plan import Asked
 
+_PERCENTILES = {"50th": "median", "95th": "p95", "99th": "p99"}
 _FAILED = {"error": "ERROR", "timeout": "TIMEOUT", "cancelled": "CANCELLED"}
 
 
@@ -37,12 +39,12 @@ def _of_kind(kind: str, counts: dict[str, int], values: Floats, weights: Floats)
     yield kind, "Operations", str(counts["ok"])
     if len(values):
         order = np.argsort(values)
-        sorted_us, share = values[order] * 1e6, np.cumsum(weights[order]) / weights.sum()
-        yield kind, "AverageLatency(us)", f"{np.average(values, weights=weights) * 1e6}"
-        yield kind, "MinLatency(us)", f"{sorted_us[0]:.0f}"
-        yield kind, "MaxLatency(us)", f"{sorted_us[-1]:.0f}"
-        for percentile in (50, 95, 99):
-            yield kind, f"{percentile}thPercentileLatency(us)", f"{sorted_us[np.searchsorted(share, percentile / 100)]:.0f}"
+        latencies_us, of_all = values[order] * 1e6, weights[order][None, :]
+        yield kind, "AverageLatency(us)", f"{figures('mean', latencies_us, of_all)[0]}"
+        yield kind, "MinLatency(us)", f"{latencies_us[0]:.0f}"
+        yield kind, "MaxLatency(us)", f"{latencies_us[-1]:.0f}"
+        for name, metric in _PERCENTILES.items():
+            yield kind, f"{name}PercentileLatency(us)", f"{figures(metric, latencies_us, of_all)[0]:.0f}"
     yield kind, "Return=OK", str(counts["ok"])
     for outcome, name in _FAILED.items():
         if counts[outcome]:

@@ -197,11 +197,11 @@ def _sizes(evidence: Evidence) -> Section:
         load = evidence.result.loads.get(one.id)
         if load is None:
             continue
-        size, cost = evidence.result.size_bytes(one.id), load.get("encoding") or {}
+        cost = load.get("encoding") or {}
         rows.append(
             [
                 one.id,
-                size / load["readings"] if size and load["readings"] else None,
+                evidence.result.bytes_a_reading(one.id),
                 cost.get("bytes_a_reading"),
                 _meant_row(one, scale),
                 evidence.result.largest_partition_bytes(one.id),
