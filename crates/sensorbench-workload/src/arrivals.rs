@@ -1,6 +1,6 @@
 //! When operations are due: arrivals at a rate that may be constant, random, stepped or ramped, and may change on the way.
 
-use libm::log;
+use libm::{cos, log, sqrt};
 use serde::{Deserialize, Serialize};
 
 use crate::{Stream, WorkloadError};
@@ -87,6 +87,9 @@ impl Stretch {
 
 const NS_PER_S: f64 = 1e9;
 
+/// So many operations are passed over one by one in less than a millisecond.
+const MANY: f64 = 10_000.0;
+
 impl Arrivals {
     /// The arrivals of `pace`; equal streams give equal arrivals.
     pub fn new(pace: &Pace, stream: Stream) -> Result<Self, WorkloadError> {
@@ -150,13 +153,42 @@ impl Arrivals {
         self.point += self.gap(self.k);
     }
 
-    /// Counts and passes over what is due before `end_ns`.
+    /// Counts and passes over what is due before `end_ns`. Of very many, most are not looked at one by one: their number is known
+    /// from the area under the rate or, where chance decides, drawn from the Poisson distribution that it has.
     pub fn pass_over_until(&mut self, end_ns: u64) -> u64 {
         let first = self.k;
+        let ahead = self.area_until(end_ns) - self.point;
+        if ahead > MANY {
+            let skipped = match self.arrival {
+                // Rounding decides whether the last ones are due: they are left.
+                Arrival::Constant => (ahead - 2.0).floor(),
+                Arrival::Poisson => self.many_until(ahead),
+            };
+            self.k += skipped as u64;
+            self.point += match self.arrival {
+                Arrival::Constant => skipped,
+                // The points between have no place of their own; from the end on, gaps are as always.
+                Arrival::Poisson => ahead + self.gap(self.k),
+            };
+        }
         while self.due_ns().is_some_and(|due_ns| due_ns < end_ns) {
             self.advance();
         }
         self.k - first
+    }
+
+    /// Operations from the start until `end_ns`.
+    fn area_until(&self, end_ns: u64) -> f64 {
+        let in_stretch = |stretch: &Stretch| stretch.area((end_ns as f64 - stretch.start_ns).clamp(0.0, stretch.length_ns));
+        self.stretches.iter().map(in_stretch).sum()
+    }
+
+    /// The next operation and how many follow it within `area` (many) of the unit-rate process: the Poisson distribution as it is
+    /// for large means, normal (Box and Muller, "A note on the generation of random normal deviates", 1958).
+    fn many_until(&self, area: f64) -> f64 {
+        let (first, second) = (self.stream.unit(self.k + 1), self.stream.unit(self.k + 2));
+        let deviate = sqrt(-2.0 * log(1.0 - first)) * cos(std::f64::consts::TAU * second);
+        1.0 + (area + sqrt(area) * deviate).round().max(0.0)
     }
 
     /// From `at_ns` on, operations come at `per_s` without end. What was due before `at_ns` stays due when it was.
@@ -227,6 +259,42 @@ mod tests {
         assert_eq!(arrivals.pass_over_until(10_000_000_000), 100);
         assert_eq!(arrivals.pass_over_until(20_000_000_000), 200);
         assert_eq!(arrivals.pass_over_until(30_000_000_000), 50);
+    }
+
+    #[test]
+    fn very_many_are_passed_over_as_if_one_by_one() {
+        let segments = [(2e6, Some(4e6), Some(1.0)), (3e6, None, None)];
+        let mut arrivals = pace(Arrival::Constant, &segments);
+        let mut one_by_one = arrivals.clone();
+        for end_ns in [700_000_000, 1_500_000_000, 1_500_000_001] {
+            let before = one_by_one.k();
+            while one_by_one.due_ns().unwrap() < end_ns {
+                one_by_one.advance();
+            }
+            assert_eq!(arrivals.pass_over_until(end_ns), one_by_one.k() - before);
+            assert_eq!(arrivals.due_ns(), one_by_one.due_ns());
+        }
+    }
+
+    #[test]
+    fn the_number_of_very_many_is_a_poisson_number() {
+        let (rate, seeds) = (1e6, 2_000);
+        let pace =
+            Pace { arrival: Arrival::Poisson, segments: vec![RateSegment { from_per_s: rate, to_per_s: None, length_s: None }] };
+        let counts: Vec<f64> = (0..seeds)
+            .map(|seed| {
+                let mut arrivals = Arrivals::new(&pace, Stream::new(seed)).unwrap();
+                let count = arrivals.pass_over_until(1_000_000_000);
+                let due_ns = arrivals.due_ns().unwrap();
+                assert!((1_000_000_000..1_000_100_000).contains(&due_ns), "{due_ns}");
+                count as f64
+            })
+            .collect();
+        let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+        let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / counts.len() as f64;
+        // Five standard errors of the mean and of the variance.
+        assert!((mean - rate).abs() < 5.0 * (rate / seeds as f64).sqrt(), "mean {mean}");
+        assert!((variance / rate - 1.0).abs() < 5.0 * (2.0 / seeds as f64).sqrt(), "variance {variance}");
     }
 
     #[test]
