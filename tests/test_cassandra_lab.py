@@ -250,7 +250,7 @@ def test_a_node_listens_on_its_own_address_alone(cassandra: lab.Instance) -> Non
     assert server.uids().real != 0
     listening = {(one.laddr.ip, one.laddr.port) for one in server.net_connections() if one.status == psutil.CONN_LISTEN}
     (node,) = cassandra.nodes
-    assert listening == {(node.host, 7000), (node.host, 7199), (node.host, node.port)}
+    assert listening == {(node.host, 7000), (node.host, 7198), (node.host, 7199), (node.host, node.port)}
     assert "-XX:ActiveProcessorCount=1" in server.cmdline()
     assert "-Xmx400M" in server.cmdline()
 

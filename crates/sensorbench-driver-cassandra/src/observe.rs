@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use scylla::client::session::Session;
 use scylla::cluster::Node;
 use scylla::policies::load_balancing::{NodeIdentifier, SingleTargetLoadBalancingPolicy};
 use scylla::response::query_result::QueryRowsResult;
+use scylla::serialize::row::SerializeRow;
 use scylla::statement::Consistency;
 use scylla::statement::unprepared::Statement;
-use scylla::value::{CqlValue, Row};
+use scylla::value::{CqlTimestamp, CqlValue, Row};
 use sensorbench_driver::{Description, DriverError, Size};
 
 use crate::schema::word_of;
@@ -60,6 +62,13 @@ const LATENCIES: [&str; 5] = [
     "local_write_latency",
 ];
 const MEBIBYTE: f64 = 1_048_576.0;
+/// Compactions that are done, and what they read and wrote. Rows go after a week, so that a count of all would fall.
+const HISTORY: &str =
+    "SELECT keyspace_name, bytes_in, bytes_out FROM system.compaction_history WHERE compacted_at >= ? ALLOW FILTERING";
+/// A whole history is read, which may be long: a node is asked again when so many times as long has passed as it took.
+const HISTORY_RESTS: u32 = 20;
+/// The nodes' clocks may be behind ours by this.
+const CLOCKS_DIFFER_BY: Duration = Duration::from_secs(3600);
 
 /// A target's cluster, asked in a session.
 pub struct Observed<'a> {
@@ -180,7 +189,10 @@ impl Observed<'_> {
             }
         }
         for (name, columns) in self.named_numbers(node, "caches", &["name"]).await? {
-            status.extend(columns.into_iter().map(|(column, value)| (format!("caches.{name}.{column}"), value)));
+            // One without room is switched off.
+            if columns.get("capacity_bytes").is_some_and(|bytes| *bytes > 0.0) {
+                status.extend(columns.into_iter().map(|(column, value)| (format!("caches.{name}.{column}"), value)));
+            }
         }
         let wrong_by = latency_correction(&self.version(node).await?);
         for view in LATENCIES {
@@ -195,7 +207,51 @@ impl Observed<'_> {
         }
         let tasks = self.rows(node, "SELECT table_name FROM system_views.sstable_tasks").await?.len();
         status.insert("sstable_tasks".to_owned(), tasks as f64);
+        status.extend(self.mebibytes_of(node).await?.map(|sum| ("disk_usage.mebibytes".to_owned(), sum)));
+        if let Some(compactions) = self.history_in_turn(node).await {
+            status.extend(compactions.map(|(name, value)| (format!("compaction_history.{name}"), value)));
+        }
         Ok(status)
+    }
+
+    /// What all tables take on disk, but for the server's own; None where there are none.
+    async fn mebibytes_of(&self, node: &Arc<Node>) -> Result<Option<f64>, DriverError> {
+        let tables = self.named_numbers(node, "disk_usage", &["keyspace_name", "table_name"]).await?;
+        let of_users = tables.into_iter().filter(|(name, _)| !is_of_the_server(name));
+        Ok(of_users.filter_map(|(_, columns)| columns.get("mebibytes").copied()).reduce(|sum, more| sum + more))
+    }
+
+    /// The history of compactions; None while it rests, and for those who may not read it.
+    async fn history_in_turn(&self, node: &Arc<Node>) -> Option<[(&'static str, f64); 3]> {
+        let is_resting = |until: &Instant| Instant::now() < *until;
+        if self.history_rests().get(&node.address.ip()).is_some_and(is_resting) {
+            return None;
+        }
+        let asked = Instant::now();
+        let history = self.history_of(node).await;
+        self.history_rests().insert(node.address.ip(), Instant::now() + asked.elapsed() * HISTORY_RESTS);
+        history.ok()
+    }
+
+    fn history_rests(&self) -> MutexGuard<'_, BTreeMap<IpAddr, Instant>> {
+        self.target.history_rests.lock().expect("nothing panics under this lock")
+    }
+
+    /// Compactions since this target was opened, but for those of the server's own tables.
+    async fn history_of(&self, node: &Arc<Node>) -> Result<[(&'static str, f64); 3], DriverError> {
+        let since = self.target.opened - CLOCKS_DIFFER_BY;
+        let since_ms = since.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64);
+        let answer = self.ask_with(node, HISTORY, (CqlTimestamp(since_ms),)).await?;
+        let (mut compactions, mut bytes_in, mut bytes_out) = (0.0, 0.0, 0.0);
+        for row in answer.rows::<(String, i64, i64)>().map_err(unreadable)? {
+            let (keyspace, read, written) = row.map_err(unreadable)?;
+            if !is_of_the_server(&keyspace) {
+                compactions += 1.0;
+                bytes_in += read as f64;
+                bytes_out += written as f64;
+            }
+        }
+        Ok([("compactions", compactions), ("bytes_in", bytes_in), ("bytes_out", bytes_out)])
     }
 
     /// The numbers in each row of a virtual table, by the row's name and the column's.
@@ -245,10 +301,14 @@ impl Observed<'_> {
 
     /// Asks one node. Virtual tables are its own.
     async fn ask(&self, node: &Arc<Node>, query: &str) -> Result<QueryRowsResult, DriverError> {
+        self.ask_with(node, query, ()).await
+    }
+
+    async fn ask_with(&self, node: &Arc<Node>, query: &str, values: impl SerializeRow) -> Result<QueryRowsResult, DriverError> {
         let mut statement = Statement::new(query);
         statement.set_consistency(Consistency::One);
         statement.set_load_balancing_policy(Some(SingleTargetLoadBalancingPolicy::new(NodeIdentifier::Node(node.clone()), None)));
-        let answer = self.session.query_unpaged(statement, ()).await;
+        let answer = self.session.query_unpaged(statement, values).await;
         let answer = answer.map_err(|error| errors::execution_error(&self.target.shown, error))?;
         answer.into_rows_result().map_err(unreadable)
     }
@@ -258,6 +318,12 @@ impl Observed<'_> {
 /// have for nanoseconds.
 fn latency_correction(version: &str) -> f64 {
     if version.starts_with("4.") || version.starts_with("5.0.") { 1000.0 } else { 1.0 }
+}
+
+/// Whether a keyspace, or a table with that of its keyspace before it, is one that the server keeps for itself.
+fn is_of_the_server(name: &str) -> bool {
+    let keyspace = name.split('.').next().unwrap_or(name);
+    keyspace == "system" || keyspace.starts_with("system_")
 }
 
 fn number(value: &CqlValue) -> Option<f64> {

@@ -1,10 +1,12 @@
 //! Where the cluster is, and how sessions with it are made.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
 
 use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::Session;
@@ -61,6 +63,10 @@ pub struct Target {
     pub storage_port: u16,
     /// nodetool.
     pub nodetool: Option<PathBuf>,
+    /// When this target was first known to us.
+    pub opened: SystemTime,
+    /// Until when each node is not asked for its history of compactions again.
+    pub history_rests: Mutex<BTreeMap<IpAddr, Instant>>,
     datacenter: Option<String>,
     compression: Option<Compression>,
     tls: Option<Arc<rustls::ClientConfig>>,
@@ -93,6 +99,8 @@ impl Target {
             },
             storage_port: url.parsed_option("storage_port", "the number of a port")?.unwrap_or(STORAGE_PORT),
             nodetool: file("nodetool")?,
+            opened: SystemTime::now(),
+            history_rests: Mutex::default(),
             datacenter: url.option("datacenter").map(str::to_owned),
             compression: match chosen(url, "compression", &["off", "lz4", "snappy"])? {
                 Some("lz4") => Some(Compression::Lz4),

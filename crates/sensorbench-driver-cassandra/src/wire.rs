@@ -40,6 +40,18 @@ impl Form {
             (Type::Timestamp, NativeType::BigInt) => Form::Microseconds,
             (Type::Text, NativeType::Text | NativeType::Ascii) => Form::Text,
             (Type::Bytes, NativeType::Blob) => Form::Blob,
+            // What no canonical type holds goes in CQL's binary form, as bytes that the server checks.
+            (
+                Type::Bytes,
+                NativeType::Date
+                | NativeType::Decimal
+                | NativeType::Float
+                | NativeType::Inet
+                | NativeType::Time
+                | NativeType::Timeuuid
+                | NativeType::Uuid
+                | NativeType::Varint,
+            ) => Form::Blob,
             _ => return None,
         })
     }
@@ -106,7 +118,7 @@ pub fn server_types(canonical: Type) -> &'static str {
         Type::Double => "double",
         Type::Timestamp => "timestamp (milliseconds) or bigint (microseconds)",
         Type::Text => "text or ascii",
-        Type::Bytes => "blob",
+        Type::Bytes => "blob, or in their binary form date, decimal, float, inet, time, timeuuid, uuid and varint",
     }
 }
 
@@ -177,5 +189,7 @@ mod tests {
         assert_eq!(of(Type::Double, NativeType::Decimal), None);
         assert_eq!(of(Type::Timestamp, NativeType::Date), None);
         assert_eq!(of(Type::Integer, NativeType::Counter), Some(Form::BigInt));
+        assert_eq!(of(Type::Bytes, NativeType::Uuid), Some(Form::Blob));
+        assert_eq!(of(Type::Bytes, NativeType::Text), None);
     }
 }

@@ -82,6 +82,8 @@ pub async fn status(client: &Client) -> Result<BTreeMap<String, f64>, Error> {
             add_numbers(group, client.query_one(&query, &[]).await?.try_get(0)?, &mut status);
         }
     }
+    let size = client.query_one("SELECT pg_catalog.pg_database_size(pg_catalog.current_database())", &[]).await?;
+    status.insert("database.size_bytes".to_owned(), size.try_get::<_, i64>(0)? as f64);
     Ok(status)
 }
 

@@ -7,19 +7,33 @@ from typing import Any
 
 import psutil
 
+from sensorbench import lab
 from sensorbench._engine import Run, Target
 from sensorbench.errors import EngineError
 
 EVERY_S = 1.0
 CLIENT = "client"
+# What the table `status` has of a server's processes, by the columns of `resources`.
+_OF_PROCESSES = ("cpu_s", "memory_bytes", "read_bytes", "written_bytes")
 
 
 class Watcher:
-    """Looks once a second, on a thread of its own, because a busy server answers late. A context manager."""
+    """Looks once a second, on threads of its own, because a busy server answers late. A context manager.
+
+    Of a target that is one of these servers, which are the lab's, the table `status` has also what the lab knows of it.
+    """
 
     def __init__(self, run: Run, target: Target, servers: Mapping[str, psutil.Process]) -> None:
         self._run = run
         self._target = target
+        measured = lab.instance_at(target.url) if servers else None
+        self._in_lab = [measured] if measured else []
+        # What the names of a node's figures begin with, by the name of its process.
+        self._prefixes = {
+            lab.process_name(instance, node): lab.node_prefix(instance, node)
+            for instance in self._in_lab
+            for node in instance.nodes
+        }
         self._processes = {CLIENT: psutil.Process(), **servers}
         self._start_cpu_s = {name: _cpu_s(process) for name, process in self._processes.items()}
         self._asks = True
@@ -27,16 +41,19 @@ class Watcher:
         self._status: list[dict[str, Any]] = []
         self._lock = threading.Lock()
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="watcher", daemon=True)
+        watches = (self._watch, self._watch_in_lab)
+        self._threads = [threading.Thread(target=watch, name="watcher", daemon=True) for watch in watches]
 
     def __enter__(self) -> "Watcher":
         self._look()
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
-        self._thread.join(timeout=5.0)
+        for thread in self._threads:
+            thread.join(timeout=5.0)
 
     def take(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """What was seen since the last time: rows of `resources` and of `status`."""
@@ -54,11 +71,26 @@ class Watcher:
             self._look()
             self._ask()
 
+    def _watch_in_lab(self) -> None:
+        while not self._ended.wait(EVERY_S):
+            for instance in self._in_lab:
+                self._tell(lab.insight(instance))
+
     def _look(self) -> None:
         time_ns = self._run.now_ns()
         rows = [row for name, process in self._processes.items() if (row := self._used(name, process, time_ns))]
         with self._lock:
             self._resources += rows
+            self._status += _status_rows(time_ns, self._of_measured(rows))
+
+    def _of_measured(self, rows: list[dict[str, Any]]) -> dict[str, float]:
+        """What the processes of the measured server use, by names as `lab.insight` has them."""
+        return {
+            f"{self._prefixes[row['process']]}lab.{column}": row[column]
+            for row in rows
+            for column in _OF_PROCESSES
+            if row["process"] in self._prefixes and row[column] is not None
+        }
 
     def _used(self, name: str, process: psutil.Process, time_ns: int) -> dict[str, Any] | None:
         try:
@@ -83,9 +115,15 @@ class Watcher:
         except EngineError:
             self._asks = False
             return
-        time_ns = self._run.now_ns()
+        self._tell(status)
+
+    def _tell(self, status: Mapping[str, float]) -> None:
         with self._lock:
-            self._status += [{"time_ns": time_ns, "name": name, "value": value} for name, value in status.items()]
+            self._status += _status_rows(self._run.now_ns(), status)
+
+
+def _status_rows(time_ns: int, status: Mapping[str, float]) -> list[dict[str, Any]]:
+    return [{"time_ns": time_ns, "name": name, "value": value} for name, value in status.items()]
 
 
 def _cpu_s(process: psutil.Process) -> float:

@@ -1,5 +1,6 @@
 """Real servers on this machine: started, watched and ended by their own record."""
 
+from sensorbench.lab.insight import insight, node_prefix
 from sensorbench.lab.instance import Instance, Node, find_instance, read_instances
 from sensorbench.lab.lab import (
     Wish,
@@ -8,6 +9,8 @@ from sensorbench.lab.lab import (
     databases,
     down,
     down_all,
+    instance_at,
+    process_name,
     remove_node,
     server_processes,
     start_node,
@@ -30,8 +33,12 @@ __all__ = [
     "down",
     "down_all",
     "find_instance",
+    "insight",
+    "instance_at",
+    "node_prefix",
     "parse_cpus",
     "parse_memory",
+    "process_name",
     "read_instances",
     "remove_node",
     "server_processes",

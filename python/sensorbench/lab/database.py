@@ -29,7 +29,7 @@ class Place:
     @property
     def data(self) -> Path:
         """Where the server keeps its data."""
-        return self.folder / "data"
+        return self.instance.data_folder(self.node)
 
     def write_secret(self, name: str, text: str) -> Path:
         """A file that only the servers' user can read."""
@@ -99,6 +99,10 @@ class LabDatabase(ABC):
     def progress(self, instance: Instance, node: Node, user: ServerUser) -> str:
         """How far a node is that is being added, in words; empty when it does not say."""
         return ""
+
+    def insight(self, instance: Instance, node: Node) -> Mapping[str, float]:
+        """Counters and gauges of a node that it does not tell clients, by names of its own; none of one that does not answer."""
+        return {}
 
     def node_status(self, instance: Instance, user: ServerUser) -> dict[int, dict[str, str]]:
         """What the server says itself of each node, by number; empty when it says nothing."""

@@ -62,6 +62,10 @@ class Instance(BaseModel):
         """What belongs to one node."""
         return self.folder / f"node-{node.number}"
 
+    def data_folder(self, node: Node) -> Path:
+        """Where a node keeps its data."""
+        return self.node_folder(node) / "data"
+
     @property
     def shown_settings(self) -> dict[str, str]:
         """The settings as they may be shown: what has to do with passwords is not."""

@@ -412,5 +412,16 @@ def server_processes(instance: Instance) -> dict[str, psutil.Process]:
     found = {}
     for node in instance.nodes:
         if process := node.find():
-            found[f"{instance.name}:{node.number}" if len(instance.nodes) > 1 else instance.name] = process
+            found[process_name(instance, node)] = process
     return found
+
+
+def instance_at(url: str) -> Instance | None:
+    """The instance whose server a target's URL names by an address of its own; None when it is no server of the lab."""
+    hosts = set(url.partition("://")[2].partition("?")[0].partition("/")[0].split(","))
+    return next((one for one in _sound_instances() if hosts & {f"{node.host}:{node.port}" for node in one.nodes}), None)
+
+
+def process_name(instance: Instance, node: Node) -> str:
+    """What the main process of a node is called in reports."""
+    return f"{instance.name}:{node.number}" if len(instance.nodes) > 1 else instance.name

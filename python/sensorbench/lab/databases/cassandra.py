@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sensorbench.errors import FailedError
 from sensorbench.lab.database import LabCluster, Place
+from sensorbench.lab.databases import cassandra_insight
 from sensorbench.lab.databases import cassandra_nodetool as nodetool
 from sensorbench.lab.databases.cassandra_settings import TOKENS_PER_NODE, cassandra_yaml, check, first_tokens, jvm_options
 from sensorbench.lab.helpers import class_path, compiled
@@ -91,7 +92,7 @@ class Cassandra(LabCluster):
     options_of_its_own = ("load",)
     summary = "Cassandra, one node or many"
     port = 9042
-    other_ports = (_STORAGE_PORT, nodetool.JMX_PORT)
+    other_ports = (_STORAGE_PORT, nodetool.JMX_PORT, cassandra_insight.PORT)
     # What a server held is lost with it; there is nothing that it should write before.
     stop_signal = signal.SIGKILL
     # A node that joins answers when its share of the data has been streamed to it.
@@ -164,6 +165,7 @@ class Cassandra(LabCluster):
             "CassandraNode",
             place.node.host,
             str(nodetool.JMX_PORT),
+            str(cassandra_insight.PORT),
         ]
 
     def lets_others_start(self, instance: Instance, node: Node) -> bool:
@@ -214,6 +216,10 @@ class Cassandra(LabCluster):
         with contextlib.suppress(FailedError):
             return nodetool.streaming(nodetool.ask(instance, node, user, "netstats"))
         return "starting"
+
+    def insight(self, instance: Instance, node: Node) -> Mapping[str, float]:
+        """What only its management knows: SSTables, memtables, pending compactions, collection of garbage."""
+        return cassandra_insight.ask(node)
 
     def node_status(self, instance: Instance, user: ServerUser) -> dict[int, dict[str, str]]:
         """What the first node that answers says of all."""

@@ -21,9 +21,10 @@ public final class CassandraNode {
     private CassandraNode() {
     }
 
-    /** Arguments: the address and the port. */
+    /** Arguments: the address, the port, and that at which the lab asks what only the management knows. */
     public static void main(String[] arguments) throws Exception {
         listen(arguments[0], Integer.parseInt(arguments[1]));
+        Insight.listen(arguments[0], Integer.parseInt(arguments[2]));
         CassandraDaemon.main(new String[0]);
     }
 

@@ -1,0 +1,206 @@
+"""What the servers of a run said of themselves while it went on, on the run's clock, in the same words for every database.
+
+What a database does not have, or did not tell, is absent, never zero.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensorbench.results.quantities import QUANTITIES, Quantity
+from sensorbench.results.reader import RunResult
+from sensorbench.results.sources import CacheSource, Source, sources_of
+
+Floats = NDArray[np.float64]
+
+# Of a server of several nodes, names begin with the address of the node that told.
+_OF_NODE = re.compile(r"(?P<node>\d+\.\d+\.\d+\.\d+|[\da-f]*:[\da-f:]+)\.(?P<name>.+)")
+
+
+class Series(NamedTuple):
+    """Moments (s on the run's clock) and what was told then. A counter goes on where it was when its server is started anew."""
+
+    times_s: Floats
+    values: Floats
+
+
+class CacheSeries(NamedTuple):
+    """Moments (s on the run's clock), and by then how many requests a cache had answered, and had had (both counters)."""
+
+    times_s: Floats
+    hits: Floats
+    requests: Floats
+
+
+@dataclass(frozen=True)
+class Insight:
+    """Series by the names of `QUANTITIES`, and those of each cache by the cache's name; the same of each node by its address,
+    where several tell one by one. Of all nodes together, a counter stands still while a node is away, and a gauge is of those
+    that told.
+    """
+
+    series: dict[str, Series]
+    caches: dict[str, CacheSeries]
+    nodes: dict[str, "Insight"] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """What the servers said over a stretch of time: the share of requests that each cache answered within it; how much counters
+    grew in each second (in the quantity's unit); the mean and the greatest of what gauges showed.
+    """
+
+    from_s: float
+    to_s: float
+    hit_rates: dict[str, float]
+    rates: dict[str, float]
+    means: dict[str, float]
+    maxima: dict[str, float]
+
+
+def insight(run: RunResult, database: str) -> Insight:
+    """What the servers of a run said; `database` is the kind of database, as the run's manifest names it."""
+    told, sources = _told(run), sources_of(database)
+    quantities = {name: source for name, several in sources.quantity.items() if (source := _first_told(several, told.values()))}
+    parts = {node: _of_part(of_node, quantities, sources.cache) for node, of_node in told.items()}
+    series = {
+        name: _together([part.series[name] for part in parts.values() if name in part.series], QUANTITIES[name])
+        for name in quantities
+    }
+    caches = {
+        name: _all_requests(found)
+        for name in sources.cache
+        if (found := [part.caches[name] for part in parts.values() if name in part.caches])
+    }
+    return Insight(series, caches, {node: part for node, part in parts.items() if node and (part.series or part.caches)})
+
+
+def over(insight: Insight, from_s: float, to_s: float) -> Stretch:
+    """What the servers said over a stretch of time, or over that part of it in which they were asked. A counter is taken to
+    grow evenly from one moment to the next. Absent are counters that were not told around it, gauges that were not told in it,
+    and caches without requests.
+    """
+    rates, means, maxima = {}, {}, {}
+    for name, (times_s, values) in insight.series.items():
+        if QUANTITIES[name].kind == "counter":
+            if (watched_s := _watched_s(times_s, from_s, to_s)) > 0:
+                rates[name] = _growth(times_s, values, from_s, to_s) / watched_s
+        elif len(shown := values[(times_s >= from_s) & (times_s <= to_s)]):
+            means[name], maxima[name] = float(shown.mean()), float(shown.max())
+    hit_rates = {}
+    for name, (times_s, hits, requests) in insight.caches.items():
+        if (requested := _growth(times_s, requests, from_s, to_s)) > 0:
+            hit_rates[name] = _growth(times_s, hits, from_s, to_s) / requested
+    return Stretch(from_s, to_s, hit_rates, rates, means, maxima)
+
+
+def _watched_s(times_s: Floats, from_s: float, to_s: float) -> float:
+    return float(min(to_s, times_s[-1]) - max(from_s, times_s[0]))
+
+
+def _growth(times_s: Floats, values: Floats, from_s: float, to_s: float) -> float:
+    before, after = np.interp([from_s, to_s], times_s, values)
+    return float(after - before)
+
+
+def _told(run: RunResult) -> dict[str, dict[str, Series]]:
+    """What each node told, by the names that the database has for it; what all told at once, by an empty name of a node."""
+    table = run.table("status")
+    if table is None:
+        return {}
+    rows: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for row in table.sort_by("time_ns").to_pylist():
+        if row["value"] is not None:
+            found = _OF_NODE.fullmatch(row["name"])
+            node, name = (found["node"], found["name"]) if found else ("", row["name"])
+            rows.setdefault(node, {}).setdefault(name, []).append((row["time_ns"] / 1e9, row["value"]))
+    return {
+        node: {name: Series(*np.array(pairs, dtype=np.float64).T) for name, pairs in of_node.items()}
+        for node, of_node in rows.items()
+    }
+
+
+def _first_told(sources: Sequence[Source], told: Collection[dict[str, Series]]) -> Source | None:
+    """The source that counts for a server, so that no two are added up."""
+    return next((source for source in sources if any(of_node.keys() >= set(source.names) for of_node in told)), None)
+
+
+def _of_part(told: dict[str, Series], quantities: Mapping[str, Source], caches: Mapping[str, CacheSource]) -> Insight:
+    return Insight(
+        {
+            name: _quantity(told, source, QUANTITIES[name])
+            for name, source in quantities.items()
+            if told.keys() >= set(source.names)
+        },
+        {name: _requests(told, source) for name, source in caches.items() if told.keys() >= set(source.names)},
+    )
+
+
+def _quantity(told: dict[str, Series], source: Source, quantity: Quantity) -> Series:
+    series = [_grown(told[name]) if quantity.kind == "counter" else told[name] for name in source.names]
+    times_s = _shared_moments(series)
+    return Series(times_s, source.factor * _sum_at(times_s, series))
+
+
+def _requests(told: dict[str, Series], source: CacheSource) -> CacheSeries:
+    grown = {name: _grown(told[name]) for name in source.names}
+    times_s = _shared_moments(list(grown.values()))
+    added, taken, requests = (
+        _sum_at(times_s, [grown[name] for name in names])
+        for names in (source.added_to_hits, source.taken_from_hits, source.added_to_requests)
+    )
+    return CacheSeries(times_s, added - taken, requests)
+
+
+def _grown(series: Series) -> Series:
+    """A counter that goes on where it was when its server was started again, which itself counts from zero then."""
+    lost = np.where(np.diff(series.values) < 0, series.values[:-1], 0.0)
+    return Series(series.times_s, series.values + np.concatenate([[0.0], np.cumsum(lost)]))
+
+
+def _shared_moments(series: Sequence[Series]) -> Floats:
+    return reduce(np.intersect1d, [one.times_s for one in series])
+
+
+def _sum_at(times_s: Floats, series: Sequence[Series]) -> Floats:
+    """The sum of series at moments that all of them have."""
+    return sum((one.values[np.isin(one.times_s, times_s)] for one in series), np.zeros(len(times_s)))
+
+
+def _together(series: Sequence[Series], quantity: Quantity) -> Series:
+    """A quantity of all nodes."""
+    times_s = _all_moments(series)
+    at = _carried if quantity.kind == "counter" else _as_told
+    values = np.array([at(times_s, *one) for one in series])
+    return Series(times_s, np.nansum(values, axis=0) if quantity.nodes == "sum" else np.nanmean(values, axis=0))
+
+
+def _all_requests(caches: Sequence[CacheSeries]) -> CacheSeries:
+    """The requests to the caches of all nodes."""
+    times_s = _all_moments(caches)
+    hits, requests = (
+        np.sum([_carried(times_s, one.times_s, values) for one, values in counted], axis=0)
+        for counted in ([(one, one.hits) for one in caches], [(one, one.requests) for one in caches])
+    )
+    return CacheSeries(times_s, hits, requests)
+
+
+def _all_moments(series: Sequence[Series] | Sequence[CacheSeries]) -> Floats:
+    return reduce(np.union1d, [one.times_s for one in series])
+
+
+def _carried(wanted_s: Floats, times_s: Floats, values: Floats) -> Floats:
+    """What a counter showed last at other moments; before the first, what it showed then: its growth begins there."""
+    return values[np.maximum(np.searchsorted(times_s, wanted_s, side="right") - 1, 0)]
+
+
+def _as_told(wanted_s: Floats, times_s: Floats, values: Floats) -> Floats:
+    """What a gauge showed at the wanted moments, NaN at those at which it was not told."""
+    told = np.full(len(wanted_s), np.nan)
+    told[np.isin(wanted_s, times_s)] = values
+    return told
