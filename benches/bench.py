@@ -3,15 +3,24 @@
 import argparse
 import json
 import subprocess
+import tempfile
 import time
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from sensorbench import _engine
+from sensorbench.analysis.capacity import Search
+from sensorbench.experiment import parse_target
 from sensorbench.experiment.selfbench import MARKS, measure, rss_growth_bytes
 from sensorbench.progress import Teller
 from sensorbench.report import words
+from sensorbench.stress.objective import Objective
+from sensorbench.stress.records import RecordWork
+from sensorbench.stress.run import Hunt, Load, stress
+from sensorbench.stress.summary import summarise_stress
+from sensorbench.stress.ycsb import CoreWorkload
 
 AIMS = {
     "null_ops_per_s": "at least 8 million, aim 15 million",
@@ -20,6 +29,7 @@ AIMS = {
     "generator_rows_per_s": "at least 20 million",
     "rss_growth_bytes": "flat",
     "first_operation_s": "at most 0.3 s",
+    "capacity_error": "at most 5 %",
 }
 
 
@@ -43,6 +53,21 @@ def first_operation_s() -> float:
     return first_s
 
 
+WORKERS, SERVICE_S = 4, 0.005
+
+
+def capacity_error(held_s: float) -> float:
+    """How far the highest rate that is found for a database of known capacity is from arithmetic: `WORKERS` that take `SERVICE_S` each."""
+    target = parse_target(f"null:?delay_ms={SERVICE_S * 1e3:g}&session=blocking")
+    objective = Objective("p99", 0.02)
+    hunt = Hunt(objective, Search(100.0, precision=0.02), held_s, ramp_s=0.5)
+    with tempfile.TemporaryDirectory(prefix="sensorbench-capacity-") as folder:
+        work = RecordWork(target, CoreWorkload(recordcount=1), Path(folder) / "out", seed=1, replace=False)
+        result = stress(work, Load(WORKERS, arrival="constant"), hunt, Path(folder) / "out", Teller())
+        found = summarise_stress(result)["capacity"]
+    return abs(found["met_per_s"] / (WORKERS / SERVICE_S) - 1.0)
+
+
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -52,6 +77,7 @@ def main() -> None:
 
     figures = measure(Teller(), quick=arguments.quick)
     figures["first_operation_s"] = first_operation_s()
+    figures["capacity_error"] = capacity_error(1.0 if arguments.quick else 10.0)
     if arguments.memory:
         figures["rss_growth_bytes over 1e9"] = rss_growth_bytes(1_000_000_000)
 

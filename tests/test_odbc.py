@@ -71,6 +71,21 @@ def test_a_study_runs_through_odbc(
     assert claims["LOG-16"]["verdict"] == "not tested here", "it is about the open-source database, too"
 
 
+@pytest.mark.parametrize(("server", "database"), [("postgresql", "postgres"), ("mariadb", "mysql")])
+def test_records_are_read_and_written_through_odbc(
+    cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: str, database: str
+) -> None:
+    monkeypatch.setenv("SENSORBENCH_ODBC_MANAGER", str(odbc.manager()))
+    mix = "read=1,write=1,insert=1,scan=1,read_modify_write=1"
+    load = ("--rates", "200", "--step", "1s", "--warm-up", "0", "--in-flight", "4", "--records", "50", "--mix", mix)
+    target = server_url(lab_servers[server], server, database)
+    ended = cli("stress", "--target", target, *load, "--replace", "--no-open", "--json", "--out", tmp_path / "out")
+    assert ended.exit_code == 0, ended.err
+    operations = ended.json["steps"][0]["operations"]
+    assert set(operations) == {"read", "update", "insert", "scan", "read_modify_write"}
+    assert all(one["ok"] > 0 and not one["error"] for one in operations.values()), ended.json["errors"]
+
+
 def test_without_a_driver_manager_it_is_told_what_to_install() -> None:
     with pytest.raises(_engine.UsageError) as error:
         _engine.Target("odbc:plant?manager=/nowhere/libodbc.so.2&pwd=secret")

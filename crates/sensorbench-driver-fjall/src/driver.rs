@@ -1,12 +1,13 @@
 //! Control of a fjall target.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use arrow_array::RecordBatchReader;
 use fjall::{Keyspace, PersistMode};
 use sensorbench_driver::{Description, Driver, DriverError, Operation, Progress, Schema, Sessions, Size};
 
+use crate::locks::RowLocks;
 use crate::operation::Prepared;
 use crate::session::Connector;
 use crate::table::{FjallSchema, Table};
@@ -23,6 +24,7 @@ pub struct FjallDriver {
 struct Opened {
     database: fjall::Database,
     schema: FjallSchema,
+    locks: Arc<RowLocks>,
 }
 
 impl FjallDriver {
@@ -81,7 +83,7 @@ impl Driver for FjallDriver {
             self.target.remove()?;
         }
         self.target.set_mark(mark)?;
-        let created = Opened { database: self.target.open()?, schema };
+        let created = Opened { database: self.target.open()?, schema, locks: Arc::default() };
         created.keyspaces()?;
         *opened = Some(created);
         Ok(())
@@ -93,11 +95,11 @@ impl Driver for FjallDriver {
         if self.target.mark()?.is_none() {
             return Err(DriverError::Namespace(format!("{}: nothing was created there", self.target.path.display())));
         }
-        let database = match opened.take() {
-            Some(opened) => opened.database,
-            None => self.target.open()?,
+        let (database, locks) = match opened.take() {
+            Some(opened) => (opened.database, opened.locks),
+            None => (self.target.open()?, Arc::default()),
         };
-        *opened = Some(Opened { database, schema });
+        *opened = Some(Opened { database, schema, locks });
         Ok(())
     }
 
@@ -142,13 +144,11 @@ impl Driver for FjallDriver {
         let opened = self.opened()?;
         let prepare = |operation: &Operation| {
             let prepared = Prepared::of(&opened.schema, operation)?;
-            let table = match &prepared {
-                Prepared::Scan(scan) => &scan.table_name,
-                Prepared::Put(put) => &put.table_name,
-            };
-            Ok((opened.table(table)?.0, prepared))
+            Ok((opened.table(prepared.table_name())?.0, prepared))
         };
-        let operations = operations.iter().map(prepare).collect::<Result<_, DriverError>>()?;
-        Ok(Sessions::Blocking(Box::new(Connector { database: opened.database, operations, durability: self.target.durability })))
+        let operations = operations.iter().map(prepare).collect::<Result<Vec<_>, DriverError>>()?;
+        let locks = operations.iter().any(|(_, prepared)| prepared.merges()).then_some(opened.locks);
+        let connector = Connector { database: opened.database, operations, locks, durability: self.target.durability };
+        Ok(Sessions::Blocking(Box::new(connector)))
     }
 }

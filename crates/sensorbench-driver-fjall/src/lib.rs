@@ -1,9 +1,10 @@
 //! fjall, a log-structured key-value store inside the client's process: a table is a keyspace whose keys sort like the
 //! key columns, an operation is one contiguous range of keys or one write, and the whole folder is sensorbench's
-//! namespace.
+//! namespace. A write that changes some columns of a row reads it first, under a lock of the row.
 
 mod driver;
 mod load;
+mod locks;
 mod operation;
 mod session;
 mod table;

@@ -29,15 +29,21 @@ struct Scan {
     /// Largest key first.
     #[serde(default)]
     reverse: bool,
+    /// The parameter that says how many rows there are at most.
+    limit: Option<String>,
 }
 
-/// Writes one row; a row with the same key is replaced.
+/// Writes one row; a row with the same key is replaced, or changed by `merge`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Put {
     table: String,
     /// The parameter for each column. Columns of the value that are not named become null.
     values: BTreeMap<String, String>,
+    /// Columns of the value that are not named stay as they are stored. Of the operations of a run, no other write of the row comes
+    /// between the reading and the writing.
+    #[serde(default)]
+    merge: bool,
 }
 
 /// An operation made ready: every name is a number.
@@ -57,6 +63,7 @@ pub struct PreparedScan {
     pub after: Option<usize>,
     pub to: Option<usize>,
     pub reverse: bool,
+    pub limit: Option<usize>,
     /// For each column of the answer, its place in the table.
     pub columns: Vec<usize>,
 }
@@ -67,6 +74,8 @@ pub struct PreparedPut {
     pub table: Table,
     /// For each column of the table, the parameter that it is written from.
     pub values: Vec<Option<usize>>,
+    /// Whether the others are kept.
+    pub merge: bool,
 }
 
 impl Prepared {
@@ -79,6 +88,17 @@ impl Prepared {
             (None, Some(put)) => place.put(put).map(Prepared::Put),
             _ => Err(SchemaError::at(path, "expected either scan or put")),
         }
+    }
+
+    pub fn table_name(&self) -> &str {
+        match self {
+            Prepared::Scan(scan) => &scan.table_name,
+            Prepared::Put(put) => &put.table_name,
+        }
+    }
+
+    pub fn merges(&self) -> bool {
+        matches!(self, Prepared::Put(put) if put.merge)
     }
 }
 
@@ -95,6 +115,9 @@ impl Place<'_> {
             return Err(SchemaError::at(format!("{}.scan", self.path), "expected either from (included) or after (excluded)"));
         }
         let table = self.table("scan", &scan.table)?;
+        if scan.limit.is_some() && scan.prefix.len() == table.key.len() {
+            return Err(SchemaError::at(format!("{}.scan.limit", self.path), "a whole key is one row; expected no limit"));
+        }
         let key_type = |place: usize| table.key.get(place).map(|column| column.value_type);
         let mut prefix = Vec::new();
         for (number, parameter) in scan.prefix.iter().enumerate() {
@@ -105,6 +128,7 @@ impl Place<'_> {
             parameter.as_ref().map(|parameter| self.parameter(&format!("scan.{key}"), parameter, next_type)).transpose()
         };
         let (from, after, to) = (bound("from", &scan.from)?, bound("after", &scan.after)?, bound("to", &scan.to)?);
+        let limit = scan.limit.as_ref().map(|limit| self.parameter("scan.limit", limit, Some(Type::Integer))).transpose()?;
         let mut columns = Vec::new();
         for column in &self.operation.columns {
             let place = table
@@ -120,7 +144,8 @@ impl Place<'_> {
                 SchemaError::at(format!("{}.scan.table", self.path), message)
             })?);
         }
-        Ok(PreparedScan { table: table.clone(), table_name: scan.table, prefix, from, after, to, reverse: scan.reverse, columns })
+        let (table, table_name, reverse) = (table.clone(), scan.table, scan.reverse);
+        Ok(PreparedScan { table, table_name, prefix, from, after, to, reverse, limit, columns })
     }
 
     fn put(&self, put: Put) -> Result<PreparedPut, SchemaError> {
@@ -144,25 +169,23 @@ impl Place<'_> {
                 .transpose()
         };
         let values = table.columns().map(value).collect::<Result<_, _>>()?;
-        Ok(PreparedPut { table: table.clone(), table_name: put.table, values })
+        Ok(PreparedPut { table: table.clone(), table_name: put.table, values, merge: put.merge })
     }
 
     fn table(&self, statement: &str, name: &str) -> Result<&Table, SchemaError> {
         self.schema.table(name).map_err(|error| SchemaError::at(format!("{}.{statement}.table", self.path), error.message))
     }
 
-    /// The number of the parameter written as `:name`, which must have the type of the column it meets.
-    fn parameter(&self, key: &str, written: &str, column_type: Option<Type>) -> Result<usize, SchemaError> {
+    /// The number of the parameter written as `:name`, which must have the type of the column it meets, if there is one.
+    fn parameter(&self, key: &str, written: &str, expected: Option<Type>) -> Result<usize, SchemaError> {
         let error = |message: String| SchemaError::at(format!("{}.{key}", self.path), message);
         let name =
             written.strip_prefix(':').ok_or_else(|| error(format!("{written:?}: expected a parameter, written as :name")))?;
         let number = self.operation.require_parameter(name).map_err(|inner| error(inner.message))?;
         let found = self.operation.parameters[number].value_type;
-        match column_type {
+        match expected {
             Some(expected) if expected == found => Ok(number),
-            Some(expected) => {
-                Err(error(format!("parameter :{name} is a {}, but the column is a {}", found.name(), expected.name())))
-            }
+            Some(expected) => Err(error(format!("parameter :{name} has type {}, expected {}", found.name(), expected.name()))),
             None => Err(error(format!("the key has no column for parameter :{name}"))),
         }
     }

@@ -8,6 +8,7 @@ use sensorbench_dataset::encoding::{EncodingError, KeyPart, append_key};
 use sensorbench_driver::{BlockingConnector, BlockingSession, Deadline, DriverError, Request, Rows, Value, ValueRef};
 
 use crate::fjall_error;
+use crate::locks::RowLocks;
 use crate::operation::{Prepared, PreparedPut, PreparedScan};
 use crate::table::MOST_COLUMNS;
 
@@ -17,6 +18,8 @@ const ROWS_BETWEEN_DEADLINE_CHECKS: u64 = 256;
 pub struct Connector {
     pub database: fjall::Database,
     pub operations: Vec<(Keyspace, Prepared)>,
+    /// What puts hold their row by, where some of them merge.
+    pub locks: Option<Arc<RowLocks>>,
     pub durability: Option<PersistMode>,
 }
 
@@ -25,6 +28,7 @@ impl BlockingConnector for Connector {
         Ok(Box::new(FjallSession {
             database: self.database.clone(),
             operations: self.operations.clone(),
+            locks: self.locks.clone(),
             durability: self.durability,
             deadline,
             key: Vec::new(),
@@ -36,6 +40,7 @@ impl BlockingConnector for Connector {
 struct FjallSession {
     database: fjall::Database,
     operations: Vec<(Keyspace, Prepared)>,
+    locks: Option<Arc<RowLocks>>,
     durability: Option<PersistMode>,
     deadline: Arc<Deadline>,
     /// Where keys are put together, kept from call to call.
@@ -50,7 +55,7 @@ impl BlockingSession for FjallSession {
         match prepared {
             Prepared::Scan(scan) => execute_scan(keyspace, scan, parameters, rows, &self.deadline, &mut self.key, &mut self.end),
             Prepared::Put(put) => {
-                execute_put(keyspace, put, parameters, &mut self.key, &mut self.end)?;
+                execute_put(keyspace, put, parameters, self.locks.as_deref(), &mut self.key, &mut self.end)?;
                 self.durability.map_or(Ok(()), |durability| self.database.persist(durability).map_err(fjall_error))
             }
         }
@@ -103,6 +108,7 @@ fn execute_scan(
     if matches!(upper, Bound::Excluded(end) if end <= start.as_slice()) {
         return Ok(());
     }
+    let most = scan.limit.map_or(Ok(usize::MAX), |limit| limit_of(&parameters[limit]))?;
     let range = keyspace.range::<&[u8], _>((Bound::Included(start.as_slice()), upper));
     let drain = |guard: fjall::Guard, rows: &mut Rows| {
         let (key, record) = guard.into_inner().map_err(fjall_error)?;
@@ -110,10 +116,17 @@ fn execute_scan(
         if rows.len().is_multiple_of(ROWS_BETWEEN_DEADLINE_CHECKS) { deadline.check() } else { Ok(()) }
     };
     if scan.reverse {
-        range.rev().try_for_each(|guard| drain(guard, rows))
+        range.rev().take(most).try_for_each(|guard| drain(guard, rows))
     } else {
-        let mut range = range;
-        range.try_for_each(|guard| drain(guard, rows))
+        range.take(most).try_for_each(|guard| drain(guard, rows))
+    }
+}
+
+/// The most rows that a scan may return.
+fn limit_of(value: &Value) -> Result<usize, DriverError> {
+    match value {
+        Value::Integer(rows) if *rows >= 0 => Ok(usize::try_from(*rows).unwrap_or(usize::MAX)),
+        other => Err(DriverError::Data(format!("the limit of a scan is {other:?}, expected a number of rows"))),
     }
 }
 
@@ -145,6 +158,7 @@ fn execute_put(
     keyspace: &Keyspace,
     put: &PreparedPut,
     parameters: &[Value],
+    locks: Option<&RowLocks>,
     key: &mut Vec<u8>,
     record: &mut Vec<u8>,
 ) -> Result<(), DriverError> {
@@ -152,6 +166,23 @@ fn execute_put(
     key.clear();
     record.clear();
     put.table.append_key(key, value).map_err(data_error)?;
-    put.table.append_record(record, value).map_err(data_error)?;
+    let _held = locks.map(|locks| locks.lock(key));
+    let stored = if put.merge { keyspace.get(key.as_slice()).map_err(fjall_error)? } else { None };
+    match stored {
+        Some(stored) => append_merged(put, &stored, value, record).map_err(data_error)?,
+        None => put.table.append_record(record, value).map_err(data_error)?,
+    }
     keyspace.insert(key.as_slice(), record.as_slice()).map_err(fjall_error)
+}
+
+/// The values that are given, and in the place of others those that are stored.
+fn append_merged<'v>(
+    put: &PreparedPut,
+    stored: &[u8],
+    value: impl Fn(usize) -> ValueRef<'v>,
+    record: &mut Vec<u8>,
+) -> Result<(), EncodingError> {
+    let mut row = [const { KeyPart::Borrowed(ValueRef::Null) }; MOST_COLUMNS];
+    put.table.read(put.table.key.len(), &[], stored, &mut row)?;
+    put.table.append_record(record, |place| if put.values[place].is_some() { value(place) } else { row[place].value() })
 }

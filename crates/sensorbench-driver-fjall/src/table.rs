@@ -54,16 +54,7 @@ impl FjallSchema {
     pub fn of(schema: &Schema) -> Result<Self, SchemaError> {
         let create: Create = parse_part("create", &schema.create)?;
         let Settle {} = parse_part("settle", &schema.settle)?;
-        for (name, table) in &create.table {
-            let columns = table.key.len() + table.value.len();
-            if table.key.is_empty() || columns > MOST_COLUMNS {
-                let message = format!(
-                    "expected at least one column in the key, and at most {MOST_COLUMNS} columns; there are {} and {columns}",
-                    table.key.len()
-                );
-                return Err(SchemaError::at(format!("create.table.{name}.key"), message));
-            }
-        }
+        create.table.iter().try_for_each(|(name, table)| table.check_columns(name))?;
         let parsed = Self { tables: create.table };
         for (name, columns) in &schema.tables {
             parsed
@@ -105,6 +96,17 @@ impl Table {
             options = options.data_block_size_policy(BlockSizePolicy::all(block_kib * 1024));
         }
         options
+    }
+
+    fn check_columns(&self, name: &str) -> Result<(), SchemaError> {
+        let error = |message: String| Err(SchemaError::at(format!("create.table.{name}.key"), message));
+        match self.columns().count() {
+            _ if self.key.is_empty() => error("expected at least one column in the key".to_owned()),
+            columns if columns > MOST_COLUMNS => {
+                error(format!("a table of fjall has at most {MOST_COLUMNS} columns; there are {columns}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_fill(&self, name: &str, columns: &[Parameter]) -> Result<(), SchemaError> {

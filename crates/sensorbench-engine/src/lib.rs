@@ -33,7 +33,7 @@ pub use records::{RecordNames, TextLengths};
 pub use reduction::Reduction;
 pub use run::{Ended, Event, Run, Segment, Snapshot};
 pub use source::PhaseReport;
-pub use work::{Also, Decode, Derive, Encode, First, ForEach, Listed, Parts, Reduce, Statements, Tables, Work};
+pub use work::{Also, Decode, Derive, Encode, First, ForEach, Listed, ListedRows, Parts, Reduce, Statements, Tables, Work};
 
 use sensorbench_driver::{DriverError, SchemaError};
 use sensorbench_workload::WorkloadError;

@@ -175,6 +175,8 @@ pub struct Parameters {
     pub sources: Vec<Vec<ParameterSource>>,
     /// For each kind of operation, how many readings one of them writes; 1 for those that write none or one.
     pub readings: Vec<u64>,
+    /// For each kind of operation, the stream of its random texts.
+    pub texts: Vec<Stream>,
 }
 
 impl Parameters {
@@ -214,7 +216,7 @@ impl Parameters {
             }
             DrawValues::Texts(texts) => {
                 let number = phase.number(kind, source.draw, drawn).cast_unsigned();
-                texts[source.column].text(number, source.column)
+                texts[source.column].text(self.texts[kind], number, source.column)
             }
             DrawValues::Written(write, span) => self.written(phase, *write, *span, source.column, drawn, k),
         }

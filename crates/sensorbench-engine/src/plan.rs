@@ -220,6 +220,7 @@ impl ReadyPlan {
                 draws: draws.into_iter().map(|(_, values)| values).collect(),
                 sources: plan.operations.iter().map(|planned| planned.parameters.clone()).collect(),
                 readings: plan.operations.iter().map(|planned| planned.work.readings()).collect(),
+                texts: plan.operations.iter().map(|planned| of_texts(plan.seed, &planned.operation.name)).collect(),
             },
             work: plan.operations.iter().map(|planned| planned.work.clone()).collect(),
             operations: plan.operations.into_iter().map(|planned| planned.operation).collect(),
@@ -383,6 +384,11 @@ fn check_grown(plan: &Plan, records: &Records) -> Result<(), EngineError> {
         Some(by) if !is_known(&by) => Err(EngineError::Plan(format!("there is no operation {} that adds records", by.operation))),
         _ => Ok(()),
     }
+}
+
+/// The stream of an operation's random texts: what one writes, another one does not, also in another run with the same seed.
+fn of_texts(seed: u64, operation: &str) -> Stream {
+    operation.bytes().fold(Stream::new(seed), |stream, byte| stream.split(u64::from(byte)))
 }
 
 fn check_limits(plan: &Plan) -> Result<(), EngineError> {

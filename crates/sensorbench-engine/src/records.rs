@@ -58,9 +58,9 @@ impl RandomText {
         Ok(Self { least, lengths: choice.among(u64::from(most.saturating_sub(least)) + 1)? })
     }
 
-    /// One of several texts of a number; another one for each.
-    pub fn text(&self, number: u64, place: usize) -> Value {
-        let own = Stream::new(number).split(place as u64);
+    /// One of several texts of a number of a stream; another one for each.
+    pub fn text(&self, stream: Stream, number: u64, place: usize) -> Value {
+        let own = stream.split(number).split(place as u64);
         let length = self.least as usize + self.lengths.row(own, 0) as usize;
         let characters = own.split(0);
         let mut text = String::with_capacity(length);
@@ -99,13 +99,15 @@ mod tests {
     #[test]
     fn texts_have_all_lengths_and_differ() {
         let texts = RandomText::of(TextLengths { least: 3, most: 25, choice: Choice::Uniform }).unwrap();
-        let all: Vec<Value> = (0..500).flat_map(|number| [texts.text(number, 0), texts.text(number, 1)]).collect();
+        let all: Vec<Value> = (0..500)
+            .flat_map(|number| [(0, 0), (0, 1), (1, 0)].map(|(seed, place)| texts.text(Stream::new(seed), number, place)))
+            .collect();
         let lengths: HashSet<usize> = all.iter().map(|text| as_text(text).len()).collect();
         assert_eq!(lengths, (3..=25).collect());
         let long: Vec<&str> = all.iter().map(as_text).filter(|text| text.len() > 10).collect();
         assert_eq!(long.iter().collect::<HashSet<_>>().len(), long.len());
-        assert_eq!(texts.text(7, 1), texts.text(7, 1));
+        assert_eq!(texts.text(Stream::new(1), 7, 1), texts.text(Stream::new(1), 7, 1));
         let fixed = RandomText::of(TextLengths { least: 100, most: 100, choice: Choice::Uniform }).unwrap();
-        assert_eq!(as_text(&fixed.text(1, 0)).len(), 100);
+        assert_eq!(as_text(&fixed.text(Stream::new(1), 1, 0)).len(), 100);
     }
 }

@@ -1,6 +1,6 @@
-//! One operation that is several statements: one for each stretch of time or each shard (`for_each`), a look before at what
-//! stretches there are or for what is to be changed, one for each of several readings or one for all of them encoded, and what is to be told to others
-//! (`also`). Sessions are wrapped, so that drivers know nothing of it.
+//! One operation that is several statements: one for each stretch of time, each shard or each row of another answer (`for_each`),
+//! a look before at what there is or for what is to be changed, one for each of several readings or one for all of them encoded,
+//! and what is to be told to others (`also`). Sessions are wrapped, so that drivers know nothing of it.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -12,7 +12,7 @@ use sensorbench_dataset::encoding::{append_record, encode_batch};
 use sensorbench_driver::{AsyncSession, BlockingSession, Deadline, DriverError, Executing, Request, Rows, Type, Value};
 
 use crate::plan::ReadyPlan;
-use crate::work::{Encode, Listed, Parts, Work};
+use crate::work::{Encode, Work};
 
 /// The numbers of an operation's statements among all that sessions are made for; of each, one for each table.
 #[derive(Clone, Debug)]
@@ -68,30 +68,14 @@ impl<'a, 'r> Task<'a, 'r> {
         &self.plan.steps[self.operation]
     }
 
-    /// What lists the parts of the data, if they are looked up.
-    fn listed(&self) -> Option<&'a Listed> {
-        match &self.work.for_each {
-            Some(for_each) => match &for_each.parts {
-                Parts::Listed(listed) => Some(listed),
-                _ => None,
-            },
-            None => None,
-        }
-    }
-
     /// What must be answered before anything else is issued, if anything must.
     fn before(&self) -> Option<Statement> {
         self.steps().before.get(self.table).map(|number| Statement { number: *number, parameters: Set::Own })
     }
 
-    /// The parts of the data that the answer to it has.
-    fn starts(&self, answer: &Rows) -> Vec<Value> {
-        self.listed().map_or_else(Vec::new, |listed| listed.starts(self.own, answer))
-    }
-
-    /// The operation's own statement, once or once for each part or reading, in the order that its rows must come in. `starts` are those
-    /// that were looked up.
-    fn statements(&self, starts: Vec<Value>) -> Result<Vec<Statement>, DriverError> {
+    /// The operation's own statement, once or once for each part or reading, in the order that its rows must come in. `found` is the
+    /// answer to what was asked before.
+    fn statements(&self, found: &Rows) -> Result<Vec<Statement>, DriverError> {
         let number = self.steps().own[self.table];
         let statement = |parameters| Statement { number, parameters };
         if let Some(encode) = &self.work.encode {
@@ -101,8 +85,8 @@ impl<'a, 'r> Task<'a, 'r> {
             let later = self.later_readings.len() / self.parameters_of_operation().max(1);
             return Ok(std::iter::once(Set::Own).chain((0..later).map(Set::OfLater)).map(statement).collect());
         };
-        let mut parts = if self.listed().is_some() { starts } else { for_each.parts.of(self.own).collect() };
-        if self.plan.is_latest_first(self.operation) {
+        let mut parts = for_each.parts.of(self.own, found);
+        if for_each.parts.are_stretches() && self.plan.is_latest_first(self.operation) {
             parts.reverse();
         }
         Ok(parts.into_iter().map(|part| statement(Set::With(part))).collect())
@@ -223,8 +207,8 @@ impl<'a> Stepping<'a> {
     }
 
     /// What an operation takes: its own statements, and those that go with them.
-    fn wanted(&self, task: &Task, starts: Vec<Value>) -> Result<Wanted, DriverError> {
-        let own = task.statements(starts)?;
+    fn wanted(&self, task: &Task, found: &Rows) -> Result<Wanted, DriverError> {
+        let own = task.statements(found)?;
         let also = task.also(&own, &self.known.borrow())?;
         Ok(Wanted { own, also })
     }
@@ -232,7 +216,7 @@ impl<'a> Stepping<'a> {
     /// Issues what must be answered before, and then the rest.
     async fn execute_after(&self, before: &Statement, task: &Task<'a, '_>, request: &mut Request) -> Result<(), DriverError> {
         let (_, found) = self.execute_one(task, 0, before).await?;
-        let wanted = self.wanted(task, task.starts(&found.rows))?;
+        let wanted = self.wanted(task, &found.rows)?;
         self.spare.borrow_mut().push(found);
         self.execute_all(task, wanted, request).await
     }
@@ -290,7 +274,7 @@ impl AsyncSession for Stepping<'_> {
                 (request, result)
             });
         }
-        let wanted = match self.wanted(&task, Vec::new()) {
+        let wanted = match self.wanted(&task, &Rows::new()) {
             Ok(wanted) if wanted.own.is_empty() => return Box::pin(ready((request, Ok(())))),
             Ok(wanted) => wanted,
             Err(error) => return Box::pin(ready((request, Err(error)))),
@@ -343,12 +327,10 @@ impl<'a> BlockingStepping<'a> {
     }
 
     fn execute_task(&mut self, task: &Task<'a, '_>, request: &mut Request) -> Result<(), DriverError> {
-        let mut starts = Vec::new();
         if let Some(before) = task.before() {
             self.execute_one(task, &before)?;
-            starts = task.starts(&self.partial.rows);
         }
-        let statements = task.statements(starts)?;
+        let statements = task.statements(&self.partial.rows)?;
         // Who reads finds nothing that was not told before.
         for told in task.also(&statements, &self.known)? {
             self.execute_one(task, &told.statement)?;
@@ -689,6 +671,18 @@ mod tests {
         requests.iter().map(&mut execute).collect()
     }
 
+    /// Executes one request, either way; what came back.
+    fn executed_once(plan: &ReadyPlan, remembering: &Remembering, blocking: bool, parameters: Vec<Value>) -> Request {
+        let mut request = Request { operation: 0, parameters, rows: Rows::new() };
+        if blocking {
+            BlockingStepping::around(Box::new(remembering.clone()), plan, &no_deadline()).execute(&mut request).unwrap();
+            return request;
+        }
+        let (request, result) = block_on(Stepping::around(Box::new(remembering.clone()), plan).execute(Box::new(request)));
+        result.unwrap();
+        *request
+    }
+
     /// A plan of one operation that writes readings of (sensor, time, value), with what the client does besides.
     fn writing_plan(work: serde_json::Value) -> ReadyPlan {
         let parameters = [("sensor", "integer"), ("time", "timestamp"), ("value", "double")];
@@ -767,12 +761,7 @@ mod tests {
         let plan = writing_plan(json!({"first": {"statement": {}, "returns": returns}, "also": [{"statement": {}}]}));
         for blocking in [true, false] {
             let remembering = Remembering::default();
-            let mut one = Request { operation: 0, parameters: reading(1, 9, 0.1), rows: Rows::new() };
-            if blocking {
-                BlockingStepping::around(Box::new(remembering.clone()), &plan, &no_deadline()).execute(&mut one).unwrap();
-            } else {
-                block_on(Stepping::around(Box::new(remembering.clone()), &plan).execute(Box::new(one))).1.unwrap();
-            }
+            executed_once(&plan, &remembering, blocking, reading(1, 9, 0.1));
             // In the order in which they were issued: the first, then the others.
             let numbers: Vec<usize> = remembering.0.take().into_iter().map(|(number, _)| number).collect();
             assert_eq!(numbers, [1, 2, 0], "blocking: {blocking}");
@@ -851,6 +840,39 @@ mod tests {
                     .collect();
             let times = |starts: &[i64]| starts.iter().copied().map(Value::Timestamp).collect::<Vec<_>>();
             assert_eq!(starts, [times(&[0, 10, 30]), times(&[10]), times(&[])], "blocking: {blocking}");
+        }
+    }
+
+    #[test]
+    fn rows_that_are_looked_up_have_a_statement_each_in_their_order() {
+        let rows = json!({
+            "statement": {"list": true},
+            "returns": [{"name": "sensor", "type": "integer"}, {"name": "start", "type": "timestamp"}],
+            "column": 1,
+        });
+        for direction in ["ascending", "descending"] {
+            let read = json!({
+                "weight": 1.0,
+                "operation": {
+                    "name": "read",
+                    "parameters": [{"name": "sensor", "type": "integer"}],
+                    "columns": [{"name": "sensor", "type": "integer"}, {"name": "time", "type": "timestamp"}],
+                    "order": [{"column": "time", "direction": direction}],
+                },
+                "parameters": [{"draw": 0, "column": 0}],
+                "work": {"for_each": {"name": "time", "parts": {"rows": rows}}},
+            });
+            let plan = ready_plan(json!([read]));
+            for blocking in [true, false] {
+                let remembering = Remembering::default();
+                let request = executed_once(&plan, &remembering, blocking, vec![Value::Integer(7)]);
+                assert_eq!(request.rows.len(), 25, "five rows of each, and none of the list");
+                let of_row = |time: i64| (0, vec![Value::Integer(7), Value::Timestamp(time)]);
+                let looked_up = std::iter::once((1, vec![Value::Integer(7)]));
+                // As they were listed, whatever the order of the answer.
+                let expected: Asked = looked_up.chain([30, 0, 20, 10, 10].map(of_row)).collect();
+                assert_eq!(remembering.0.take(), expected, "{direction}, blocking: {blocking}");
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! What the client does besides the statement, as schema files declare it: derived parameters, one statement for each stretch
-//! of time or each shard, looking up first which stretches there are, telling others what was written, encoding and decoding
-//! of byte-array batches, reduction of rows to one value or to those that differ. It counts as service time, because a user
-//! of that schema waits for it.
+//! of time, each shard or each row of another answer, looking up first what there is, telling others what was written, encoding and
+//! decoding of byte-array batches, reduction of rows to one value or to those that differ. It counts as service time, because a
+//! user of that schema waits for it.
 
 use std::collections::HashSet;
 use std::num::NonZeroU32;
@@ -132,6 +132,8 @@ pub enum Parts {
     Shards(u32),
     /// Of the stretches of time that another statement lists, those that meet `from`..`to` (`to` excluded).
     Listed(Listed),
+    /// The rows of another statement, in their order.
+    Rows(ListedRows),
 }
 
 /// Stretches of time that are looked up first, by a statement of its own.
@@ -156,9 +158,27 @@ pub struct Listed {
     pub every: Every,
 }
 
+/// Rows that are looked up first, by a statement of its own.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListedRows {
+    /// The statement. It gets the parameters of the operation and those derived.
+    pub statement: Json,
+    /// What it returns.
+    pub returns: Vec<Column>,
+    /// Number of the returned column that tells the rows apart: the parameter has its value.
+    pub column: usize,
+}
+
+impl ListedRows {
+    fn parts(&self, listed: &Rows) -> Vec<Value> {
+        listed.iter().map(|row| row.value(self.column).to_value()).collect()
+    }
+}
+
 impl Listed {
     /// The starts that an operation with these parameters is about, in order, each once.
-    pub fn starts(&self, parameters: &[Value], listed: &Rows) -> Vec<Value> {
+    fn starts(&self, parameters: &[Value], listed: &Rows) -> Vec<Value> {
         let (Value::Timestamp(from), Value::Timestamp(to)) = (&parameters[self.from], &parameters[self.to]) else {
             return Vec::new();
         };
@@ -178,20 +198,36 @@ impl Listed {
 }
 
 impl Parts {
-    /// The parts that an operation with these parameters is about; none are known of what must be looked up. A bound of time that is
-    /// null has none.
-    pub fn of(&self, parameters: &[Value]) -> Box<dyn Iterator<Item = Value>> {
+    /// The parts that an operation with these parameters is about, in order; `listed` is what was looked up, if something must be. A
+    /// bound of time that is null has none.
+    pub fn of(&self, parameters: &[Value], listed: &Rows) -> Vec<Value> {
         match self {
-            Parts::Listed(_) => Box::new(std::iter::empty()),
             Parts::Stretches { from, to, every } => {
                 let (from, to) = match (&parameters[*from], &parameters[*to]) {
                     (Value::Timestamp(from), Value::Timestamp(to)) => (*from, *to),
                     _ => (0, 0),
                 };
-                Box::new(every.starts(from, to).map(Value::Timestamp))
+                every.starts(from, to).map(Value::Timestamp).collect()
             }
-            Parts::Shards(shards) => Box::new((0..*shards).map(|shard| Value::Integer(shard.into()))),
+            Parts::Shards(shards) => (0..*shards).map(|shard| Value::Integer(shard.into())).collect(),
+            Parts::Listed(stretches) => stretches.starts(parameters, listed),
+            Parts::Rows(rows) => rows.parts(listed),
         }
+    }
+
+    /// The statement that looks the parts up, and what it returns, if one must.
+    fn list(&self) -> Option<(&Json, &[Column])> {
+        match self {
+            Parts::Stretches { .. } | Parts::Shards(_) => None,
+            Parts::Listed(Listed { statement, returns, .. }) | Parts::Rows(ListedRows { statement, returns, .. }) => {
+                Some((statement, returns))
+            }
+        }
+    }
+
+    /// True when they are in the order of time, oldest first, whatever the order of the answer.
+    pub fn are_stretches(&self) -> bool {
+        matches!(self, Parts::Stretches { .. } | Parts::Listed(_))
     }
 
     /// Type of the parameter that says which part it is.
@@ -199,6 +235,7 @@ impl Parts {
         match self {
             Parts::Stretches { .. } | Parts::Listed(_) => Type::Timestamp,
             Parts::Shards(_) => Type::Integer,
+            Parts::Rows(rows) => rows.returns[rows.column].value_type,
         }
     }
 }
@@ -259,10 +296,9 @@ impl Work {
             ..with_derived.clone()
         };
         // Only reads have parts that are listed, and only writes read something first.
-        let before = match &self.for_each {
-            Some(ForEach { parts: Parts::Listed(listed), .. }) => Some(reading(&listed.statement, &listed.returns)),
-            _ => self.first.as_ref().map(|first| reading(&first.statement, &first.returns)),
-        };
+        let list = self.for_each.as_ref().and_then(|for_each| for_each.parts.list());
+        let first = self.first.as_ref().map(|first| (&first.statement, first.returns.as_slice()));
+        let before = list.or(first).map(|(statement, returns)| reading(statement, returns));
         let also = |also: &Also| Operation {
             columns: Vec::new(),
             order: Vec::new(),
@@ -374,6 +410,10 @@ impl Work {
                     );
                 }
             }
+            Parts::Rows(rows) if rows.column >= rows.returns.len() => {
+                return error("what is listed must have the column that tells its rows apart");
+            }
+            Parts::Rows(_) => {}
             Parts::Shards(0) => return error("there must be at least one shard"),
             Parts::Shards(_) => {
                 if !operation.order.is_empty() && self.reduce.is_none() {
@@ -738,7 +778,7 @@ mod tests {
     #[test]
     fn a_statement_for_each_stretch_gets_its_start_after_all_other_parameters() {
         assert_eq!(part(DAYS).value_type, Type::Timestamp);
-        let starts = |from: Value, to: Value| DAYS.of(&[from, to]).collect::<Vec<_>>();
+        let starts = |from: Value, to: Value| DAYS.of(&[from, to], &Rows::new());
         assert_eq!(starts(Value::Timestamp(-1), Value::Timestamp(20)), [-10, 0, 10].map(Value::Timestamp));
         assert_eq!(starts(Value::Timestamp(5), Value::Timestamp(5)), []);
         assert_eq!(starts(Value::Timestamp(5), Value::Null), []);
@@ -747,7 +787,26 @@ mod tests {
     #[test]
     fn a_statement_for_each_shard_gets_its_number() {
         assert_eq!(part(Parts::Shards(16)).value_type, Type::Integer);
-        assert_eq!(Parts::Shards(3).of(&[]).collect::<Vec<_>>(), [0, 1, 2].map(Value::Integer));
+        assert_eq!(Parts::Shards(3).of(&[], &Rows::new()), [0, 1, 2].map(Value::Integer));
+    }
+
+    fn rows_of(of: usize) -> Parts {
+        let returns = vec![column("id", Type::Integer), column("key", Type::Text)];
+        Parts::Rows(ListedRows { statement: serde_json::Value::Null, returns, column: of })
+    }
+
+    #[test]
+    fn a_statement_for_each_listed_row_gets_the_value_of_its_column() {
+        assert_eq!(part(rows_of(1)).value_type, Type::Text);
+        let mut listed = Rows::new();
+        for (id, key) in [(1, "b"), (2, "a"), (3, "b")] {
+            listed.push(ValueRef::Integer(id));
+            listed.push(ValueRef::Text(key));
+            listed.end_row();
+        }
+        assert_eq!(rows_of(1).of(&[], &listed), ["b", "a", "b"].map(|key| Value::Text(key.into())));
+        assert_eq!(rows_of(0).of(&[], &listed), [1, 2, 3].map(Value::Integer));
+        assert_eq!(rows_of(1).of(&[], &Rows::new()), []);
     }
 
     #[test]
@@ -765,6 +824,7 @@ mod tests {
         let no_length = Parts::Stretches { from: 0, to: 1, every: Every::Months(0) };
         assert!(refused(for_each("day", no_length), &read).contains("above zero"));
         assert!(refused(for_each("shard", Parts::Shards(0)), &read).contains("at least one shard"));
+        assert!(refused(for_each("key", rows_of(2)), &read).contains("the column that tells its rows apart"));
         for parts in [DAYS, Parts::Shards(2)] {
             assert!(refused(for_each("part", parts), &operation(&[])).contains("return rows"));
         }
@@ -777,6 +837,7 @@ mod tests {
         let error = for_each("shard", Parts::Shards(2)).statement_of(&ordered).unwrap_err();
         assert!(error.message.contains("rows of several shards are in no order"), "{error}");
         assert!(for_each("day", DAYS).statement_of(&ordered).is_ok());
+        assert!(for_each("key", rows_of(1)).statement_of(&ordered).is_ok());
         let peak = Operation { columns: vec![column("time", Type::Double)], ..ordered };
         let reduced = Work { reduce: work(Some(Reduction::Max)).reduce, ..for_each("shard", Parts::Shards(2)) };
         assert!(reduced.statement_of(&peak).is_ok());

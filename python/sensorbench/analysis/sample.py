@@ -29,7 +29,7 @@ MOST_BLOCKS = 200
 BINS = 4096
 
 METRICS = ("mean", "median", "p95", "p99", "mean_to_p95")
-_QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99}
+_QUANTILES = {"median": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,21 @@ from typing import Annotated
 import typer
 
 from sensorbench import __version__
-from sensorbench.cli import compare, data, experiment, guarantees, lab, quickstart, recommend, report, selfbench, study, ycsb
+from sensorbench.cli import (
+    cassandra_stress,
+    compare,
+    data,
+    experiment,
+    guarantees,
+    lab,
+    quickstart,
+    recommend,
+    report,
+    selfbench,
+    stress,
+    study,
+    ycsb,
+)
 from sensorbench.errors import EngineError, EngineUsageError, SensorbenchError
 from sensorbench.progress import error_console
 from sensorbench.results.files import DiskFullError, raise_if_full
@@ -30,7 +44,10 @@ app.command("claims")(report.claims)
 app.command("aa")(compare.aa)
 app.command("regression")(compare.regression)
 app.add_typer(guarantees.app, name="guarantees")
+app.command("stress")(stress.run)
+app.command("set-rate")(stress.set_rate)
 app.add_typer(ycsb.app, name="ycsb")
+app.command("cassandra-stress")(cassandra_stress.cassandra_stress)
 app.command("recommend")(recommend.recommend)
 app.command("selfbench")(selfbench.selfbench)
 

@@ -22,3 +22,11 @@ Sweep = Annotated[
         show_default=False,
     ),
 ]
+Metrics = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics",
+        help="Serve OpenMetrics at this port of 127.0.0.1 (or at ADDRESS:PORT) meanwhile; docs/openmetrics.md.",
+        show_default=False,
+    ),
+]

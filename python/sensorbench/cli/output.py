@@ -18,6 +18,8 @@ from sensorbench.report import answer, words
 from sensorbench.results import ComparisonResult, has_results, read_comparison, write_summary
 from sensorbench.results.files import DiskFullError
 from sensorbench.results.series import read_series, write_series_summary
+from sensorbench.results.stress import read_stress, write_stress_summary
+from sensorbench.stress.summary import summarise_stress
 from sensorbench.study import summarise
 from sensorbench.study.series import summarise_series
 
@@ -98,6 +100,16 @@ def write_series_summary_and_report(
     summary = summarise_series(read_series(folder), results, summaries)
     write_series_summary(folder, summary)
     return summary, write_series_report(folder, summary)
+
+
+def write_stress_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:
+    """Sums up a stress run on disk and writes its report."""
+    from sensorbench.report.stress import write_stress_report
+
+    result = read_stress(folder)
+    summary = summarise_stress(result)
+    write_stress_summary(folder, summary)
+    return summary, write_stress_report(result, summary)
 
 
 def fail_if_wrong(summary: dict[str, Any]) -> None:

@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
-from sensorbench.cli.options import Out, Replace
+from sensorbench.cli.options import Metrics, Out, Replace
 from sensorbench.cli.output import new_folder
 from sensorbench.progress import Teller
 from sensorbench.results.files import write_text
+from sensorbench.stress.openmetrics import looks
 from sensorbench.stress.ycsb import Phase, Wish, as_text, asked_in, carry_out, core_workload, overridden, read_properties
 
 app = typer.Typer(help="Run YCSB's core workloads by its properties files.", no_args_is_help=True)
@@ -39,11 +40,12 @@ def load(
     files: Files = None,
     properties: Overrides = None,
     seed: Seed = 1,
+    metrics: Metrics = None,
     out: Out = None,
     replace: Replace = False,
 ) -> None:
     """Insert the records of a workload, one operation each."""
-    _carry_out("load", target, files, properties, seed, out, ycsb_zipfian=False, replace=replace)
+    _carry_out("load", target, files, properties, seed, metrics, out, ycsb_zipfian=False, replace=replace)
 
 
 @app.command("run")
@@ -53,10 +55,11 @@ def run(
     properties: Overrides = None,
     seed: Seed = 1,
     ycsb_zipfian: YcsbZipfian = False,
+    metrics: Metrics = None,
     out: Out = None,
 ) -> None:
     """Carry out the transactions of a workload on records that were loaded."""
-    _carry_out("run", target, files, properties, seed, out, ycsb_zipfian=ycsb_zipfian, replace=False)
+    _carry_out("run", target, files, properties, seed, metrics, out, ycsb_zipfian=ycsb_zipfian, replace=False)
 
 
 def _carry_out(
@@ -65,6 +68,7 @@ def _carry_out(
     files: list[Path] | None,
     options: list[str] | None,
     seed: int,
+    metrics: str | None,
     out: Path | None,
     *,
     ycsb_zipfian: bool,
@@ -76,7 +80,9 @@ def _carry_out(
     for note in notes:
         teller.warn(note)
     folder = out or new_folder(f"ycsb-{phase}")
-    result = carry_out(Wish(workload, phase, target, seed, ycsb_zipfian=ycsb_zipfian, replace=replace), folder, teller)
+    wish = Wish(workload, phase, target, seed, ycsb_zipfian=ycsb_zipfian, replace=replace)
+    with looks(metrics) as look:
+        result = carry_out(wish, folder, teller, look)
     text = as_text(result, asked_in(workload, phase))
     write_text(folder / TEXT_FILE, text)
     typer.echo(text, nl=False)

@@ -61,7 +61,7 @@ def conduct(
     until then is on disk.
     """
     check_out(out, resume=resume)
-    ready = _validated(comparison)
+    ready = validated(comparison)
     todo = _unfinished(ready, out, teller) if resume else ready.comparison.settings
     with ready.workbench:
         tables = {
@@ -128,7 +128,8 @@ def check_out(out: Path, *, resume: bool) -> None:
         raise UsageError(f"{out} is not empty; name another folder with --out, or go on with it by --resume")
 
 
-def _validated(comparison: Comparison) -> Ready:
+def validated(comparison: Comparison) -> Ready:
+    """The comparison with everything that was looked up for it. Raises UsageError for what cannot be right; writes nothing."""
     comparison = with_registers(comparison)
     for name in comparison.workload.mix:
         comparison.operations.require(name, "mix")
@@ -194,7 +195,7 @@ def _writer(ready: Up, out: Path, *, resume: bool) -> ComparisonWriter:
         process=Process.this(),
         created=now(),
         version=__version__,
-        command=_command(),
+        command=told_command(),
         dataset={**comparison.dataset.describe().model_dump(mode="json"), "operations": comparison.operations_name},
         operations=described,
         workload=comparison.workload.model_dump(mode="json", by_alias=True),
@@ -248,7 +249,7 @@ def _one_a_database(settings: list[Setting]) -> list[Setting]:
     return list({setting.target.database.name: setting for setting in settings}.values())
 
 
-def _command() -> list[str]:
+def told_command() -> list[str]:
     """The command line, without what could be a secret: targets are shown in the settings."""
     return [
         "sensorbench",

@@ -62,18 +62,28 @@ def _facts(runs: list[RunResult], embedded: bool, ceiling: float | None) -> dict
         "clock_drift": max((abs(whole.clock_drift) for whole in wholes), default=None),
         "hidden_by_service_time": _hidden(phases, max((lag["p999"] for lag in lags), default=0)),
     }
-    return {**facts, "client_bound": _client_bound(facts, runs, embedded)}
+    bound = client_bound(
+        rate_per_s=rate,
+        ceiling_per_s=ceiling,
+        client_cpu=client_cpu,
+        threads=runs[0].manifest.plan["threads"] if runs else 1,
+        embedded=embedded,
+    )
+    return {**facts, "client_bound": bound}
 
 
-def _client_bound(facts: dict[str, Any], runs: list[RunResult], embedded: bool) -> str | None:
-    """Why the client was the limit, if it was."""
-    rate, ceiling = facts["rate_per_s"], facts["driver_ceiling_per_s"]
+def client_bound(
+    *, rate_per_s: float | None, ceiling_per_s: float | None, client_cpu: float | None, threads: int, embedded: bool
+) -> str | None:
+    """Why the client was the limit, if it was: by the rate, by what the driver reaches when the database does nothing, by the processors
+    that the client kept busy and by how many threads it had for its work.
+    """
     # A server's ceiling is mostly the way there and back: there, the client's processor time tells.
-    if embedded and rate and ceiling and rate > CLIENT_BOUND_SHARE * ceiling:
-        return f"{rate:,.0f} operations/s are {rate / ceiling:.0%} of what the driver reaches when the database does nothing ({ceiling:,.0f}/s)"
-    threads = runs[0].manifest.plan["threads"] if runs else 1
-    if not embedded and facts["client_cpu"] and facts["client_cpu"] > CLIENT_BOUND_CPU * threads:
-        return f"the client's {threads} threads were busy {facts['client_cpu'] / threads:.0%} of the time"
+    if embedded and rate_per_s and ceiling_per_s and rate_per_s > CLIENT_BOUND_SHARE * ceiling_per_s:
+        share = rate_per_s / ceiling_per_s
+        return f"{rate_per_s:,.0f} operations/s are {share:.0%} of what the driver reaches when the database does nothing ({ceiling_per_s:,.0f}/s)"
+    if not embedded and client_cpu and client_cpu > CLIENT_BOUND_CPU * threads:
+        return f"the client's {threads} threads were busy {client_cpu / threads:.0%} of the time"
     return None
 
 

@@ -124,7 +124,7 @@ def run_one(up: Up, setting: Setting, repeat: int, writer: ComparisonWriter, tel
                 parameters.readers(),
                 run_writer,
                 up.servers.processes(),
-                lambda now: task.advance_to(*_progress(now, plan)),
+                lambda _, now: task.advance_to(*_progress(now, plan)),
                 lambda run, is_complete: _write_history(up, setting, run_writer, run, plan, parameters, is_complete=is_complete),
             )
         except DiskFullError as error:

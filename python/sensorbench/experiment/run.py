@@ -28,12 +28,13 @@ def run_and_write(
     tables: Sequence[pa.RecordBatchReader],
     writer: RunWriter,
     servers: Mapping[str, psutil.Process],
-    tell: Callable[[dict[str, Any]], None],
+    look: Callable[[Run, dict[str, Any]], None],
     at_end: Callable[[Run, bool], None],
 ) -> dict[str, Any]:
     """Runs a plan on a target to its end and writes it down. Returns the run as a whole.
 
-    When all that was recorded is written, `at_end` is called with the run, and whether it is complete. Whatever ends it early
+    While it goes on, `look` is called with the run and its snapshot, to tell people, or to steer it. When all that was recorded is
+    written, `at_end` is called with the run, and whether it is complete. Whatever ends it early
     (Ctrl-C, a full disk, a lost database) leaves the segments that were written, and a manifest that says how it ended.
     """
     run = target.run(as_json(plan), tables)
@@ -43,7 +44,7 @@ def run_and_write(
             lifeline = Lifeline()
             while not run.wait(SLICE_S):
                 snapshot = json.loads(run.snapshot())
-                tell(snapshot)
+                look(run, snapshot)
                 if lifeline.is_lost(snapshot):
                     run.cancel()
                     whole = _end(run, writer, watcher)

@@ -21,7 +21,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 # What charts look like on paper and in files; the page has a theme of its own for light and dark.
 _FILE_CONFIG = {"background": "white", "axis": {"labelFontSize": 11}, "view": {"stroke": "#dddddd"}}
-_FILE_WIDTH = 620
+FILE_WIDTH = 620
 
 
 def write_report(result: ComparisonResult, summary: dict[str, Any], *, with_files: bool = True) -> Path:
@@ -51,8 +51,8 @@ def write_report(result: ComparisonResult, summary: dict[str, Any], *, with_file
     path = result.folder / REPORT_FILE
     write_text(path, page)
     if with_files:
-        _write_files(result.folder / CHARTS_FOLDER, drawn, _FILE_WIDTH)
-        _write_files(result.folder / CHARTS_FOLDER, wide, fronts.WIDTH)
+        write_chart_files(result.folder / CHARTS_FOLDER, drawn, FILE_WIDTH)
+        write_chart_files(result.folder / CHARTS_FOLDER, wide, fronts.WIDTH)
     return path
 
 
@@ -114,7 +114,8 @@ def _figure_rows(summary: dict[str, Any], operation: str) -> list[dict[str, Any]
     return rows
 
 
-def _write_files(folder: Path, drawn: dict[str, dict[str, Any]], width: int) -> None:
+def write_chart_files(folder: Path, drawn: dict[str, dict[str, Any]], width: int) -> None:
+    """Writes charts as SVG and PNG into a folder, so many pixels wide."""
     folder.mkdir(exist_ok=True)
     for name, specification in drawn.items():
         fixed = {**specification, "width": width, "config": {**specification.get("config", {}), **_FILE_CONFIG}}

@@ -38,7 +38,7 @@ def _rows(rows: list[dict[str, Any]]) -> alt.InlineData:
     return alt.InlineData(values=[{**row, "setting": words.setting(row["setting"])} for row in rows])
 
 
-def sized(chart: alt.LayerChart | alt.Chart, height: int = HEIGHT) -> dict[str, Any]:
+def sized(chart: alt.LayerChart | alt.FacetChart | alt.Chart, height: int = HEIGHT) -> dict[str, Any]:
     """The specification of a chart that is as wide as its place."""
     specification: dict[str, Any] = chart.properties(width="container", height=height).to_dict()
     return specification
@@ -152,7 +152,7 @@ def over_time(rows: list[dict[str, Any]], settings: list[str], last_s: float) ->
     line = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=14))
     return sized(
         line.encode(
-            x=_time_axis(last_s),
+            x=time_axis(last_s),
             y=alt.Y("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS),
             color=_colour(settings),
             strokeDash=alt.StrokeDash("quantile:N", title=None, legend=alt.Legend(orient="bottom", symbolType="stroke")),
@@ -235,7 +235,7 @@ def memory(rows: list[dict[str, Any]], settings: list[str], last_s: float) -> di
     return _use_over_time(rows, settings, last_s, "megabytes", "megabytes of memory")
 
 
-def _time_axis(last_s: float) -> alt.X:
+def time_axis(last_s: float) -> alt.X:
     """One axis for all charts over time, so that they can be read below one another."""
     return alt.X("time_s:Q", title="seconds since the run began", scale=alt.Scale(domain=[0.0, last_s], nice=False))
 
@@ -244,7 +244,7 @@ def _use_over_time(rows: list[dict[str, Any]], settings: list[str], last_s: floa
     line = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=14))
     return sized(
         line.encode(
-            x=_time_axis(last_s),
+            x=time_axis(last_s),
             y=alt.Y(f"{quantity}:Q", title=title),
             color=_colour(settings),
             tooltip=["setting:N", "time_s:Q", alt.Tooltip(f"{quantity}:Q", format=",.4~g")],

@@ -65,6 +65,25 @@ def of_kind(value: Any, kind: str) -> str:
     return shown.get(kind, str)(value)
 
 
+# What can be the matter with a step of a stress run, by the keys of its figures.
+STEP_MARKS = {"client_bound": "client-bound", "all_in_flight": "all in flight", "steered": "by hand"}
+PERCENTILE_SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+
+
+def capacity(found: dict[str, Any], objective: dict[str, Any]) -> str:
+    """What a search for the highest rate found, in a sentence."""
+    goal = f"{objective['percentile']} within {duration(objective['limit_s'])}"
+    met, missed = found["met_per_s"], found["missed_per_s"]
+    sure = "" if found["is_confirmed"] else " (not confirmed)"
+    if met is None:
+        low = f"; even {count(missed)} operations/s miss it" if missed is not None else ""
+        return f"No rate was found that keeps {goal}{low}{sure}."
+    if missed is None:
+        return f"At least {count(met)} operations/s keep {goal}; no rate was found that surely does not{sure}."
+    whose = ", where the client is the limit" if found["client_bound"] else ""
+    return f"{count(met)} operations/s keep {goal}, {count(missed)} do not{whose}{sure}."
+
+
 def setting(name: str) -> str:
     """A setting's id as a name: sqlite-star becomes sqlite · star."""
     return name.replace("-", " · ")

@@ -42,9 +42,12 @@ def logged_latencies(run: RunResult, operation: str, least_rows: float = 0.0) ->
 def interval_histograms(run: RunResult, operation: str, kind: str = "response") -> list[tuple[Floats, Floats]]:
     """For each interval the counted latencies (s) of one kind of operation, and their counts."""
     table = run.histograms()
-    if table is None:
-        return []
-    wanted = table.filter(pc.equal(table["tag"], f"{MEASURE}.{operation}.{kind}"))
+    return [] if table is None else tagged_histograms(table, MEASURE, operation, kind)
+
+
+def tagged_histograms(table: pa.Table, phase: str, operation: str, kind: str) -> list[tuple[Floats, Floats]]:
+    """Of a run's histograms, for each interval of a phase the counted latencies (s) of one kind of operation, and their counts."""
+    wanted = table.filter(pc.equal(table["tag"], f"{phase}.{operation}.{kind}"))
     pairs = zip(wanted["value_ns"].to_pylist(), wanted["count"].to_pylist(), strict=True)
     return [(np.array(values) / 1e9, np.array(counts, dtype=np.float64)) for values, counts in pairs]
 

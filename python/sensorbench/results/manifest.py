@@ -143,6 +143,27 @@ class ComparisonManifest(_Part):
     order: list[list[str]] = Field(default=[], description="For each repeat, the settings in the order in which they ran.")
 
 
+class StressManifest(_Part):
+    """`manifest.json` of a stress run: one target under rates that rise, or are searched."""
+
+    format: int = FORMAT
+    kind: Literal["stress"] = "stress"
+    title: str
+    state: State = "running"
+    reason: str | None = None
+    process: Process
+    created: datetime
+    finished: datetime | None = None
+    version: str
+    command: list[str]
+    setting: SettingManifest
+    operations: dict[str, str] = Field(description="What is asked, in words, by name.")
+    workload: dict[str, Any]
+    objective: dict[str, Any] | None = None
+    search: dict[str, Any] | None = Field(default=None, description="How the highest rate was searched, where it was.")
+    environment: dict[str, Any]
+
+
 def now() -> datetime:
     """The present, to the second."""
     return datetime.now(UTC).replace(microsecond=0)
@@ -150,7 +171,8 @@ def now() -> datetime:
 
 def json_schemas() -> dict[str, dict[str, Any]]:
     """The JSON Schema of each kind of manifest."""
-    schemas = {"run-manifest": RunManifest.model_json_schema(), "comparison-manifest": ComparisonManifest.model_json_schema()}
+    models: list[type[BaseModel]] = [RunManifest, ComparisonManifest, StressManifest]
+    schemas = {f"{model.__name__.removesuffix('Manifest').lower()}-manifest": model.model_json_schema() for model in models}
     return {name: {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema} for name, schema in schemas.items()}
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from sensorbench._engine import read_interval_log
 from sensorbench.errors import UsageError
-from sensorbench.results.manifest import FORMAT, MANIFEST_FILE, ComparisonManifest, RunManifest, State
+from sensorbench.results.manifest import FORMAT, MANIFEST_FILE, ComparisonManifest, Process, RunManifest, State
 from sensorbench.results.writer import (
     CHECKS_FILE,
     CONTENTS_FILE,
@@ -40,7 +40,7 @@ class RunResult:
     @property
     def state(self) -> State:
         """How it ended. One that still says `running` and whose process is gone was interrupted."""
-        return _state(self.manifest.state, self.manifest.process.is_alive())
+        return state_of(self.manifest.state, self.manifest.process)
 
     def table(self, name: str) -> pa.Table | None:
         """One of its tables: operations, answers, intervals, events, resources, status; None when nothing was written."""
@@ -78,7 +78,7 @@ class ComparisonResult:
     @property
     def state(self) -> State:
         """How it ended."""
-        return _state(self.manifest.state, self.manifest.process.is_alive())
+        return state_of(self.manifest.state, self.manifest.process)
 
     def loaded_s(self, setting: str) -> float | None:
         """The time until everything of a setting was loaded and settled; None when it was not."""
@@ -107,13 +107,14 @@ class ComparisonResult:
         return complete or self.runs[setting]
 
 
-def _state(written: State, is_alive: bool) -> State:
-    return "interrupted" if written == "running" and not is_alive else written
+def state_of(written: State, process: Process) -> State:
+    """How work ended that says so and was done by this process: what still says `running` when that is gone was interrupted."""
+    return "interrupted" if written == "running" and not process.is_alive() else written
 
 
 def read_run(folder: Path) -> RunResult:
     """A run. Raises UsageError when there is none."""
-    return RunResult(folder, _manifest(folder, RunManifest))
+    return RunResult(folder, manifest_in(folder, RunManifest))
 
 
 def has_results(folder: Path) -> bool:
@@ -123,7 +124,7 @@ def has_results(folder: Path) -> bool:
 
 def read_comparison(folder: Path) -> ComparisonResult:
     """An experiment or study. Raises UsageError when there is none."""
-    manifest = _manifest(folder, ComparisonManifest)
+    manifest = manifest_in(folder, ComparisonManifest)
     settings = [setting.id for setting in manifest.settings]
     runs = {setting: _runs(setting_folder(folder, setting)) for setting in settings}
     reference = folder / REFERENCE_FILE
@@ -151,7 +152,8 @@ def _json_files(folder: Path, settings: list[str], name: str) -> dict[str, dict[
     return {setting: json.loads(file.read_text(encoding="utf-8")) for setting, file in files.items() if file.exists()}
 
 
-def _manifest(folder: Path, model: type[Manifest]) -> Manifest:
+def manifest_in(folder: Path, model: type[Manifest]) -> Manifest:
+    """The manifest of a folder of results. Raises UsageError when there is none, or one of something else."""
     path = folder / MANIFEST_FILE
     if not path.exists():
         inner = f"; its experiments are in {EXPERIMENTS_FOLDER}/" if (folder / EXPERIMENTS_FOLDER).exists() else ""

@@ -22,6 +22,7 @@ from sensorbench.schemas.schema_file import (
     Encode,
     Fill,
     ForEach,
+    ListOfParts,
     OperationText,
     ParameterValue,
     SchemaFile,
@@ -241,7 +242,14 @@ class Schema:
             floor = parameter(f"derive.{new}.floor", derive.floor)
             return {"name": new, "floor": floor, "every": self.stretches(derive.every, f"{at}.derive.{new}.every")}
 
+        def listed(list_: ListOfParts) -> dict[str, Any]:
+            return {"statement": list_.statement, "returns": [column_.model_dump() for column_ in list_.returns]}
+
         def parts(for_each: ForEach) -> dict[str, Any]:
+            list_ = for_each.list_
+            known = [column_.name for column_ in list_.returns] if list_ else []
+            if list_ and list_.start is None:
+                return {"rows": {**listed(list_), "column": column("for_each.name", for_each.name, known)}}
             if for_each.every is None:
                 return {"shards": for_each.shards}
             bounds = {
@@ -249,21 +257,14 @@ class Schema:
                 "to": parameter("for_each.to", for_each.to),
                 "every": self.stretches(for_each.every, f"{at}.for_each.every"),
             }
-            if for_each.list_ is None:
+            if list_ is None or list_.start is None:
                 return {"stretches": bounds}
-            listed, known = for_each.list_, [column_.name for column_ in for_each.list_.returns]
-            return {
-                "listed": {
-                    **bounds,
-                    "statement": listed.statement,
-                    "returns": [column_.model_dump() for column_ in listed.returns],
-                    "start": column("for_each.list.start", listed.start, known),
-                    "own": [
-                        [column("for_each.list.own", own, known), parameter(f"for_each.list.own.{own}", written)]
-                        for own, written in listed.own.items()
-                    ],
-                }
-            }
+            own = [
+                [column("for_each.list.own", own, known), parameter(f"for_each.list.own.{own}", written)]
+                for own, written in list_.own.items()
+            ]
+            start = column("for_each.list.start", list_.start, known)
+            return {"listed": {**bounds, **listed(list_), "start": start, "own": own}}
 
         def also(one: Also) -> dict[str, Any]:
             return {"statement": one.statement, "once": [name.removeprefix(":") for name in one.once]}

@@ -62,15 +62,15 @@ class Derive(toml_file.FileModel):
     every: Every
 
 
-class ListOfStretches(toml_file.FileModel):
-    """A statement that lists the starts of stretches, in the column `start`; of its rows those count whose columns have the values of
-    the parameters that `own` names.
+class ListOfParts(toml_file.FileModel):
+    """A statement that lists parts of the data. Of stretches of time, their starts are in the column `start`, and those rows count whose
+    columns have the values of the parameters that `own` names.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
     returns: list[Column] = Field(min_length=1)
-    start: str
+    start: str | None = None
     own: dict[str, str] = {}
 
     @property
@@ -80,8 +80,9 @@ class ListOfStretches(toml_file.FileModel):
 
 
 class ForEach(toml_file.FileModel):
-    """One statement for each stretch of time between two parameters, all of them or those that a `list` has; or for each of so many
-    shards. The start of the stretch, or the number of the shard, is a parameter more.
+    """One statement for each stretch of time between two parameters, all of them or those that a `list` has; for each of so many
+    shards; or for each row of a `list`. The start of the stretch, the number of the shard, or the row's column of the same name, is a
+    parameter more.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -90,16 +91,23 @@ class ForEach(toml_file.FileModel):
     from_: str | None = Field(default=None, alias="from")
     to: str | None = None
     every: Every | None = None
-    list_: ListOfStretches | None = Field(default=None, alias="list")
+    list_: ListOfParts | None = Field(default=None, alias="list")
     shards: int | None = Field(default=None, ge=1)
 
     @model_validator(mode="after")
-    def _either_stretches_or_shards(self) -> "ForEach":
+    def _one_kind_of_parts(self) -> "ForEach":
         of_stretches = [self.from_ is not None, self.to is not None, self.every is not None]
         if self.list_ is not None and self.shards is not None:
-            raise ValueError("a list is of stretches of time, not of shards")
-        if any(of_stretches) if self.shards is not None else not all(of_stretches):
-            raise ValueError("expected either from, to and every (stretches of time), or shards (how many there are)")
+            raise ValueError("a list is of stretches of time or of rows, not of shards")
+        lists_rows = self.list_ is not None and not any(of_stretches)
+        if any(of_stretches) if self.shards is not None else not all(of_stretches) and not lists_rows:
+            raise ValueError(
+                "expected either from, to and every (stretches of time), or shards (how many there are), or a list alone (its rows)"
+            )
+        if self.list_ is not None and lists_rows != (self.list_.start is None and not self.list_.own):
+            raise ValueError(
+                "a list of stretches of time has a start, and goes with from, to and every; a list of rows has none of these"
+            )
         return self
 
 

@@ -81,7 +81,10 @@ def plan_of(
     timeout_s: float,
     ycsb_zipfian: bool,
 ) -> dict[str, Any]:
-    """The plan of a phase."""
+    """The plan of a phase. Raises UsageError for a workload without records."""
+    if workload.loaded == 0:
+        told = f"recordcount is {workload.recordcount}, insertstart {workload.insertstart}"
+        raise UsageError(f"there are no records ({told}): expected how many there are to be (-p recordcount=…)")
     asked = asked_in(workload, phase)
     names = {"prefix": "user", "hashed": workload.insertorder == "hashed", "digits": workload.zeropadding}
     fields = [_lengths(workload)] * workload.fieldcount
@@ -150,6 +153,4 @@ def _choice(workload: CoreWorkload, *, ycsb_zipfian: bool) -> Any:
         "hotspot": {"hotspot": {"rows": workload.hotspotdatafraction, "operations": workload.hotspotopnfraction}},
         "exponential": {"exponential": {"percentile": workload.exponential_percentile, "rows": workload.exponential_frac}},
     }
-    if workload.loaded == 0:
-        raise UsageError("recordcount is 0: expected the number of records that were loaded (-p recordcount=…)")
     return choices[workload.requestdistribution]

@@ -1,26 +1,26 @@
 """Carries out a phase of a core workload on a target, and writes it down as any other run."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from sensorbench._engine import Target
+from sensorbench._engine import Run, Target
 from sensorbench.errors import FailedError, InterruptedRunError, NamespaceError, UsageError
 from sensorbench.experiment import DATA_FOLDER, Side, make_settings, parse_target
-from sensorbench.experiment.run import run_and_write
 from sensorbench.experiment.servers import Servers, servers
 from sensorbench.experiment.settings import Setting
 from sensorbench.progress import Teller
-from sensorbench.results import RunManifest, RunResult, RunWriter, read_run
-from sensorbench.results.latencies import MEASURE
-from sensorbench.results.manifest import Process, now
+from sensorbench.results import RunResult
 from sensorbench.schemas import Operations, Schema, load_schema
+from sensorbench.stress.drive import Look, drive, progress
 from sensorbench.stress.ycsb.core_workload import CoreWorkload
 from sensorbench.stress.ycsb.plan import Phase, asked_in, operation_of, plan_of, tables_of
 
 SCHEMA = "usertable"
-MARK = json.dumps({"ycsb": "loaded"})
+# What is noted at a target that has records: the names of their fields, under this key.
+MARK = "ycsb"
 _DONE: dict[Phase, str] = {"load": "loading", "run": "transactions"}
 
 
@@ -37,9 +37,9 @@ class Wish:
     replace: bool = False
 
 
-def carry_out(wish: Wish, folder: Path, teller: Teller) -> RunResult:
-    """Does what is asked for. Raises UsageError before anything is written; FailedError and InterruptedRunError after what was done
-    until then is on disk.
+def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = ()) -> RunResult:
+    """Does what is asked for. `looks` are called some times a second with the run and its snapshot. Raises UsageError before anything is
+    written; FailedError and InterruptedRunError after what was done until then is on disk.
     """
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty; name another folder with --out")
@@ -49,7 +49,10 @@ def carry_out(wish: Wish, folder: Path, teller: Teller) -> RunResult:
         at = started.at_their_urls([setting])[0]
         target = at.engine_target()
         _make_ready(target, schema, wish)
-        return _run(wish, at, target, plan, started, folder, teller)
+        result = _run(wish, at, target, plan, started, folder, teller, looks)
+        if wish.phase == "load":
+            target.set_mark(_mark(wish, "loaded"))
+        return result
 
 
 def _setting(wish: Wish, folder: Path) -> Setting:
@@ -63,6 +66,8 @@ def _setting(wish: Wish, folder: Path) -> Setting:
 
 
 def _plan(wish: Wish, schema: Schema) -> dict[str, Any]:
+    if wish.phase == "run" and not wish.workload.operationcount and not wish.workload.maxexecutiontime:
+        raise UsageError("the run has no end: expected -p operationcount=…, or -p maxexecutiontime=… (s)")
     return plan_of(
         wish.workload,
         wish.phase,
@@ -82,57 +87,67 @@ def _driver_schema(wish: Wish, schema: Schema) -> dict[str, Any]:
 
 
 def _make_ready(target: Target, schema: dict[str, Any], wish: Wish) -> None:
-    """An empty table to load into, or the one that was loaded. Records that follow others go to where those are."""
+    """An empty table to load into, or the one that was loaded. Records that follow others go to where those are. Until all that are
+    loaded are there, the mark says so.
+    """
     try:
         if wish.phase == "load" and wish.workload.insertstart == 0:
-            target.create(json.dumps(schema), MARK, wish.replace)
+            target.create(json.dumps(schema), _mark(wish, "loading"), wish.replace)
             return
-        if target.mark() != MARK:
-            raise UsageError(f"--target {wish.target}: no records are there; load them first: sensorbench ycsb load …")
+        _check_loaded(target, wish)
         target.attach(json.dumps(schema))
+        if wish.phase == "load":
+            target.set_mark(_mark(wish, "loading"))
     except NamespaceError as error:
         raise FailedError(str(error)) from None
 
 
+def _mark(wish: Wish, state: Literal["loading", "loaded"]) -> str:
+    return json.dumps({MARK: wish.workload.field_names, "state": state})
+
+
+def _check_loaded(target: Target, wish: Wish) -> None:
+    """Raises UsageError unless records with the fields of the workload are there."""
+    at, wanted = f"--target {wish.target}", list(wish.workload.field_names)
+    mark = json.loads(target.mark() or "{}")
+    there = mark.get(MARK)
+    if there is None:
+        raise UsageError(f"{at}: no records are there; load them first: sensorbench ycsb load …")
+    if mark["state"] != "loaded":
+        raise UsageError(f"{at}: the loading there was cut short; load all records anew: sensorbench ycsb load … --replace")
+    if there != wanted:
+        told = f"have {_fields(there)}, those of this workload {_fields(wanted)}"
+        raise UsageError(
+            f"{at}: the records there {told}; expected the fieldcount and fieldnameprefix that they were loaded with"
+        )
+
+
+def _fields(names: list[str]) -> str:
+    return f"{len(names)} fields from {names[0]} on"
+
+
 def _run(
-    wish: Wish, setting: Setting, target: Target, plan: dict[str, Any], started: Servers, folder: Path, teller: Teller
+    wish: Wish,
+    setting: Setting,
+    target: Target,
+    plan: dict[str, Any],
+    started: Servers,
+    folder: Path,
+    teller: Teller,
+    looks: Sequence[Look],
 ) -> RunResult:
-    manifest = RunManifest(
-        process=Process.this(),
-        created=now(),
-        setting=setting.manifest({}),
-        repeat=1,
-        temperature="warm",
-        seed=wish.seed,
-        operations=[one["operation"]["name"] for one in plan["operations"]],
-        phases=[MEASURE],
-        plan={**{key: plan[key] for key in ("phases", "in_flight", "threads", "timeout_s")}, "log_every": None},
-        description=json.loads(target.describe()),
-    )
-    writer = RunWriter(folder, manifest)
-    readers = [table.to_reader() for table in tables_of(wish.workload, wish.phase)]
     with teller.task(f"{_DONE[wish.phase]} at {wish.target}", total=1.0) as task:
+
+        def look(run: Run, snapshot: dict[str, Any]) -> None:
+            task.advance_to(*progress(snapshot, plan))
+            for one in looks:
+                one(run, snapshot)
+
         try:
-            whole = run_and_write(
-                target,
-                plan,
-                readers,
-                writer,
-                started.processes(),
-                lambda snapshot: task.advance_to(*_progress(snapshot, plan)),
-                _ignore,
-            )
+            result = drive(target, setting, plan, tables_of(wish.workload, wish.phase), folder, started, look)
         except KeyboardInterrupt:
             raise InterruptedRunError(f"interrupted; what was measured until then is in {folder}") from None
-        task.end(f"{sum(one['counts']['ok'] for one in whole['phases'][0]['operations'].values()):,} operations")
-    return read_run(folder)
-
-
-def _ignore(*_: object) -> None:
-    """Nothing is to be done at the end of the run."""
-
-
-def _progress(snapshot: dict[str, Any], plan: dict[str, Any]) -> tuple[float, str]:
-    phase = snapshot["phases"][0]
-    operations = plan["phases"][0].get("operations")
-    return (min(1.0, phase["started"] / operations) if operations else 0.0), f"{phase['started']:,} operations"
+        whole = result.manifest.whole
+        ended = whole.phases[0].operations.values() if whole else []
+        task.end(f"{sum(one['counts']['ok'] for one in ended):,} operations")
+    return result

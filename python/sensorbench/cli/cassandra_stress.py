@@ -1,0 +1,106 @@
+"""`sensorbench cassandra-stress`: profiles of cassandra-stress' user mode, on sensorbench's engine."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sensorbench.cli.options import Metrics, Out, Replace
+from sensorbench.cli.output import new_folder
+from sensorbench.errors import UsageError
+from sensorbench.experiment.lengths import seconds
+from sensorbench.progress import Teller
+from sensorbench.results.files import write_text
+from sensorbench.stress.cassandra_stress import (
+    Partitions,
+    Wish,
+    as_text,
+    carry_out,
+    parse_operations,
+    parse_partitions,
+    parse_rate,
+    read_profile,
+)
+from sensorbench.stress.openmetrics import looks
+
+TEXT_FILE = "cassandra-stress.txt"
+CONSISTENCIES = ("any", "one", "two", "three", "quorum", "all", "local_one", "local_quorum", "each_quorum")
+
+
+def cassandra_stress(
+    profile: Annotated[Path, typer.Argument(help="The profile, a YAML file.", show_default=False)],
+    target: Annotated[str, typer.Option("--target", help="lab:NAME or a URL: cassandra://HOST.")],
+    ops: Annotated[str, typer.Option("--ops", help="What is done how often: insert=1,QUERY=2.")] = "insert=1",
+    operations: Annotated[
+        int | None, typer.Option("--operations", "-n", min=1, help="How many operations.", show_default=False)
+    ] = None,
+    duration: Annotated[str | None, typer.Option("--duration", help="How long: 30s, 5m.", show_default=False)] = None,
+    population: Annotated[
+        str | None,
+        typer.Option(
+            "--population",
+            help="Partitions: 1..N one after the other, or a distribution: 'gaussian(1..N)'. If not given, insertions alone "
+            "write to as many as they need, and other operations are gaussian over those.",
+            show_default=False,
+        ),
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option("--rate", help="Operations a second, whether or not others are answered.", show_default=False)
+    ] = None,
+    in_flight: Annotated[int, typer.Option("--in-flight", min=1, help="Operations in flight (with --rate, at most).")] = 64,
+    consistency: Annotated[str, typer.Option("--cl", help="Consistency level.")] = "local_one",
+    seed: Annotated[int, typer.Option("--seed", help="From which all rows and operations follow.")] = 1,
+    metrics: Metrics = None,
+    out: Out = None,
+    replace: Replace = False,
+) -> None:
+    """Run a profile of cassandra-stress: insertions alone make the table, other operations go on with what they left."""
+    read, notes = read_profile(profile)
+    wish = Wish(
+        profile=read,
+        weights=parse_operations(ops, read),
+        target=target,
+        operations=operations,
+        duration_s=_seconds(duration),
+        partitions=_partitions(population),
+        rate_per_s=None if rate is None else parse_rate(rate),
+        in_flight=in_flight,
+        consistency=_level(consistency),
+        seed=seed,
+        replace=replace,
+    )
+    if operations is None and duration is None:
+        raise UsageError("the run has no end: expected --operations or --duration")
+    teller = Teller()
+    for note in notes:
+        teller.warn(note)
+    teller.say(
+        f"the keyspace {read.keyspace.name} of the profile is sensorbench's own here (namespace= in the URL names another)"
+    )
+    folder = out or new_folder("cassandra-stress")
+    with looks(metrics) as look:
+        result, asked = carry_out(wish, folder, teller, look)
+    text = as_text(result, asked)
+    write_text(folder / TEXT_FILE, text)
+    typer.echo(text, nl=False)
+    teller.say(f"results: {folder}")
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        return None if text is None else seconds(text)
+    except ValueError as error:
+        raise UsageError(f"--duration {error}") from None
+
+
+def _partitions(text: str | None) -> Partitions | None:
+    try:
+        return None if text is None else parse_partitions(text)
+    except ValueError as error:
+        raise UsageError(f"--population {text}: expected FIRST..LAST or a distribution ({error})") from None
+
+
+def _level(text: str) -> str:
+    if text.lower() not in CONSISTENCIES:
+        raise UsageError(f"--cl {text}: expected one of {', '.join(CONSISTENCIES)}")
+    return text.lower()

@@ -1,0 +1,74 @@
+"""One run of the engine beside studies: a plan at a target, told while it goes on, written down as any other run."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sensorbench._engine import Run, Target
+from sensorbench.errors import EngineError
+from sensorbench.experiment.run import run_and_write
+from sensorbench.experiment.servers import Servers
+from sensorbench.experiment.settings import Setting
+from sensorbench.results import RunManifest, RunResult, RunWriter, read_run
+from sensorbench.results.files import DiskFullError
+from sensorbench.results.manifest import Process, now
+
+Look = Callable[[Run, dict[str, Any]], None]
+# What a manifest keeps of a plan, as far as it is there; the operations themselves are long, and follow from schema and seed.
+_KEPT = ("phases", "in_flight", "threads", "timeout_s", "spin", "log_every", "answers_every")
+
+
+def drive(
+    target: Target,
+    setting: Setting,
+    plan: dict[str, Any],
+    tables: Sequence[pa.Table],
+    folder: Path,
+    started: Servers,
+    look: Look,
+    *,
+    number: int = 1,
+    told: Mapping[str, Any] | None = None,
+) -> RunResult:
+    """Carries out a plan and writes the run into `folder`. `look` is called some times a second with the run and its snapshot; `told` is
+    what the manifest says of the plan besides.
+
+    Raises what ended it early, after what was done until then is on disk.
+    """
+    whole = {"spin": False, "log_every": None, "answers_every": None, **plan}
+    manifest = RunManifest(
+        process=Process.this(),
+        created=now(),
+        setting=setting.manifest({}),
+        repeat=number,
+        temperature="warm",
+        seed=plan["seed"],
+        operations=[one["operation"]["name"] for one in plan["operations"]],
+        phases=[phase["name"] for phase in plan["phases"]],
+        plan={**{key: whole[key] for key in _KEPT}, **(told or {})},
+        description=json.loads(target.describe()),
+    )
+    writer = RunWriter(folder, manifest)
+    try:
+        readers = [table.to_reader() for table in tables]
+        run_and_write(target, whole, readers, writer, started.processes(), look, _nothing_more)
+    except DiskFullError as error:
+        writer.finish("incomplete", None, str(error))
+        raise
+    except EngineError as error:
+        writer.finish("failed", None, str(error))
+        raise
+    return read_run(folder)
+
+
+def progress(snapshot: dict[str, Any], plan: dict[str, Any]) -> tuple[float, str]:
+    """Of a run of one phase, the share of its operations that were started, where their number is known, and how many they are."""
+    started, operations = snapshot["phases"][0]["started"], plan["phases"][0].get("operations")
+    return (min(1.0, started / operations) if operations else 0.0), f"{started:,} operations"
+
+
+def _nothing_more(*_: object) -> None:
+    """Nothing is to be done at the end of the run."""

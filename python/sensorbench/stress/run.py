@@ -1,0 +1,206 @@
+"""Stress: a target under rates that are held one after the other, or searched for the highest that meets an objective."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sensorbench import __version__
+from sensorbench._engine import Run, Target
+from sensorbench.analysis.capacity import Search, Trial, next_rate
+from sensorbench.errors import CancelledError, EngineError, FailedError, InterruptedRunError, UsageError
+from sensorbench.experiment import DATA_FOLDER, Setting
+from sensorbench.experiment.ceiling import driver_ceiling
+from sensorbench.experiment.conduct import told_command
+from sensorbench.experiment.servers import Servers, servers
+from sensorbench.progress import Task, Teller
+from sensorbench.results import RunResult
+from sensorbench.results.environment import environment
+from sensorbench.results.files import DiskFullError, release_reserve
+from sensorbench.results.manifest import Process, StressManifest, now
+from sensorbench.results.stress import StressResult, StressWriter, read_stress
+from sensorbench.stress.drive import Look, drive
+from sensorbench.stress.figures import share_within
+from sensorbench.stress.objective import Objective
+from sensorbench.stress.steering import Steering
+from sensorbench.stress.step import Arrival, Step, phases_of
+from sensorbench.stress.work import Work
+
+
+@dataclass(frozen=True)
+class Load:
+    """How operations come: in an open loop, at most so many in flight, each given up after `timeout_s`; and how long (s) the first rate
+    is held before anything counts.
+    """
+
+    in_flight: int
+    threads: int = 1
+    timeout_s: float = 60.0
+    arrival: Arrival = "poisson"
+    warm_up_s: float = 0.0
+    pin: bool = True
+
+
+@dataclass(frozen=True)
+class Hunt:
+    """A search for the highest rate that meets an objective: each trial is a step of this length."""
+
+    objective: Objective
+    search: Search
+    held_s: float
+    ramp_s: float
+
+
+@dataclass(frozen=True)
+class _Up:
+    """A stress run whose target is ready."""
+
+    work: Work
+    load: Load
+    setting: Setting
+    target: Target
+    started: Servers
+    writer: StressWriter
+    teller: Teller
+    looks: Sequence[Look]
+
+    def hold(self, steps: Sequence[Step], number: int, before: Sequence[int], tell: Callable[[str, float], None]) -> RunResult:
+        """Carries out steps in one run of the engine. `before`: how many numbers phases before have used for their writes."""
+        phases = phases_of(steps, self.load.arrival, self.load.warm_up_s if number == 1 else 0.0)
+        for place, phase in enumerate(phases):
+            # How many operations a phase has is not known before: they take turns, behind all that was before.
+            phase["numbering"] = {"offset": place, "stride": len(phases), "before": list(before)}
+        plan = {
+            **self.work.plan(),
+            "phases": phases,
+            "in_flight": self.load.in_flight,
+            "threads": self.load.threads,
+            "timeout_s": self.load.timeout_s,
+        }
+
+        def look(run: Run, snapshot: dict[str, Any]) -> None:
+            for one in self.looks:
+                one(run, snapshot)
+            tell(*_progress(snapshot, phases))
+
+        told = {"steps": [asdict(step) for step in steps]}
+        return drive(
+            self.target,
+            self.setting,
+            plan,
+            self.work.tables(),
+            self.writer.run_folder(number),
+            self.started,
+            look,
+            number=number,
+            told=told,
+        )
+
+
+def stress(
+    work: Work, load: Load, todo: Sequence[Step] | Hunt, folder: Path, teller: Teller, looks: Sequence[Look] = ()
+) -> StressResult:
+    """Makes a target ready and holds the steps there, or searches. `looks` are called some times a second with the run and its snapshot.
+
+    Raises UsageError before anything is written; FailedError, InterruptedRunError and DiskFullError after what was done until then is on
+    disk.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} is not empty; name another folder with --out")
+    with servers([work.setting], teller, pin=load.pin) as started:
+        setting = started.at_their_urls([work.setting])[0]
+        target = setting.engine_target()
+        writer = StressWriter(folder, _manifest(work, load, todo, folder, started))
+        if setting.temporary is not None:
+            setting.temporary.parent.mkdir(parents=True, exist_ok=True)
+        up = _Up(work, load, setting, target, started, writer, teller, [Steering(folder).look, *looks])
+        try:
+            work.make_ready(setting, target, started, writer.populate_folder, teller)
+            if isinstance(todo, Hunt):
+                _search(up, todo)
+            else:
+                _hold_all(up, todo)
+        except (KeyboardInterrupt, CancelledError):
+            writer.finish("interrupted", "interrupted by the user")
+            raise InterruptedRunError(f"interrupted; what was measured until then is in {folder}") from None
+        except DiskFullError as error:
+            release_reserve(folder)
+            writer.finish("incomplete", str(error))
+            raise
+        except (EngineError, FailedError) as error:
+            message = ": ".join(map(str, error.args))
+            writer.finish("failed", message)
+            raise FailedError(message) from None
+        writer.finish("complete")
+        if setting.temporary is not None:
+            target.remove()
+            (folder / DATA_FOLDER).rmdir()
+    return read_stress(folder)
+
+
+def _manifest(work: Work, load: Load, todo: Sequence[Step] | Hunt, folder: Path, started: Servers) -> StressManifest:
+    database = work.setting.target.database
+    hunt = todo if isinstance(todo, Hunt) else None
+    return StressManifest(
+        title=f"{work.setting.target.label} under stress",
+        process=Process.this(),
+        created=now(),
+        version=__version__,
+        command=told_command(),
+        setting=work.setting.manifest({name: work.setting.schema.told_statements(name) for name in work.operations}),
+        operations=work.operations,
+        workload={**work.described, **asdict(load), "seed": work.seed},
+        objective={"percentile": hunt.objective.percentile, "limit_s": hunt.objective.limit_s} if hunt else None,
+        search={**asdict(hunt.search), "held_s": hunt.held_s, "ramp_s": hunt.ramp_s} if hunt else None,
+        environment={
+            **environment(folder),
+            "driver_ceiling_per_s": driver_ceiling(database) if database.embedded else None,
+            "servers": started.described(),
+        },
+    )
+
+
+def _hold_all(up: _Up, steps: Sequence[Step]) -> None:
+    """All steps in one run, so that they share its clock and the load never stops."""
+    with up.teller.task(f"{len(steps)} steps", total=1.0) as task:
+        run = up.hold(steps, 1, [], lambda told, share: task.advance_to(share, told))
+        _tell_end(task, run)
+
+
+def _search(up: _Up, hunt: Hunt) -> None:
+    """A run for each trial: each begins at rest, so that none pays for what the one before left behind."""
+    trials: list[Trial] = []
+    begun: list[int] = []
+    while (rate := next_rate(trials, hunt.search)) is not None:
+        number = len(trials) + 1
+        step = Step(f"trial_{number}", rate, hunt.held_s, hunt.ramp_s)
+        with up.teller.task(f"trial {number}: {rate:,.6g} operations/s", total=1.0) as task:
+            run = up.hold([step], number, begun, lambda told, share, task=task: task.advance_to(share, told))  # type: ignore[misc]
+            phases = run.manifest.whole.phases if run.manifest.whole else []
+            within = share_within(run, phases[-1], hunt.objective.limit_s)
+            met = hunt.objective.is_met(within)
+            told = f"{within:.3%} within {hunt.objective.limit_s * 1e3:g} ms: objective {'met' if met else 'missed'}"
+            task.end(told)
+        # Each phase took every n-th number.
+        begun += [phase.started + phase.unstarted for phase in phases for _ in phases]
+        trials.append(Trial(rate, met))
+
+
+def _progress(snapshot: dict[str, Any], phases: Sequence[dict[str, Any]]) -> tuple[str, float]:
+    """What is going on, and which share of the whole is over."""
+    number = snapshot["current_phase"]
+    if number >= len(phases):
+        return "ending", 1.0
+    begun_ns = snapshot["phases"][number]["start_ns"]
+    elapsed_s = (snapshot["now_ns"] - begun_ns) / 1e9 if begun_ns is not None else 0.0
+    over_s = sum(phase["duration_s"] for phase in phases[:number]) + min(elapsed_s, phases[number]["duration_s"])
+    segment = phases[number]["pace"]["segments"][0]
+    rate = segment.get("to_per_s", segment["from_per_s"])
+    return f"{phases[number]['name'].replace('_', ' ')}: {rate:,.6g}/s", over_s / sum(phase["duration_s"] for phase in phases)
+
+
+def _tell_end(task: Task, run: RunResult) -> None:
+    phases = run.manifest.whole.phases if run.manifest.whole else []
+    unstarted = sum(phase.unstarted for phase in phases)
+    more = f", {unstarted:,} could not start in time" if unstarted else ""
+    task.end(f"{sum(phase.started for phase in phases):,} operations{more}")

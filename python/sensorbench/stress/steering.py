@@ -1,0 +1,39 @@
+"""Changing the rate of a stress run while it goes on: another process leaves the wanted rate in a file, the run picks it up."""
+
+from pathlib import Path
+from typing import Any
+
+from sensorbench._engine import Run
+from sensorbench.errors import UsageError
+from sensorbench.results.files import write_text
+from sensorbench.results.stress import read_stress
+
+RATE_FILE = "rate"
+# How the engine's event of a changed rate begins.
+MARK = "rate set to"
+
+
+def wish_rate(folder: Path, per_s: float) -> None:
+    """Leaves a rate, in operations a second, for the run that writes into `folder`. Raises UsageError when none does."""
+    if not per_s > 0.0:
+        raise UsageError(f"{per_s:g}: expected a rate above zero, in operations a second")
+    stress = read_stress(folder)
+    if stress.state != "running":
+        raise UsageError(f"{folder}: the stress run there is {stress.state}; a rate can be changed only while it goes on")
+    write_text(folder / RATE_FILE, f"{per_s!r}\n")
+
+
+class Steering:
+    """Looks for a rate that somebody left, and sets it. It holds until the step ends; the engine puts down the event."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / RATE_FILE
+
+    def look(self, run: Run, _: dict[str, Any]) -> None:
+        """Sets the rate that is wanted, if one is."""
+        try:
+            per_s = float(self._file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return
+        self._file.unlink()
+        run.set_rate(per_s)

@@ -1,0 +1,40 @@
+"""What a stress run does at a target, whatever the rate."""
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sensorbench._engine import Target
+from sensorbench.experiment.servers import Servers
+from sensorbench.experiment.settings import Setting
+from sensorbench.progress import Teller
+
+
+class Work(ABC):
+    """Operations with their parameters, and how a target is made ready for them."""
+
+    # The target with the schema that lies there.
+    setting: Setting
+    # Titles of the operations by name.
+    operations: dict[str, str]
+    # What results say of the data, the mix and the choice.
+    described: dict[str, Any]
+
+    @property
+    @abstractmethod
+    def seed(self) -> int:
+        """From which all operations follow."""
+
+    @abstractmethod
+    def plan(self) -> dict[str, Any]:
+        """The plan for the engine, without phases and without what the load decides: in_flight, threads, timeout_s."""
+
+    @abstractmethod
+    def tables(self) -> list[pa.Table]:
+        """What the draws of the plan take rows from."""
+
+    @abstractmethod
+    def make_ready(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller) -> None:
+        """Puts there what the operations need; a run that does so goes into `folder`. Raises FailedError."""

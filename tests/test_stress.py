@@ -1,0 +1,459 @@
+"""`sensorbench stress`: steps and their accounting, the search for capacity, steering, and what can be looked at meanwhile."""
+
+import json
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from sensorbench import lab
+from sensorbench.errors import UsageError
+from sensorbench.results.manifest import json_schemas
+from sensorbench.results.stress import read_stress
+from sensorbench.stress.objective import Objective, parse_objective
+from sensorbench.stress.openmetrics import LoadMetrics, endpoint
+from sensorbench.stress.rates import parse_rates
+from sensorbench.stress.steering import wish_rate
+from sensorbench.stress.step import Step, phases_of
+from tests.conftest import Cli, run_main
+
+DASHBOARD = Path(__file__).parents[1] / "docs" / "grafana" / "sensorbench-load.json"
+SHORT = ("--step", "500ms", "--ramp", "100ms", "--warm-up", "0", "--no-open", "--json")
+
+
+@pytest.mark.parametrize(
+    ("text", "rates"),
+    [
+        ("5000:30000:5000", [5000, 10000, 15000, 20000, 25000, 30000]),
+        ("1:2:0.25", [1, 1.25, 1.5, 1.75, 2]),
+        ("300:100:100", [300, 200, 100]),
+        ("100:350:100", [100, 200, 300]),
+        ("7", [7]),
+        ("7,3.5", [7, 3.5]),
+    ],
+)
+def test_rates(text: str, rates: list[float]) -> None:
+    assert parse_rates(text) == pytest.approx(rates)
+
+
+@pytest.mark.parametrize("text", ["", "fast", "1:2", "1:2:0", "0:5:1", "-1", "1,,2", "inf", "nan", "1:1e9:1"])
+def test_wrong_rates_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--rates"):
+        parse_rates(text)
+
+
+def test_an_objective_counts_what_never_came() -> None:
+    objective = parse_objective("p99=20ms", timeout_s=1.0)
+    assert objective == Objective("p99", 0.02)
+    assert (objective.is_met(0.99), objective.is_met(0.9899)) == (True, False)
+
+
+@pytest.mark.parametrize("text", ["p99", "p42=5ms", "p99=5", "p99=0ms", "p99=2s"])
+def test_wrong_objectives_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--objective"):
+        parse_objective(text, timeout_s=2.0)
+
+
+def test_each_step_is_reached_by_a_ramp_from_the_one_before() -> None:
+    steps = [Step("step_1", 100.0, 5.0, 1.0), Step("step_2", 300.0, 5.0, 2.0), Step("step_3", 50.0, 5.0)]
+    phases = phases_of(steps, "constant")
+    assert [(phase["name"], phase["duration_s"], phase["pace"]["segments"][0]) for phase in phases] == [
+        ("ramp_to_step_1", 1.0, {"from_per_s": 0.0, "to_per_s": 100.0, "length_s": 1.0}),
+        ("step_1", 5.0, {"from_per_s": 100.0}),
+        ("ramp_to_step_2", 2.0, {"from_per_s": 100.0, "to_per_s": 300.0, "length_s": 2.0}),
+        ("step_2", 5.0, {"from_per_s": 300.0}),
+        ("step_3", 5.0, {"from_per_s": 50.0}),
+    ]
+
+
+def test_warming_up_is_at_the_first_rate_and_needs_no_ramp_to_it() -> None:
+    phases = phases_of([Step("step_1", 100.0, 5.0, 1.0), Step("step_2", 200.0, 5.0, 1.0)], "poisson", warm_up_s=7.0)
+    assert [(phase["name"], phase["duration_s"]) for phase in phases] == [
+        ("warm_up", 7.0),
+        ("step_1", 5.0),
+        ("ramp_to_step_2", 1.0),
+        ("step_2", 5.0),
+    ]
+    assert phases[0]["pace"]["segments"] == [{"from_per_s": 100.0}]
+
+
+def check_accounts(step: dict[str, Any]) -> None:
+    assert step["offered"] == step["started"] + step["unstarted"]
+    assert step["started"] == step["ok"] + step["error"] + step["timeout"] + step["cancelled"]
+    for outcome in ("ok", "error", "timeout", "cancelled", "late"):
+        assert step[outcome] == sum(of_name[outcome] for of_name in step["operations"].values())
+
+
+@pytest.fixture(scope="module")
+def stepped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("stress") / "out"
+    arguments = ("stress", "--target", "sqlite", "--rates", "200:600:200", "--records", "300", "--mix", "read=3,write=1")
+    assert run_main((*arguments, *SHORT, "--arrival", "constant", "--out", out)) == 0
+    return out
+
+
+def test_every_operation_of_a_step_is_accounted_for(stepped: Path) -> None:
+    summary = json.loads((stepped / "summary.json").read_text(encoding="utf-8"))
+    assert summary["state"] == "complete"
+    assert [step["rate_per_s"] for step in summary["steps"]] == [200, 400, 600]
+    for step in summary["steps"]:
+        check_accounts(step)
+        # At a constant rate the number of arrivals in a step is no matter of chance.
+        assert step["offered"] == round(step["rate_per_s"] * 0.5)
+        assert step["error"] == 0
+    reads, writes = (sum(step["operations"][name]["ok"] for step in summary["steps"]) for name in ("read", "update"))
+    # 600 operations, 5 standard deviations.
+    assert abs(reads - 0.75 * (reads + writes)) < 5 * (600 * 0.75 * 0.25) ** 0.5
+    assert not (stepped / "data").exists()
+
+
+def test_what_a_stress_run_leaves_keeps_to_its_published_schemas(stepped: Path) -> None:
+    manifest = json.loads((stepped / "manifest.json").read_text(encoding="utf-8"))
+    jsonschema.validate(manifest, json_schemas()["stress-manifest"])
+    runs = list(stepped.glob("*/**/manifest.json"))
+    assert len(runs) == 2
+    for run in runs:
+        jsonschema.validate(json.loads(run.read_text(encoding="utf-8")), json_schemas()["run-manifest"])
+
+
+def test_the_page_is_written_again_from_the_results(cli: Cli, stepped: Path) -> None:
+    before = json.loads((stepped / "summary.json").read_text(encoding="utf-8"))
+    (stepped / "report.html").unlink()
+    ended = cli("report", stepped, "--no-open", "--json")
+    assert ended.exit_code == 0, ended.err
+    assert ended.json == before
+    page = (stepped / "report.html").read_text(encoding="utf-8")
+    assert all(f'data-chart="{name}"' in page for name in ("curve", "completed", "rate", "latency"))
+    assert (stepped / "charts" / "curve.svg").exists()
+    printed = cli("report", stepped, "--no-open").out
+    assert all(f"\n{rate}" in printed or f" {rate} " in printed for rate in (200, 400, 600))
+
+
+def test_beyond_capacity_all_is_counted_and_the_step_ends(cli: Cli, tmp_path: Path) -> None:
+    """Two workers that take 20 ms each are asked for fifty times as much as they can do."""
+    target = "null:?delay_ms=20&session=blocking"
+    arguments = ("--rates", "5000", "--records", "1", "--in-flight", "2", "--arrival", "constant", "--out", tmp_path / "out")
+    ended = cli("stress", "--target", target, *arguments, *SHORT)
+    assert ended.exit_code == 0, ended.err
+    step = ended.json["steps"][0]
+    check_accounts(step)
+    assert step["offered"] == 2500
+    # The step takes 500 ms and lets start what is due a little after: each worker can begin 26 times at the most.
+    assert 0 < step["started"] <= 2 * 27
+    assert step["unstarted"] == 2500 - step["started"]
+    assert step["all_in_flight"]
+    assert ended.json["warnings"][0]["kind"] == "all-in-flight"
+    run = read_stress(tmp_path / "out").runs[0]
+    whole = run.manifest.whole
+    assert whole is not None
+    assert whole.phases[-1].end_ns == (whole.phases[-1].start_ns or 0) + 500_000_000
+
+
+def test_operations_that_time_out_are_counted(cli: Cli, tmp_path: Path) -> None:
+    """From 500 to 800 ms after the beginning the database holds every call until then; those of the first 250 ms are given up."""
+    arguments = ("--rates", "200", "--records", "1", "--timeout", "50ms", "--arrival", "constant", "--out", tmp_path / "out")
+    ended = cli("stress", "--target", "null:?stall_at_ms=500&stall_ms=300", *arguments, "--step", "1s", *SHORT[2:])
+    assert ended.exit_code == 0, ended.err
+    step = ended.json["steps"][0]
+    check_accounts(step)
+    assert step["offered"] == 200
+    assert step["timeout"] > 10
+    assert step["response_s"]["max"] >= 0.05
+
+
+def test_records_that_steps_and_trials_add_never_meet(cli: Cli, tmp_path: Path) -> None:
+    place = tmp_path / "records.db"
+    common = ("--target", f"sqlite:{place}?synchronous=off", "--records", "50", "--mix", "read=1,insert=1")
+    stepping = cli("stress", *common, "--rates", "200,400", *SHORT, "--out", tmp_path / "steps")
+    assert stepping.exit_code == 0, stepping.err
+    assert [step["error"] for step in stepping.json["steps"]] == [0, 0]
+    again = cli("stress", *common, "--rates", "200", *SHORT, "--out", tmp_path / "again")
+    assert (again.exit_code, "--replace" in again.err) == (1, True), again.err
+    limits = ("--find-capacity", "--objective", "p50=100ms", "--from", "100", "--most", "200", "--confirm", "2")
+    searching = cli("stress", *common, *limits, *SHORT, "--replace", "--out", tmp_path / "search")
+    assert searching.exit_code == 0, searching.err
+    assert [step["error"] for step in searching.json["steps"]] == [0] * len(searching.json["steps"])
+    inserted = 0
+    for run in read_stress(tmp_path / "search").runs:
+        phases = run.manifest.whole.phases if run.manifest.whole else []
+        inserted += sum(phase.operations["insert"]["counts"]["ok"] for phase in phases)
+    with sqlite3.connect(place) as database:
+        assert database.execute("SELECT count(*) FROM usertable").fetchone() == (50 + inserted,)
+
+
+def test_records_that_are_there_are_not_added_again(cli: Cli, tmp_path: Path) -> None:
+    common = ("--target", f"sqlite:{tmp_path}/records.db", "--rates", "100", *SHORT)
+    for number, (records, expected) in enumerate([("40", 0), ("40", 0), ("41", 1)]):
+        ended = cli("stress", *common, "--records", records, "--out", tmp_path / str(number))
+        assert ended.exit_code == expected, ended.err
+        assert ("are there already" in ended.err) == (number == 1)
+    assert "--replace" in ended.err
+
+
+def test_the_capacity_of_the_null_database_is_below_what_its_workers_can_do(cli: Cli, tmp_path: Path) -> None:
+    """How near it comes is a matter of the machine and measured by `make bench`; that it is never above is arithmetic."""
+    arguments = ("--find-capacity", "--objective", "p90=50ms", "--in-flight", "4", "--arrival", "constant", "--confirm", "2")
+    target = "null:?delay_ms=5&session=blocking"
+    ended = cli(
+        "stress", "--target", target, "--records", "1", *arguments, "--precision", "10", *SHORT, "--out", tmp_path / "out"
+    )
+    assert ended.exit_code == 0, ended.err
+    found, steps = ended.json["capacity"], ended.json["steps"]
+    in_theory = 4 / 0.005
+    assert found["met_per_s"] is not None
+    # In half a second a queue may grow to 50 ms, a tenth of what the workers do.
+    assert found["met_per_s"] <= in_theory * 1.15
+    assert found["met_per_s"] < found["missed_per_s"]
+    assert found["trials"] == len(steps)
+    assert all(step["met"] for step in steps if step["rate_per_s"] == found["met_per_s"])
+    assert not any(step["met"] for step in steps if step["rate_per_s"] == found["missed_per_s"])
+    for step in steps:
+        check_accounts(step)
+        assert step["met"] == (step["share_within"] >= 0.9)
+    assert re.search(r"keep p90 within 50.0 ms", cli("report", tmp_path / "out", "--no-open").out)
+
+
+def test_an_experiment_files_own_data_and_operations(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(
+        'dataset = "beijing-air-quality"\nscale = 0.02\n[[target]]\nurl = "sqlite"\nschema = "natural"\n[[target]]\nurl = "fjall"\n'
+        'schema = "by_sensor"\n[workload]\nmix = { get_peak_data = 1, insert_reading = 1 }\nschedule = { in_flight = 1 }\noperations = 1\n',
+        encoding="utf-8",
+    )
+    common = ("stress", "--experiment", file, "--rates", "50,100", *SHORT)
+    ambiguous = cli(*common, "--out", tmp_path / "none")
+    assert (ambiguous.exit_code, "name a target" in ambiguous.err) == (2, True), ambiguous.err
+    ended = cli(*common, "--target", "sqlite", "--out", tmp_path / "out")
+    assert ended.exit_code == 0, ended.err
+    assert set(ended.json["operations"]) == {"get_peak_data", "insert_reading"}
+    for step in ended.json["steps"]:
+        check_accounts(step)
+        assert (step["error"], step["ok"] > 0) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--target", "sqlite"), "--rates: expected rates"),
+        (("--rates", "5"), "--target: expected a database's name"),
+        (("--target", "sqlite", "--rates", "5", "--objective", "p99=5ms"), "--objective is for --find-capacity"),
+        (("--target", "sqlite", "--find-capacity"), "--find-capacity: expected --objective"),
+        (("--target", "sqlite", "--find-capacity", "--rates", "5", "--objective", "p99=5ms"), "chooses the rates itself"),
+        (("--target", "sqlite", "--rates", "5", "--mix", "raed=5"), "'raed': expected one of read, write"),
+        (("--target", "sqlite", "--rates", "5", "--mix", "read"), "--mix read: expected operations with weights"),
+        (("--target", "sqlite", "--rates", "5", "--mix", "read=0"), "one of them above zero"),
+        (("--target", "sqlite", "--rates", "5", "--step", "5"), "--step '5': expected a length of time"),
+        (("--target", "sqlite", "--rates", "5", "--arrival", "even"), "--arrival even: expected poisson or constant"),
+        (("--target", "sqlite", "--rates", "5", "-p", "recordcount=0"), "recordcount is 0"),
+        (("--target", "sqlite", "--rates", "5", "--distribution", "normal"), "expected one of uniform, zipfian"),
+        (("--target", "sqlite", "--rates", "5", "--metrics", "here"), "--metrics here: expected a port"),
+        (("--target", "sqlite", "--rates", "5", "--metrics", "192.0.2.1:9095"), "--metrics 192.0.2.1:9095: Cannot assign"),
+        (("--target", "sqlite", "--rates", "5", "--experiment", "none.toml"), "none.toml: no such file"),
+        (("--experiment", "x.toml", "--rates", "5", "--records", "5"), "its data are the file's"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_says_what_was_expected(cli: Cli, tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:
+    ended = cli("stress", *arguments, "--out", tmp_path / "out", "--no-open")
+    assert (ended.exit_code, expected in ended.err) == (2, True), ended.err
+    assert not (tmp_path / "out").exists()
+
+
+class Background:
+    """A stress run on a thread of its own, on a database that answers at once."""
+
+    def __init__(self, folder: Path, *arguments: object) -> None:
+        self.folder = folder
+        self._code: int | None = None
+        whole = ("stress", "--target", "null:", "--records", "1", "--warm-up", "0", *arguments, "--no-open", "--out", folder)
+        self._thread = threading.Thread(target=lambda: setattr(self, "_code", run_main(whole)))
+        self._thread.start()
+
+    def until_steps_go_on(self) -> None:
+        while not list(self.folder.glob("runs/001/segments/*")):
+            assert self._thread.is_alive()
+            time.sleep(0.05)
+
+    def end(self) -> int | None:
+        self._thread.join()
+        return self._code
+
+
+@pytest.fixture
+def _signals_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Signals can be handled on the main thread alone."""
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+
+
+@pytest.mark.usefixtures("_signals_stay")
+def test_the_rate_can_be_changed_while_it_runs(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    load = Background(folder, "--rates", "100", "--step", "6s", "--ramp", "0", "--arrival", "constant")
+    load.until_steps_go_on()
+    wish_rate(folder, 2000.0)
+    assert load.end() == 0
+    step = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["steps"][0]
+    check_accounts(step)
+    assert step["steered"] == ["rate set to 2000/s"]
+    assert step["offered"] > 600
+    assert not (folder / "rate").exists()
+    with pytest.raises(UsageError, match="the stress run there is complete"):
+        wish_rate(folder, 100.0)
+
+
+def test_what_was_measured_until_ctrl_c_stays_readable(cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    arguments = ("--target", "null:", "--records", "1", "--warm-up", "0", "--rates", "300,400", "--step", "2s", "--ramp", "100ms")
+    command = (sys.executable, "-m", "sensorbench", "stress", *arguments, "--no-open", "--out", str(folder))
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while len(list(folder.glob("runs/001/segments/*.hlog"))) < 2:
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate()
+    assert process.returncode == 130, told
+    assert "what was done until then" in told
+    summary = cli("report", folder, "--no-open", "--json").json
+    assert summary["state"] == "interrupted"
+    assert summary["steps"][0]["ok"] > 0
+    for step in summary["steps"]:
+        check_accounts(step)
+
+
+def test_a_rate_cannot_be_set_where_nothing_runs(cli: Cli, stepped: Path, tmp_path: Path) -> None:
+    for folder, rate, expected in (
+        (stepped, "5", "is complete"),
+        (tmp_path, "5", "no results are there"),
+        (stepped, "0", "above zero"),
+    ):
+        ended = cli("set-rate", folder, rate)
+        assert (ended.exit_code, expected in ended.err) == (2, True), ended.err
+
+
+def samples_of(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def figures(ok: int, *, late: int = 0, timeout: int = 0) -> dict[str, Any]:
+    times = (
+        {"count": ok + timeout, "mean": 2e6, "p50": 1e6, "p95": 3e6, "p99": 4e6, "p999": 5e6, "max": 6e6}
+        if ok + timeout
+        else None
+    )
+    counts = {"ok": ok, "error": 0, "timeout": timeout, "cancelled": 0}
+    return {"counts": counts, "late": late, "response_ns": times, "service_ns": times}
+
+
+def snapshot_of(*phases: tuple[int, int, dict[str, Any]]) -> dict[str, Any]:
+    told = [{"started": started, "unstarted": unstarted, "operations": {"read": read}} for started, unstarted, read in phases]
+    return {"now_ns": 1_500_000_000, "current_phase": len(phases) - 1, "phases": told}
+
+
+def scraped(metrics: LoadMetrics) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in metrics.collect()
+        for sample in family.samples
+    }
+
+
+def test_counters_go_on_over_phases_and_runs() -> None:
+    metrics = LoadMetrics()
+    assert list(metrics.collect()) == []
+    first, second = object(), object()
+    metrics.look(first, snapshot_of((10, 0, figures(7, late=1)), (5, 3, figures(4, timeout=1))))  # type: ignore[arg-type]
+    found = scraped(metrics)
+    assert found["sensorbench_operations_total", (("operation", "read"), ("outcome", "ok"))] == 11
+    assert found["sensorbench_operations_started_total", ()] == 15
+    assert found["sensorbench_operations_in_flight", ()] == 15 - 12
+    assert found["sensorbench_response_seconds_sum", (("operation", "read"),)] == pytest.approx(12 * 0.002)
+    metrics.look(second, snapshot_of((2, 1, figures(2))))  # type: ignore[arg-type]
+    found = scraped(metrics)
+    assert found["sensorbench_operations_total", (("operation", "read"), ("outcome", "ok"))] == 13
+    assert found["sensorbench_operations_total", (("operation", "read"), ("outcome", "timeout"))] == 1
+    assert found["sensorbench_operations_unstarted_total", ()] == 4
+    assert found["sensorbench_operations_late_total", (("operation", "read"),)] == 1
+    assert found["sensorbench_operations_in_flight", ()] == 0
+    assert found["sensorbench_response_seconds", (("operation", "read"), ("quantile", "0.99"))] == pytest.approx(0.004)
+
+
+def test_the_endpoint_speaks_openmetrics_and_has_what_dashboard_and_docs_name() -> None:
+    with endpoint("0") as metrics:
+        metrics.look(object(), snapshot_of((3, 0, figures(3))))  # type: ignore[arg-type]
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{metrics.port}/metrics", headers={"Accept": "application/openmetrics-text; version=1.0.0"}
+        )
+        with urllib.request.urlopen(request) as answer:
+            text = answer.read().decode()
+            assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
+    served = {name for name, _ in samples_of(text)}
+    in_dashboard = set(re.findall(r"sensorbench_[a-z_]+", DASHBOARD.read_text(encoding="utf-8")))
+    assert in_dashboard <= served
+    assert len(in_dashboard) > 7
+    documented = set(re.findall(r"`(sensorbench_[a-z_]+)", (DASHBOARD.parents[1] / "openmetrics.md").read_text(encoding="utf-8")))
+    assert {re.sub("_(count|sum)$", "", name) for name in served} == documented
+
+
+@pytest.mark.usefixtures("_signals_stay")
+def test_the_running_load_can_be_scraped(tmp_path: Path) -> None:
+    with endpoint("0") as free:
+        port = free.port
+    load = Background(tmp_path / "out", "--rates", "500", "--step", "4s", "--metrics", port)
+    load.until_steps_go_on()
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        text = answer.read().decode()
+    assert load.end() == 0
+    assert float(re.findall(r"^sensorbench_operations_started_total (\S+)", text, re.MULTILINE)[0]) > 0
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        (
+            "cassandra",
+            {"rates": {"garbage_collection_s", "processor_s", "flushes"}, "means": {"memtable_heap_bytes", "sstables"}},
+        ),
+        ("postgresql", {"rates": {"file_read_bytes", "processor_s"}, "hit_rates": {"shared buffers"}}),
+    ],
+)
+def test_what_a_server_says_stands_beside_each_step(
+    cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path, server: str, said: dict[str, set[str]]
+) -> None:
+    del lab_servers
+    load = (
+        "--rates",
+        "100,200",
+        "--step",
+        "4s",
+        "--ramp",
+        "500ms",
+        "--warm-up",
+        "1s",
+        "--records",
+        "200",
+        "--mix",
+        "read=1,write=1",
+    )
+    target = f"lab:{server}?namespace=sensorbench_stress"
+    ended = cli("stress", "--target", target, *load, "--replace", "--no-open", "--json", "--out", tmp_path / "out")
+    assert ended.exit_code == 0, ended.err
+    for step in ended.json["steps"]:
+        check_accounts(step)
+        assert step["ok"] > 0
+        for kind, names in said.items():
+            assert names <= step["servers"][kind].keys(), kind
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert 'data-chart="server-processor_s"' in page
