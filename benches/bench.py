@@ -18,7 +18,7 @@ from sensorbench.progress import Teller
 from sensorbench.report import words
 from sensorbench.stress.objective import Objective
 from sensorbench.stress.records import RecordWork
-from sensorbench.stress.run import Hunt, Load, stress
+from sensorbench.stress.run import CapacitySearch, Load, stress
 from sensorbench.stress.summary import summarise_stress
 from sensorbench.stress.ycsb import CoreWorkload
 
@@ -60,10 +60,10 @@ def capacity_error(held_s: float) -> float:
     """How far the highest rate that is found for a database of known capacity is from arithmetic: `WORKERS` that take `SERVICE_S` each."""
     target = parse_target(f"null:?delay_ms={SERVICE_S * 1e3:g}&session=blocking")
     objective = Objective("p99", 0.02)
-    hunt = Hunt(objective, Search(100.0, precision=0.02), held_s, ramp_s=0.5)
+    wanted = CapacitySearch(objective, Search(100.0, precision=0.02), held_s, ramp_s=0.5)
     with tempfile.TemporaryDirectory(prefix="sensorbench-capacity-") as folder:
         work = RecordWork(target, CoreWorkload(recordcount=1), Path(folder) / "out", seed=1, replace=False)
-        result = stress(work, Load(WORKERS, arrival="constant"), hunt, Path(folder) / "out", Teller())
+        result = stress(work, Load(WORKERS, arrival="constant"), wanted, Path(folder) / "out", Teller())
         found = summarise_stress(result)["capacity"]
     return abs(found["met_per_s"] / (WORKERS / SERVICE_S) - 1.0)
 

@@ -17,13 +17,13 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from sensorbench import lab
-from sensorbench.errors import UsageError
-from sensorbench.results.manifest import json_schemas
+from sensorbench.errors import EngineError, UsageError
+from sensorbench.results.manifest import Process, json_schemas
 from sensorbench.results.stress import read_stress
 from sensorbench.stress.objective import Objective, parse_objective
 from sensorbench.stress.openmetrics import LoadMetrics, endpoint
 from sensorbench.stress.rates import parse_rates
-from sensorbench.stress.steering import wish_rate
+from sensorbench.stress.steering import RATE_FILE, Steering, wish_rate
 from sensorbench.stress.step import Step, phases_of
 from tests.conftest import Cli, run_main
 
@@ -329,12 +329,46 @@ def test_what_was_measured_until_ctrl_c_stays_readable(cli: Cli, tmp_path: Path)
         check_accounts(step)
 
 
+class FakeRun:
+    """A run that has its rate set, and is told things."""
+
+    def __init__(self) -> None:
+        self.rates: list[float] = []
+        self.marks: list[str] = []
+
+    def set_rate(self, per_s: float) -> None:
+        if per_s < 0.0:
+            raise EngineError("a rate below zero")
+        self.rates.append(per_s)
+
+    def mark(self, name: str) -> None:
+        self.marks.append(name)
+
+
+def test_what_is_no_rate_is_told_and_the_load_goes_on(tmp_path: Path) -> None:
+    steering, run = Steering(tmp_path), FakeRun()
+    for text in ("", "fast\n", "-1\n", "250.5\n"):
+        (tmp_path / RATE_FILE).write_text(text, encoding="utf-8")
+        steering.look(run, {})  # type: ignore[arg-type]
+        assert not (tmp_path / RATE_FILE).exists()
+    steering.look(run, {})  # type: ignore[arg-type]
+    assert run.rates == [250.5]
+    assert [mark.partition(":")[0] for mark in run.marks] == ["rate not set"] * 3
+
+
 def test_a_rate_cannot_be_set_where_nothing_runs(cli: Cli, stepped: Path, tmp_path: Path) -> None:
-    for folder, rate, expected in (
-        (stepped, "5", "is complete"),
-        (tmp_path, "5", "no results are there"),
-        (stepped, "0", "above zero"),
-    ):
+    searching = tmp_path / "searching"
+    searching.mkdir()
+    manifest = json.loads((stepped / "manifest.json").read_text(encoding="utf-8"))
+    running = {"state": "running", "search": {}, "process": Process.this().model_dump()}
+    (searching / "manifest.json").write_text(json.dumps({**manifest, **running}), encoding="utf-8")
+    wrong = [
+        (stepped, 5, "is complete"),
+        (tmp_path, 5, "no results are there"),
+        (stepped, 0, "above zero"),
+        (searching, 5, "chooses the rates"),
+    ]
+    for folder, rate, expected in wrong:
         ended = cli("set-rate", folder, rate)
         assert (ended.exit_code, expected in ended.err) == (2, True), ended.err
 

@@ -20,7 +20,7 @@ from sensorbench.stress.openmetrics import looks
 from sensorbench.stress.own import OwnWork
 from sensorbench.stress.rates import parse_rates
 from sensorbench.stress.records import RecordWork, with_mix
-from sensorbench.stress.run import Hunt, Load, stress
+from sensorbench.stress.run import CapacitySearch, Load, stress
 from sensorbench.stress.steering import wish_rate
 from sensorbench.stress.step import Arrival, Step, steps_of
 from sensorbench.stress.work import Work
@@ -136,9 +136,9 @@ def run(
     folder, teller = out or new_folder("stress"), Teller()
     timeout_s = _seconds("--timeout", timeout)
     lengths = (_seconds("--step", step), _seconds_or_0("--ramp", ramp))
-    todo: list[Step] | Hunt
+    todo: list[Step] | CapacitySearch
     if find_capacity:
-        todo = _hunt(rates, objective, timeout_s, lengths, Search(first, precision / 100.0, confirm, most_per_s=most))
+        todo = _capacity_search(rates, objective, timeout_s, lengths, Search(first, precision / 100.0, confirm, most_per_s=most))
     else:
         todo = _steps(rates, objective, lengths)
     work: Work
@@ -223,12 +223,14 @@ def _steps(rates: str | None, objective: str | None, lengths: tuple[float, float
     return steps_of(parse_rates(rates), *lengths)
 
 
-def _hunt(rates: str | None, objective: str | None, timeout_s: float, lengths: tuple[float, float], search: Search) -> Hunt:
+def _capacity_search(
+    rates: str | None, objective: str | None, timeout_s: float, lengths: tuple[float, float], search: Search
+) -> CapacitySearch:
     if rates is not None:
         raise UsageError("--rates: --find-capacity chooses the rates itself; say where it begins by --from")
     if objective is None:
         raise UsageError("--find-capacity: expected --objective, for example p99=20ms")
-    return Hunt(parse_objective(objective, timeout_s), search, *lengths)
+    return CapacitySearch(parse_objective(objective, timeout_s), search, *lengths)
 
 
 def _check_no_records(*options: object) -> None:

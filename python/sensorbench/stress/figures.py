@@ -22,6 +22,8 @@ OUTCOMES = ("ok", "error", "timeout", "cancelled")
 ALL_IN_FLIGHT = 0.95
 # Where the median operation starts so late though less than this share of what may be in flight is, the client itself is late.
 LATE_S, FEW_IN_FLIGHT = 0.001, 0.5
+# A step that was held for this share of its time was not cut short.
+WHOLE = 0.999
 
 
 def step_figures(result: StressResult) -> list[dict[str, Any]]:
@@ -35,7 +37,7 @@ def figures_of_run(run: RunResult, number: int, ceiling_per_s: float | None) -> 
     if whole is None:
         return []
     histograms, resources, events = run.histograms(), run.table("resources"), run.table("events")
-    rates = {step["name"]: step["rate_per_s"] for step in run.manifest.plan["steps"]}
+    steps = {step["name"]: step for step in run.manifest.plan["steps"]}
     found = []
     for phase in begun_steps(run):
         start_ns, end_ns = ends_of(phase, whole.duration_ns)
@@ -43,10 +45,10 @@ def figures_of_run(run: RunResult, number: int, ceiling_per_s: float | None) -> 
         figure = {
             "run": number,
             "name": phase.name,
-            "rate_per_s": rates[phase.name],
+            "rate_per_s": steps[phase.name]["rate_per_s"],
             "start_s": start_ns / 1e9,
             "end_s": end_ns / 1e9,
-            "is_whole": run.state == "complete",
+            "cut_short": (end_ns - start_ns) / 1e9 < steps[phase.name]["held_s"] * WHOLE,
             "steered": _marks(events, start_ns, end_ns),
             **_counts(phase),
             "response_s": latencies(histograms, phase.name, names, "response"),
@@ -82,7 +84,11 @@ def share_within(run: RunResult, phase: PhaseFigures, limit_s: float) -> float:
 
 def merged(histograms: pa.Table | None, phase: str, operations: Sequence[str], kind: str) -> tuple[Floats, Floats]:
     """Latencies (s), ascending, of all these operations in a phase, and how often each was counted."""
-    pairs = [pair for name in operations for pair in tagged_histograms(histograms, phase, name, kind)] if histograms else []
+    pairs = (
+        [pair for name in operations for pair in tagged_histograms(histograms, phase, name, kind)]
+        if histograms is not None
+        else []
+    )
     values = np.concatenate([np.empty(0), *(values for values, _ in pairs)])
     weights = np.concatenate([np.empty(0), *(weights for _, weights in pairs)])
     order = np.argsort(values, kind="stable")

@@ -55,23 +55,23 @@ class LoadMetrics(Collector):
 
     def __init__(self) -> None:
         self.port = 0
-        self._run: Run | None = None
-        self._snapshot: dict[str, Any] | None = None
-        # Of runs that are over.
-        self._before: list[dict[str, Any]] = []
+        # The run and its last snapshot; and of runs that are over, what they counted. In one, because others look at any time.
+        self._last: tuple[Run, dict[str, Any], list[dict[str, Any]]] | None = None
 
     def look(self, run: Run, snapshot: dict[str, Any]) -> None:
         """Takes a snapshot."""
-        if run is not self._run and self._snapshot is not None:
-            self._before = [*self._before, _totals(self._snapshot)]
-        self._run, self._snapshot = run, snapshot
+        before: list[dict[str, Any]] = []
+        if self._last is not None:
+            last_run, last, before = self._last
+            before = before if last_run is run else [*before, _totals(last)]
+        self._last = run, snapshot, before
 
     def collect(self) -> Iterator[Metric]:
         """The metrics; none before the first snapshot."""
-        snapshot = self._snapshot
-        if snapshot is None:
+        if self._last is None:
             return
-        totals = _sum_of([*self._before, _totals(snapshot)])
+        _, snapshot, before = self._last
+        totals = _sum_of([*before, _totals(snapshot)])
         ended = CounterMetricFamily(
             "sensorbench_operations", "Operations that ended, by how they did.", labels=["operation", "outcome"]
         )

@@ -17,7 +17,7 @@ from sensorbench.progress import Task, Teller
 from sensorbench.results import RunResult
 from sensorbench.results.environment import environment
 from sensorbench.results.files import DiskFullError, release_reserve
-from sensorbench.results.manifest import Process, StressManifest, now
+from sensorbench.results.manifest import PhaseFigures, Process, StressManifest, now
 from sensorbench.results.stress import StressResult, StressWriter, read_stress
 from sensorbench.stress.drive import Look, drive
 from sensorbench.stress.figures import share_within
@@ -42,7 +42,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Hunt:
+class CapacitySearch:
     """A search for the highest rate that meets an objective: each trial is a step of this length."""
 
     objective: Objective
@@ -98,7 +98,7 @@ class _Up:
 
 
 def stress(
-    work: Work, load: Load, todo: Sequence[Step] | Hunt, folder: Path, teller: Teller, looks: Sequence[Look] = ()
+    work: Work, load: Load, todo: Sequence[Step] | CapacitySearch, folder: Path, teller: Teller, looks: Sequence[Look] = ()
 ) -> StressResult:
     """Makes a target ready and holds the steps there, or searches. `looks` are called some times a second with the run and its snapshot.
 
@@ -113,10 +113,12 @@ def stress(
         writer = StressWriter(folder, _manifest(work, load, todo, folder, started))
         if setting.temporary is not None:
             setting.temporary.parent.mkdir(parents=True, exist_ok=True)
-        up = _Up(work, load, setting, target, started, writer, teller, [Steering(folder).look, *looks])
+        # A search chooses the rates itself.
+        steering = [] if isinstance(todo, CapacitySearch) else [Steering(folder).look]
+        up = _Up(work, load, setting, target, started, writer, teller, [*steering, *looks])
         try:
             work.make_ready(setting, target, started, writer.populate_folder, teller)
-            if isinstance(todo, Hunt):
+            if isinstance(todo, CapacitySearch):
                 _search(up, todo)
             else:
                 _hold_all(up, todo)
@@ -138,9 +140,9 @@ def stress(
     return read_stress(folder)
 
 
-def _manifest(work: Work, load: Load, todo: Sequence[Step] | Hunt, folder: Path, started: Servers) -> StressManifest:
+def _manifest(work: Work, load: Load, todo: Sequence[Step] | CapacitySearch, folder: Path, started: Servers) -> StressManifest:
     database = work.setting.target.database
-    hunt = todo if isinstance(todo, Hunt) else None
+    wanted = todo if isinstance(todo, CapacitySearch) else None
     return StressManifest(
         title=f"{work.setting.target.label} under stress",
         process=Process.this(),
@@ -150,8 +152,8 @@ def _manifest(work: Work, load: Load, todo: Sequence[Step] | Hunt, folder: Path,
         setting=work.setting.manifest({name: work.setting.schema.told_statements(name) for name in work.operations}),
         operations=work.operations,
         workload={**work.described, **asdict(load), "seed": work.seed},
-        objective={"percentile": hunt.objective.percentile, "limit_s": hunt.objective.limit_s} if hunt else None,
-        search={**asdict(hunt.search), "held_s": hunt.held_s, "ramp_s": hunt.ramp_s} if hunt else None,
+        objective=asdict(wanted.objective) if wanted else None,
+        search={**asdict(wanted.search), "held_s": wanted.held_s, "ramp_s": wanted.ramp_s} if wanted else None,
         environment={
             **environment(folder),
             "driver_ceiling_per_s": driver_ceiling(database) if database.embedded else None,
@@ -167,23 +169,27 @@ def _hold_all(up: _Up, steps: Sequence[Step]) -> None:
         _tell_end(task, run)
 
 
-def _search(up: _Up, hunt: Hunt) -> None:
+def _search(up: _Up, wanted: CapacitySearch) -> None:
     """A run for each trial: each begins at rest, so that none pays for what the one before left behind."""
     trials: list[Trial] = []
     begun: list[int] = []
-    while (rate := next_rate(trials, hunt.search)) is not None:
-        number = len(trials) + 1
-        step = Step(f"trial_{number}", rate, hunt.held_s, hunt.ramp_s)
-        with up.teller.task(f"trial {number}: {rate:,.6g} operations/s", total=1.0) as task:
-            run = up.hold([step], number, begun, lambda told, share, task=task: task.advance_to(share, told))  # type: ignore[misc]
-            phases = run.manifest.whole.phases if run.manifest.whole else []
-            within = share_within(run, phases[-1], hunt.objective.limit_s)
-            met = hunt.objective.is_met(within)
-            told = f"{within:.3%} within {hunt.objective.limit_s * 1e3:g} ms: objective {'met' if met else 'missed'}"
-            task.end(told)
+    while (rate := next_rate(trials, wanted.search)) is not None:
+        trial, phases = _try(up, wanted, rate, len(trials) + 1, begun)
+        trials.append(trial)
         # Each phase took every n-th number.
         begun += [phase.started + phase.unstarted for phase in phases for _ in phases]
-        trials.append(Trial(rate, met))
+
+
+def _try(up: _Up, wanted: CapacitySearch, rate: float, number: int, begun: Sequence[int]) -> tuple[Trial, list[PhaseFigures]]:
+    """A trial of a rate, and the phases of its run."""
+    step = Step(f"trial_{number}", rate, wanted.held_s, wanted.ramp_s)
+    with up.teller.task(f"trial {number}: {rate:,.6g} operations/s", total=1.0) as task:
+        run = up.hold([step], number, begun, lambda told, share: task.advance_to(share, told))
+        phases = run.manifest.whole.phases if run.manifest.whole else []
+        within = share_within(run, phases[-1], wanted.objective.limit_s)
+        met = wanted.objective.is_met(within)
+        task.end(f"{within:.3%} within {wanted.objective.limit_s * 1e3:g} ms: objective {'met' if met else 'missed'}")
+    return Trial(rate, met), phases
 
 
 def _progress(snapshot: dict[str, Any], phases: Sequence[dict[str, Any]]) -> tuple[str, float]:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from sensorbench._engine import Run
-from sensorbench.errors import UsageError
+from sensorbench.errors import EngineError, UsageError
 from sensorbench.results.files import write_text
 from sensorbench.results.stress import read_stress
 
@@ -20,6 +20,8 @@ def wish_rate(folder: Path, per_s: float) -> None:
     stress = read_stress(folder)
     if stress.state != "running":
         raise UsageError(f"{folder}: the stress run there is {stress.state}; a rate can be changed only while it goes on")
+    if stress.manifest.search is not None:
+        raise UsageError(f"{folder}: a search goes on there, which chooses the rates itself")
     write_text(folder / RATE_FILE, f"{per_s!r}\n")
 
 
@@ -31,9 +33,11 @@ class Steering:
 
     def look(self, run: Run, _: dict[str, Any]) -> None:
         """Sets the rate that is wanted, if one is."""
-        try:
-            per_s = float(self._file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        if not self._file.exists():
             return
+        try:
+            run.set_rate(float(self._file.read_text(encoding="utf-8")))
+        except (ValueError, EngineError) as error:
+            # The load goes on as it was; what is wrong with a rate that somebody wrote there himself is in the run's events.
+            run.mark(f"rate not set: {error}")
         self._file.unlink()
-        run.set_rate(per_s)
