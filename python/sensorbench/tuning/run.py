@@ -126,7 +126,7 @@ def next_order(wanted: Tuning, trials: Sequence[Measurement], role: Role) -> Ord
         for one in judged(trials)
         if one.trial.role == "search"
     ]
-    choices = propose(wanted.space, tried, wanted.seed)
+    choices = propose(wanted.space, tried, wanted.start, wanted.seed)
     return Order(role, {**wanted.start, **wanted.space.written(choices)}, choices, wanted.seed)
 
 

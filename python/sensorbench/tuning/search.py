@@ -12,11 +12,11 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from sensorbench.tuning.space import Choice, ServerSetting, Space
+from sensorbench.tuning.space import Choice, Configuration, ServerSetting, Space
 
 RANDOM_FIRST = 8
-# So often something else is asked for when a proposal was tried before; in a small space all may have been.
-ASKED_AGAIN = 20
+# So often the sampler is asked for something new; in a small space all may have been tried.
+MOST_ASKED = 20
 
 
 @dataclass(frozen=True)
@@ -27,18 +27,23 @@ class Tried:
     cost: float | None
 
 
-def propose(space: Space, tried: Sequence[Tried], seed: int) -> dict[str, Choice]:
-    """The choices to try next; ones that were not tried before, if such are found."""
+def propose(space: Space, tried: Sequence[Tried], start: Configuration, seed: int) -> dict[str, Choice]:
+    """The choices to try next; ones that were not tried before and make a difference to the configuration from which the search starts,
+    if such are found.
+    """
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     distributions = {key: _distribution(setting) for key, setting in space.settings.items()}
     sampler = optuna.samplers.TPESampler(n_startup_trials=RANDOM_FIRST, seed=seed + len(tried))
     study = optuna.create_study(direction="minimize", sampler=sampler)
     study.add_trials([_trial(one, distributions) for one in tried])
     known = [dict(one.choices) for one in tried]
-    proposals = [study.ask(distributions).params]
-    while proposals[-1] in known and len(proposals) <= ASKED_AGAIN:
-        proposals.append(study.ask(distributions).params)
-    return proposals[-1] if proposals[-1] not in known else proposals[0]
+
+    def is_new(choices: dict[str, Choice]) -> bool:
+        return choices not in known and {**start, **space.written(choices)} != start
+
+    proposals = (study.ask(distributions).params for _ in range(MOST_ASKED))
+    first = next(proposals)
+    return next((one for one in (first, *proposals) if is_new(one)), first)
 
 
 def _trial(tried: Tried, distributions: dict[str, BaseDistribution]) -> FrozenTrial:
