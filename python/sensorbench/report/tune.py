@@ -10,6 +10,7 @@ from sensorbench.report import charts, tune_answer
 from sensorbench.report.build import CHARTS_FOLDER, FILE_WIDTH, REPORT_FILE, chart_library, page_environment, write_chart_files
 from sensorbench.results.files import write_text
 
+_RATIOS = alt.Legend(orient="bottom", type="gradient", gradientLength=240)
 ROLES = {"default": "default", "search": "searched", "stopped": "given up"}
 
 
@@ -96,11 +97,12 @@ def _parallel(trials: list[dict[str, Any]], summary: dict[str, Any]) -> dict[str
         for one in trials
         for key, choice in one["choices"].items()
     ]
-    scheme = alt.Scale(scheme="viridis", reverse=not summary["goal"]["smaller_is_better"], type="log")
+    best, worst = charts.COLOURS[2], charts.COLOURS[1]
+    scale = alt.Scale(type="log", range=[best, worst] if summary["goal"]["smaller_is_better"] else [worst, best])
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=alt.X("setting:N", title=None, sort=list(settings), axis=alt.Axis(labelAngle=-30)),
         y=alt.Y("place:Q", title="smallest or first value … largest or last", axis=alt.Axis(labels=False, ticks=False)),
-        color=alt.Color("ratio:Q", title="ratio to the default", scale=scheme, legend=alt.Legend(orient="bottom")),
+        color=alt.Color("ratio:Q", title="ratio to the default; green is better", scale=scale, legend=_RATIOS),
         detail="number:N",
         tooltip=["number:N", "setting:N", "value:N", alt.Tooltip("ratio:Q", format=".3~g")],
     )

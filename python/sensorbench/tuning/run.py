@@ -32,7 +32,6 @@ from sensorbench.tuning.space import Configuration, Space
 
 # The default is measured first, then again as every so many-th trial.
 DEFAULT_EVERY = 5
-FEWEST_RUNS = 3
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,8 @@ def next_role(trials: Sequence[Measurement], budget: Budget) -> Role | None:
     is_spent = (budget.runs is not None and len(trials) >= budget.runs - 1) or (
         budget.time_s is not None and sum(one.took_s for one in trials) >= budget.time_s
     )
-    if is_spent and trials:
+    # However short the time, one trial is searched.
+    if is_spent and len(trials) > 1:
         return None if trials[-1].role == "default" else "default"
     return "default" if len(trials) % DEFAULT_EVERY == 0 else "search"
 
