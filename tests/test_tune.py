@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 
 from sensorbench.analysis.capacity import Search
@@ -23,6 +24,7 @@ from sensorbench.stress.work import Work
 from sensorbench.stress.ycsb import core_workload, overridden
 from sensorbench.tuning import run as tuning
 from sensorbench.tuning.configured import unknown_settings
+from sensorbench.tuning.confirm import verdict
 from sensorbench.tuning.drift import default_at
 from sensorbench.tuning.goal import CapacityGoal, PercentileGoal, parse_goal
 from sensorbench.tuning.hopeless import Hopeless
@@ -392,6 +394,20 @@ def test_what_the_search_was_lucky_with_is_no_gain(carry_out: Callable[..., Tune
     assert summary["snippet"] == ""
 
 
+def test_two_alike_are_called_a_gain_no_oftener_than_the_interval_allows() -> None:
+    """A 95 % interval lies below 1 by chance in 2.5 % of confirmations; 4000 of them, 4 standard deviations."""
+    random, gains = np.random.default_rng(1), 0
+    for _ in range(4000):
+        values = np.exp(random.normal(0.0, 0.2, 6))
+        roles = ("default", "best", "best", "default", "default", "best")
+        runs = [
+            Measurement(role=role, configuration={}, outcome="measured", value=value, seed=1, took_s=1.0)  # type: ignore[arg-type]
+            for role, value in zip(roles, values, strict=True)
+        ]
+        gains += verdict(runs, 3, smaller_is_better=True).is_gain
+    assert abs(gains / 4000 - 0.025) < 4 * (0.025 * 0.975 / 4000) ** 0.5
+
+
 def test_a_worse_confirmation_is_no_gain_however_sure(carry_out: Callable[..., TuneResult]) -> None:
     summary = summarise_tune(carry_out(lambda at, before: 0.5 if before < 6 and at else 2.0 if at else 1.0, runs=6))
     assert summary["outcome"] == "no gain"
@@ -492,6 +508,20 @@ def test_a_gain_on_a_database_of_known_speed(cli: Cli, tmp_path: Path) -> None:
     assert json.loads((out / "summary.json").read_text(encoding="utf-8")) == summary
     trial = cli("report", out / "trials" / "001", "--no-open", "--json").json
     assert (trial["kind"], trial["steps"][0]["rate_per_s"]) == ("stress", 50)
+
+
+def test_identical_settings_of_a_database_are_no_gain(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "identical.toml"
+    file.write_text(
+        'database = "null"\nfile = "f"\n[settings.delay_ms]\nabout = "a"\nvalues = [1, 1]\n[settings.session]\nabout = "b"\n'
+        'values = ["blocking", "blocking"]\n',
+        encoding="utf-8",
+    )
+    start = ("--start", "delay_ms=1", "--start", "session=blocking", "--records", "1", "--space", file)
+    ended = cli("tune", "--target", "null", "--goal", "load", *start, *SHORT, "--budget-runs", "3", "--out", tmp_path / "out")
+    assert ended.exit_code == 0, ended.err
+    assert (ended.json["outcome"], ended.json["ratio"], ended.json["snippet"]) == ("no gain", None, "")
+    assert "No gain: the best configuration that was found is the default." in cli("report", tmp_path / "out", "--no-open").out
 
 
 def test_ctrl_c_leaves_what_was_measured_and_resume_goes_on(cli: Cli, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from sensorbench.report import charts, tune_answer
 from sensorbench.report.build import CHARTS_FOLDER, FILE_WIDTH, REPORT_FILE, chart_library, page_environment, write_chart_files
 from sensorbench.results.files import write_text
 
-_RATIOS = alt.Legend(orient="bottom", type="gradient", gradientLength=240)
+_RATIOS = alt.Legend(orient="bottom", tickCount=4)
 ROLES = {"default": "default", "search": "searched", "stopped": "given up"}
 
 
