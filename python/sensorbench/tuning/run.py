@@ -85,8 +85,10 @@ def next_role(trials: Sequence[Measurement], budget: Budget) -> Role | None:
 
 
 def tune(wanted: Tuning, folder: Path, teller: Teller, shown: Callable[[float], str], *, resume: bool) -> TuneResult:
-    """Searches and confirms; `shown` is how the goal's figure is told. Raises UsageError before anything is written; FailedError, InterruptedRunError and DiskFullError after what
-    was done until then is on disk.
+    """Searches and confirms; `shown` is how the goal's figure is told.
+
+    Raises UsageError before anything is written; FailedError, InterruptedRunError and DiskFullError after what was done until then is on
+    disk.
     """
     manifest = _manifest(wanted, folder)
     if resume:
@@ -143,12 +145,12 @@ class _AtWork:
         """Measures until the budget is spent."""
         trials = read_measurements(self.writer.folder, TRIALS_FOLDER)
         while (role := next_role(trials, self.wanted.budget)) is not None:
+            if trials and trials[0].outcome == "failed":
+                raise FailedError(f"the default cannot be measured: {trials[0].reason}")
             measured = [one.value for one in trials if one.value is not None and one.outcome == "measured"]
             # The default is never given up: all others are compared with it.
             best = min(measured, default=None) if role == "search" else None
             trials.append(self._measure(next_order(self.wanted, trials, role), TRIALS_FOLDER, len(trials) + 1, best))
-            if trials[0].outcome == "failed":
-                raise FailedError(f"the default cannot be measured: {trials[0].reason}")
 
     def confirm(self) -> None:
         """Measures the default and the best in turn, if there is something to confirm."""
