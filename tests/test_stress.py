@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import psutil
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from sensorbench import lab
 from sensorbench.errors import EngineError, UsageError
+from sensorbench.experiment.watch import Watcher
 from sensorbench.results.manifest import Process, json_schemas
 from sensorbench.results.stress import read_stress
 from sensorbench.stress.objective import Objective, parse_objective
@@ -327,6 +329,32 @@ def test_what_was_measured_until_ctrl_c_stays_readable(cli: Cli, tmp_path: Path)
     assert summary["steps"][0]["ok"] > 0
     for step in summary["steps"]:
         check_accounts(step)
+
+
+class Quiet:
+    """A run and its target, of which nothing is to be known."""
+
+    url = "null:"
+
+    def now_ns(self) -> int:
+        return 0
+
+
+def test_the_clients_processor_time_is_not_that_of_servers_which_it_started() -> None:
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        server, quiet = psutil.Process(busy.pid), Quiet()
+        used_before_s = server.cpu_times().user
+        watcher = Watcher(quiet, quiet, {"server": server})  # type: ignore[arg-type]
+        while server.cpu_times().user < used_before_s + 0.5:
+            time.sleep(0.02)
+        watcher.look_once_more()
+    finally:
+        busy.kill()
+        busy.wait()
+    used_s = {row["process"]: row["cpu_s"] for row in watcher.take()[0]}
+    assert used_s["server"] >= 0.45
+    assert used_s["client"] < 0.4
 
 
 class FakeRun:

@@ -12,10 +12,9 @@ from sensorbench.cli.output import (
     print_json,
     print_outcome,
     write_series_summary_and_report,
-    write_stress_summary_and_report,
     write_summary_and_report,
 )
-from sensorbench.cli.stress import print_stress
+from sensorbench.cli.stress import show_stress
 from sensorbench.cli.tune import show_tune
 from sensorbench.progress import console, error_console
 from sensorbench.report import words
@@ -35,7 +34,7 @@ def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
         _report_series(folder, no_open=no_open, as_json=json)
         return
     if is_stress(folder):
-        _report_stress(folder, no_open=no_open, as_json=json)
+        show_stress(folder, no_open=no_open, as_json=json)
         return
     if is_tune(folder):
         show_tune(folder, no_open=no_open, as_json=json)
@@ -47,16 +46,6 @@ def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
         print_outcome(summary, page)
         if result.state != "complete":
             error_console().print(f"[yellow]warning:[/yellow] the work in {folder} is {result.state}", highlight=False)
-    if not no_open:
-        open_page(page)
-
-
-def _report_stress(folder: Path, *, no_open: bool, as_json: bool) -> None:
-    summary, page = write_stress_summary_and_report(folder)
-    if as_json:
-        print_json(summary)
-    else:
-        print_stress(summary, page)
     if not no_open:
         open_page(page)
 

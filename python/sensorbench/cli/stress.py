@@ -154,11 +154,16 @@ def run(
             _, page = write_stress_summary_and_report(folder)
             teller.say(f"what was done until then: {page}")
         raise
+    show_stress(folder, no_open=no_open, as_json=json)
+
+
+def show_stress(folder: Path, *, no_open: bool, as_json: bool) -> None:
+    """Writes summary and report of a stress run on disk, and prints what they say."""
     summary, page = write_stress_summary_and_report(folder)
-    if json:
+    if as_json:
         print_json(summary)
     else:
-        print_stress(summary, page)
+        _print(summary, page)
     if not no_open:
         open_page(page)
 
@@ -171,7 +176,7 @@ def set_rate(
     wish_rate(folder, per_s)
 
 
-def print_stress(summary: dict[str, Any], page: Path) -> None:
+def _print(summary: dict[str, Any], page: Path) -> None:
     """Prints each step, and the capacity if one was searched."""
     screen = console()
     table = Table(box=None, padding=(0, 2, 0, 0))

@@ -103,7 +103,7 @@ def tune(
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
-    """Search better settings for a server that is started here, or an embedded database, and confirm what was found; it may be no gain."""
+    """Search better settings for a server or an embedded database, and confirm what was found: it may be no gain."""
     if find_spec("optuna") is None:
         raise UsageError("tune needs optuna, which is not installed: pip install 'sensorbench[tune]', or pip install optuna")
     from sensorbench.tuning.run import Budget, Tuning, check_settings
@@ -163,7 +163,8 @@ def _print(summary: dict[str, Any], page: Path) -> None:
     if summary["effects"]:
         screen.print(_effects(summary))
     if summary["left_out"]:
-        screen.print(f"not searched, because they trade durability for speed: {', '.join(summary['left_out'])}", highlight=False)
+        left_out = ", ".join(summary["left_out"])
+        screen.print(f"not searched, because they trade durability for speed: {left_out}", highlight=False)
     for warning in summary["warnings"]:
         if warning["kind"] != "embedded":
             screen.print(f"[yellow]note:[/yellow] {escape(warning['text'])} {warning['action']}", highlight=False)

@@ -35,7 +35,7 @@ class Watcher:
             for node in instance.nodes
         }
         self._processes = {CLIENT: psutil.Process(), **servers}
-        self._start_cpu_s = {name: _cpu_s(process) for name, process in self._processes.items()}
+        self._start_cpu_s = {name: _cpu_s(name, process) for name, process in self._processes.items()}
         self._asks = True
         self._resources: list[dict[str, Any]] = []
         self._status: list[dict[str, Any]] = []
@@ -98,7 +98,7 @@ class Watcher:
             return {
                 "time_ns": time_ns,
                 "process": name,
-                "cpu_s": _cpu_s(process) - self._start_cpu_s[name],
+                "cpu_s": _cpu_s(name, process) - self._start_cpu_s[name],
                 "memory_bytes": _memory_bytes(family),
                 "threads": sum(one.num_threads() for one in family),
                 **_disk(family),
@@ -126,10 +126,14 @@ def _status_rows(time_ns: int, status: Mapping[str, float]) -> list[dict[str, An
     return [{"time_ns": time_ns, "name": name, "value": value} for name, value in status.items()]
 
 
-def _cpu_s(process: psutil.Process) -> float:
-    """Processor time of a process, of its children, and of those that have ended."""
+def _cpu_s(name: str, process: psutil.Process) -> float:
+    """Processor time of a server's process, of its children, and of those that have ended; of the client its own: servers that it
+    started are its children.
+    """
     try:
         times = process.cpu_times()
+        if name == CLIENT:
+            return float(times.user + times.system)
         own = times.user + times.system + times.children_user + times.children_system
         return float(own + sum(sum(child.cpu_times()[:2]) for child in process.children(recursive=True)))
     except psutil.NoSuchProcess:

@@ -81,8 +81,8 @@ def _value_axis(summary: dict[str, Any]) -> alt.Y:
 
 
 def _parallel(trials: list[dict[str, Any]], summary: dict[str, Any]) -> dict[str, Any]:
-    """A line for each trial, through its value of each setting; coloured by its ratio to the default. Values have places between 0 and 1: numbers
-    by their order of size, words by their order in the space.
+    """A line for each trial, through its value of each setting; coloured by its ratio to the default. Values have places
+    between 0 and 1: numbers by their order of size, words by their order in the space.
     """
     settings = summary["space"]["settings"]
     places = {key: _places(key, of_setting, trials) for key, of_setting in settings.items()}

@@ -15,9 +15,8 @@ def headline(summary: dict[str, Any]) -> str:
     if summary["outcome"] == "no gain":
         seen = f": {ratio(summary['ratio'])}" if summary["ratio"] else ""
         return f"No gain: {summary['why']}{seen}."
-    return (
-        f"Gain: {goal(summary)} is {ratio(summary['ratio'])} of the default's, in {summary['pairs']} pairs of runs of their own."
-    )
+    seen, pairs = ratio(summary["ratio"]), summary["pairs"]
+    return f"Gain: {goal(summary)} is {seen} of the default's, in {pairs} pairs of runs of their own."
 
 
 def goal(summary: dict[str, Any]) -> str:

@@ -119,67 +119,51 @@ class OperationManifest(_Part):
     share: float | None = Field(default=None, description="The share of all rows that a variant is about.")
 
 
-class ComparisonManifest(_Part):
-    """`manifest.json` of an experiment or study: settings that are compared under one workload."""
+class _WorkManifest(_Part):
+    """What the manifests of whole works share."""
 
     format: int = FORMAT
+    title: str
+    state: State = "running"
+    reason: str | None = None
+    process: Process
+    created: datetime
+    finished: datetime | None = None
+    version: str
+    command: list[str]
+    workload: dict[str, Any]
+    environment: dict[str, Any]
+
+
+class ComparisonManifest(_WorkManifest):
+    """`manifest.json` of an experiment or study: settings that are compared under one workload."""
+
     kind: Literal["experiment", "study"]
     name: str
     part: str = Field(default="", description="The part of a study that it is, where the study has parts.")
-    title: str
-    state: State = "running"
-    reason: str | None = None
-    process: Process
-    created: datetime
-    finished: datetime | None = None
-    version: str
-    command: list[str]
     dataset: dict[str, Any]
     operations: dict[str, OperationManifest]
-    workload: dict[str, Any]
     metric: str
     settings: list[SettingManifest]
-    environment: dict[str, Any]
     order: list[list[str]] = Field(default=[], description="For each repeat, the settings in the order in which they ran.")
 
 
-class StressManifest(_Part):
+class StressManifest(_WorkManifest):
     """`manifest.json` of a stress run: one target under rates that rise, or are searched."""
 
-    format: int = FORMAT
     kind: Literal["stress"] = "stress"
-    title: str
-    state: State = "running"
-    reason: str | None = None
-    process: Process
-    created: datetime
-    finished: datetime | None = None
-    version: str
-    command: list[str]
     setting: SettingManifest
     operations: dict[str, str] = Field(description="What is asked, in words, by name.")
-    workload: dict[str, Any]
     objective: dict[str, Any] | None = None
     search: dict[str, Any] | None = Field(default=None, description="How the highest rate was searched, where it was.")
-    environment: dict[str, Any]
 
 
-class TuneManifest(_Part):
+class TuneManifest(_WorkManifest):
     """`manifest.json` of a search for better settings of a server."""
 
-    format: int = FORMAT
     kind: Literal["tune"] = "tune"
-    title: str
-    state: State = "running"
-    reason: str | None = None
-    process: Process
-    created: datetime
-    finished: datetime | None = None
-    version: str
-    command: list[str]
     setting: SettingManifest
     operations: dict[str, str] = Field(description="What is asked, in words, by name.")
-    workload: dict[str, Any]
     goal: dict[str, Any] = Field(description="The figure that is to become better.")
     space: dict[str, Any] = Field(description="Which settings may take which values.")
     left_out: list[str] = Field(description="Settings of the space that trade durability for speed, and were left out for that.")
@@ -187,7 +171,6 @@ class TuneManifest(_Part):
     seed: int
     budget: dict[str, Any]
     pairs: int = Field(description="Pairs of runs of the confirmation.")
-    environment: dict[str, Any]
 
 
 def now() -> datetime:

@@ -1,6 +1,8 @@
-"""What a search for better settings leaves: its manifest, and a folder for each measurement, which is a stress run, and how it came out.
+"""What a search for better settings leaves: its manifest, and a folder for each measurement, which is a stress run, and how
+it came out.
 
-`trials/` are those of the search, `confirmation/` those that were measured afterwards, to see whether the best is better indeed.
+`trials/` are those of the search, `confirmation/` those that were measured afterwards, to see whether the best is better
+indeed.
 """
 
 import json
@@ -116,7 +118,8 @@ def is_tune(folder: Path) -> bool:
 def read_tune(folder: Path) -> TuneResult:
     """A search. Raises UsageError when there is none."""
     manifest = manifest_in(folder, TuneManifest)
-    return TuneResult(folder, manifest, read_measurements(folder, TRIALS_FOLDER), read_measurements(folder, CONFIRMATION_FOLDER))
+    trials, confirmation = (read_measurements(folder, kind) for kind in (TRIALS_FOLDER, CONFIRMATION_FOLDER))
+    return TuneResult(folder, manifest, trials, confirmation)
 
 
 def read_measurements(folder: Path, kind: str) -> list[Measurement]:

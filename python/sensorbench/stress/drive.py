@@ -8,10 +8,11 @@ from typing import Any
 import pyarrow as pa
 
 from sensorbench._engine import Run, Target
-from sensorbench.errors import EngineError
+from sensorbench.errors import EngineError, InterruptedRunError
 from sensorbench.experiment.run import run_and_write
 from sensorbench.experiment.servers import Servers
 from sensorbench.experiment.settings import Setting
+from sensorbench.progress import Task
 from sensorbench.results import RunManifest, RunResult, RunWriter, read_run
 from sensorbench.results.files import DiskFullError
 from sensorbench.results.manifest import Process, now
@@ -64,7 +65,34 @@ def drive(
     return read_run(folder)
 
 
-def progress(snapshot: dict[str, Any], plan: dict[str, Any]) -> tuple[float, str]:
+def drive_one_phase(
+    target: Target,
+    setting: Setting,
+    plan: dict[str, Any],
+    tables: Sequence[pa.Table],
+    folder: Path,
+    started: Servers,
+    looks: Sequence[Look],
+    task: Task,
+) -> RunResult:
+    """Carries out a plan of one phase and tells how far it is. Raises InterruptedRunError after what was done until then is on disk."""
+
+    def look(run: Run, snapshot: dict[str, Any]) -> None:
+        task.advance_to(*_progress(snapshot, plan))
+        for one in looks:
+            one(run, snapshot)
+
+    try:
+        result = drive(target, setting, plan, tables, folder, started, look)
+    except KeyboardInterrupt:
+        raise InterruptedRunError(f"interrupted; what was measured until then is in {folder}") from None
+    whole = result.manifest.whole
+    ended = whole.phases[0].operations.values() if whole else []
+    task.end(f"{sum(one['counts']['ok'] for one in ended):,} operations")
+    return result
+
+
+def _progress(snapshot: dict[str, Any], plan: dict[str, Any]) -> tuple[float, str]:
     """Of a run of one phase, the share of its operations that were started, where their number is known, and how many they are."""
     started, operations = snapshot["phases"][0]["started"], plan["phases"][0].get("operations")
     return (min(1.0, started / operations) if operations else 0.0), f"{started:,} operations"

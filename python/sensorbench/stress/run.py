@@ -72,6 +72,8 @@ class _Up:
             phase["numbering"] = {"offset": place, "stride": len(phases), "before": list(before)}
         plan = {
             **self.work.plan(),
+            # Trials of a search at the same rate are no trials of the same moments.
+            "seed": self.work.seed + number - 1,
             "phases": phases,
             "in_flight": self.load.in_flight,
             "threads": self.load.threads,

@@ -1,4 +1,5 @@
-"""The held-out confirmation: the default and the best of the search, each on fresh servers, in turn, with seeds that the search never had.
+"""The held-out confirmation: the default and the best of the search, each on fresh servers, in turn, with seeds that the
+search never had.
 
 The best of many trials is partly the luckiest; what it is worth, only runs can say that did not choose it.
 """
@@ -16,7 +17,9 @@ from sensorbench.tuning.measure import Order
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether there is a gain, why (not), and the ratio of the best to the default with its interval, where that was measured."""
+    """Whether there is a gain, why (not), and the ratio of the best to the default with its interval, where that was
+    measured.
+    """
 
     is_gain: bool
     why: str
@@ -54,8 +57,8 @@ def ratios_of(measured: Sequence[Measurement]) -> list[float]:
 
 
 def verdict(measured: Sequence[Measurement], pairs: int, *, smaller_is_better: bool) -> Verdict:
-    """What the confirmation says: a gain only if all of its pairs were measured and the interval of their ratio leaves out 1 on the
-    better side.
+    """What the confirmation says: a gain only if all of its pairs were measured and the interval of their ratio leaves out
+    1 on the better side.
     """
     ratios = ratios_of(measured)
     if not ratios:

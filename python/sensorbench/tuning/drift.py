@@ -17,8 +17,8 @@ class Drift:
 
 
 def default_at(defaults: Mapping[int, float], place: int) -> float:
-    """What the default would have been at a place in the order of trials, by its repeats (place: value) before and after: between
-    two of them along a straight line of logarithms, beyond the last as that.
+    """What the default would have been at a place in the order of trials, by its repeats (place: value) before and after:
+    between two of them along a straight line of logarithms, beyond the last as that.
     """
     places = sorted(defaults)
     return float(np.exp(np.interp(place, places, [math.log(defaults[one]) for one in places])))

@@ -1,8 +1,9 @@
-"""What each setting seems to do, by the trials that there are: the geometric mean of the ratios of those in which it was at the best's
-value (of a number: in the same half of what was tried) over that of the others. Those that were given up count by their beginning.
+"""What each setting seems to do, by the trials that there are: the geometric mean of the ratios of those in which it was at
+the best's value (of a number: in the same half of what was tried) over that of the others. Those that were given up count
+by their beginning.
 
-That costs no run, and says less than one: other settings differ, too, and the search looks more often where it was good. The interval is
-Student's t for two groups of unequal variance (Welch), of three trials each or more.
+That costs no run, and says less than one: other settings differ, too, and the search looks more often where it was good.
+The interval is Student's t for two groups of unequal variance (Welch), of three trials each or more.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,6 @@
-"""What a configuration is judged by: a percentile at a rate, the capacity at an objective, the time to load, or the size of the data."""
+"""What a configuration is judged by: a percentile at a rate, the capacity at an objective, the time to load, or the size of
+the data.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -44,7 +46,9 @@ class Goal(ABC):
 
 @dataclass(frozen=True)
 class PercentileGoal(Goal):
-    """A percentile of the response time (s) at a rate. Operations that failed, timed out or never started count as `timeout_s`."""
+    """A percentile of the response time (s) at a rate. Operations that failed, timed out or never started count as
+    `timeout_s`.
+    """
 
     text: str
     percentile: str
@@ -127,8 +131,8 @@ def parse_goal(text: str, *, held_s: float, ramp_s: float, timeout_s: float, sea
 
 
 def percentile_of_due(run: RunResult, share: float, timeout_s: float) -> float | None:
-    """The response time (s) within which this share of all operations that were due in a run's last phase succeeded; those that did not
-    count as `timeout_s`. None when nothing was due.
+    """The response time (s) within which this share of all operations that were due in a run's last phase succeeded; those
+    that did not count as `timeout_s`. None when nothing was due.
     """
     whole = run.manifest.whole
     if whole is None:

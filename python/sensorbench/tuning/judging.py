@@ -19,7 +19,9 @@ class Judged:
 
 @dataclass(frozen=True)
 class Best:
-    """A configuration that was best in the search: what was chosen, the geometric mean of its ratios, and of how many trials."""
+    """A configuration that was best in the search: what was chosen, the geometric mean of its ratios, and of how many
+    trials.
+    """
 
     configuration: Configuration
     choices: dict[str, Choice]
@@ -29,7 +31,8 @@ class Best:
 
 def judged(trials: Sequence[Measurement]) -> list[Judged]:
     """Each trial with its ratio."""
-    defaults = {place: one.value for place, one in enumerate(trials) if one.role == "default" and _is_measured(one) and one.value}
+    measured = [(place, one) for place, one in enumerate(trials) if one.role == "default" and _is_measured(one)]
+    defaults = {place: one.value for place, one in measured if one.value}
     return [
         Judged(one, one.value / default_at(defaults, place) if defaults and one.value is not None else None)
         for place, one in enumerate(trials)

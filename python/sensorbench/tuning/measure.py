@@ -41,8 +41,8 @@ class Order:
 
 
 def measure(bench: Bench, order: Order, folder: Path, best: float | None) -> Measurement:
-    """Measures a configuration; `best` is the best figure so far, where hopeless ones are to be given up. A server that does not start
-    with it, or ends, is an outcome.
+    """Measures a configuration; `best` is the best figure so far, where hopeless ones are to be given up. A server that
+    does not start with it, or ends, is an outcome.
 
     Raises InterruptedRunError and DiskFullError.
     """

@@ -44,7 +44,9 @@ class Budget:
 
 @dataclass(frozen=True)
 class Tuning:
-    """A search: what is measured, where it looks, from which configuration it starts, and how many pairs confirm what it found."""
+    """A search: what is measured, where it looks, from which configuration it starts, and how many pairs confirm what it
+    found.
+    """
 
     bench: Bench
     space: Space
@@ -60,7 +62,8 @@ def check_settings(wanted: Tuning, space_file: Path, folder: Path) -> None:
     target = wanted.bench.make_work(folder, wanted.seed).setting.target
     if target.is_url:
         raise UsageError(
-            f"--target {target.text}: tune starts servers with the settings that it tries; expected the name of a database ({target.database.name})"
+            f"--target {target.text}: tune starts servers with the settings that it tries; "
+            f"expected the name of a database ({target.database.name})"
         )
     for key, why in unknown_settings(target, wanted.start).items():
         raise UsageError(f"--start {key}: {target.database.name} does not know it: {why}")
@@ -72,8 +75,8 @@ def check_settings(wanted: Tuning, space_file: Path, folder: Path) -> None:
 
 
 def next_role(trials: Sequence[Measurement], budget: Budget) -> Role | None:
-    """What the next trial is; None when the budget is spent. The default has the last word, so that it stands on both sides of each
-    trial.
+    """What the next trial is; None when the budget is spent. The default has the last word, so that it stands on both sides
+    of each trial.
     """
     is_spent = (budget.runs is not None and len(trials) >= budget.runs - 1) or (
         budget.time_s is not None and sum(one.took_s for one in trials) >= budget.time_s
@@ -87,8 +90,8 @@ def next_role(trials: Sequence[Measurement], budget: Budget) -> Role | None:
 def tune(wanted: Tuning, folder: Path, teller: Teller, shown: Callable[[float], str], *, resume: bool) -> TuneResult:
     """Searches and confirms; `shown` is how the goal's figure is told.
 
-    Raises UsageError before anything is written; FailedError, InterruptedRunError and DiskFullError after what was done until then is on
-    disk.
+    Raises UsageError before anything is written; FailedError, InterruptedRunError and DiskFullError after what was done
+    until then is on disk.
     """
     manifest = _manifest(wanted, folder)
     if resume:
@@ -173,9 +176,10 @@ class _AtWork:
             folder = self.writer.new_folder(kind, number)
             measured = measure(self.wanted.bench, order, folder, best)
             self.writer.write_measurement(folder, measured)
-            task.end(
-                self.shown(measured.value) if measured.value and not measured.reason else f"{measured.outcome}: {measured.reason}"
-            )
+            if measured.outcome == "measured" and measured.value is not None:
+                task.end(self.shown(measured.value))
+            else:
+                task.end(f"{measured.outcome}: {measured.reason}")
         return measured
 
 

@@ -1,8 +1,9 @@
-"""Which configuration to try next. Pure: what was tried in, choices out, so that a search that was cut short goes on as it would have.
+"""Which configuration to try next. Pure: what was tried in, choices out, so that a search that was cut short goes on as it
+would have.
 
-The sampler is optuna's tree-structured Parzen estimator (Bergstra, Bardenet, Bengio and Kégl, "Algorithms for hyper-parameter
-optimization", NIPS 2011): it splits what was tried into good and bad, and proposes what is likely among the good and unlikely among the
-bad. The first `RANDOM_FIRST` proposals are drawn at random.
+The sampler is optuna's tree-structured Parzen estimator (Bergstra, Bardenet, Bengio and Kégl, "Algorithms for
+hyper-parameter optimization", NIPS 2011): it splits what was tried into good and bad, and proposes what is likely among the
+good and unlikely among the bad. The first `RANDOM_FIRST` proposals are drawn at random.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,8 +29,8 @@ class Tried:
 
 
 def propose(space: Space, tried: Sequence[Tried], start: Configuration, seed: int) -> dict[str, Choice]:
-    """The choices to try next; ones that were not tried before and make a difference to the configuration from which the search starts,
-    if such are found.
+    """The choices to try next; ones that were not tried before and make a difference to the configuration from which the
+    search starts, if such are found.
     """
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     distributions = {key: _distribution(setting) for key, setting in space.settings.items()}

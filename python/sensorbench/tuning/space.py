@@ -16,8 +16,8 @@ Configuration = dict[str, str]
 
 
 class ServerSetting(FileModel):
-    """A setting of the server: either one of `values`, or a number from `low` to `high`, by `step` or by factors (`log`), with a unit
-    behind it. One that trades `durability` for speed is left out of a search unless that is allowed.
+    """A setting of the server: either one of `values`, or a number from `low` to `high`, by `step` or by factors (`log`),
+    with a unit behind it. One that trades `durability` for speed is left out of a search unless that is allowed.
     """
 
     about: str = Field(min_length=1)
@@ -61,7 +61,9 @@ class ServerSetting(FileModel):
 
 
 class Space(FileModel):
-    """A search space: the database it is for, how a line of the server's own file is written there, and the settings by name."""
+    """A search space: the database it is for, how a line of the server's own file is written there, and the settings by
+    name.
+    """
 
     database: str
     file: str = Field(description="Where the settings are pasted.")

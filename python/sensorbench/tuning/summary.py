@@ -15,7 +15,9 @@ MUCH_DRIFT = 1.25
 
 
 def summarise_tune(result: TuneResult) -> dict[str, Any]:
-    """The summary. Times in s, rates in operations a second, sizes in bytes; `outcome` is None until the confirmation is over."""
+    """The summary. Times in s, rates in operations a second, sizes in bytes; `outcome` is None until the confirmation is
+    over.
+    """
     manifest, space = result.manifest, Space.model_validate(result.manifest.space)
     smaller = bool(manifest.goal["smaller_is_better"])
     found = judged(result.trials)

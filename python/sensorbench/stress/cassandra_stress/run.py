@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sensorbench._engine import Run, Target
-from sensorbench.errors import FailedError, InterruptedRunError, NamespaceError, SchemaError, UsageError
+from sensorbench._engine import Target
+from sensorbench.errors import FailedError, NamespaceError, SchemaError, UsageError
 from sensorbench.experiment import DATA_FOLDER, Side, make_settings, parse_target
-from sensorbench.experiment.servers import Servers, servers
+from sensorbench.experiment.servers import servers
 from sensorbench.experiment.settings import Setting
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
@@ -19,7 +19,7 @@ from sensorbench.stress.cassandra_stress.distributions import Distribution
 from sensorbench.stress.cassandra_stress.plan import SCHEMAS, Asked, Mix, ProfileSchema, asked_in, driver_schema, plan_of
 from sensorbench.stress.cassandra_stress.profile import INSERT, Profile
 from sensorbench.stress.cassandra_stress.visits import Partitions
-from sensorbench.stress.drive import Look, drive, progress
+from sensorbench.stress.drive import Look, drive_one_phase
 
 _MARK = "cassandra_stress"
 
@@ -101,7 +101,11 @@ def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = 
         target = at.engine_target()
         after = _after(wish, loaded, asked, mix)
         _make_ready(target, schema, driver_schema(schema, asked), wish, loaded, replace(after, is_whole=after == loaded))
-        result = _run(wish, at, schema, target, plan, asked, started, folder, teller, looks)
+        with teller.task(f"{', '.join(wish.weights)} at {wish.target}", total=1.0) as task:
+            try:
+                result = drive_one_phase(target, at, plan, [one.drawn for one in asked], folder, started, looks, task)
+            except SchemaError as error:
+                raise schema.refusal(error) from None
         if after != loaded:
             target.set_mark(after.written())
         return result, asked
@@ -202,34 +206,3 @@ def _make_ready(
         raise schema.refusal(error) from None
     except NamespaceError as error:
         raise FailedError(str(error)) from None
-
-
-def _run(
-    wish: Wish,
-    setting: Setting,
-    schema: ProfileSchema,
-    target: Target,
-    plan: dict[str, Any],
-    asked: list[Asked],
-    started: Servers,
-    folder: Path,
-    teller: Teller,
-    looks: Sequence[Look],
-) -> RunResult:
-    with teller.task(f"{', '.join(wish.weights)} at {wish.target}", total=1.0) as task:
-
-        def look(run: Run, snapshot: dict[str, Any]) -> None:
-            task.advance_to(*progress(snapshot, plan))
-            for one in looks:
-                one(run, snapshot)
-
-        try:
-            result = drive(target, setting, plan, [one.drawn for one in asked], folder, started, look)
-        except SchemaError as error:
-            raise schema.refusal(error) from None
-        except KeyboardInterrupt:
-            raise InterruptedRunError(f"interrupted; what was measured until then is in {folder}") from None
-        whole = result.manifest.whole
-        ended = whole.phases[0].operations.values() if whole else []
-        task.end(f"{sum(one['counts']['ok'] for one in ended):,} operations")
-    return result

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from sensorbench._engine import Run, Target
-from sensorbench.errors import FailedError, InterruptedRunError, NamespaceError, UsageError
+from sensorbench._engine import Target
+from sensorbench.errors import FailedError, NamespaceError, UsageError
 from sensorbench.experiment import DATA_FOLDER, Side, make_settings, parse_target
-from sensorbench.experiment.servers import Servers, servers
+from sensorbench.experiment.servers import servers
 from sensorbench.experiment.settings import Setting
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
 from sensorbench.schemas import Operations, Schema, load_schema
-from sensorbench.stress.drive import Look, drive, progress
+from sensorbench.stress.drive import Look, drive_one_phase
 from sensorbench.stress.ycsb.core_workload import CoreWorkload
 from sensorbench.stress.ycsb.plan import Phase, asked_in, operation_of, plan_of, tables_of
 
@@ -49,7 +49,8 @@ def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = 
         at = started.at_their_urls([setting])[0]
         target = at.engine_target()
         _make_ready(target, schema, wish)
-        result = _run(wish, at, target, plan, started, folder, teller, looks)
+        with teller.task(f"{_DONE[wish.phase]} at {wish.target}", total=1.0) as task:
+            result = drive_one_phase(target, at, plan, tables_of(wish.workload, wish.phase), folder, started, looks, task)
         if wish.phase == "load":
             target.set_mark(_mark(wish, "loaded"))
         return result
@@ -124,30 +125,3 @@ def _check_loaded(target: Target, wish: Wish) -> None:
 
 def _fields(names: list[str]) -> str:
     return f"{len(names)} fields from {names[0]} on"
-
-
-def _run(
-    wish: Wish,
-    setting: Setting,
-    target: Target,
-    plan: dict[str, Any],
-    started: Servers,
-    folder: Path,
-    teller: Teller,
-    looks: Sequence[Look],
-) -> RunResult:
-    with teller.task(f"{_DONE[wish.phase]} at {wish.target}", total=1.0) as task:
-
-        def look(run: Run, snapshot: dict[str, Any]) -> None:
-            task.advance_to(*progress(snapshot, plan))
-            for one in looks:
-                one(run, snapshot)
-
-        try:
-            result = drive(target, setting, plan, tables_of(wish.workload, wish.phase), folder, started, look)
-        except KeyboardInterrupt:
-            raise InterruptedRunError(f"interrupted; what was measured until then is in {folder}") from None
-        whole = result.manifest.whole
-        ended = whole.phases[0].operations.values() if whole else []
-        task.end(f"{sum(one['counts']['ok'] for one in ended):,} operations")
-    return result
