@@ -107,6 +107,7 @@ def test_values_are_written_as_in_the_servers_file(tmp_path: Path) -> None:
         ("low = 1\nhigh = 2\nstep = 5", "step must be above zero and not above high - low"),
         ("values = [1]\ncolour = 1", "line 7, settings.x.colour: unknown key"),
         ("values = [true]", "settings.x.values"),
+        ("low = 1\nhigh = 2\ndurability = true", "durability needs values, the safest first"),
     ],
 )
 def test_a_wrong_space_is_refused_with_file_line_and_key(tmp_path: Path, setting: str, expected: str) -> None:
@@ -369,6 +370,15 @@ def test_a_gain_is_found_and_confirmed_while_the_machine_becomes_slower(carry_ou
     assert f"way = {summary['best']['way']}" in summary["snippet"]
 
 
+@pytest.mark.parametrize(("safest", "kinds"), [("slow", ["durability", "embedded"]), ("fast", ["embedded"])])
+def test_a_gain_by_less_durability_is_told(carry_out: Callable[..., TuneResult], safest: str, kinds: list[str]) -> None:
+    values = ["slow", "fast"] if safest == "slow" else ["fast", "slow"]
+    space = f'database = "null"\nfile = "f"\n[settings.way]\nabout = "c"\nvalues = {json.dumps(values)}\ndurability = true\n'
+    summary = summarise_tune(carry_out(lambda at, _: 1.0 if at["way"] == "fast" else 2.0, space, start={"way": "slow"}, runs=6))
+    assert (summary["outcome"], summary["best"]) == ("gain", {"way": "fast"})
+    assert [warning["kind"] for warning in summary["warnings"]] == kinds
+
+
 def test_more_is_better_for_a_capacity(carry_out: Callable[..., TuneResult]) -> None:
     summary = summarise_tune(carry_out(lambda at, _: 1.0 / (0.1 + made_up(at)), goal="capacity:p99=20ms", start=START))
     assert summary["outcome"] == "gain"
@@ -553,7 +563,8 @@ def test_options_of_an_embedded_database_are_searched(cli: Cli, tmp_path: Path) 
     assert ended.json["state"] == "complete"
     assert ended.json["best"]["synchronous"] == "off"
     assert ended.json["ratio"]["value"] < 0.8
-    assert "durability" in [warning["kind"] for warning in ended.json["warnings"]]
+    warned = "durability" in [warning["kind"] for warning in ended.json["warnings"]]
+    assert warned == (ended.json["outcome"] == "gain")
     assert not list((tmp_path / "out").glob("**/data"))
 
 

@@ -17,7 +17,8 @@ Configuration = dict[str, str]
 
 class ServerSetting(FileModel):
     """A setting of the server: either one of `values`, or a number from `low` to `high`, by `step` or by factors (`log`),
-    with a unit behind it. One that trades `durability` for speed is left out of a search unless that is allowed.
+    with a unit behind it. One that trades `durability` for speed, whose first value is the safest, is left out of a search unless
+    that is allowed.
     """
 
     about: str = Field(min_length=1)
@@ -31,6 +32,8 @@ class ServerSetting(FileModel):
 
     @model_validator(mode="after")
     def _check(self) -> "ServerSetting":
+        if self.durability and self.values is None:
+            raise ValueError("durability needs values, the safest first")
         if self.values is not None:
             if (self.low, self.high, self.step, self.log) != (None, None, None, False):
                 raise ValueError("expected either values, or low and high")

@@ -56,7 +56,7 @@ def summarise_tune(result: TuneResult) -> dict[str, Any]:
         "trials": [_trial(number, one) for number, one in enumerate(found, start=1)],
         "confirmation": [one.model_dump(mode="json", exclude={"choices"}) for one in result.confirmation],
         "drift": _drift(result),
-        "warnings": _warnings(result, changed, space),
+        "warnings": _warnings(result, space, best, is_gain=is_gain),
     }
 
 
@@ -84,7 +84,7 @@ def _drift(result: TuneResult) -> dict[str, Any] | None:
     return {"values": values, **asdict(found)} if found else None
 
 
-def _warnings(result: TuneResult, changed: dict[str, str], space: Space) -> list[dict[str, str]]:
+def _warnings(result: TuneResult, space: Space, best: Best | None, *, is_gain: bool) -> list[dict[str, str]]:
     """What to mind, each with what to do."""
     warnings = []
 
@@ -98,12 +98,12 @@ def _warnings(result: TuneResult, changed: dict[str, str], space: Space) -> list
             f"Repeats of the default were up to {drifted['highest_to_lowest']:.2f} × apart.",
             "Trust the confirmation alone; a longer --step makes trials more alike.",
         )
-    weaker = [key for key in changed if key in space.weaker]
+    weaker = [key for key in space.weaker if is_gain and best and best.choices.get(key) != space.settings[key].choices[0]]
     if weaker:
         warn(
             "durability",
-            f"{', '.join(weaker)} trade durability for speed.",
-            "Paste them only where losing the last writes in a crash is acceptable.",
+            f"Durability is traded for speed by {', '.join(weaker)}.",
+            "Paste that only where losing the last writes in a crash is acceptable.",
         )
     failed = [one for one in result.trials if one.outcome == "failed"]
     if failed:
