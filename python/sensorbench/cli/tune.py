@@ -23,7 +23,6 @@ from sensorbench.cli.stress import (
     Properties,
     Ramp,
     Records,
-    TargetOption,
     Threads,
     Timeout,
     length_s,
@@ -43,6 +42,14 @@ RUNS = 20
 # Trials of a capacity, as a part of a search, need not be as near as one that is looked for by itself.
 PRECISION, CONFIRM_ENDS = 0.1, 2
 
+Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        help="The name of a database that the lab starts, or is embedded; one of the file's with --experiment.",
+        show_default=False,
+    ),
+]
 GoalOption = Annotated[
     str, typer.Option("--goal", help="p99@2000 (a percentile at a rate), capacity:p99=20ms, load, or size.", show_default=False)
 ]
@@ -61,7 +68,9 @@ AllowDurability = Annotated[
 ]
 BudgetRuns = Annotated[
     int | None,
-    typer.Option("--budget-runs", min=3, help=f"Most trials, without the confirmation.  [default: {RUNS}]", show_default=False),
+    typer.Option(
+        "--budget-runs", min=3, help=f"Most trials, without the confirmation; {RUNS} if no budget is given.", show_default=False
+    ),
 ]
 BudgetTime = Annotated[
     str | None, typer.Option("--budget", help="Time for the search, without the confirmation: 30m.", show_default=False)
@@ -76,7 +85,7 @@ Seed = Annotated[
 
 def tune(
     goal: GoalOption,
-    target: TargetOption = None,
+    target: Target = None,
     experiment: ExperimentOption = None,
     space: SpaceOption = None,
     start: Start = None,
