@@ -23,7 +23,8 @@ MAY_IMPORT = {
     "study": {"experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
     "advisor": {"experiment", "results", "analysis"} | COMMON,
     "stress": {"experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
-    "cli": {"lab", "study", "advisor", "stress", "experiment", "dataset", "results", "analysis", "report"} | COMMON,
+    "tuning": {"stress", "lab", "experiment", "results", "analysis"} | COMMON,
+    "cli": {"lab", "study", "advisor", "stress", "tuning", "experiment", "dataset", "results", "analysis", "report"} | COMMON,
 }
 MAY_DEPEND = {
     "histogram": set(),

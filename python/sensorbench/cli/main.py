@@ -21,6 +21,7 @@ from sensorbench.cli import (
     selfbench,
     stress,
     study,
+    tune,
     ycsb,
 )
 from sensorbench.errors import EngineError, EngineUsageError, SensorbenchError
@@ -46,6 +47,7 @@ app.command("regression")(compare.regression)
 app.add_typer(guarantees.app, name="guarantees")
 app.command("stress")(stress.run)
 app.command("set-rate")(stress.set_rate)
+app.command("tune")(tune.tune)
 app.add_typer(ycsb.app, name="ycsb")
 app.command("cassandra-stress")(cassandra_stress.cassandra_stress)
 app.command("recommend")(recommend.recommend)

@@ -19,9 +19,11 @@ from sensorbench.results import ComparisonResult, has_results, read_comparison, 
 from sensorbench.results.files import DiskFullError
 from sensorbench.results.series import read_series, write_series_summary
 from sensorbench.results.stress import read_stress, write_stress_summary
+from sensorbench.results.tune import read_tune, write_tune_summary
 from sensorbench.stress.summary import summarise_stress
 from sensorbench.study import summarise
 from sensorbench.study.series import summarise_series
+from sensorbench.tuning.summary import summarise_tune
 
 RESULTS_FOLDER = Path("results")
 # More settings do not fit beside one another.
@@ -110,6 +112,15 @@ def write_stress_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]
     summary = summarise_stress(result)
     write_stress_summary(folder, summary)
     return summary, write_stress_report(result, summary)
+
+
+def write_tune_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:
+    """Sums up a search for settings on disk and writes its report."""
+    from sensorbench.report.tune import write_tune_report
+
+    summary = summarise_tune(read_tune(folder))
+    write_tune_summary(folder, summary)
+    return summary, write_tune_report(folder, summary)
 
 
 def fail_if_wrong(summary: dict[str, Any]) -> None:

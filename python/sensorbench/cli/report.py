@@ -15,11 +15,13 @@ from sensorbench.cli.output import (
     write_summary_and_report,
 )
 from sensorbench.cli.stress import show_stress
+from sensorbench.cli.tune import show_tune
 from sensorbench.progress import console, error_console
 from sensorbench.report import words
 from sensorbench.results import read_comparison
 from sensorbench.results.series import is_series, parts_with_results, read_series
 from sensorbench.results.stress import is_stress
+from sensorbench.results.tune import is_tune
 from sensorbench.study import summarise
 from sensorbench.study.series import summarise_series
 
@@ -33,6 +35,9 @@ def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
         return
     if is_stress(folder):
         show_stress(folder, no_open=no_open, as_json=json)
+        return
+    if is_tune(folder):
+        show_tune(folder, no_open=no_open, as_json=json)
         return
     result, summary, page = write_summary_and_report(folder)
     if json:

@@ -1,5 +1,6 @@
 """`sensorbench stress`: a target under rates that rise, or the highest rate that it bears."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -134,29 +135,16 @@ def run(
 ) -> None:
     """Hold rates one after the other, or search the highest one that meets an objective. The load does not wait for answers."""
     folder, teller = out or new_folder("stress"), Teller()
-    timeout_s = _seconds("--timeout", timeout)
-    lengths = (_seconds("--step", step), _seconds_or_0("--ramp", ramp))
+    timeout_s = length_s("--timeout", timeout)
+    lengths = (length_s("--step", step), length_s_or_0("--ramp", ramp))
     todo: list[Step] | CapacitySearch
     if find_capacity:
         todo = _capacity_search(rates, objective, timeout_s, lengths, Search(first, precision / 100.0, confirm, most_per_s=most))
     else:
         todo = _steps(rates, objective, lengths)
-    work: Work
-    if experiment is not None:
-        _check_no_records(files, properties, records, distribution)
-        work = OwnWork(experiment, target, _mix(mix), folder, teller, seed=seed, replace=replace)
-    elif target is None:
-        raise UsageError("--target: expected a database's name, lab:NAME or a URL")
-    else:
-        workload = _workload(files, properties, records, distribution, _mix(mix), teller)
-        work = RecordWork(parse_target(target), workload, folder, seed=seed, replace=replace)
-    load = Load(
-        in_flight or _most_in_flight(work.setting.target),
-        threads,
-        timeout_s,
-        _arrival(arrival),
-        _seconds_or_0("--warm-up", warm_up),
-    )
+    make_work = work_maker(target, experiment, files, properties, records, distribution, parse_mix(mix), teller, replace=replace)
+    work = make_work(folder, seed)
+    load = load_of(work, in_flight, threads, timeout_s, arrival, warm_up)
     teller.say(f"{work.described['data']}, results go to {folder}")
     try:
         with looks(metrics) as look:
@@ -220,6 +208,39 @@ def _cells(step: dict[str, Any]) -> list[str]:
     ]
 
 
+def work_maker(
+    target: str | None,
+    experiment: Path | None,
+    files: list[Path] | None,
+    properties: list[str] | None,
+    records: int | None,
+    distribution: str | None,
+    mix: dict[str, float],
+    teller: Teller,
+    *,
+    replace: bool = False,
+) -> Callable[[Path, int], Work]:
+    """What makes the work that options ask for, of a folder for its data and a seed. Raises UsageError."""
+    if experiment is not None:
+        _check_no_records(files, properties, records, distribution)
+        return lambda folder, seed: OwnWork(experiment, target, mix, folder, teller, seed=seed, replace=replace)
+    if target is None:
+        raise UsageError("--target: expected a database's name, lab:NAME or a URL")
+    spec, workload = parse_target(target), _workload(files, properties, records, distribution, mix, teller)
+    return lambda folder, seed: RecordWork(spec, workload, folder, seed=seed, replace=replace)
+
+
+def load_of(work: Work, in_flight: int | None, threads: int, timeout_s: float, arrival: str, warm_up: str) -> Load:
+    """The load that options ask for. Raises UsageError."""
+    return Load(
+        in_flight or _most_in_flight(work.setting.target),
+        threads,
+        timeout_s,
+        _arrival(arrival),
+        length_s_or_0("--warm-up", warm_up),
+    )
+
+
 def _steps(rates: str | None, objective: str | None, lengths: tuple[float, float]) -> list[Step]:
     if rates is None:
         raise UsageError("--rates: expected rates, for example 5000:30000:5000; or --find-capacity --objective p99=20ms")
@@ -248,15 +269,17 @@ def _most_in_flight(target: TargetSpec) -> int:
     return MOST_IN_FLIGHT_EMBEDDED if target.database.embedded else MOST_IN_FLIGHT
 
 
-def _seconds(option: str, text: str) -> float:
+def length_s(option: str, text: str) -> float:
+    """A length of time in s. Raises UsageError."""
     try:
         return seconds(text)
     except ValueError as error:
         raise UsageError(f"{option} {error}") from None
 
 
-def _seconds_or_0(option: str, text: str) -> float:
-    return 0.0 if text == "0" else _seconds(option, text)
+def length_s_or_0(option: str, text: str) -> float:
+    """A length of time in s, which may be none at all. Raises UsageError."""
+    return 0.0 if text == "0" else length_s(option, text)
 
 
 def _arrival(text: str) -> Arrival:
@@ -267,7 +290,7 @@ def _arrival(text: str) -> Arrival:
     raise UsageError(f"--arrival {text}: expected poisson or constant")
 
 
-def _mix(text: str) -> dict[str, float]:
+def parse_mix(text: str) -> dict[str, float]:
     """`read=5,write=5`."""
     mix: dict[str, float] = {}
     for part in filter(None, text.split(",")):

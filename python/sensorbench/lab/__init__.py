@@ -16,6 +16,7 @@ from sensorbench.lab.lab import (
     start_node,
     status,
     sweep,
+    unknown_settings,
     up,
     url_of,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "start_node",
     "status",
     "sweep",
+    "unknown_settings",
     "up",
     "url_of",
 ]

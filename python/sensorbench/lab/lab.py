@@ -25,6 +25,7 @@ from sensorbench.lab.limits import entering, limits, remove_group
 from sensorbench.lab.locks import locked
 from sensorbench.lab.processes import ProcessId
 from sensorbench.lab.registry import LAB_DATABASES, require_database
+from sensorbench.lab.software import Source
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 _STOP_WITHIN_S = 20.0
@@ -57,10 +58,7 @@ def up(wish: Wish) -> Instance:
     of it is left.
     """
     sweep()
-    database = require_database(wish.database)
-    source = database.source(wish.version)
-    if source is None:
-        raise UsageError(f"{database.name} {wish.version}: expected one of {', '.join(one.version for one in database.sources)}")
+    database, source = _wanted(wish)
     _check(wish, database)
     software, user = source.get(), server_user()
     unknown = database.unknown_settings(software, user, wish.settings)
@@ -78,6 +76,12 @@ def up(wish: Wish) -> Instance:
     instance.state = "running"
     instance.write()
     return instance
+
+
+def unknown_settings(wish: Wish) -> dict[str, str]:
+    """Settings that the version which is wished for does not know, each with what it says about them. Nothing is started."""
+    database, source = _wanted(wish)
+    return database.unknown_settings(source.get(), server_user(), wish.settings)
 
 
 def down(name: str) -> None:
@@ -248,6 +252,15 @@ def _known(name: str) -> tuple[Instance, LabDatabase, Path, ServerUser]:
     if source is None:
         raise FailedError(f"{name}: {database.name} {instance.version} is not known any more")
     return instance, database, source.get(), server_user()
+
+
+def _wanted(wish: Wish) -> tuple[LabDatabase, Source]:
+    """The kind of database, and where its version comes from. Raises UsageError."""
+    database = require_database(wish.database)
+    source = database.source(wish.version)
+    if source is None:
+        raise UsageError(f"{database.name} {wish.version}: expected one of {', '.join(one.version for one in database.sources)}")
+    return database, source
 
 
 def _check(wish: Wish, database: LabDatabase) -> None:

@@ -158,6 +158,21 @@ class StressManifest(_WorkManifest):
     search: dict[str, Any] | None = Field(default=None, description="How the highest rate was searched, where it was.")
 
 
+class TuneManifest(_WorkManifest):
+    """`manifest.json` of a search for better settings of a server."""
+
+    kind: Literal["tune"] = "tune"
+    setting: SettingManifest
+    operations: dict[str, str] = Field(description="What is asked, in words, by name.")
+    goal: dict[str, Any] = Field(description="The figure that is to become better.")
+    space: dict[str, Any] = Field(description="Which settings may take which values.")
+    left_out: list[str] = Field(description="Settings of the space that trade durability for speed, and were left out for that.")
+    start: dict[str, str] = Field(description="The settings that count as the default; all others are left to the server.")
+    seed: int
+    budget: dict[str, Any]
+    pairs: int = Field(description="Pairs of runs of the confirmation.")
+
+
 def now() -> datetime:
     """The present, to the second."""
     return datetime.now(UTC).replace(microsecond=0)
@@ -165,7 +180,7 @@ def now() -> datetime:
 
 def json_schemas() -> dict[str, dict[str, Any]]:
     """The JSON Schema of each kind of manifest."""
-    models: list[type[BaseModel]] = [RunManifest, ComparisonManifest, StressManifest]
+    models: list[type[BaseModel]] = [RunManifest, ComparisonManifest, StressManifest, TuneManifest]
     schemas = {f"{model.__name__.removesuffix('Manifest').lower()}-manifest": model.model_json_schema() for model in models}
     return {name: {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema} for name, schema in schemas.items()}
 

@@ -27,19 +27,15 @@ class Objective:
         return share_within >= self.share
 
 
-def parse_objective(text: str, timeout_s: float) -> Objective:
-    """`p99=20ms`. Raises UsageError."""
+def parse_objective(text: str, timeout_s: float, option: str = "--objective ") -> Objective:
+    """`p99=20ms`; messages name the option. Raises UsageError."""
     percentile, equals, limit = text.partition("=")
     if not equals or percentile not in PERCENTILES:
-        raise UsageError(
-            f"--objective {text}: expected a percentile ({', '.join(PERCENTILES)}) and a limit, for example p99=20ms"
-        )
+        raise UsageError(f"{option}{text}: expected a percentile ({', '.join(PERCENTILES)}) and a limit, for example p99=20ms")
     try:
         limit_s = seconds(limit)
     except ValueError as error:
-        raise UsageError(f"--objective {text}: {error}") from None
+        raise UsageError(f"{option}{text}: {error}") from None
     if limit_s >= timeout_s:
-        raise UsageError(
-            f"--objective {text}: the limit must be below --timeout, at which operations are given up ({timeout_s:g} s)"
-        )
+        raise UsageError(f"{option}{text}: the limit must be below --timeout, at which operations are given up ({timeout_s:g} s)")
     return Objective(percentile, limit_s)

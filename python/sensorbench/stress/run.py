@@ -102,7 +102,7 @@ class _Up:
 def stress(
     work: Work, load: Load, todo: Sequence[Step] | CapacitySearch, folder: Path, teller: Teller, looks: Sequence[Look] = ()
 ) -> StressResult:
-    """Makes a target ready and holds the steps there, or searches. `looks` are called some times a second with the run and its snapshot.
+    """Makes a target ready and holds the steps there, if any, or searches. `looks` are called some times a second with the run and its snapshot.
 
     Raises UsageError before anything is written; FailedError, InterruptedRunError and DiskFullError after what was done until then is on
     disk.
@@ -122,7 +122,7 @@ def stress(
             work.make_ready(setting, target, started, writer.populate_folder, teller)
             if isinstance(todo, CapacitySearch):
                 _search(up, todo)
-            else:
+            elif todo:
                 _hold_all(up, todo)
         except (KeyboardInterrupt, CancelledError):
             writer.finish("interrupted", "interrupted by the user")

@@ -1,0 +1,196 @@
+"""`sensorbench tune`: better settings for a server, searched under a budget and confirmed."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from sensorbench.analysis.capacity import Search
+from sensorbench.cli.options import Json, NoOpen, Out, Resume
+from sensorbench.cli.output import new_folder, open_page, print_json, write_tune_summary_and_report
+from sensorbench.cli.stress import (
+    FIRST_PER_S,
+    ArrivalOption,
+    Distribution,
+    ExperimentOption,
+    First,
+    InFlight,
+    Mix,
+    Overrides,
+    Properties,
+    Ramp,
+    Records,
+    Threads,
+    Timeout,
+    length_s,
+    length_s_or_0,
+    load_of,
+    parse_mix,
+    work_maker,
+)
+from sensorbench.errors import FailedError, InterruptedRunError, UsageError
+from sensorbench.progress import Teller, console
+from sensorbench.report import tune_answer, words
+from sensorbench.tuning.goal import parse_goal
+from sensorbench.tuning.measure import Bench
+from sensorbench.tuning.space import load_space, parse_start
+
+RUNS = 20
+# Trials of a capacity, as a part of a search, need not be as near as one that is looked for by itself.
+PRECISION, CONFIRM_ENDS = 0.1, 2
+
+Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        help="The name of a database that the lab starts, or is embedded; one of the file's with --experiment.",
+        show_default=False,
+    ),
+]
+GoalOption = Annotated[
+    str, typer.Option("--goal", help="p99@2000 (a percentile at a rate), capacity:p99=20ms, load, or size.", show_default=False)
+]
+SpaceOption = Annotated[
+    Path | None,
+    typer.Option("--space", help="A search space of yours, docs/tune.md; else the one that comes with it.", show_default=False),
+]
+Start = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--start", help="A setting of the configuration that counts as the default, key=value; may be given several times."
+    ),
+]
+AllowDurability = Annotated[
+    bool, typer.Option("--allow-durability", help="Search settings, too, that trade durability for speed.")
+]
+BudgetRuns = Annotated[
+    int | None,
+    typer.Option(
+        "--budget-runs", min=3, help=f"Most trials, without the confirmation; {RUNS} if no budget is given.", show_default=False
+    ),
+]
+BudgetTime = Annotated[
+    str | None, typer.Option("--budget", help="Time for the search, without the confirmation: 30m.", show_default=False)
+]
+Pairs = Annotated[int, typer.Option("--confirm", min=3, help="Pairs of runs, default and best, that confirm.")]
+Held = Annotated[str, typer.Option("--step", help="How long a rate is held.")]
+WarmUp = Annotated[str, typer.Option("--warm-up", help="How long the rate is held before anything counts; 0 for none.")]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, help="From which all operations and proposals follow; the confirmation takes others.")
+]
+
+
+def tune(
+    goal: GoalOption,
+    target: Target = None,
+    experiment: ExperimentOption = None,
+    space: SpaceOption = None,
+    start: Start = None,
+    allow_durability: AllowDurability = False,
+    budget_runs: BudgetRuns = None,
+    budget: BudgetTime = None,
+    confirm: Pairs = 3,
+    step: Held = "30s",
+    ramp: Ramp = "2s",
+    warm_up: WarmUp = "10s",
+    mix: Mix = "",
+    records: Records = None,
+    distribution: Distribution = None,
+    files: Properties = None,
+    properties: Overrides = None,
+    first: First = FIRST_PER_S,
+    in_flight: InFlight = None,
+    threads: Threads = 1,
+    timeout: Timeout = "10s",
+    arrival: ArrivalOption = "poisson",
+    seed: Seed = 1,
+    out: Out = None,
+    resume: Resume = False,
+    no_open: NoOpen = False,
+    json: Json = False,
+) -> None:
+    """Search better settings for a server or an embedded database, and confirm what was found: it may be no gain."""
+    if find_spec("optuna") is None:
+        raise UsageError("tune needs optuna, which is not installed: pip install 'sensorbench[tune]', or pip install optuna")
+    from sensorbench.tuning.run import Budget, Tuning, check_settings
+    from sensorbench.tuning.run import tune as carry_out
+
+    if resume and out is None:
+        raise UsageError("--resume: say by --out where the search is that is to go on")
+    folder, teller = out or new_folder("tune"), Teller()
+    timeout_s = length_s("--timeout", timeout)
+    held_s, ramp_s = length_s("--step", step), length_s_or_0("--ramp", ramp)
+    wanted_goal = parse_goal(
+        goal, held_s=held_s, ramp_s=ramp_s, timeout_s=timeout_s, search=Search(first, PRECISION, CONFIRM_ENDS)
+    )
+    make_work = work_maker(target, experiment, files, properties, records, distribution, parse_mix(mix), teller)
+    work = make_work(folder, seed)
+    whole, space_file = load_space(work.setting.target.database.name, space)
+    wanted = Tuning(
+        Bench(make_work, load_of(work, in_flight, threads, timeout_s, arrival, warm_up), wanted_goal),
+        whole if allow_durability else whole.with_durability(),
+        [] if allow_durability else whole.weaker,
+        parse_start(start or []),
+        Budget(budget_runs or (None if budget else RUNS), length_s("--budget", budget) if budget else None),
+        confirm,
+        seed,
+    )
+    check_settings(wanted, space_file, folder)
+    teller.say(f"{work.described['data']}, {len(wanted.space.settings)} settings of {space_file}, results go to {folder}")
+    if wanted.left_out:
+        teller.say(f"left out, because they trade durability for speed (--allow-durability): {', '.join(wanted.left_out)}")
+    try:
+        carry_out(wanted, folder, teller, lambda value: words.of_kind(value, wanted_goal.kind), resume=resume)
+    except (InterruptedRunError, FailedError):
+        if (folder / "manifest.json").exists():
+            _, page = write_tune_summary_and_report(folder)
+            teller.say(f"what was done until then: {page}")
+        raise
+    show_tune(folder, no_open=no_open, as_json=json)
+
+
+def show_tune(folder: Path, *, no_open: bool, as_json: bool) -> None:
+    """Writes summary and report of a search on disk, and prints what they say."""
+    summary, page = write_tune_summary_and_report(folder)
+    if as_json:
+        print_json(summary)
+    else:
+        _print(summary, page)
+    if not no_open:
+        open_page(page)
+
+
+def _print(summary: dict[str, Any], page: Path) -> None:
+    screen = console()
+    screen.print(tune_answer.headline(summary), style="bold", highlight=False)
+    if summary["outcome"] == "gain":
+        screen.print(f"for {summary['file']}:", highlight=False)
+        screen.print(summary["snippet"], highlight=False, markup=False)
+    if summary["effects"]:
+        screen.print(_effects(summary))
+    if summary["left_out"]:
+        left_out = ", ".join(summary["left_out"])
+        screen.print(f"not searched, because they trade durability for speed: {left_out}", highlight=False)
+    for warning in summary["warnings"]:
+        if warning["kind"] != "embedded":
+            screen.print(f"[yellow]note:[/yellow] {escape(warning['text'])} {warning['action']}", highlight=False)
+    screen.print(f"report: {page}", highlight=False)
+
+
+def _effects(summary: dict[str, Any]) -> Table:
+    """Each setting of the best, and how trials with it compare with those without."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("setting", "best", "trials with", "over those without", "what it does"):
+        table.add_column(column)
+    for effect in summary["effects"]:
+        table.add_row(
+            effect["setting"],
+            summary["best"][effect["setting"]],
+            f"{effect['with_it']} ({effect['trials_with']} of {effect['trials_with'] + effect['trials_without']})",
+            tune_answer.ratio(effect["ratio"]),
+            effect["about"],
+        )
+    return table

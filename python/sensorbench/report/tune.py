@@ -1,0 +1,116 @@
+"""The page of a search for settings: what came out, what to paste, what was tried, how the default drifted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+
+from sensorbench.report import charts, tune_answer
+from sensorbench.report.build import CHARTS_FOLDER, FILE_WIDTH, REPORT_FILE, chart_library, page_environment, write_chart_files
+from sensorbench.results.files import write_text
+
+_RATIOS = alt.Legend(orient="bottom", tickCount=4)
+ROLES = {"default": "default", "search": "searched", "stopped": "given up"}
+
+
+def write_tune_report(folder: Path, summary: dict[str, Any]) -> Path:
+    """Writes `report.html` into the folder of the results, and its charts as SVG and PNG beside it. Returns the page."""
+    drawn = _charts(summary)
+    page = (
+        page_environment()
+        .get_template("tune.html.j2")
+        .render(
+            summary=summary,
+            tune_answer=tune_answer,
+            charts=drawn,
+            script=chart_library(),
+            specifications=json.dumps(drawn).replace("</", "<\\/"),
+        )
+    )
+    path = folder / REPORT_FILE
+    write_text(path, page)
+    write_chart_files(folder / CHARTS_FOLDER, drawn, FILE_WIDTH)
+    return path
+
+
+def _charts(summary: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """All charts by name; those without data are left out."""
+    shown = [one for one in summary["trials"] if one["value"] is not None]
+    searched = [one for one in shown if one["role"] == "search" and one["ratio"] is not None]
+    drawn = {}
+    if shown:
+        drawn["history"] = _history(shown, summary)
+    if searched:
+        drawn["parallel"] = _parallel(searched, summary)
+    return drawn
+
+
+def _history(trials: list[dict[str, Any]], summary: dict[str, Any]) -> dict[str, Any]:
+    """The figure of each trial in their order; repeats of the default are joined by a line."""
+    rows = [
+        {
+            "number": one["number"],
+            "value": one["value"],
+            "kind": ROLES["stopped" if one["outcome"] == "stopped" else one["role"]],
+            "settings": ", ".join(f"{key}={value}" for key, value in one["configuration"].items()),
+        }
+        for one in trials
+    ]
+    kinds = [kind for kind in ROLES.values() if any(row["kind"] == kind for row in rows)]
+    colours = dict(zip(ROLES.values(), (charts.COLOURS[1], charts.COLOURS[0], charts.QUIET), strict=True))
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=alt.X("number:Q", title="trial", axis=alt.Axis(tickMinStep=1, format="d")),
+        y=_value_axis(summary),
+        color=alt.Color(
+            "kind:N",
+            title=None,
+            scale=alt.Scale(domain=kinds, range=[colours[kind] for kind in kinds]),
+            legend=alt.Legend(orient="bottom"),
+        ),
+    )
+    line = base.transform_filter(alt.datum.kind == ROLES["default"]).mark_line(strokeWidth=1.6, strokeDash=[4, 3])
+    points = base.mark_point(filled=True, size=60, opacity=1).encode(tooltip=["number:Q", "kind:N", "value:Q", "settings:N"])
+    return charts.sized(line + points, height=300)
+
+
+def _value_axis(summary: dict[str, Any]) -> alt.Y:
+    title, scale = f"{tune_answer.goal(summary)}, logarithmic", alt.Scale(type="log", nice=False, padding=12)
+    axis = charts.LATENCY_AXIS if summary["goal"]["kind"] == "duration_s" else charts.COUNT_AXIS
+    return alt.Y("value:Q", title=title, scale=scale, axis=axis)
+
+
+def _parallel(trials: list[dict[str, Any]], summary: dict[str, Any]) -> dict[str, Any]:
+    """A line for each trial, through its value of each setting; coloured by its ratio to the default. Values have places
+    between 0 and 1: numbers by their order of size, words by their order in the space.
+    """
+    settings = summary["space"]["settings"]
+    places = {key: _places(key, of_setting, trials) for key, of_setting in settings.items()}
+    rows = [
+        {
+            "number": one["number"],
+            "setting": key,
+            "place": places[key][str(choice)],
+            "value": one["configuration"][key],
+            "ratio": one["ratio"],
+        }
+        for one in trials
+        for key, choice in one["choices"].items()
+    ]
+    best, worst = charts.COLOURS[2], charts.COLOURS[1]
+    scale = alt.Scale(type="log", range=[best, worst] if summary["goal"]["smaller_is_better"] else [worst, best])
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=alt.X("setting:N", title=None, sort=list(settings), axis=alt.Axis(labelAngle=-30)),
+        y=alt.Y("place:Q", title="smallest or first value … largest or last", axis=alt.Axis(labels=False, ticks=False)),
+        color=alt.Color("ratio:Q", title="ratio to the default; green is better", scale=scale, legend=_RATIOS),
+        detail="number:N",
+        tooltip=["number:N", "setting:N", "value:N", alt.Tooltip("ratio:Q", format=".3~g")],
+    )
+    return charts.sized(base.mark_line(opacity=0.6) + base.mark_point(filled=True, size=45, opacity=0.9), height=300)
+
+
+def _places(key: str, setting: dict[str, Any], trials: list[dict[str, Any]]) -> dict[str, float]:
+    """Where each value of a setting is drawn."""
+    values = setting.get("values") or sorted({one["choices"][key] for one in trials})
+    order = list(dict.fromkeys(map(str, values)))
+    return {value: number / max(1, len(order) - 1) for number, value in enumerate(order)}

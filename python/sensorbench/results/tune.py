@@ -1,0 +1,133 @@
+"""What a search for better settings leaves: its manifest, and a folder for each measurement, which is a stress run, and how
+it came out.
+
+`trials/` are those of the search, `confirmation/` those that were measured afterwards, to see whether the best is better
+indeed.
+"""
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sensorbench.errors import UsageError
+from sensorbench.results.files import release_reserve, reserve, write_text
+from sensorbench.results.manifest import MANIFEST_FILE, Process, State, TuneManifest, now
+from sensorbench.results.reader import manifest_in, state_of
+from sensorbench.results.writer import SUMMARY_FILE
+
+TRIALS_FOLDER = "trials"
+CONFIRMATION_FOLDER = "confirmation"
+MEASUREMENT_FILE = "measurement.json"
+
+Role = Literal["default", "search", "best"]
+
+
+class Measurement(BaseModel):
+    """`measurement.json`: a configuration of a server, and what was measured there."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    role: Role
+    choices: dict[str, str | int | float] = Field(default={}, description="What the search chose, as in the search space.")
+    configuration: dict[str, str] = Field(description="All settings, as in the server's own file.")
+    outcome: Literal["measured", "stopped", "failed"]
+    value: float | None = Field(description="The goal's figure; of a stopped one that of its beginning.")
+    reason: str | None = None
+    load_s: float | None = None
+    size_bytes: float | None = None
+    seed: int
+    took_s: float
+
+
+@dataclass(frozen=True)
+class TuneResult:
+    """A search on disk, in the order in which its measurements were made."""
+
+    folder: Path
+    manifest: TuneManifest
+    trials: list[Measurement]
+    confirmation: list[Measurement]
+
+    @property
+    def state(self) -> State:
+        """How it ended."""
+        return state_of(self.manifest.state, self.manifest.process)
+
+
+class TuneWriter:
+    """Writes what belongs to a search as a whole, and hands out the folders of its measurements."""
+
+    def __init__(self, folder: Path, manifest: TuneManifest) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        folder.mkdir(parents=True, exist_ok=True)
+        reserve(folder)
+        self._write()
+
+    def new_folder(self, kind: str, number: int) -> Path:
+        """Where the measurement with this number, from 1, goes; what one that was cut short left there is removed."""
+        folder = self.folder / kind / f"{number:03}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def forget(self, kind: str) -> None:
+        """Removes all measurements of a kind."""
+        shutil.rmtree(self.folder / kind, ignore_errors=True)
+
+    def write_measurement(self, folder: Path, measurement: Measurement) -> None:
+        """Says how a measurement came out; only then it counts."""
+        folder.mkdir(exist_ok=True)
+        write_text(folder / MEASUREMENT_FILE, measurement.model_dump_json(indent=2) + "\n")
+
+    def finish(self, state: State, reason: str | None = None) -> None:
+        """Says how it ended."""
+        release_reserve(self.folder)
+        self.manifest = self.manifest.model_copy(update={"state": state, "reason": reason, "finished": now()})
+        self._write()
+
+    def _write(self) -> None:
+        write_text(self.folder / MANIFEST_FILE, self.manifest.model_dump_json(indent=2) + "\n")
+
+
+def resumed(folder: Path, wanted: TuneManifest) -> TuneWriter:
+    """Goes on with a search: one for the same in all but its budget. Raises UsageError."""
+    there = manifest_in(folder, TuneManifest)
+    for key in ("goal", "space", "start", "seed", "workload", "pairs"):
+        if getattr(there, key) != getattr(wanted, key):
+            raise UsageError(f"--resume: the search in {folder} has another {key}; give the same options, or another --out")
+    if state_of(there.state, there.process) == "running":
+        raise UsageError(f"--resume: the search in {folder} goes on")
+    changes = {"budget": wanted.budget, "state": "running", "reason": None, "process": Process.this(), "finished": None}
+    return TuneWriter(folder, there.model_copy(update=changes))
+
+
+def is_tune(folder: Path) -> bool:
+    """Whether a search for settings is in a folder."""
+    try:
+        manifest_in(folder, TuneManifest)
+    except UsageError:
+        return False
+    return True
+
+
+def read_tune(folder: Path) -> TuneResult:
+    """A search. Raises UsageError when there is none."""
+    manifest = manifest_in(folder, TuneManifest)
+    trials, confirmation = (read_measurements(folder, kind) for kind in (TRIALS_FOLDER, CONFIRMATION_FOLDER))
+    return TuneResult(folder, manifest, trials, confirmation)
+
+
+def read_measurements(folder: Path, kind: str) -> list[Measurement]:
+    """The measurements of one kind that came to an end, in their order."""
+    files = sorted((folder / kind).glob(f"*/{MEASUREMENT_FILE}"))
+    return [Measurement.model_validate_json(file.read_text(encoding="utf-8")) for file in files]
+
+
+def write_tune_summary(folder: Path, summary: dict[str, Any]) -> None:
+    """Writes the summary of a search."""
+    write_text(folder / SUMMARY_FILE, json.dumps(summary, indent=2, allow_nan=False) + "\n")

@@ -1,0 +1,80 @@
+"""One measurement: a fresh server with a configuration, the data, and the goal's figure."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError
+from sensorbench.progress import Teller
+from sensorbench.results.files import DiskFullError
+from sensorbench.results.stress import write_stress_summary
+from sensorbench.results.tune import Measurement, Role
+from sensorbench.stress.run import Load, stress
+from sensorbench.stress.summary import summarise_stress
+from sensorbench.stress.work import Work
+from sensorbench.tuning.configured import ConfiguredWork
+from sensorbench.tuning.goal import Goal, PercentileGoal
+from sensorbench.tuning.hopeless import FAR_WORSE, Hopeless
+from sensorbench.tuning.space import Choice
+
+MakeWork = Callable[[Path, int], Work]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What is measured, whatever the configuration. `make_work` makes the work of a folder and a seed."""
+
+    make_work: MakeWork
+    load: Load
+    goal: Goal
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be measured: a configuration, what the search chose of it, its part, and the seed."""
+
+    role: Role
+    configuration: Mapping[str, str]
+    choices: Mapping[str, Choice]
+    seed: int
+
+
+def measure(bench: Bench, order: Order, folder: Path, best: float | None) -> Measurement:
+    """Measures a configuration; `best` is the best figure so far, where hopeless ones are to be given up. A server that
+    does not start with it, or ends, is an outcome.
+
+    Raises InterruptedRunError and DiskFullError.
+    """
+    start_s = time.monotonic()
+    work = ConfiguredWork(bench.make_work(folder, order.seed), order.configuration)
+    hopeless = _hopeless(bench.goal, best)
+    value, reason = None, None
+    try:
+        result = stress(work, bench.load, bench.goal.todo, folder, Teller(quiet=True), [hopeless.look] if hopeless else [])
+        write_stress_summary(folder, summarise_stress(result))
+        value = bench.goal.value(result, work.ready) if work.ready else None
+        reason = None if value else "there is no such figure"
+    except (DiskFullError, CancelledError):
+        raise
+    except (FailedError, UsageError, EngineError) as error:
+        reason = ": ".join(map(str, error.args))
+    is_stopped = value is not None and hopeless is not None and hopeless.is_so
+    return Measurement(
+        role=order.role,
+        choices=dict(order.choices),
+        configuration=dict(order.configuration),
+        outcome="stopped" if is_stopped else "measured" if value else "failed",
+        value=value,
+        reason=f"more than {FAR_WORSE:g} times the best at its beginning" if is_stopped else reason,
+        load_s=work.ready.load_s if work.ready else None,
+        size_bytes=work.ready.size_bytes if work.ready else None,
+        seed=order.seed,
+        took_s=time.monotonic() - start_s,
+    )
+
+
+def _hopeless(goal: Goal, best: float | None) -> Hopeless | None:
+    if best is None or not isinstance(goal, PercentileGoal):
+        return None
+    return Hopeless(goal.percentile, best, goal.step.held_s)

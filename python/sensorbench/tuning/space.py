@@ -1,0 +1,131 @@
+"""Search spaces: which settings of a server may take which values. Files; those of some databases come with the package."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, StrictFloat, StrictInt, StrictStr, model_validator
+
+from sensorbench.errors import UsageError
+from sensorbench.toml_file import FileModel, load
+
+SPACES = Path(__file__).parent / "spaces"
+
+Choice = str | int | float
+# Settings by name, as they stand in the server's own file. What is not named is left to the server.
+Configuration = dict[str, str]
+
+
+class ServerSetting(FileModel):
+    """A setting of the server: either one of `values`, or a number from `low` to `high`, by `step` or by factors (`log`),
+    with a unit behind it. One that trades `durability` for speed, whose first value is the safest, is left out of a search unless
+    that is allowed.
+    """
+
+    about: str = Field(min_length=1)
+    values: list[StrictStr | StrictInt | StrictFloat] | None = Field(default=None, min_length=1)
+    low: StrictInt | StrictFloat | None = None
+    high: StrictInt | StrictFloat | None = None
+    step: StrictInt | StrictFloat | None = None
+    log: bool = False
+    unit: str = ""
+    durability: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> "ServerSetting":
+        if self.durability and self.values is None:
+            raise ValueError("durability needs values, the safest first")
+        if self.values is not None:
+            if (self.low, self.high, self.step, self.log) != (None, None, None, False):
+                raise ValueError("expected either values, or low and high")
+            return self
+        if self.low is None or self.high is None:
+            raise ValueError("expected values, or low and high")
+        if not self.low < self.high:
+            raise ValueError("low must be below high")
+        if self.log and (self.step is not None or self.low <= 0):
+            raise ValueError("log needs numbers above zero, and no step")
+        if self.step is not None and not 0 < self.step <= self.high - self.low:
+            raise ValueError("step must be above zero and not above high - low")
+        return self
+
+    @property
+    def choices(self) -> list[Choice]:
+        """The values, each once; of numbers the two ends."""
+        return list(dict.fromkeys(self.values or [one for one in (self.low, self.high) if one is not None]))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its numbers are whole ones."""
+        return all(isinstance(one, int) for one in (self.low, self.high, self.step) if one is not None)
+
+    def written(self, choice: Choice) -> str:
+        """A value as it stands in the server's file."""
+        return f"{choice:.6g}{self.unit}" if isinstance(choice, float) else f"{choice}{self.unit}"
+
+
+class Space(FileModel):
+    """A search space: the database it is for, how a line of the server's own file is written there, and the settings by
+    name.
+    """
+
+    database: str
+    file: str = Field(description="Where the settings are pasted.")
+    line: str = Field(default="{key} = {value}", description="A line of it, with {key} and {value}.")
+    settings: dict[str, ServerSetting] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> "Space":
+        if "{key}" not in self.line or "{value}" not in self.line:
+            raise ValueError("line must have {key} and {value}")
+        return self
+
+    @property
+    def weaker(self) -> list[str]:
+        """The settings that trade durability for speed."""
+        return [key for key, setting in self.settings.items() if setting.durability]
+
+    def with_durability(self) -> "Space":
+        """The space without what trades durability for speed. Raises UsageError when nothing is left."""
+        kept = {key: setting for key, setting in self.settings.items() if not setting.durability}
+        if not kept:
+            raise UsageError("all settings of the space trade durability for speed: --allow-durability takes them in")
+        return self.model_copy(update={"settings": kept})
+
+    def written(self, choices: dict[str, Choice]) -> Configuration:
+        """Choices as they stand in the server's file."""
+        return {key: self.settings[key].written(choice) for key, choice in choices.items()}
+
+    def snippet(self, configuration: Configuration) -> str:
+        """The lines to paste into the server's own file."""
+        return "\n".join(self.line.replace("{key}", key).replace("{value}", value) for key, value in configuration.items())
+
+    def described(self) -> dict[str, Any]:
+        """What results say of it."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+
+def load_space(database: str, file: Path | None) -> tuple[Space, Path]:
+    """The space of a file, or the one that comes with the package for a database, and where it stands. Raises UsageError."""
+    path = file or SPACES / f"{database.replace('+', '-')}.toml"
+    if file is None and not path.exists():
+        shipped = ", ".join(sorted(one.stem for one in SPACES.glob("*.toml")))
+        raise UsageError(
+            f"--space: no search space for {database} comes with sensorbench ({shipped} have one); name a file of yours"
+        )
+    space = load(path, Space)
+    if space.database != database:
+        raise UsageError(f"{path}: it is for {space.database}, and the target is {database}")
+    return space, path
+
+
+def parse_start(texts: list[str]) -> Configuration:
+    """The configuration that counts as the default: `shared_buffers=128kB`, each setting once. Raises UsageError."""
+    start: Configuration = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip() or key.strip() in start:
+            raise UsageError(
+                f"--start {text}: expected a setting and its value, each setting once, for example shared_buffers=64MB"
+            )
+        start[key.strip()] = value.strip()
+    return start
