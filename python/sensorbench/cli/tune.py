@@ -9,9 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from sensorbench.analysis.capacity import Search
-from sensorbench.cli.options import Json, NoOpen, Out, Resume
-from sensorbench.cli.output import new_folder, open_page, print_json, write_tune_summary_and_report
-from sensorbench.cli.stress import (
+from sensorbench.cli.load_options import (
     FIRST_PER_S,
     ArrivalOption,
     Distribution,
@@ -31,6 +29,8 @@ from sensorbench.cli.stress import (
     parse_mix,
     work_maker,
 )
+from sensorbench.cli.options import Json, NoOpen, Out, Resume
+from sensorbench.cli.output import new_folder, open_page, print_json, write_tune_summary_and_report
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.progress import Teller, console
 from sensorbench.report import tune_answer, words
