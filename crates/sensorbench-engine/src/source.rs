@@ -227,6 +227,9 @@ impl Source {
         if self.current.load(Ordering::Relaxed) != number {
             return;
         }
+        // Whoever finds it over may have looked at the clock before another thread began it.
+        let start_ns = self.phases[number].start_ns.load(Ordering::Relaxed);
+        let at_ns = if start_ns == u64::MAX { at_ns } else { at_ns.max(start_ns + 1) };
         self.phases[number].end_ns.store(at_ns, Ordering::Relaxed);
         if let Some(following) = self.phases.get(number + 1) {
             following.start_ns.store(at_ns, Ordering::Relaxed);
@@ -304,6 +307,16 @@ mod tests {
         assert_eq!(source.next(1_000 * MS + 7), Next::Ended);
         let reports = source.reports();
         assert_eq!((reports[0].started, reports[0].end_ns, reports[1].started), (2, Some(7), 1));
+    }
+
+    #[test]
+    fn a_phase_ends_after_it_began_whoever_looked_at_the_clock_before() {
+        let source = started(vec![phase("warm_up", Some(1), None, None), phase("measure", Some(1), None, None)]);
+        source.next(5);
+        assert_eq!(source.next(90), ticket(1, 0, None));
+        assert_eq!(source.next(80), Next::Ended);
+        let report = &source.reports()[1];
+        assert_eq!((report.start_ns, report.end_ns), (Some(90), Some(91)));
     }
 
     #[test]
