@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "lab": COMMON,
     "report": {"analysis", "results", "places"},
     "experiment": {"lab", "dataset", "schemas", "results", "analysis"} | COMMON,
-    "study": {"experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
+    "study": {"tuning", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
     "advisor": {"experiment", "results", "analysis"} | COMMON,
     "stress": {"experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
     "tuning": {"stress", "lab", "experiment", "results", "analysis"} | COMMON,

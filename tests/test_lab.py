@@ -20,7 +20,7 @@ from sensorbench.lab.processes import processes_of
 from tests.conftest import Cli
 
 
-@pytest.mark.parametrize("database", ["mariadb", "postgresql", "redis", "redis+cluster"])
+@pytest.mark.parametrize("database", ["mariadb", "postgresql", "redis", "redis+cluster", "ferretdb", "ferretdb+postgresql"])
 def test_the_lab_says_what_it_can_start(cli: Cli, database: str) -> None:
     (row,) = [row for row in cli("lab", "databases", "--json").json if row["database"] == database]
     # Tests run where real servers do: at least one version is there or can be had.
@@ -33,7 +33,7 @@ def test_postgresql_comes_in_several_versions(cli: Cli) -> None:
     assert {version["version"].split(".")[0] for version in row["versions"]} >= {"15", "16", "17", "18"}
 
 
-@pytest.mark.parametrize("instance", ["mariadb", "postgresql", "redis", "redis-cluster"])
+@pytest.mark.parametrize("instance", ["mariadb", "postgresql", "redis", "redis-cluster", "ferretdb-postgresql"])
 def test_servers_answer_on_loopback_as_an_unprivileged_user_and_show_no_password(
     cli: Cli, lab_servers: dict[str, lab.Instance], instance: str
 ) -> None:
@@ -70,7 +70,8 @@ def test_settings_reach_the_server_and_unknown_ones_are_refused(cli: Cli, lab_ho
     settings = json.loads(_engine.Target(ended.json["url"]).describe())["settings"]
     assert (settings["maxmemory"], settings["appendonly"]) == (str(123 * 1024 * 1024), "yes")
     assert cli("lab", "down", "small").exit_code == 0
-    for database, key in [("redis", "maxmemori"), ("postgresql", "shared_bufers"), ("mariadb", "innodb_bufer_pool_size")]:
+    for database, key in [("redis", "maxmemori"), ("postgresql", "shared_bufers"), ("mariadb", "innodb_bufer_pool_size"),
+                          ("ferretdb", "log-levl"), ("ferretdb+postgresql", "postgresql.shared_bufers")]:  # fmt: skip
         refused = cli("lab", "up", database, "--name", "wrong", "--set", f"{key}=1")
         assert refused.exit_code == 2
         assert f"--set {key}" in " ".join(refused.err.split())

@@ -156,7 +156,7 @@ def test_a_log_is_described_and_exported(cli: Cli, tmp_path: Path) -> None:
 def test_a_generator_cannot_be_fitted_to_a_log(cli: Cli, tmp_path: Path) -> None:
     outcome = cli("data", "fit", "azure-vm-noise", "--out", tmp_path / "model.json")
     assert outcome.exit_code == 2
-    assert "dataset azure-vm-noise is a log; a generator is fitted to measurements only" in outcome.err
+    assert "dataset azure-vm-noise is a log; a generator is fitted to measurements or articles only" in outcome.err
 
 
 def test_log_datasets_are_listed(cli: Cli) -> None:

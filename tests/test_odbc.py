@@ -1,8 +1,6 @@
 """ODBC through the drivers of Debian: the driver contract, and what is told when something is missing."""
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,8 +8,7 @@ import pytest
 from sensorbench import _engine, lab
 from sensorbench.lab import odbc
 from tests.conftest import Cli
-
-ROOT = Path(__file__).parent.parent
+from tests.contract import keeps_the_contract
 
 
 def credentials_of(instance: lab.Instance) -> str:
@@ -36,7 +33,6 @@ def test_odbc_keeps_the_contract(lab_servers: dict[str, lab.Instance], tmp_path:
     source_file = tmp_path / "odbc.ini"
     source_file.write_text(data_source(postgresql), encoding="utf-8")
     environment = {
-        **os.environ,
         "ODBCINI": str(source_file),
         "SENSORBENCH_TEST_ODBC_SOURCE": f"odbc:plant?driver={odbc.driver('postgresql')}&credentials={credentials_of(postgresql)}",
         "SENSORBENCH_ODBC_MANAGER": str(odbc.manager()),
@@ -45,12 +41,7 @@ def test_odbc_keeps_the_contract(lab_servers: dict[str, lab.Instance], tmp_path:
         "SENSORBENCH_TEST_ODBC_MARIADB": server_url(mariadb, "mariadb", "mysql"),
         "SENSORBENCH_TEST_ODBC_SQLITE": f"odbc:?driver={odbc.driver('sqlite')}&database={tmp_path / 'odbc.db'}",
     }
-    package = ["--package", "sensorbench-driver-odbc", "--features", "server", "--test", "contract"]
-    command = ["cargo", "test", "--release", "--quiet", *package]
-    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert " 0 failed" in ended.stdout
-    assert " 0 passed" not in ended.stdout
+    keeps_the_contract("odbc", environment)
 
 
 def test_a_study_runs_through_odbc(

@@ -348,7 +348,7 @@ def test_the_clients_processor_time_is_not_that_of_servers_which_it_started() ->
         watcher = Watcher(quiet, quiet, {"server": server})  # type: ignore[arg-type]
         while server.cpu_times().user < used_before_s + 0.5:
             time.sleep(0.02)
-        watcher.look_once_more()
+        watcher.look_once_more(asks=False)
     finally:
         busy.kill()
         busy.wait()

@@ -149,6 +149,9 @@ def generate_fitted(series: str, seed: int, start_us: int, end_us: int, copies: 
 def generate_machine_log(plan: str, seed: int, threads: int) -> pa.RecordBatchReader:
     """The log of machines, in the order of its records: machine, sensor, begin_time, end_time, value."""
 
+def generate_articles(plan: str, seed: int, first_id: int, end_id: int, threads: int) -> pa.RecordBatchReader:
+    """Articles from one id until before another: id, title, text. Each is a function of the seed and its id alone."""
+
 def batch_rows(rows: pa.RecordBatchReader, batching: str) -> pa.RecordBatchReader:
     """Rows as byte-array batches, one for rows of one group and stretch of time that follow one another."""
 

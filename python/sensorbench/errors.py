@@ -14,7 +14,13 @@ __all__ = [
     "SensorbenchError",
     "TargetError",
     "UsageError",
+    "message_of",
 ]
+
+
+def message_of(error: Exception) -> str:
+    """What an error says. One of a schema has two parts: where, and what."""
+    return ": ".join(map(str, error.args))
 
 
 class SensorbenchError(Exception):

@@ -1,7 +1,9 @@
-"""Where things that can be made again are kept."""
+"""Where things are put: results into folders that are free, things that can be made again into a cache."""
 
 import os
 from pathlib import Path
+
+from sensorbench.errors import UsageError
 
 
 def cache_folder(name: str) -> Path:
@@ -11,3 +13,9 @@ def cache_folder(name: str) -> Path:
     folder = (Path(root) if root else Path(user_cache) / "sensorbench") / name
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def check_is_free(folder: Path, otherwise: str = "") -> None:
+    """Raises UsageError unless a folder that is named by --out is empty or not there; `otherwise` says what else can be done."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} is not empty; name another folder with --out{otherwise}")

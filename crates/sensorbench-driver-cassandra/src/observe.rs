@@ -22,7 +22,7 @@ use crate::target::Target;
 use crate::{errors, nodetool};
 
 /// Settings that matter to speed and durability. Which there are depends on the version.
-const SETTINGS: [&str; 27] = [
+const SETTINGS: [&str; 32] = [
     "authenticator",
     "authenticator.class_name",
     "commitlog_sync",
@@ -33,10 +33,15 @@ const SETTINGS: [&str; 27] = [
     "concurrent_reads",
     "concurrent_writes",
     "disk_access_mode",
+    "file_cache_enabled",
     "file_cache_size",
     "hinted_handoff_enabled",
+    "key_cache_save_period",
     "key_cache_size",
+    "memtable.configurations",
     "memtable_allocation_type",
+    "memtable_cleanup_threshold",
+    "memtable_flush_writers",
     "memtable_heap_space",
     "memtable_offheap_space",
     "native_transport_max_threads",

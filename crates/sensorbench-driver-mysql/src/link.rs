@@ -157,6 +157,7 @@ fn ssl_opts(tls: &Tls) -> Option<SslOpts> {
     if tls.mode == TlsMode::Off {
         return None;
     }
+    Tls::choose_ciphers();
     let unverified = tls.mode == TlsMode::Unverified;
     let identity = tls.identity.clone().map(|(certificate, key)| ClientIdentity::new(certificate.into(), key.into()));
     let options = SslOpts::default()

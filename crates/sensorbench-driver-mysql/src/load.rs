@@ -20,6 +20,8 @@ use crate::text::Layout;
 /// more there is in it, the longer the server must be able to undo it. With one for each 65 thousand rows, MariaDB needs a fifth more
 /// processor time.
 const ROWS_A_STATEMENT: u64 = 1_000_000;
+/// Of long rows fewer go into one, because a server must be able to undo them all.
+const BYTES_A_STATEMENT: usize = 256 << 20;
 
 /// Errors of servers that allow no LOAD DATA LOCAL: of MySQL before 8, of MySQL, of MariaDB.
 const LOCAL_INFILE_IS_OFF: [u16; 3] = [1148, 3948, 4166];
@@ -80,16 +82,19 @@ async fn write(
     progress: &Progress,
     writer: mpsc::Sender<Bytes>,
 ) -> Result<u64, DriverError> {
-    let mut rows = 0;
+    let (mut rows, mut bytes) = (0, 0);
     while rows < ROWS_A_STATEMENT
+        && bytes < BYTES_A_STATEMENT
         && let Some(batch) = batches.next()
     {
         progress.check()?;
         let batch = batch.map_err(|error| DriverError::Data(error.to_string()))?;
         let (rows_of_batch, start) = (batch.num_rows() as u64, Instant::now());
         for piece in layout.pieces(&batch)? {
+            let piece: Bytes = piece?;
+            bytes += piece.len();
             // Nobody reads any more when the statement has ended, and its end tells why.
-            let _ = writer.send(piece?).await;
+            let _ = writer.send(piece).await;
         }
         progress.add_batch(rows_of_batch, start.elapsed());
         rows += rows_of_batch;

@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use sensorbench_dataset::array_of;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::{
     AsyncSession, BlockingConnector, BlockingSession, Database, Deadline, Driver, DriverError, ErrorKind, Progress, Request,
@@ -58,7 +59,12 @@ const READINGS: [(&str, Type); 7] = [
     ("data", Type::Bytes),
 ];
 const TIME: usize = 4;
+const NAME: usize = 5;
+const DATA: usize = 6;
 const MANY_ROWS: i64 = 300_000;
+/// How large texts and bytes are that every driver keeps, and how many of them come at a time.
+const LARGE_BYTES: usize = 1 << 20;
+const LARGE_ROWS: i64 = 16;
 const MARK: &str = "contract";
 
 type Reading = [Value; 7];
@@ -77,6 +83,7 @@ pub fn check(subject: &Subject) {
     gives_up_when_cancelled_and_goes_on(subject, driver.as_ref());
     drop(driver);
     finds_its_tables_again(subject);
+    keeps_large_values(subject);
     refuses_or_keeps_nan(subject);
     refuses_rows_that_do_not_fit(subject);
     stops_loading_when_asked(subject);
@@ -405,6 +412,40 @@ fn finds_its_tables_again(subject: &Subject) {
     assert_eq!(driver.mark().unwrap().as_deref(), Some("settled"));
     assert_eq!(driver.count("many").unwrap(), MANY_ROWS as u64);
     Client::of(subject, driver.as_ref()).still_works();
+}
+
+/// A reading whose text and bytes are large, and none like another's: a database that compresses gains little.
+fn large_reading(subject: &Subject, id: i64) -> Reading {
+    let mut reading = readings(subject)[0].clone();
+    let mut random = (0u64..).map(|place| xxh3_64_with_seed(&place.to_le_bytes(), id as u64));
+    let bytes: Vec<u8> = random.by_ref().flat_map(u64::to_le_bytes).take(LARGE_BYTES).collect();
+    // Of one byte to four, and what needs care in many a statement.
+    let characters = ['a', 'Z', '7', ' ', '\'', '"', '\\', '\n', '\t', 'é', 'ω', '日', '🌡'];
+    let mut text = String::with_capacity(LARGE_BYTES + 4);
+    while text.len() < LARGE_BYTES {
+        text.push(characters[random.next().expect("no end") as usize % characters.len()]);
+    }
+    reading[0] = Value::Integer(id);
+    reading[TIME] = Value::Timestamp(id);
+    reading[NAME] = Value::Text(text.into());
+    reading[DATA] = Value::Bytes(bytes.into());
+    reading
+}
+
+fn keeps_large_values(subject: &Subject) {
+    let driver = created(subject);
+    let mut large: Vec<Reading> = (1..=LARGE_ROWS).map(|id| large_reading(subject, id)).collect();
+    load(driver.as_ref(), "readings", vec![reading_rows(&large)]).expect("large values load");
+    driver.settle().expect("the load settles");
+    let mut client = Client::of(subject, driver.as_ref());
+    let written = large_reading(subject, LARGE_ROWS + 1);
+    client.execute("insert", &written, NO_LIMIT).expect("large values are written");
+    large.push(written);
+    for reading in large {
+        let rows = client.execute("by_id", &reading[..1], NO_LIMIT).expect("large values are read");
+        // Not shown when they differ, because that would be megabytes.
+        assert!(kept(&rows) == [reading.to_vec()], "large values read back exactly: {:?}", reading[0]);
+    }
 }
 
 fn refuses_or_keeps_nan(subject: &Subject) {

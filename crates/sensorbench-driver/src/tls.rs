@@ -13,6 +13,13 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use crate::{DriverError, TargetUrl, Tls, TlsMode};
 
 impl Tls {
+    /// Chooses the implementation of ciphers for libraries that set encryption up by themselves, as ours is chosen: of two that are in a
+    /// program, rustls takes neither.
+    pub fn choose_ciphers() {
+        // Whoever chose before has chosen the same.
+        let _ = ring::default_provider().install_default();
+    }
+
     /// How connections are encrypted. Where encryption is off nobody asks for it.
     pub fn client_config(&self, url: &TargetUrl) -> Result<ClientConfig, DriverError> {
         let provider = Arc::new(ring::default_provider());

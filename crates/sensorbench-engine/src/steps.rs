@@ -33,7 +33,7 @@ struct Statement {
 enum Set {
     /// As they are.
     Own,
-    /// With one more: a part of the data, or a batch.
+    /// With one more: a part of the data, a batch, or a text that became longer.
     With(Value),
     /// Those of a later reading with this number, from 0, and what follows from them.
     OfLater(usize),
@@ -80,6 +80,9 @@ impl<'a, 'r> Task<'a, 'r> {
         let statement = |parameters| Statement { number, parameters };
         if let Some(encode) = &self.work.encode {
             return Ok(vec![statement(Set::With(self.batch(encode)?))]);
+        }
+        if let Some(append) = self.work.first.as_ref().and_then(|first| first.append.as_ref()) {
+            return Ok(vec![statement(Set::With(append.to(found)?))]);
         }
         let Some(for_each) = &self.work.for_each else {
             let later = self.later_readings.len() / self.parameters_of_operation().max(1);
@@ -768,6 +771,57 @@ mod tests {
             remembering.1.set(true);
             let failed = asked(&plan, &remembering, blocking, &[reading(1, 9, 0.1)]);
             assert_eq!(failed[0].len(), 1, "nothing is written where the reading failed");
+        }
+    }
+
+    /// Holds some texts, each of which answers whatever is asked.
+    #[derive(Clone, Default)]
+    struct Holding(Vec<&'static str>, Rc<RefCell<Asked>>);
+
+    impl AsyncSession for Holding {
+        fn execute(&self, mut request: Box<Request>) -> Executing<'_> {
+            let result = self.clone().execute_blocking(&mut request);
+            Box::pin(ready((request, result)))
+        }
+    }
+
+    impl BlockingSession for Holding {
+        fn execute(&mut self, request: &mut Request) -> Result<(), DriverError> {
+            self.execute_blocking(request)
+        }
+    }
+
+    impl Holding {
+        fn execute_blocking(&self, request: &mut Request) -> Result<(), DriverError> {
+            self.1.borrow_mut().push((request.operation, request.parameters.clone()));
+            for text in &self.0 {
+                request.rows.push(ValueRef::Text(text));
+                request.rows.end_row();
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_was_found_is_written_back_longer() {
+        let returns = json!([{"name": "text", "type": "text"}]);
+        let append = json!({"name": "longer", "column": 0, "text": "1é"});
+        let plan = writing_plan(json!({"first": {"statement": {}, "returns": returns, "append": append}}));
+        for (texts, written) in [(vec!["γη"], Some("γη1é")), (vec![], None), (vec!["a", "b"], None)] {
+            for blocking in [true, false] {
+                let holding = Holding(texts.clone(), Rc::default());
+                let mut request = Request { operation: 0, parameters: reading(1, 9, 0.5), rows: Rows::new() };
+                let result = if blocking {
+                    BlockingStepping::around(Box::new(holding.clone()), &plan, &no_deadline()).execute(&mut request)
+                } else {
+                    block_on(Stepping::around(Box::new(holding.clone()), &plan).execute(Box::new(request))).1
+                };
+                let mut expected = vec![(1, reading(1, 9, 0.5))];
+                if let Some(written) = written {
+                    expected.push((0, [reading(1, 9, 0.5), vec![Value::Text(written.into())]].concat()));
+                }
+                assert_eq!((holding.1.take(), result.is_ok()), (expected, written.is_some()), "blocking: {blocking}, {texts:?}");
+            }
         }
     }
 

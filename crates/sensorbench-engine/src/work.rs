@@ -73,7 +73,8 @@ pub struct Encode {
     pub value: usize,
 }
 
-/// A statement that is answered before the operation's own is issued, as in read-modify-write. Its rows are fetched and not used.
+/// A statement that is answered before the operation's own is issued, as in read-modify-write. Its rows are fetched, and not used but
+/// for what is appended to.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct First {
@@ -81,6 +82,34 @@ pub struct First {
     pub statement: Json,
     /// What it returns.
     pub returns: Vec<Column>,
+    /// The operation's own statement writes back what was found, and something more.
+    pub append: Option<Append>,
+}
+
+/// A text becomes longer on its way from one statement to the next.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Append {
+    /// Name of the parameter with the longer text.
+    pub name: String,
+    /// Number of the returned column with the text that there is, in the only row.
+    pub column: usize,
+    /// What is appended.
+    pub text: String,
+}
+
+impl Append {
+    /// The longer text. An error where there is none, or where there are several.
+    pub fn to(&self, found: &Rows) -> Result<Value, DriverError> {
+        let problem = |what: &str| DriverError::Data(format!("there is {what} to append to, where one was expected"));
+        if found.len() > 1 {
+            return Err(problem(&format!("not one text but {}", found.len())));
+        }
+        match found.iter().next().map(|row| row.value(self.column)) {
+            Some(ValueRef::Text(text)) => Ok(Value::Text([text, &self.text].concat().into())),
+            _ => Err(problem("no text")),
+        }
+    }
 }
 
 /// A statement that is issued together with the operation's own.
@@ -370,6 +399,15 @@ impl Work {
         let mut statement = self.with_derived(operation)?;
         if let Some(encode) = &self.encode {
             add_parameter(&mut statement, "encode", &encode.name, Type::Bytes)?;
+        }
+        if let Some((first, append)) = self.first.as_ref().and_then(|first| Some((first, first.append.as_ref()?))) {
+            if first.returns.get(append.column).is_none_or(|column| column.value_type != Type::Text) {
+                return Err(schema_error(operation, "first.append", "what is appended to must be a text that is returned"));
+            }
+            if self.encode.is_some() || self.readings() > 1 {
+                return Err(schema_error(operation, "first.append", "is for writes of one row, which are not encoded"));
+            }
+            add_parameter(&mut statement, "first.append", &append.name, Type::Text)?;
         }
         if let Some(for_each) = &self.for_each {
             self.check_parts(operation, &for_each.parts)?;

@@ -6,7 +6,9 @@ use arrow_array::RecordBatchReader;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
-use sensorbench_dataset::generator::{Building, BuildingSeries, Fitted, FittedSeries, GeneratedRows, MachineLog, MachineLogPlan};
+use sensorbench_dataset::generator::{
+    Articles, ArticlesPlan, Building, BuildingSeries, Fitted, FittedSeries, GeneratedRows, MachineLog, MachineLogPlan,
+};
 use sensorbench_dataset::{BatchedRows, Batching};
 
 use crate::errors::{DataError, parsed};
@@ -29,6 +31,12 @@ pub fn generate_fitted(series: &str, seed: u64, start_us: i64, end_us: i64, copi
 pub fn generate_machine_log(plan: &str, seed: u64, threads: usize) -> PyResult<Stream> {
     let plan: MachineLogPlan = parsed(plan)?;
     Ok(PyArrowType(Box::new(GeneratedRows::new(Arc::new(MachineLog::new(plan, seed)), threads))))
+}
+
+#[pyfunction]
+pub fn generate_articles(plan: &str, seed: u64, first_id: u64, end_id: u64, threads: usize) -> PyResult<Stream> {
+    let plan: ArticlesPlan = parsed(plan)?;
+    Ok(PyArrowType(Box::new(GeneratedRows::new(Arc::new(Articles::new(plan, seed, first_id..end_id)), threads))))
 }
 
 #[pyfunction]

@@ -14,6 +14,12 @@ const DATABASES: &[&dyn Database] = &[
     &sensorbench_driver_fjall::FjallDatabase,
     #[cfg(feature = "cassandra")]
     &sensorbench_driver_cassandra::CassandraDatabase,
+    #[cfg(feature = "mongodb")]
+    &sensorbench_driver_mongodb::MongodbDatabase,
+    #[cfg(feature = "mongodb")]
+    &sensorbench_driver_mongodb::FerretdbDatabase,
+    #[cfg(feature = "mongodb")]
+    &sensorbench_driver_mongodb::FerretdbPostgresqlDatabase,
     #[cfg(feature = "mysql")]
     &sensorbench_driver_mysql::MysqlDatabase,
     #[cfg(feature = "mysql")]

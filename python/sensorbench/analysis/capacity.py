@@ -19,6 +19,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+# The percentiles that an objective may be of, and the share of operations that each means.
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 # A search that needs more is not searching any more: the rate at which the objective is met changes all the time.
 MOST_TRIALS = 60
 

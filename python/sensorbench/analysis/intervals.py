@@ -86,6 +86,15 @@ def spread_over_runs(values: NDArray[np.float64], confidence: float = CONFIDENCE
     return product_over_runs([values], confidence)
 
 
+def mean_over_runs(values: NDArray[np.float64], confidence: float = CONFIDENCE) -> Interval:
+    """The interval of the mean of values of which each run gives one, by Student's t: for differences, which may be below 0."""
+    value, runs = float(values.mean()), len(values)
+    if runs < LEAST_RUNS:
+        return Interval(value, None, None, confidence, runs, between_runs=False)
+    half = float(stdtrit(runs - 1, 0.5 + confidence / 2)) * float(values.std(ddof=1)) / math.sqrt(runs)
+    return Interval(value, value - half, value + half, confidence, runs, between_runs=True)
+
+
 def product_over_runs(factors: Sequence[NDArray[np.float64]], confidence: float = CONFIDENCE) -> Interval:
     """The interval of a product of such geometric means, of factors that were measured independently of one another."""
     logs = [np.log(values) for values in factors]

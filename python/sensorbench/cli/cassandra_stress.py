@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
+from sensorbench.cli.load_options import length_s
 from sensorbench.cli.options import Metrics, Out, Replace
 from sensorbench.cli.output import new_folder
 from sensorbench.errors import UsageError
-from sensorbench.experiment.lengths import seconds
 from sensorbench.progress import Teller
 from sensorbench.results.files import write_text
 from sensorbench.stress.cassandra_stress import (
@@ -61,7 +61,7 @@ def cassandra_stress(
         weights=parse_operations(ops, read),
         target=target,
         operations=operations,
-        duration_s=_seconds(duration),
+        duration_s=None if duration is None else length_s("--duration", duration),
         partitions=_partitions(population),
         rate_per_s=None if rate is None else parse_rate(rate),
         in_flight=in_flight,
@@ -84,13 +84,6 @@ def cassandra_stress(
     write_text(folder / TEXT_FILE, text)
     typer.echo(text, nl=False)
     teller.say(f"results: {folder}")
-
-
-def _seconds(text: str | None) -> float | None:
-    try:
-        return None if text is None else seconds(text)
-    except ValueError as error:
-        raise UsageError(f"--duration {error}") from None
 
 
 def _partitions(text: str | None) -> Partitions | None:

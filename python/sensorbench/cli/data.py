@@ -11,27 +11,34 @@ from rich.table import Table
 from sensorbench.cli.options import Json
 from sensorbench.cli.output import print_json
 from sensorbench.dataset import (
+    ARTICLES,
     DEFAULT_SEED,
     GENERATED,
     IMPORTERS,
     MEASUREMENTS,
     SHIPPED,
     Description,
+    article_model,
     generate,
     import_files,
     open_dataset,
 )
+from sensorbench.dataset import dataset as datasets
+from sensorbench.dataset.article_model import ArticleModel, articles_at, fit_articles, shipped_model
 from sensorbench.dataset.csv_rows import MOST_SHOWN
 from sensorbench.dataset.export import FORMS, export
-from sensorbench.dataset.fitted import MODEL_SUFFIX, fit, generate_like, read_model
+from sensorbench.dataset.fitted import MODEL_SUFFIX, Model, fit, generate_like, read_model
 from sensorbench.errors import UsageError
-from sensorbench.places import cache_folder
+from sensorbench.places import cache_folder, check_is_free
 from sensorbench.progress import Teller, console
 from sensorbench.results.files import write_text
 
 app = typer.Typer(help="Datasets: real, generated, and your own.", no_args_is_help=True)
 
-Scale = Annotated[float, typer.Option("--scale", help="Share that is used: of the span; of machine-log, of its sensors.")]
+Scale = Annotated[
+    float,
+    typer.Option("--scale", help="Share that is used: of the span; of machine-log, of its sensors; of articles, the first ones."),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the generator.")]
 Dataset = Annotated[str, typer.Argument(help="A dataset's name, its folder, or a mapping file.")]
 
@@ -68,22 +75,53 @@ def generate_dataset(
     out: Annotated[Path, typer.Option("--out", help="Folder for the dataset; it must be empty or not there.")],
     scale: Scale = 1.0,
     seed: Seed = DEFAULT_SEED,
-    copies: Annotated[int, typer.Option("--copies", help="How many of each location (fitted generators).", min=1)] = 1,
+    copies: Annotated[
+        int,
+        typer.Option("--copies", help="How many of each location (fitted generators), or of each article under new ids.", min=1),
+    ] = 1,
+    articles: Annotated[
+        int | None,
+        typer.Option("--articles", help="How many different articles (wikipedia, and what was fitted to articles).", min=1),
+    ] = None,
     days: Annotated[
         float | None, typer.Option("--days", help="Length of the span (fitted generators).", show_default=False)
     ] = None,
     json: Json = False,
 ) -> None:
     """Generate a dataset. Equal seeds give equal bytes; a smaller scale gives a part of a larger one: its beginning, or its first sensors."""
-    if out.exists() and any(out.iterdir()):
-        raise UsageError(f"{out} is not empty; name another folder with --out")
-    if name.endswith(MODEL_SUFFIX):
+    check_is_free(out)
+    model = _model(name, is_needed=articles is not None or copies > 1)
+    if articles is not None and not isinstance(model, ArticleModel):
+        raise UsageError(f"--articles: {name} generates none; expected wikipedia or a generator that was fitted to articles")
+    if isinstance(model, ArticleModel):
+        dataset = _generate_articles(model, out, seed, articles or articles_at(scale), copies)
+    elif model is not None:
         if days is not None and days <= 0:
             raise UsageError(f"--days {days:g}: expected a length above zero")
-        dataset = generate_like(read_model(Path(name)), out, seed=seed, copies=copies, days=days, threads=os.cpu_count() or 1)
+        dataset = generate_like(model, out, seed=seed, copies=copies, days=days, threads=os.cpu_count() or 1)
     else:
         dataset = generate(name, out, scale=scale, seed=seed, teller=Teller())
     _print(dataset.describe(), as_json=json)
+
+
+def _model(name: str, *, is_needed: bool) -> Model | ArticleModel | None:
+    """What was fitted: to be found in a file, or of a dataset of articles if scale and seed do not say enough."""
+    if name.endswith(MODEL_SUFFIX):
+        return read_model(Path(name))
+    return shipped_model() if is_needed and name in article_model.DATASETS else None
+
+
+def _generate_articles(model: ArticleModel, out: Path, seed: int, articles: int, copies: int) -> datasets.Dataset:
+    with Teller().task(f"generating {model.name}", total=articles * copies) as task:
+        return article_model.generate_like(
+            model,
+            out,
+            seed=seed,
+            articles=articles,
+            copies=copies,
+            threads=os.cpu_count() or 1,
+            tell_rows=lambda rows: task.advance_to(rows, f"{rows:,} articles"),
+        )
 
 
 @app.command("fit")
@@ -98,9 +136,13 @@ def fit_generator(
     if out.suffix != MODEL_SUFFIX or out.exists():
         raise UsageError(f"--out {out}: expected a new file whose name ends with {MODEL_SUFFIX}")
     teller = Teller()
+    source = open_dataset(dataset, scale=scale, seed=seed, teller=teller)
+    if ARTICLES in source.describe().relations:
+        _fit_to_articles(source, out, seed, as_json=json)
+        return
     with teller.task("fitting", total=1.0) as task:
         model = fit(
-            open_dataset(dataset, scale=scale, seed=seed, teller=teller),
+            source,
             seed,
             lambda done, all_: task.advance_to(done / all_, f"{done} of {all_} sensors"),
         )
@@ -140,6 +182,20 @@ def fit_generator(
     console().print(f"over the same span, generated against fitted{more}; written to {out}", highlight=False)
 
 
+def _fit_to_articles(source: datasets.Dataset, out: Path, seed: int, *, as_json: bool) -> None:
+    model = fit_articles(source, seed)
+    write_text(out, model.model_dump_json(indent=1) + "\n")
+    measured = {"articles": model.articles, "mean_bytes": model.mean_bytes, "words": len(model.words), "sizes_ks": model.sizes_ks}
+    if as_json:
+        print_json(measured)
+        return
+    console().print(
+        f"{model.articles:,} articles of {model.mean_bytes:,.0f} bytes on average, {len(model.words):,} words listed; sizes of generated ones differ by "
+        f"at most {model.sizes_ks:.3f} (Kolmogorov and Smirnov's distance); written to {out}",
+        highlight=False,
+    )
+
+
 @app.command("import")
 def import_dataset(
     files: Annotated[
@@ -156,7 +212,7 @@ def import_dataset(
     """Import original files of a published dataset, or your own by a mapping file."""
     if bad_rows not in {"refuse", "skip"}:
         raise UsageError(f"--bad-rows {bad_rows}: expected refuse or skip")
-    _print(import_files(files, out, skip_bad_rows=bad_rows == "skip").describe(), as_json=json)
+    _print(import_files(files, out, skip_bad_rows=bad_rows == "skip", teller=Teller()).describe(), as_json=json)
 
 
 @app.command("export")
@@ -183,7 +239,9 @@ def clean() -> None:
 
 def _print(description: Description, *, as_json: bool) -> None:
     if as_json:
-        print_json(description.model_dump(mode="json"))
+        # What was counted has names of its own, beside those of the description.
+        described = description.model_dump(mode="json")
+        print_json({**described.pop("counted"), **described})
         return
     screen = console()
     screen.print(description.title, style="bold")
@@ -191,10 +249,7 @@ def _print(description: Description, *, as_json: bool) -> None:
         screen.print("generated, not measured", style="yellow")
     for name, relation in description.relations.items():
         screen.print(f"  {name}: {relation.rows:,} rows ({', '.join(relation.columns)})", highlight=False)
-    interval = "" if description.interval_s is None else f" interval {description.interval_s:g} s,"
-    screen.print(
-        f"  span: {description.first_time} to {description.last_time},{interval} scale {description.scale:g}", highlight=False
-    )
+    _print_span(description)
     if MEASUREMENTS in description.relations:
         screen.print(f"  site is {description.site_is}, zone is {description.zone_is}", highlight=False)
     screen.print(
@@ -202,3 +257,12 @@ def _print(description: Description, *, as_json: bool) -> None:
     )
     for note in description.notes:
         screen.print(f"  note: {note}", highlight=False)
+
+
+def _print_span(description: Description) -> None:
+    scale = f"scale {description.scale:g}"
+    if description.first_time is None:
+        console().print(f"  {scale}", highlight=False)
+        return
+    interval = "" if description.interval_s is None else f" interval {description.interval_s:g} s,"
+    console().print(f"  span: {description.first_time} to {description.last_time},{interval} {scale}", highlight=False)

@@ -16,7 +16,7 @@ from sensorbench.stress.records import RecordWork, with_mix
 from sensorbench.stress.run import Load
 from sensorbench.stress.step import Arrival
 from sensorbench.stress.work import Work
-from sensorbench.stress.ycsb import CoreWorkload, core_workload, overridden, read_properties
+from sensorbench.stress.ycsb import CoreWorkload, core_workload, overridden, read_all_properties
 
 RECORDS = 100_000
 # Where a search begins, if nothing else is said.
@@ -158,8 +158,7 @@ def _workload(
         *([f"recordcount={records}"] if records else []),
         *([f"requestdistribution={distribution}"] if distribution else []),
     ]
-    of_files = {key: one for file in files or [] for key, one in read_properties(file).items()}
-    said = overridden(of_files, [*(properties or ()), *options])
+    said = overridden(read_all_properties(files or ()), [*(properties or ()), *options])
     defaults = {"recordcount": str(RECORDS), "requestdistribution": "zipfian", "writeallfields": "true"}
     missing = [f"{key}={value}" for key, value in defaults.items() if key not in said]
     workload, notes = core_workload(overridden(said, missing))

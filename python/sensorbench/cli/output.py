@@ -3,6 +3,7 @@
 import json
 import sys
 import webbrowser
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,14 @@ from sensorbench.errors import FailedError, InterruptedRunError
 from sensorbench.experiment import Comparison, check_out, conduct
 from sensorbench.progress import Teller, console
 from sensorbench.report import answer, words
-from sensorbench.results import ComparisonResult, has_results, read_comparison, write_summary
+from sensorbench.results import ComparisonResult, has_results, read_comparison, write_summary, write_whole_summary
+from sensorbench.results.factors import read_factors
 from sensorbench.results.files import DiskFullError
-from sensorbench.results.series import read_series, write_series_summary
-from sensorbench.results.stress import read_stress, write_stress_summary
-from sensorbench.results.tune import read_tune, write_tune_summary
+from sensorbench.results.series import read_series
+from sensorbench.results.stress import read_stress
+from sensorbench.results.tune import read_tune
 from sensorbench.stress.summary import summarise_stress
-from sensorbench.study import summarise
+from sensorbench.study import require_factor_study, summarise
 from sensorbench.study.series import summarise_series
 from sensorbench.tuning.summary import summarise_tune
 
@@ -71,6 +73,19 @@ def open_page(page: Path) -> None:
         webbrowser.open(page.resolve().as_uri())
 
 
+def show_written(
+    written: tuple[dict[str, Any], Path], tell: Callable[[dict[str, Any], Path], None], *, no_open: bool, as_json: bool
+) -> None:
+    """Says what a summary and its page say: as JSON, or by `tell`; and opens the page."""
+    summary, page = written
+    if as_json:
+        print_json(summary)
+    else:
+        tell(summary, page)
+    if not no_open:
+        open_page(page)
+
+
 def _report_what_is_there(out: Path, teller: Teller) -> None:
     """A report of work that was cut short. That it cannot be written must not hide why the work was cut short."""
     if not has_results(out):
@@ -100,7 +115,7 @@ def write_series_summary_and_report(
     from sensorbench.report.series import write_series_report
 
     summary = summarise_series(read_series(folder), results, summaries)
-    write_series_summary(folder, summary)
+    write_whole_summary(folder, summary)
     return summary, write_series_report(folder, summary)
 
 
@@ -110,7 +125,7 @@ def write_stress_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]
 
     result = read_stress(folder)
     summary = summarise_stress(result)
-    write_stress_summary(folder, summary)
+    write_whole_summary(folder, summary)
     return summary, write_stress_report(result, summary)
 
 
@@ -119,8 +134,23 @@ def write_tune_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:
     from sensorbench.report.tune import write_tune_report
 
     summary = summarise_tune(read_tune(folder))
-    write_tune_summary(folder, summary)
+    write_whole_summary(folder, summary)
     return summary, write_tune_report(folder, summary)
+
+
+def write_factors_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:
+    """Sums up a study of factors on disk and writes its report."""
+    from sensorbench.report.factors import write_factors_report
+
+    summary = summarise_factor_study(folder)
+    write_whole_summary(folder, summary)
+    return summary, write_factors_report(folder, summary)
+
+
+def summarise_factor_study(folder: Path) -> dict[str, Any]:
+    """The summary of a study of factors on disk."""
+    result = read_factors(folder)
+    return require_factor_study(result.manifest.name).summarise(result)
 
 
 def fail_if_wrong(summary: dict[str, Any]) -> None:

@@ -6,11 +6,13 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from sensorbench.cli.factors import show_factors
 from sensorbench.cli.options import Json, NoOpen
 from sensorbench.cli.output import (
     open_page,
     print_json,
     print_outcome,
+    summarise_factor_study,
     write_series_summary_and_report,
     write_summary_and_report,
 )
@@ -18,10 +20,8 @@ from sensorbench.cli.stress import show_stress
 from sensorbench.cli.tune import show_tune
 from sensorbench.progress import console, error_console
 from sensorbench.report import words
-from sensorbench.results import read_comparison
+from sensorbench.results import kind_of, read_comparison
 from sensorbench.results.series import is_series, parts_with_results, read_series
-from sensorbench.results.stress import is_stress
-from sensorbench.results.tune import is_tune
 from sensorbench.study import summarise
 from sensorbench.study.series import summarise_series
 
@@ -33,11 +33,9 @@ def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
     if is_series(folder):
         _report_series(folder, no_open=no_open, as_json=json)
         return
-    if is_stress(folder):
-        show_stress(folder, no_open=no_open, as_json=json)
-        return
-    if is_tune(folder):
-        show_tune(folder, no_open=no_open, as_json=json)
+    show = {"stress": show_stress, "tune": show_tune, "factors": show_factors}.get(kind_of(folder) or "")
+    if show is not None:
+        show(folder, no_open=no_open, as_json=json)
         return
     result, summary, page = write_summary_and_report(folder)
     if json:
@@ -68,7 +66,9 @@ def claims(folder: Folder, json: Json = False) -> None:
     if is_series(folder):
         _claims_of_series(folder, as_json=json)
         return
-    _tell_claims(summarise(read_comparison(folder))["claims"], as_json=json)
+    of_factors = kind_of(folder) == "factors"
+    summary = summarise_factor_study(folder) if of_factors else summarise(read_comparison(folder))
+    _tell_claims(summary["claims"], as_json=json)
 
 
 def _tell_claims(judged: list[dict[str, Any]], *, as_json: bool) -> None:

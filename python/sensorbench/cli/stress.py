@@ -28,7 +28,7 @@ from sensorbench.cli.load_options import (
     work_maker,
 )
 from sensorbench.cli.options import Json, Metrics, NoOpen, Out, Replace
-from sensorbench.cli.output import new_folder, open_page, print_json, write_stress_summary_and_report
+from sensorbench.cli.output import new_folder, show_written, write_stress_summary_and_report
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.progress import Teller, console
 from sensorbench.report import words
@@ -124,13 +124,7 @@ def run(
 
 def show_stress(folder: Path, *, no_open: bool, as_json: bool) -> None:
     """Writes summary and report of a stress run on disk, and prints what they say."""
-    summary, page = write_stress_summary_and_report(folder)
-    if as_json:
-        print_json(summary)
-    else:
-        _print(summary, page)
-    if not no_open:
-        open_page(page)
+    show_written(write_stress_summary_and_report(folder), _print, no_open=no_open, as_json=as_json)
 
 
 def set_rate(

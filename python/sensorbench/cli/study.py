@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from sensorbench.cli.factors import run_factor_study, show_factor_study
 from sensorbench.cli.options import Json, NoOpen, Out, Replace, Resume, Sweep
 from sensorbench.cli.output import conduct_and_report, new_folder, print_json, write_series_summary_and_report
 from sensorbench.dataset import DEFAULT_SEED
@@ -18,7 +19,7 @@ from sensorbench.progress import Teller, console
 from sensorbench.results import has_results, read_comparison
 from sensorbench.results.files import DiskFullError
 from sensorbench.results.series import SeriesManifest, is_series, parts_with_results, write_series
-from sensorbench.study import STUDIES, Part, Study, StudyOptions, plan_study, require_study
+from sensorbench.study import FACTOR_STUDIES, STUDIES, Part, Study, StudyOptions, plan_study, require_study
 from sensorbench.study.study import Cell, Grid, Layout, grouped
 
 app = typer.Typer(help="Reproduce published studies.", no_args_is_help=True)
@@ -38,6 +39,10 @@ def list_studies(json: Json = False) -> None:
                 }
                 for study in STUDIES.values()
             ]
+            + [
+                {"name": study.name, "title": study.file.title, "claims": len(study.claims), "targets": [study.file.database]}
+                for study in FACTOR_STUDIES.values()
+            ]
         )
         return
     table = Table(box=None)
@@ -45,6 +50,8 @@ def list_studies(json: Json = False) -> None:
         table.add_column(column)
     for study in STUDIES.values():
         table.add_row(study.name, study.file.title, ", ".join(study.file.schemas), str(len(study.claims)))
+    for of_factors in FACTOR_STUDIES.values():
+        table.add_row(of_factors.name, of_factors.file.title, of_factors.file.database, str(len(of_factors.claims)))
     console().print(table)
 
 
@@ -60,6 +67,11 @@ def show(
     json: Json = False,
 ) -> None:
     """Show what a study asks, its grid, which figures of its source it has, and its claims."""
+    if name in FACTOR_STUDIES:
+        if results is not None:
+            raise UsageError(f"--results: study {name} does not say which cells its source has")
+        show_factor_study(FACTOR_STUDIES[name], as_json=json)
+        return
     study = require_study(name)
     cells = _cells(study, results)
     if json:
@@ -217,9 +229,40 @@ def run(
     json: Json = False,
 ) -> None:
     """Run a study: load, ask, check the answers, judge the claims, write a report."""
-    study = require_study(name)
     if resume and out is None:
         raise UsageError("--resume: name the folder of the work to go on with by --out")
+    if name in FACTOR_STUDIES:
+        _refuse(
+            name,
+            {
+                "--schema": schema,
+                "--dataset": dataset,
+                "--operations": operations,
+                "--warm-up": warm_up,
+                "--arrival": arrival,
+                "--sweep": sweep,
+                "--registers": registers,
+                "--replace": replace,
+                "a second --target": (target or [])[1:],
+            },
+        )
+        run_factor_study(
+            FACTOR_STUDIES[name],
+            out,
+            target=target[0] if target else None,
+            parts=tuple(part or ()),
+            scale=scale,
+            seed=seed,
+            duration=duration,
+            repeat=repeat,
+            in_flight=in_flight,
+            rate=rate,
+            resume=resume,
+            no_open=no_open,
+            as_json=json,
+        )
+        return
+    study = require_study(name)
     out = out or new_folder(name)
     if len(part or study.file.parts or dataset or study.file.datasets) == 1:
         check_out(out, resume=resume)
@@ -250,6 +293,13 @@ def run(
         conduct_and_report(comparison, out, teller, resume=resume, replace=replace, open_browser=not no_open, as_json=json)
     else:
         _run_series(study, parts, out, teller, resume=resume, replace=replace, as_json=json)
+
+
+def _refuse(name: str, options: dict[str, object]) -> None:
+    """Raises UsageError for an option that says nothing to a study of factors."""
+    given = [option for option, value in options.items() if value]
+    if given:
+        raise UsageError(f"{given[0]}: study {name} varies settings of servers on records of its own, and has no use for it")
 
 
 def _run_series(

@@ -30,7 +30,7 @@ from sensorbench.cli.load_options import (
     work_maker,
 )
 from sensorbench.cli.options import Json, NoOpen, Out, Resume
-from sensorbench.cli.output import new_folder, open_page, print_json, write_tune_summary_and_report
+from sensorbench.cli.output import new_folder, show_written, write_tune_summary_and_report
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.progress import Teller, console
 from sensorbench.report import tune_answer, words
@@ -154,13 +154,7 @@ def tune(
 
 def show_tune(folder: Path, *, no_open: bool, as_json: bool) -> None:
     """Writes summary and report of a search on disk, and prints what they say."""
-    summary, page = write_tune_summary_and_report(folder)
-    if as_json:
-        print_json(summary)
-    else:
-        _print(summary, page)
-    if not no_open:
-        open_page(page)
+    show_written(write_tune_summary_and_report(folder), _print, no_open=no_open, as_json=as_json)
 
 
 def _print(summary: dict[str, Any], page: Path) -> None:

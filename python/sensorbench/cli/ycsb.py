@@ -10,7 +10,7 @@ from sensorbench.cli.output import new_folder
 from sensorbench.progress import Teller
 from sensorbench.results.files import write_text
 from sensorbench.stress.openmetrics import looks
-from sensorbench.stress.ycsb import Phase, Wish, as_text, asked_in, carry_out, core_workload, overridden, read_properties
+from sensorbench.stress.ycsb import Phase, Wish, as_text, asked_in, carry_out, core_workload, overridden, read_all_properties
 
 app = typer.Typer(help="Run YCSB's core workloads by its properties files.", no_args_is_help=True)
 
@@ -74,8 +74,7 @@ def _carry_out(
     ycsb_zipfian: bool,
     replace: bool,
 ) -> None:
-    said = {key: one for file in files or [] for key, one in read_properties(file).items()}
-    workload, notes = core_workload(overridden(said, options or []))
+    workload, notes = core_workload(overridden(read_all_properties(files or ()), options or []))
     teller = Teller()
     for note in notes:
         teller.warn(note)

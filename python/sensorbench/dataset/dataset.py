@@ -2,7 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -25,6 +27,7 @@ ROWS_A_GROUP = 122_880
 MEASUREMENTS = "measurements"
 LOCATIONS = "locations"
 LOG = "log"
+ARTICLES = "articles"
 
 MEASUREMENT_SCHEMA = pa.schema(
     [
@@ -47,23 +50,38 @@ LOG_SCHEMA = pa.schema(
     ]
 )
 
+# Articles are numbered from 1 on without a gap. Arrow's large strings are what DatasetWriter keeps no dictionary of.
+ARTICLE_SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        pa.field("title", pa.string(), nullable=False),
+        pa.field("text", pa.large_string(), nullable=False),
+    ]
+)
+
 
 @dataclass(frozen=True)
 class Readings:
-    """The relation that a dataset has its readings in: its name, the columns that name a sensor, and the column of the time."""
+    """The relation that a dataset has its readings in: its name, the columns that name a sensor, and the column of the time.
+    Articles have none: each is named by its number.
+    """
 
     relation: str
     series: tuple[str, ...]
-    time: str
+    time: str | None
 
     @property
     def key(self) -> tuple[str, ...]:
         """The columns that name a reading."""
-        return (*self.series, self.time)
+        return self.series if self.time is None else (*self.series, self.time)
 
 
 # A dataset has one of these.
-READINGS = (Readings(MEASUREMENTS, ("site", "zone", "sensor"), "time"), Readings(LOG, ("machine", "sensor"), "begin_time"))
+READINGS = (
+    Readings(MEASUREMENTS, ("site", "zone", "sensor"), "time"),
+    Readings(LOG, ("machine", "sensor"), "begin_time"),
+    Readings(ARTICLES, ("id",), None),
+)
 
 
 def readings_of(relations: Iterable[str]) -> Readings:
@@ -109,12 +127,14 @@ class Description(BaseModel):
     last_time: datetime | None = None
     interval_s: float | None = None
     notes: list[str] = []
+    # What an importer counted in its files, in the words of their format.
+    counted: dict[str, int | bool | list[str]] = {}
     relations: dict[str, Relation] = {}
     fingerprint: str = ""
 
     @property
     def readings(self) -> int:
-        """How many readings there are: measurements, or records of a log."""
+        """How many readings there are: measurements, records of a log, or articles."""
         return self.relations[readings_of(self.relations).relation].rows
 
 
@@ -128,7 +148,7 @@ class Dataset:
 
     @classmethod
     def at(cls, folder: Path, scale: float = 1.0) -> "Dataset":
-        """The dataset in a folder. With `scale` below 1, only the first part of its span is used."""
+        """The dataset in a folder. With `scale` below 1, only the first part of its span is used, or of its articles."""
         try:
             description = Description.model_validate_json((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -172,6 +192,8 @@ class Dataset:
             rows = connection.read_parquet(str(self.folder / relation.file))
             if self._scale < 1.0 and readings.time in relation.columns:
                 rows = rows.filter(f"{readings.time} < TIMESTAMP '{self._end().isoformat()}'")
+            elif self._scale < 1.0 and readings.time is None and name == readings.relation:
+                rows = rows.filter(f"{readings.series[0]} <= {math.ceil(self._scale * relation.rows)}")
             rows.create_view(name)
         connection.execute(_usual_step(readings))
         return connection
@@ -202,6 +224,19 @@ class Dataset:
         return self._description.model_copy(update=changes)
 
 
+class RelationWriter:
+    """Writes the batches of a relation, and counts their rows."""
+
+    def __init__(self, parquet: pq.ParquetWriter) -> None:
+        self._parquet = parquet
+        self.rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Writes a batch."""
+        self._parquet.write_batch(batch, row_group_size=ROWS_A_GROUP)
+        self.rows += batch.num_rows
+
+
 class DatasetWriter:
     """Writes a dataset into a folder; the description comes last, so that a folder with one is whole."""
 
@@ -218,15 +253,21 @@ class DatasetWriter:
         tell_rows: Callable[[int], None] = lambda rows: None,
     ) -> int:
         """Writes a relation, telling the rows so far, and returns their number."""
-        file = f"{name}.parquet"
-        rows = 0
-        with pq.ParquetWriter(self._folder / file, schema, **_parquet_options(schema)) as writer:
+        with self.writing(name, schema) as relation:
             for batch in batches:
-                rows += batch.num_rows
-                writer.write_batch(batch, row_group_size=ROWS_A_GROUP)
-                tell_rows(rows)
-        self._relations[name] = Relation(file=file, rows=rows, columns={field.name: str(field.type) for field in schema})
-        return rows
+                relation.write(batch)
+                tell_rows(relation.rows)
+        return relation.rows
+
+    @contextmanager
+    def writing(self, name: str, schema: pa.Schema) -> Iterator["RelationWriter"]:
+        """Writes a relation batch by batch, beside others."""
+        file = f"{name}.parquet"
+        with pq.ParquetWriter(self._folder / file, schema, **_parquet_options(schema)) as parquet:
+            writer = RelationWriter(parquet)
+            yield writer
+        columns = {field.name: str(field.type) for field in schema}
+        self._relations[name] = Relation(file=file, rows=writer.rows, columns=columns)
 
     def add_table(self, name: str, table: pa.Table) -> None:
         """Writes a relation that is in memory."""
@@ -251,21 +292,26 @@ class DatasetWriter:
 
 
 def _parquet_options(schema: pa.Schema) -> dict[str, Any]:
-    """Regular times shrink to nothing as differences; readings have few different values, which a dictionary holds."""
+    """Regular times shrink to nothing as differences; readings have few different values, which a dictionary holds. No two texts of
+    articles are alike.
+    """
     times = [field.name for field in schema if pa.types.is_timestamp(field.type)]
+    texts = [field.name for field in schema if pa.types.is_large_string(field.type)]
     return {
         "compression": "zstd",
         "compression_level": 9,
-        "use_dictionary": [field.name for field in schema if field.name not in times],
+        "use_dictionary": [field.name for field in schema if field.name not in (*times, *texts)],
         "column_encoding": dict.fromkeys(times, "DELTA_BINARY_PACKED"),
         "dictionary_pagesize_limit": 8 << 20,
     }
 
 
 def _usual_step(readings: Readings) -> str:
-    """Makes a macro: the usual time between two readings of the first sensor, in µs; null where it has no two. It is computed
-    where a query has it, from the readings as scaled.
+    """Makes a macro: the usual time between two readings of the first sensor, in µs; null where it has no two, or no times. It is
+    computed where a query has it, from the readings as scaled.
     """
+    if readings.time is None:
+        return "CREATE MACRO usual_step() AS CAST(NULL AS BIGINT)"
     relation, time, series = readings.relation, readings.time, ", ".join(readings.series)
     return f"""
         CREATE MACRO usual_step() AS (
@@ -277,13 +323,17 @@ def _usual_step(readings: Readings) -> str:
 
 
 def _span(connection: duckdb.DuckDBPyConnection, readings: Readings) -> tuple[datetime | None, datetime | None]:
-    """First and last time."""
+    """First and last time, where there are times."""
+    if readings.time is None:
+        return None, None
     first, last = connection.sql(f"SELECT min({readings.time}), max({readings.time}) FROM {readings.relation}").fetchall()[0]
     return first, last
 
 
 def _facts(file: Path, readings: Readings) -> dict[str, Any]:
-    """First and last time, and the median interval between readings of one sensor."""
+    """First and last time, and the median interval between readings of one sensor; nothing where there are no times."""
+    if readings.time is None:
+        return {}
     relation, time, series = readings.relation, readings.time, ", ".join(readings.series)
     with workbench() as connection:
         connection.read_parquet(str(file)).create_view(relation)

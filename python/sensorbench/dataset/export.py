@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from sensorbench.dataset.dataset import Dataset, Readings, readings_of
 from sensorbench.errors import UsageError
+from sensorbench.places import check_is_free
 
 ROWS_A_BATCH = 100_000
 
@@ -16,8 +17,7 @@ def export(dataset: Dataset, form: str, out: Path) -> list[Path]:
     """Writes the relations of a dataset into a folder; returns the files."""
     if form not in FORMS:
         raise UsageError(f"--format {form}: expected one of {', '.join(FORMS)}")
-    if out.exists() and any(out.iterdir()):
-        raise UsageError(f"{out} is not empty; name another folder with --out")
+    check_is_free(out)
     out.mkdir(parents=True, exist_ok=True)
     with dataset.connect() as connection:
         return FORMS[form](dataset, connection, out)
@@ -40,20 +40,22 @@ def _parquet(dataset: Dataset, connection: duckdb.DuckDBPyConnection, out: Path)
 def _influx(dataset: Dataset, connection: duckdb.DuckDBPyConnection, out: Path) -> list[Path]:
     """One point a reading: tags that name its sensor, its other columns as fields, its time in nanoseconds."""
     readings = readings_of(dataset.describe().relations)
+    if readings.time is None:
+        raise UsageError(f"--format influx: dataset {dataset.name} has no times, and points have one; expected csv or parquet")
     file = out / f"{readings.relation}.lp"
     with file.open("w", encoding="utf-8") as lines:
         for batch in connection.table(readings.relation).to_arrow_reader(ROWS_A_BATCH):
-            lines.writelines(_points(batch, readings))
+            lines.writelines(_points(batch, readings, readings.time))
     return [file]
 
 
-def _points(batch: pa.RecordBatch, readings: Readings) -> Iterator[str]:
+def _points(batch: pa.RecordBatch, readings: Readings, time: str) -> Iterator[str]:
     names = batch.schema.names
     for row in zip(*(_plain(column).to_pylist() for column in batch.columns), strict=True):
         cells = dict(zip(names, row, strict=True))
         tags = ",".join(f"{name}={_tag(str(cells[name]))}" for name in readings.series)
         fields = ",".join(_field(name, cell) for name, cell in cells.items() if name not in readings.key)
-        yield f"{readings.relation},{tags} {fields} {cells[readings.time]}000\n"
+        yield f"{readings.relation},{tags} {fields} {cells[time]}000\n"
 
 
 def _plain(column: pa.Array) -> pa.Array:

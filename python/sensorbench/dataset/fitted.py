@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from scipy.special import ndtri
 
 from sensorbench._engine import generate_fitted
+from sensorbench.dataset.article_model import KIND, ArticleModel
 from sensorbench.dataset.dataset import MEASUREMENT_SCHEMA, MEASUREMENTS, Dataset, DatasetWriter, Description
 from sensorbench.dataset.staging import Location, write_locations
 from sensorbench.errors import UsageError
@@ -96,7 +97,7 @@ def fit(dataset: Dataset, seed: int, tell: Callable[[int, int], None]) -> Model:
     if description.first_time is None or description.last_time is None:
         raise UsageError(f"dataset {dataset.name} has no readings to fit a generator to")
     if MEASUREMENTS not in description.relations:
-        raise UsageError(f"dataset {dataset.name} is a log; a generator is fitted to {MEASUREMENTS} only")
+        raise UsageError(f"dataset {dataset.name} is a log; a generator is fitted to {MEASUREMENTS} or articles only")
     fitted, closeness = [], []
     with dataset.connect() as connection:
         names = connection.sql(f"SELECT DISTINCT site, zone, sensor FROM {MEASUREMENTS} ORDER BY ALL").fetchall()
@@ -233,10 +234,13 @@ def _daily_pattern_rms(times: Integers, values: Floats, made_times: Integers, ma
     return float(np.sqrt(np.mean(np.square(differences))) / spread) if both else 0.0
 
 
-def read_model(path: Path) -> Model:
-    """A model from its file."""
+def read_model(path: Path) -> Model | ArticleModel:
+    """A model from its file, of sensors or of articles."""
     try:
-        return Model.model_validate_json(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        model = json.loads(text)
+        kind = ArticleModel if isinstance(model, dict) and model.get("kind") == KIND else Model
+        return kind.model_validate_json(text)
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file") from None
     except ValueError as error:

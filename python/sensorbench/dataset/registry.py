@@ -6,12 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
-from sensorbench.dataset import azure_vm_noise, beijing_air_quality, cu_bems, machine_log, mapping, sensor_timelines
+from sensorbench.dataset import (
+    article_model,
+    azure_vm_noise,
+    beijing_air_quality,
+    cu_bems,
+    machine_log,
+    mapping,
+    sensor_timelines,
+    wikipedia,
+)
 from sensorbench.dataset.csv_rows import columns_of
 from sensorbench.dataset.dataset import DESCRIPTION_FILE, KNOWN_ANSWERS_FILE, Dataset
 from sensorbench.errors import UsageError
-from sensorbench.places import cache_folder
+from sensorbench.places import cache_folder, check_is_free
 from sensorbench.progress import Teller
 
 DEFAULT_SEED = 42
@@ -19,10 +29,25 @@ DEFAULT_SEED = 42
 
 @dataclass(frozen=True)
 class Importer:
-    """An importer of the original files of a published dataset."""
+    """An importer of the original files of a published dataset: files, the folder, whether to skip bad rows, whom to tell."""
 
-    recognises: Callable[[list[str]], bool]
-    import_files: Callable[..., Dataset]
+    recognises: Callable[[Path], bool]
+    import_files: Callable[[list[Path], Path, bool, Teller], Dataset]
+
+
+class _OfCsvFiles(Protocol):
+    """A module that imports CSV files, and knows them by their columns."""
+
+    def recognises(self, columns: list[str]) -> bool: ...
+
+    def import_files(self, files: list[Path], out: Path, *, skip_bad_rows: bool) -> Dataset: ...
+
+
+def _of_csv_files(module: _OfCsvFiles) -> Importer:
+    return Importer(
+        lambda file: module.recognises(columns_of(file)),
+        lambda files, out, skip, teller: module.import_files(files, out, skip_bad_rows=skip),
+    )
 
 
 @dataclass(frozen=True)
@@ -37,6 +62,7 @@ class Generator:
 SHIPPED = {
     azure_vm_noise.NAME: azure_vm_noise.SHIPPED_FOLDER,
     beijing_air_quality.NAME: beijing_air_quality.SHIPPED_FOLDER,
+    wikipedia.NAME: wikipedia.SHIPPED_FOLDER,
 }
 GENERATED = {
     cu_bems.NAME: Generator(cu_bems.generate, cu_bems.GENERATOR_VERSION, 85_000_000),
@@ -50,11 +76,19 @@ GENERATED = {
         )
         for name in sensor_timelines.DATASETS
     },
+    **{
+        name: Generator(article_model.generate, article_model.GENERATOR_VERSION, article_model.ARTICLES_OF_THE_STUDY)
+        for name in article_model.DATASETS
+    },
 }
 IMPORTERS = {
-    azure_vm_noise.NAME: Importer(azure_vm_noise.recognises, azure_vm_noise.import_files),
-    beijing_air_quality.NAME: Importer(beijing_air_quality.recognises, beijing_air_quality.import_files),
-    cu_bems.NAME: Importer(cu_bems.recognises, cu_bems.import_files),
+    # The first, because the others cannot look into what is no text.
+    wikipedia.NAME: Importer(
+        wikipedia.recognises, lambda files, out, skip, teller: wikipedia.import_files(files, out, teller=teller)
+    ),
+    azure_vm_noise.NAME: _of_csv_files(azure_vm_noise),
+    beijing_air_quality.NAME: _of_csv_files(beijing_air_quality),
+    cu_bems.NAME: _of_csv_files(cu_bems),
 }
 
 
@@ -118,8 +152,9 @@ def _made_once(folder: Path, make: Callable[[Path], Dataset]) -> Dataset:
     return Dataset.at(folder)
 
 
-def import_files(names: list[str], out: Path, *, skip_bad_rows: bool) -> Dataset:
+def import_files(names: list[str], out: Path, *, skip_bad_rows: bool, teller: Teller | None = None) -> Dataset:
     """Imports files: an importer's name or a mapping file first, then the files; or files that tell their importer themselves."""
+    teller = teller or Teller(quiet=True)
     first, files = names[0], [Path(name) for name in names[1:]]
     if first.endswith(".toml"):
         return _into(out, lambda folder: mapping.import_mapping(Path(first), files, folder, skip_bad_rows=skip_bad_rows))
@@ -130,27 +165,26 @@ def import_files(names: list[str], out: Path, *, skip_bad_rows: bool) -> Dataset
     else:
         files = [Path(name) for name in names]
         importer = _recognised(files[0])
-    return _into(out, lambda folder: importer.import_files(files, folder, skip_bad_rows=skip_bad_rows))
+    return _into(out, lambda folder: importer.import_files(files, folder, skip_bad_rows, teller))
 
 
 def _recognised(file: Path) -> Importer:
     if file.is_dir():
         # All files of a folder tree are alike.
         file = next(iter(sorted(file.rglob("*.csv"))), file)
-    columns = columns_of(file)
-    found = [importer for importer in IMPORTERS.values() if importer.recognises(columns)]
-    if not found:
+    found = next((importer for importer in IMPORTERS.values() if importer.recognises(file)), None)
+    if found is None:
+        columns = columns_of(file)
         known = ", ".join(IMPORTERS)
         raise UsageError(
             f"{file}, line 1: columns {', '.join(columns[:8])} belong to no dataset that is known ({known}); describe your own with a mapping file"
         )
-    return found[0]
+    return found
 
 
 def _into(out: Path, make: Callable[[Path], Dataset]) -> Dataset:
     """Makes a dataset in `out`, which must be free; nothing is left there when it fails."""
-    if out.exists() and any(out.iterdir()):
-        raise UsageError(f"{out} is not empty; name another folder with --out")
+    check_is_free(out)
     unfinished = out.with_name(f".{out.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     try:

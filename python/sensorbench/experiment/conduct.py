@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from sensorbench import __version__
-from sensorbench.errors import CancelledError, EngineError, FailedError, InterruptedRunError, UsageError
+from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError, message_of
 from sensorbench.experiment.answers import (
     REFERENCE_SAMPLE,
     KnownAnswer,
@@ -27,6 +27,7 @@ from sensorbench.experiment.answers import (
 from sensorbench.experiment.ceiling import driver_ceiling, server_ceiling
 from sensorbench.experiment.comparison import DATA_FOLDER, Comparison, Ready, Up
 from sensorbench.experiment.contents import check_contents, written_rows
+from sensorbench.experiment.ending import written_down
 from sensorbench.experiment.grain import grain_of
 from sensorbench.experiment.measure import is_finished, load_one, run_one, writes_anything
 from sensorbench.experiment.plan import build_plan, draw_parameters, planned_operations
@@ -35,6 +36,7 @@ from sensorbench.experiment.registers import is_of_registers, with_registers
 from sensorbench.experiment.servers import Servers, servers
 from sensorbench.experiment.settings import Setting
 from sensorbench.experiment.workload import Workload
+from sensorbench.places import check_is_free
 from sensorbench.progress import Teller
 from sensorbench.results import (
     ComparisonManifest,
@@ -45,7 +47,6 @@ from sensorbench.results import (
     read_run,
 )
 from sensorbench.results.environment import environment
-from sensorbench.results.files import DiskFullError, release_reserve
 from sensorbench.results.latencies import MEASURE, of_kind
 from sensorbench.results.manifest import OperationManifest, Process, now
 from sensorbench.schemas import Operation
@@ -71,27 +72,10 @@ def conduct(
         with servers(todo, teller, pin=comparison.workload.pin) as started:
             up = _up(ready, started)
             writer = _writer(up, out, resume=resume)
-            try:
+            with written_down(writer):
                 _conduct(up, tables, writer, teller, replace=replace or resume)
-            except (KeyboardInterrupt, CancelledError):
-                writer.finish("interrupted", "interrupted by the user")
-                raise InterruptedRunError(f"interrupted; what was measured until then is in {out}") from None
-            except DiskFullError as error:
-                release_reserve(out)
-                writer.finish("incomplete", str(error))
-                raise
-            except (EngineError, FailedError) as error:
-                message = _message(error)
-                writer.finish("failed", message)
-                raise FailedError(message) from None
-            writer.finish("complete")
             _remove_data(up, out)
     return read_comparison(out)
-
-
-def _message(error: Exception) -> str:
-    """An error of a schema has two parts: where, and what."""
-    return ": ".join(map(str, error.args))
 
 
 def _unfinished(ready: Ready, out: Path, teller: Teller) -> list[Setting]:
@@ -124,8 +108,8 @@ def check_out(out: Path, *, resume: bool) -> None:
     """Raises UsageError when results cannot go there."""
     if resume and not has_results(out):
         raise UsageError(f"--resume: {out} holds no results to go on with; name the folder with --out")
-    if not resume and out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"{out} is not empty; name another folder with --out, or go on with it by --resume")
+    if not resume:
+        check_is_free(out, ", or go on with it by --resume")
 
 
 def validated(comparison: Comparison) -> Ready:
@@ -318,8 +302,8 @@ def _succeeds(
     except (EngineError, FailedError) as error:
         if isinstance(error, CancelledError) or not up.comparison.goes_on:
             raise
-        teller.warn(f"{setting.id} failed at {step} and is left out: {_message(error)}")
-        writer.write_failure(setting.id, {"step": step, "cause": _message(error)})
+        teller.warn(f"{setting.id} failed at {step} and is left out: {message_of(error)}")
+        writer.write_failure(setting.id, {"step": step, "cause": message_of(error)})
         _clear(up, setting, teller)
         return False
     writer.forget_failure(setting.id)

@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from sensorbench._engine import batch_rows
-from sensorbench.dataset import Dataset
+from sensorbench.dataset import ARTICLES, Dataset
 from sensorbench.errors import UsageError
 from sensorbench.places import cache_folder
 from sensorbench.progress import Teller
@@ -24,6 +24,8 @@ from sensorbench.schemas.types import ValueType, arrow_schema, canonical_columns
 
 FORMAT = 2
 ROWS_A_BATCH = 65_536
+# Articles are as long as thousands of readings.
+ARTICLES_A_BATCH = 256
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ def prepare(
     teller: Teller,
 ) -> list[PreparedTable]:
     """Every table of a schema; those that were prepared before are used again."""
+    rows_a_batch = ARTICLES_A_BATCH if ARTICLES in dataset.describe().relations else ROWS_A_BATCH
     tables = []
     for fill in schema.fills():
         file = cache_folder("prepared") / f"{_fingerprint(dataset, fill)}.arrows"
@@ -56,7 +59,7 @@ def prepare(
         if not facts.exists():
             with teller.task(f"preparing {schema.database}/{schema.name} {fill.name}") as task:
                 start_s = time.monotonic()
-                rows = _write(file, fill, workbench, schema)
+                rows = _write(file, fill, workbench, schema, rows_a_batch)
                 prepare_s = time.monotonic() - start_s
                 task.end(f"{rows:,} rows in {prepare_s:.1f} s")
             facts.write_text(json.dumps({"rows": rows, "prepare_s": prepare_s}), encoding="utf-8")
@@ -70,11 +73,11 @@ def _fingerprint(dataset: Dataset, fill: TableFill) -> str:
     return f"{dataset.name}-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
 
 
-def _write(file: Path, fill: TableFill, workbench: duckdb.DuckDBPyConnection, schema: Schema) -> int:
+def _write(file: Path, fill: TableFill, workbench: duckdb.DuckDBPyConnection, schema: Schema, rows_a_batch: int) -> int:
     unfinished = file.with_suffix(f".{os.getpid()}.unfinished")
     rows = 0
     try:
-        reader = _rows(fill, workbench)
+        reader = _rows(fill, workbench, rows_a_batch)
         options = pa.ipc.IpcWriteOptions(compression="lz4")
         with pa.OSFile(str(unfinished), "wb") as sink, pa.ipc.new_stream(sink, reader.schema, options=options) as writer:
             for batch in reader:
@@ -90,14 +93,14 @@ def _write(file: Path, fill: TableFill, workbench: duckdb.DuckDBPyConnection, sc
     return rows
 
 
-def _rows(fill: TableFill, workbench: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
+def _rows(fill: TableFill, workbench: duckdb.DuckDBPyConnection, rows_a_batch: int) -> pa.RecordBatchReader:
     """The rows of a fill, sorted and encoded."""
     relation = workbench.cursor().sql(fill.query)
     columns = canonical_columns(relation)
     if fill.order:
         relation = relation.order(", ".join(f'"{name}"' for name in fill.order))
     schema = arrow_schema(columns)
-    rows = pa.RecordBatchReader.from_batches(schema, _cast(relation.to_arrow_reader(ROWS_A_BATCH), schema))
+    rows = pa.RecordBatchReader.from_batches(schema, _cast(relation.to_arrow_reader(rows_a_batch), schema))
     return batch_rows(rows, json.dumps(fill.batching)) if fill.batching else rows
 
 

@@ -54,7 +54,7 @@ def run_and_write(
                 if time.monotonic() - written_s >= max(SEGMENT_S, SEGMENT_SHARE * (written_s - started_s)):
                     written_s = time.monotonic()
                     writer.write(run.take(), *watcher.take())
-            whole = _end(run, writer, watcher)
+            whole = _end(run, writer, watcher, is_complete=True)
             at_end(run, True)
             writer.finish("complete", whole)
         except KeyboardInterrupt:
@@ -69,9 +69,10 @@ def run_and_write(
     return whole
 
 
-def _end(run: Run, writer: RunWriter, watcher: Watcher) -> dict[str, Any]:
+def _end(run: Run, writer: RunWriter, watcher: Watcher, *, is_complete: bool = False) -> dict[str, Any]:
     segment, whole = run.end()
-    watcher.look_once_more()
+    # Who lost its server, or is interrupted, does not wait for answers.
+    watcher.look_once_more(asks=is_complete)
     writer.write(segment, *watcher.take())
     result: dict[str, Any] = json.loads(whole)
     return result

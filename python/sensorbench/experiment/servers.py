@@ -30,6 +30,17 @@ class Servers:
         """The processes of all servers that are up, by name."""
         return {name: process for instance in self.instances.values() for name, process in lab.server_processes(instance).items()}
 
+    def restart(self) -> None:
+        """Ends all servers that were started here or are the lab's, and starts them again with their data."""
+        for text, instance in self.instances.items():
+            lab.restart(instance.name)
+            self.instances[text] = lab.find_instance(instance.name)
+
+    def empty_caches(self) -> None:
+        """Empties their caches while they run. Raises FailedError for a database that cannot do that."""
+        for instance in self.instances.values():
+            lab.empty_caches(instance.name)
+
     def described(self) -> dict[str, Any]:
         """What results say of each: version, nodes, settings, and how its limits are kept."""
         return {

@@ -18,7 +18,7 @@ _OF_PROCESSES = ("cpu_s", "memory_bytes", "read_bytes", "written_bytes")
 
 
 class Watcher:
-    """Looks once a second, on threads of its own, because a busy server answers late. A context manager.
+    """Looks at the beginning and once a second, on threads of its own, because a busy server answers late. A context manager.
 
     Of a target that is one of these servers, which are the lab's, the table `status` has also what the lab knows of it.
     """
@@ -51,9 +51,7 @@ class Watcher:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        for thread in self._threads:
-            thread.join(timeout=5.0)
+        self._stop()
 
     def take(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """What was seen since the last time: rows of `resources` and of `status`."""
@@ -62,19 +60,34 @@ class Watcher:
             self._resources, self._status = [], []
         return taken
 
-    def look_once_more(self) -> None:
-        """The use of processors and memory at the end."""
+    def look_once_more(self, *, asks: bool) -> None:
+        """What is used at the end, and what the server says then, if it is asked: counters of short runs need both ends."""
+        self._stop()
         self._look()
+        if asks:
+            self._ask()
+            self._ask_lab()
+
+    def _stop(self) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(timeout=5.0)
 
     def _watch(self) -> None:
+        self._ask()
         while not self._ended.wait(EVERY_S):
             self._look()
             self._ask()
 
     def _watch_in_lab(self) -> None:
+        self._ask_lab()
         while not self._ended.wait(EVERY_S):
-            for instance in self._in_lab:
-                self._tell(lab.insight(instance))
+            self._ask_lab()
+
+    def _ask_lab(self) -> None:
+        for instance in self._in_lab:
+            self._tell(lab.insight(instance))
 
     def _look(self) -> None:
         time_ns = self._run.now_ns()

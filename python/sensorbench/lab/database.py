@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from sensorbench.errors import FailedError
 from sensorbench.lab.homes import ServerUser
 from sensorbench.lab.instance import Instance, Node
 from sensorbench.lab.processes import last_lines
@@ -103,6 +104,10 @@ class LabDatabase(ABC):
     def insight(self, instance: Instance, node: Node) -> Mapping[str, float]:
         """Counters and gauges of a node that it does not tell clients, by names of its own; none of one that does not answer."""
         return {}
+
+    def empty_caches(self, instance: Instance, node: Node, user: ServerUser) -> None:
+        """Empties the caches of a node while it runs. Raises FailedError where a server cannot do that."""
+        raise FailedError(f"{self.name} cannot empty its caches while it runs")
 
     def node_status(self, instance: Instance, user: ServerUser) -> dict[int, dict[str, str]]:
         """What the server says itself of each node, by number; empty when it says nothing."""

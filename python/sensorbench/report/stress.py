@@ -1,6 +1,5 @@
 """The page of a stress run: how latency grows with the rate, what became of every operation, and what the servers said meanwhile."""
 
-import json
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -8,15 +7,14 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from sensorbench.analysis.capacity import PERCENTILES
 from sensorbench.report import charts, words
-from sensorbench.report.build import FILE_WIDTH, REPORT_FILE, chart_library, page_environment, write_chart_files
+from sensorbench.report.build import CHARTS_FOLDER, FILE_WIDTH, write_chart_files, write_page
 from sensorbench.results import RunResult
-from sensorbench.results.files import write_text
 from sensorbench.results.insight import Insight, insight
 from sensorbench.results.quantities import QUANTITIES
 from sensorbench.results.stress import StressResult
 
-CHARTS_FOLDER = "charts"
 _QUANTILES = {"median": "p50", "p99": "p99", "p999": "p99.9"}
 
 
@@ -24,21 +22,17 @@ def write_stress_report(result: StressResult, summary: dict[str, Any]) -> Path:
     """Writes `report.html` into the folder of the results, and its charts as SVG and PNG beside it. Returns the page."""
     over_time = _over_time(result, summary) if len(result.runs) == 1 else {}
     drawn = {**_curves(summary), **over_time}
-    page = (
-        page_environment()
-        .get_template("stress.html.j2")
-        .render(
-            summary=summary,
-            charts=drawn,
-            servers=[name for name in over_time if name.startswith("server-")],
-            titles=_TITLES,
-            quantities=QUANTITIES,
-            script=chart_library(),
-            specifications=json.dumps(drawn).replace("</", "<\\/"),
-        )
+    servers = [name for name in over_time if name.startswith("server-")]
+    path = write_page(
+        result.folder,
+        "stress.html.j2",
+        drawn,
+        summary=summary,
+        servers=servers,
+        titles=_TITLES,
+        quantities=QUANTITIES,
+        percentiles=PERCENTILES,
     )
-    path = result.folder / REPORT_FILE
-    write_text(path, page)
     write_chart_files(result.folder / CHARTS_FOLDER, drawn, FILE_WIDTH)
     return path
 

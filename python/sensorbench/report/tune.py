@@ -1,35 +1,21 @@
 """The page of a search for settings: what came out, what to paste, what was tried, how the default drifted."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 
 from sensorbench.report import charts, tune_answer
-from sensorbench.report.build import CHARTS_FOLDER, FILE_WIDTH, REPORT_FILE, chart_library, page_environment, write_chart_files
-from sensorbench.results.files import write_text
+from sensorbench.report.build import CHARTS_FOLDER, FILE_WIDTH, write_chart_files, write_page
+from sensorbench.report.parallel import parallel, places
 
-_RATIOS = alt.Legend(orient="bottom", tickCount=4)
 ROLES = {"default": "default", "search": "searched", "stopped": "given up"}
 
 
 def write_tune_report(folder: Path, summary: dict[str, Any]) -> Path:
     """Writes `report.html` into the folder of the results, and its charts as SVG and PNG beside it. Returns the page."""
     drawn = _charts(summary)
-    page = (
-        page_environment()
-        .get_template("tune.html.j2")
-        .render(
-            summary=summary,
-            tune_answer=tune_answer,
-            charts=drawn,
-            script=chart_library(),
-            specifications=json.dumps(drawn).replace("</", "<\\/"),
-        )
-    )
-    path = folder / REPORT_FILE
-    write_text(path, page)
+    path = write_page(folder, "tune.html.j2", drawn, summary=summary, tune_answer=tune_answer)
     write_chart_files(folder / CHARTS_FOLDER, drawn, FILE_WIDTH)
     return path
 
@@ -81,36 +67,23 @@ def _value_axis(summary: dict[str, Any]) -> alt.Y:
 
 
 def _parallel(trials: list[dict[str, Any]], summary: dict[str, Any]) -> dict[str, Any]:
-    """A line for each trial, through its value of each setting; coloured by its ratio to the default. Values have places
-    between 0 and 1: numbers by their order of size, words by their order in the space.
-    """
+    """A line for each trial: numbers by their order of size, words by their order in the space."""
     settings = summary["space"]["settings"]
-    places = {key: _places(key, of_setting, trials) for key, of_setting in settings.items()}
+    of_setting = {key: places(_order(key, setting, trials)) for key, setting in settings.items()}
     rows = [
         {
-            "number": one["number"],
+            "line": one["number"],
             "setting": key,
-            "place": places[key][str(choice)],
+            "place": of_setting[key][str(choice)],
             "value": one["configuration"][key],
             "ratio": one["ratio"],
         }
         for one in trials
         for key, choice in one["choices"].items()
     ]
-    best, worst = charts.COLOURS[2], charts.COLOURS[1]
-    scale = alt.Scale(type="log", range=[best, worst] if summary["goal"]["smaller_is_better"] else [worst, best])
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=alt.X("setting:N", title=None, sort=list(settings), axis=alt.Axis(labelAngle=-30)),
-        y=alt.Y("place:Q", title="smallest or first value … largest or last", axis=alt.Axis(labels=False, ticks=False)),
-        color=alt.Color("ratio:Q", title="ratio to the default; green is better", scale=scale, legend=_RATIOS),
-        detail="number:N",
-        tooltip=["number:N", "setting:N", "value:N", alt.Tooltip("ratio:Q", format=".3~g")],
-    )
-    return charts.sized(base.mark_line(opacity=0.6) + base.mark_point(filled=True, size=45, opacity=0.9), height=300)
+    return parallel(rows, list(settings), smaller_is_better=summary["goal"]["smaller_is_better"])
 
 
-def _places(key: str, setting: dict[str, Any], trials: list[dict[str, Any]]) -> dict[str, float]:
-    """Where each value of a setting is drawn."""
-    values = setting.get("values") or sorted({one["choices"][key] for one in trials})
-    order = list(dict.fromkeys(map(str, values)))
-    return {value: number / max(1, len(order) - 1) for number, value in enumerate(order)}
+def _order(key: str, setting: dict[str, Any], trials: list[dict[str, Any]]) -> list[Any]:
+    """In which order the values of a setting are drawn."""
+    return setting.get("values") or sorted({one["choices"][key] for one in trials})

@@ -67,7 +67,6 @@ def of_kind(value: Any, kind: str) -> str:
 
 # What can be the matter with a step of a stress run, by the keys of its figures.
 STEP_MARKS = {"client_bound": "client-bound", "all_in_flight": "all in flight", "steered": "by hand", "cut_short": "cut short"}
-PERCENTILE_SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 
 def capacity(found: dict[str, Any], objective: dict[str, Any]) -> str:

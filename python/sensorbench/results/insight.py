@@ -95,7 +95,8 @@ def over(insight: Insight, from_s: float, to_s: float) -> Stretch:
     hit_rates = {}
     for name, (times_s, hits, requests) in insight.caches.items():
         if (requested := _growth(times_s, requests, from_s, to_s)) > 0:
-            hit_rates[name] = _growth(times_s, hits, from_s, to_s) / requested
+            # Between two moments both are interpolated, which rounds: 1.000000000000004 is 1.
+            hit_rates[name] = round(_growth(times_s, hits, from_s, to_s) / requested, 12)
     return Stretch(from_s, to_s, hit_rates, rates, means, maxima)
 
 

@@ -119,7 +119,7 @@ class OperationManifest(_Part):
     share: float | None = Field(default=None, description="The share of all rows that a variant is about.")
 
 
-class _WorkManifest(_Part):
+class WorkManifest(_Part):
     """What the manifests of whole works share."""
 
     format: int = FORMAT
@@ -135,7 +135,7 @@ class _WorkManifest(_Part):
     environment: dict[str, Any]
 
 
-class ComparisonManifest(_WorkManifest):
+class ComparisonManifest(WorkManifest):
     """`manifest.json` of an experiment or study: settings that are compared under one workload."""
 
     kind: Literal["experiment", "study"]
@@ -148,7 +148,7 @@ class ComparisonManifest(_WorkManifest):
     order: list[list[str]] = Field(default=[], description="For each repeat, the settings in the order in which they ran.")
 
 
-class StressManifest(_WorkManifest):
+class StressManifest(WorkManifest):
     """`manifest.json` of a stress run: one target under rates that rise, or are searched."""
 
     kind: Literal["stress"] = "stress"
@@ -158,7 +158,7 @@ class StressManifest(_WorkManifest):
     search: dict[str, Any] | None = Field(default=None, description="How the highest rate was searched, where it was.")
 
 
-class TuneManifest(_WorkManifest):
+class TuneManifest(WorkManifest):
     """`manifest.json` of a search for better settings of a server."""
 
     kind: Literal["tune"] = "tune"
@@ -173,6 +173,33 @@ class TuneManifest(_WorkManifest):
     pairs: int = Field(description="Pairs of runs of the confirmation.")
 
 
+class CellManifest(_Part):
+    """A cell of a study of factors: a configuration under a load, and which levels (part, level) it is."""
+
+    load: str
+    settings: dict[str, str] = Field(description="All settings, as in the server's own file.")
+    apart: bool = Field(description="Measured after all others, in turn with those that are so, too.")
+    levels: list[tuple[str, str]]
+
+
+class FactorsManifest(WorkManifest):
+    """`manifest.json` of a study of factors: levels of settings, each on fresh servers, under the same loads."""
+
+    kind: Literal["factors"] = "factors"
+    name: str
+    target: str
+    nodes: int | None
+    parts: list[str]
+    cells: dict[str, CellManifest]
+    scale: float
+    sizes: dict[str, float] = Field(description="By which factor each setting that is a size was multiplied.")
+    step_s: float
+    rounds: int
+    seed: int
+    reached: dict[str, float] = Field(default={}, description="Reads and writes a second that the default takes, each alone.")
+    rates: dict[str, list[float]] = Field(default={}, description="The rates of each load, operations a second.")
+
+
 def now() -> datetime:
     """The present, to the second."""
     return datetime.now(UTC).replace(microsecond=0)
@@ -180,7 +207,7 @@ def now() -> datetime:
 
 def json_schemas() -> dict[str, dict[str, Any]]:
     """The JSON Schema of each kind of manifest."""
-    models: list[type[BaseModel]] = [RunManifest, ComparisonManifest, StressManifest, TuneManifest]
+    models: list[type[BaseModel]] = [RunManifest, ComparisonManifest, StressManifest, TuneManifest, FactorsManifest]
     schemas = {f"{model.__name__.removesuffix('Manifest').lower()}-manifest": model.model_json_schema() for model in models}
     return {name: {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema} for name, schema in schemas.items()}
 

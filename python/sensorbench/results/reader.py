@@ -122,6 +122,15 @@ def has_results(folder: Path) -> bool:
     return (folder / MANIFEST_FILE).exists()
 
 
+def kind_of(folder: Path) -> str | None:
+    """What kind of results a folder's manifest is of: run, experiment, study, stress or tune; None when it does not say."""
+    try:
+        kind: str | None = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8")).get("kind")
+    except (OSError, json.JSONDecodeError):
+        return None
+    return kind
+
+
 def read_comparison(folder: Path) -> ComparisonResult:
     """An experiment or study. Raises UsageError when there is none."""
     manifest = manifest_in(folder, ComparisonManifest)

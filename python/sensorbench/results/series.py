@@ -2,14 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sensorbench.errors import UsageError
 from sensorbench.results.files import write_text
 from sensorbench.results.reader import has_results
-from sensorbench.results.writer import SUMMARY_FILE
 
 SERIES_FILE = "series.json"
 
@@ -30,11 +29,6 @@ def write_series(folder: Path, manifest: SeriesManifest) -> None:
     """Says that a folder holds a series."""
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / SERIES_FILE, manifest.model_dump_json(indent=2) + "\n")
-
-
-def write_series_summary(folder: Path, summary: dict[str, Any]) -> None:
-    """Writes the summary of a series."""
-    write_text(folder / SUMMARY_FILE, json.dumps(summary, indent=2, allow_nan=False) + "\n")
 
 
 def is_series(folder: Path) -> bool:

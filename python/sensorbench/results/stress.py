@@ -3,16 +3,12 @@
 `populate/` is the run that put the records there, `runs/` those at rates: one with all steps, or one for each trial of a search.
 """
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from sensorbench.errors import UsageError
-from sensorbench.results.files import release_reserve, reserve, write_text
-from sensorbench.results.manifest import MANIFEST_FILE, State, StressManifest, now
+from sensorbench.results.manifest import MANIFEST_FILE, State, StressManifest
 from sensorbench.results.reader import RunResult, manifest_in, read_run, state_of
-from sensorbench.results.writer import SUMMARY_FILE
+from sensorbench.results.writer import WorkWriter
 
 POPULATE_FOLDER = "populate"
 RUNS_FOLDER = "runs"
@@ -33,15 +29,8 @@ class StressResult:
         return state_of(self.manifest.state, self.manifest.process)
 
 
-class StressWriter:
+class StressWriter(WorkWriter[StressManifest]):
     """Writes what belongs to a stress run as a whole, and hands out the folders of its runs."""
-
-    def __init__(self, folder: Path, manifest: StressManifest) -> None:
-        self.folder = folder
-        self.manifest = manifest
-        folder.mkdir(parents=True, exist_ok=True)
-        reserve(folder)
-        self._write()
 
     @property
     def populate_folder(self) -> Path:
@@ -51,33 +40,6 @@ class StressWriter:
     def run_folder(self, number: int) -> Path:
         """Where the run with this number, from 1, goes."""
         return self.folder / RUNS_FOLDER / f"{number:03}"
-
-    def update(self, **changes: Any) -> None:
-        """Changes the manifest."""
-        self.manifest = self.manifest.model_copy(update=changes)
-        self._write()
-
-    def finish(self, state: State, reason: str | None = None) -> None:
-        """Says how it ended."""
-        release_reserve(self.folder)
-        self.update(state=state, reason=reason, finished=now())
-
-    def _write(self) -> None:
-        write_text(self.folder / MANIFEST_FILE, self.manifest.model_dump_json(indent=2) + "\n")
-
-
-def write_stress_summary(folder: Path, summary: dict[str, Any]) -> None:
-    """Writes the summary of a stress run."""
-    write_text(folder / SUMMARY_FILE, json.dumps(summary, indent=2, allow_nan=False) + "\n")
-
-
-def is_stress(folder: Path) -> bool:
-    """Whether a stress run is in a folder."""
-    try:
-        manifest_in(folder, StressManifest)
-    except UsageError:
-        return False
-    return True
 
 
 def read_stress(folder: Path) -> StressResult:

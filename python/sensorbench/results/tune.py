@@ -5,19 +5,18 @@ it came out.
 indeed.
 """
 
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from sensorbench.errors import UsageError
-from sensorbench.results.files import release_reserve, reserve, write_text
-from sensorbench.results.manifest import MANIFEST_FILE, Process, State, TuneManifest, now
+from sensorbench.results.files import write_text
+from sensorbench.results.manifest import Process, State, TuneManifest
 from sensorbench.results.reader import manifest_in, state_of
-from sensorbench.results.writer import SUMMARY_FILE
+from sensorbench.results.writer import WorkWriter
 
 TRIALS_FOLDER = "trials"
 CONFIRMATION_FOLDER = "confirmation"
@@ -58,15 +57,8 @@ class TuneResult:
         return state_of(self.manifest.state, self.manifest.process)
 
 
-class TuneWriter:
+class TuneWriter(WorkWriter[TuneManifest]):
     """Writes what belongs to a search as a whole, and hands out the folders of its measurements."""
-
-    def __init__(self, folder: Path, manifest: TuneManifest) -> None:
-        self.folder = folder
-        self.manifest = manifest
-        folder.mkdir(parents=True, exist_ok=True)
-        reserve(folder)
-        self._write()
 
     def new_folder(self, kind: str, number: int) -> Path:
         """Where the measurement with this number, from 1, goes; what one that was cut short left there is removed."""
@@ -84,15 +76,6 @@ class TuneWriter:
         folder.mkdir(exist_ok=True)
         write_text(folder / MEASUREMENT_FILE, measurement.model_dump_json(indent=2) + "\n")
 
-    def finish(self, state: State, reason: str | None = None) -> None:
-        """Says how it ended."""
-        release_reserve(self.folder)
-        self.manifest = self.manifest.model_copy(update={"state": state, "reason": reason, "finished": now()})
-        self._write()
-
-    def _write(self) -> None:
-        write_text(self.folder / MANIFEST_FILE, self.manifest.model_dump_json(indent=2) + "\n")
-
 
 def resumed(folder: Path, wanted: TuneManifest) -> TuneWriter:
     """Goes on with a search: one for the same in all but its budget. Raises UsageError."""
@@ -106,15 +89,6 @@ def resumed(folder: Path, wanted: TuneManifest) -> TuneWriter:
     return TuneWriter(folder, there.model_copy(update=changes))
 
 
-def is_tune(folder: Path) -> bool:
-    """Whether a search for settings is in a folder."""
-    try:
-        manifest_in(folder, TuneManifest)
-    except UsageError:
-        return False
-    return True
-
-
 def read_tune(folder: Path) -> TuneResult:
     """A search. Raises UsageError when there is none."""
     manifest = manifest_in(folder, TuneManifest)
@@ -126,8 +100,3 @@ def read_measurements(folder: Path, kind: str) -> list[Measurement]:
     """The measurements of one kind that came to an end, in their order."""
     files = sorted((folder / kind).glob(f"*/{MEASUREMENT_FILE}"))
     return [Measurement.model_validate_json(file.read_text(encoding="utf-8")) for file in files]
-
-
-def write_tune_summary(folder: Path, summary: dict[str, Any]) -> None:
-    """Writes the summary of a search."""
-    write_text(folder / SUMMARY_FILE, json.dumps(summary, indent=2, allow_nan=False) + "\n")

@@ -2,18 +2,19 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sensorbench.results.files import release_reserve, reserve, write_lines, write_table, write_tables, write_text
-from sensorbench.results.manifest import MANIFEST_FILE, ComparisonManifest, RunManifest, State, Whole, now
+from sensorbench.results.manifest import MANIFEST_FILE, ComparisonManifest, RunManifest, State, Whole, WorkManifest, now
 
 if TYPE_CHECKING:
     from sensorbench._engine import Segment
+
+Manifest = TypeVar("Manifest", bound=WorkManifest)
 
 SEGMENTS_FOLDER = "segments"
 HISTOGRAM_FILE = "histograms.hlog"
@@ -112,15 +113,32 @@ def joined_logs(logs: Iterable[str]) -> Iterator[str]:
                 yield f"{line}\n"
 
 
-class ComparisonWriter:
-    """Writes what belongs to an experiment or study as a whole, and hands out the folders of its settings and runs."""
+class WorkWriter(Generic[Manifest]):
+    """Writes the manifest of a whole work, into a folder in which some space is kept for its end."""
 
-    def __init__(self, folder: Path, manifest: ComparisonManifest) -> None:
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self.manifest = manifest
         folder.mkdir(parents=True, exist_ok=True)
         reserve(folder)
         self._write_manifest()
+
+    def update(self, **changes: Any) -> None:
+        """Changes the manifest."""
+        self.manifest = self.manifest.model_copy(update=changes)
+        self._write_manifest()
+
+    def finish(self, state: State, reason: str | None = None) -> None:
+        """Says how it ended."""
+        release_reserve(self.folder)
+        self.update(state=state, reason=reason, finished=now())
+
+    def _write_manifest(self) -> None:
+        write_text(self.folder / MANIFEST_FILE, self.manifest.model_dump_json(indent=2) + "\n")
+
+
+class ComparisonWriter(WorkWriter[ComparisonManifest]):
+    """Writes what belongs to an experiment or study as a whole, and hands out the folders of its settings and runs."""
 
     def setting_folder(self, setting: str) -> Path:
         """The folder of a setting's results."""
@@ -162,20 +180,6 @@ class ComparisonWriter:
         """Writes the reference answers."""
         write_table(self.folder / REFERENCE_FILE, table)
 
-    def update(self, **changes: Any) -> None:
-        """Changes the manifest."""
-        self.manifest = self.manifest.model_copy(update=changes)
-        self._write_manifest()
-
-    def finish(self, state: State, reason: str | None = None, finished: datetime | None = None) -> None:
-        """Says how it ended."""
-        if state != "running":
-            release_reserve(self.folder)
-        self.update(state=state, reason=reason, finished=finished or now())
-
-    def _write_manifest(self) -> None:
-        write_text(self.folder / MANIFEST_FILE, self.manifest.model_dump_json(indent=2) + "\n")
-
 
 EXPERIMENTS_FOLDER = "experiments"
 LOAD_FILE = "load.json"
@@ -197,16 +201,18 @@ def run_folder(folder: Path, setting: str, repeat: int) -> Path:
     return setting_folder(folder, setting) / f"run-{repeat}"
 
 
+def write_whole_summary(folder: Path, summary: dict[str, Any]) -> None:
+    """Writes the summary of a work as a whole."""
+    write_text(folder / SUMMARY_FILE, json.dumps(summary, indent=2, allow_nan=False) + "\n")
+
+
 def write_summary(folder: Path, summary: dict[str, Any]) -> None:
     """Writes the summary of a comparison, and that of each setting in its folder."""
-    write_text(folder / SUMMARY_FILE, json.dumps(summary, indent=2, allow_nan=False) + "\n")
+    write_whole_summary(folder, summary)
     for setting in summary["settings"]:
         of_setting = setting_folder(folder, setting["id"])
         if of_setting.exists():
-            write_text(
-                of_setting / SUMMARY_FILE,
-                json.dumps(summary_of_setting(summary, setting["id"]), indent=2, allow_nan=False) + "\n",
-            )
+            write_whole_summary(of_setting, summary_of_setting(summary, setting["id"]))
 
 
 def summary_of_setting(summary: dict[str, Any], setting: str) -> dict[str, Any]:

@@ -131,6 +131,8 @@ class Operation(toml_file.FileModel):
     order: list[Order] = []
     reference: str | None = None
     writes: str | None = None
+    # It changes a row that is there, instead of adding one.
+    changes: bool = False
     variants: str | None = None
     variant: Variant | None = Field(default=None, exclude=True)
 
@@ -145,6 +147,12 @@ class Operation(toml_file.FileModel):
         unknown = [draw for draw in self.each if draw not in self.draws]
         if unknown:
             raise ValueError(f"each names {unknown[0]!r}, which is none of the operation's draws")
+        return self
+
+    @model_validator(mode="after")
+    def _changes_what_it_writes(self) -> "Operation":
+        if self.changes and self.writes is None:
+            raise ValueError("what changes a row needs writes, the relation of that row")
         return self
 
     @model_validator(mode="after")

@@ -286,6 +286,9 @@ class Schema:
         if text.first:
             returned = [column_.model_dump() for column_ in text.first.returns]
             work["first"] = {"statement": text.first.statement, "returns": returned}
+            if append := text.first.append:
+                found = column("first.append.column", append.column, [column_.name for column_ in text.first.returns])
+                work["first"]["append"] = {"name": append.name, "column": found, "text": append.text}
         work["also"] = [also(one) for one in text.also]
         if self.file.tables is not None and _TABLE in json.dumps(self.told_statements(name)):
             work["tables"] = {"count": self.table_count, "by": parameter("tables.by", f":{self.file.tables.by}")}

@@ -153,12 +153,23 @@ class Also(toml_file.FileModel):
         return dict(self.model_extra or {})
 
 
+class Append(toml_file.FileModel):
+    """What is found in a column, the text of the only row, becomes longer by some text: the parameter `name` of the write."""
+
+    name: str = Field(pattern=WORD)
+    column: str
+    text: str = Field(min_length=1)
+
+
 class First(toml_file.FileModel):
-    """A statement that is answered before a write is issued, as in read-modify-write; its rows are not used."""
+    """A statement that is answered before a write is issued, as in read-modify-write; its rows are not used, but for what is appended
+    to.
+    """
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
     returns: list[Column] = Field(min_length=1)
+    append: Append | None = None
 
     @property
     def statement(self) -> dict[str, Any]:

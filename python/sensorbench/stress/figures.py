@@ -17,6 +17,7 @@ from sensorbench.results.stress import StressResult
 from sensorbench.stress.steering import MARK
 
 LATENCIES = ("mean", "median", "p90", "p95", "p99", "p999")
+# Of operations that ended, by the engine's words.
 OUTCOMES = ("ok", "error", "timeout", "cancelled")
 # In so large a share of what may be in flight, on average, the limit of it is what is measured.
 ALL_IN_FLIGHT = 0.95
@@ -28,11 +29,21 @@ WHOLE = 0.999
 
 def step_figures(result: StressResult) -> list[dict[str, Any]]:
     """The figures of each step that was begun, of all runs in turn. Times in s, rates in operations a second."""
-    return [figure for number, run in enumerate(result.runs, start=1) for figure in figures_of_run(run, number, _ceiling(result))]
+    ceiling_per_s, objective = result.manifest.environment.get("driver_ceiling_per_s"), result.manifest.objective
+    limit_s = objective["limit_s"] if objective else None
+    return [
+        figure
+        for number, run in enumerate(result.runs, start=1)
+        for figure in figures_of_run(run, number, ceiling_per_s, limit_s)
+    ]
 
 
-def figures_of_run(run: RunResult, number: int, ceiling_per_s: float | None) -> list[dict[str, Any]]:
-    """The figures of the steps of one run; `ceiling_per_s` is what the driver reaches when the database does nothing."""
+def figures_of_run(
+    run: RunResult, number: int, ceiling_per_s: float | None, limit_s: float | None = None
+) -> list[dict[str, Any]]:
+    """The figures of the steps of one run; `ceiling_per_s` is what the driver reaches when the database does nothing. With `limit_s` those
+    of a complete run have the share of operations that succeeded within it.
+    """
     whole = run.manifest.whole
     if whole is None:
         return []
@@ -58,6 +69,8 @@ def figures_of_run(run: RunResult, number: int, ceiling_per_s: float | None) -> 
             "client_cpu": _client_cpu(resources, start_ns, end_ns),
         }
         figure |= _rates(figure)
+        if limit_s is not None and run.state == "complete":
+            figure["share_within"] = share_within(histograms, phase, limit_s)
         found.append({**figure, **_limits(figure, run, ceiling_per_s)})
     return found
 
@@ -74,10 +87,10 @@ def ends_of(phase: PhaseFigures, duration_ns: int) -> tuple[int, int]:
     return phase.start_ns or 0, duration_ns if phase.end_ns is None else phase.end_ns
 
 
-def share_within(run: RunResult, phase: PhaseFigures, limit_s: float) -> float:
+def share_within(histograms: pa.Table | None, phase: PhaseFigures, limit_s: float) -> float:
     """Of all operations that were due in a phase, the share that succeeded within `limit_s` from when they were due."""
     counts = _counts(phase)
-    values, weights = merged(run.histograms(), phase.name, list(phase.operations), "response")
+    values, weights = merged(histograms, phase.name, list(phase.operations), "response")
     # Those that timed out are in the histogram, at their limit, which is above this one.
     return float(weights[values <= limit_s].sum() / counts["offered"]) if counts["offered"] else 0.0
 
@@ -168,8 +181,3 @@ def _marks(events: pa.Table | None, start_ns: int, end_ns: int) -> list[str]:
     """How the rate was changed by hand in a stretch of time."""
     rows = events.to_pylist() if events is not None else []
     return [row["name"] for row in rows if start_ns <= row["time_ns"] <= end_ns and row["name"].startswith(MARK)]
-
-
-def _ceiling(result: StressResult) -> float | None:
-    found: float | None = result.manifest.environment.get("driver_ceiling_per_s")
-    return found

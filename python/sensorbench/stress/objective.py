@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
+from sensorbench.analysis.capacity import PERCENTILES
 from sensorbench.errors import UsageError
 from sensorbench.experiment.lengths import seconds
-
-PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from prometheus_client.registry import Collector
 from sensorbench._engine import Run
 from sensorbench.errors import UsageError
 from sensorbench.stress.drive import Look
+from sensorbench.stress.figures import OUTCOMES
 
-# Outcomes of operations that ended, by the engine's words.
-OUTCOMES = ("ok", "error", "timeout", "cancelled")
 QUANTILES = {"0.5": "p50", "0.95": "p95", "0.99": "p99", "0.999": "p999"}
 LOOPBACK = "127.0.0.1"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from sensorbench._engine import Target
-from sensorbench.errors import FailedError, NamespaceError, UsageError
+from sensorbench.errors import UsageError
 from sensorbench.experiment import Setting, plan_experiment
 from sensorbench.experiment.conduct import validated
 from sensorbench.experiment.load import load_setting
@@ -73,10 +73,7 @@ class OwnWork(Work):
             )
         readings = self._ready.comparison.dataset.describe().readings
         schema = self._ready.schemas[self.setting.id]
-        try:
-            load = load_setting(at, target, schema, tables, readings, FINGERPRINT, replace=self._replace, teller=teller)
-        except NamespaceError as error:
-            raise FailedError(str(error)) from None
+        load = load_setting(at, target, schema, tables, readings, FINGERPRINT, replace=self._replace, teller=teller)
         folder.mkdir(parents=True)
         write_text(folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
 

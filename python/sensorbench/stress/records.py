@@ -9,16 +9,16 @@ from typing import Any
 import pyarrow as pa
 
 from sensorbench._engine import Target
-from sensorbench.errors import FailedError, NamespaceError, UsageError
+from sensorbench.errors import FailedError, UsageError
 from sensorbench.experiment import DATA_FOLDER, Setting, Side, TargetSpec, make_settings
 from sensorbench.experiment.servers import Servers
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
-from sensorbench.schemas import Operations, load_schema
+from sensorbench.schemas import load_schema
 from sensorbench.stress.drive import drive
 from sensorbench.stress.work import Work
 from sensorbench.stress.ycsb import CoreWorkload, Phase, asked_in
-from sensorbench.stress.ycsb.plan import operation_of, plan_of, tables_of
+from sensorbench.stress.ycsb.plan import driver_schema, plan_of, tables_of
 from sensorbench.stress.ycsb.run import SCHEMA
 
 # The words of a mix, and YCSB's keys for them.
@@ -103,7 +103,7 @@ class RecordWork(Work):
         if target.mark() == self._mark():
             teller.say(f"  {self._workload.loaded:,} records are there already")
         else:
-            self._create(target)
+            target.create(self._driver_schema("load"), BEGUN, self._replace)
             self._add_records(at, target, started, folder, teller)
             target.settle()
         target.attach(self._driver_schema("run"))
@@ -127,15 +127,7 @@ class RecordWork(Work):
         return json.dumps({"stress": {**{key: getattr(self._workload, key) for key in _OF_RECORDS}, "seed": self._seed}})
 
     def _driver_schema(self, phase: Phase) -> str:
-        asked = asked_in(self._workload, phase)
-        operations = Operations(operation={one.name: operation_of(one) for one in asked})
-        return json.dumps(self.setting.schema.driver_schema(operations, [one.name for one in asked], {}))
-
-    def _create(self, target: Target) -> None:
-        try:
-            target.create(self._driver_schema("load"), BEGUN, self._replace)
-        except NamespaceError as error:
-            raise FailedError(str(error)) from None
+        return json.dumps(driver_schema(self._workload, phase, self.setting.schema))
 
     def _add_records(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller) -> None:
         records = self._workload.loaded

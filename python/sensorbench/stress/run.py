@@ -1,5 +1,6 @@
 """Stress: a target under rates that are held one after the other, or searched for the highest that meets an objective."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -8,15 +9,16 @@ from typing import Any
 from sensorbench import __version__
 from sensorbench._engine import Run, Target
 from sensorbench.analysis.capacity import Search, Trial, next_rate
-from sensorbench.errors import CancelledError, EngineError, FailedError, InterruptedRunError, UsageError
+from sensorbench.errors import EngineError
 from sensorbench.experiment import DATA_FOLDER, Setting
 from sensorbench.experiment.ceiling import driver_ceiling
 from sensorbench.experiment.conduct import told_command
+from sensorbench.experiment.ending import written_down
 from sensorbench.experiment.servers import Servers, servers
+from sensorbench.places import check_is_free
 from sensorbench.progress import Task, Teller
 from sensorbench.results import RunResult
 from sensorbench.results.environment import environment
-from sensorbench.results.files import DiskFullError, release_reserve
 from sensorbench.results.manifest import PhaseFigures, Process, StressManifest, now
 from sensorbench.results.stress import StressResult, StressWriter, read_stress
 from sensorbench.stress.drive import Look, drive
@@ -25,6 +27,8 @@ from sensorbench.stress.objective import Objective
 from sensorbench.stress.steering import Steering
 from sensorbench.stress.step import Arrival, Step, phases_of
 from sensorbench.stress.work import Work
+
+ANSWERS_WITHIN_S, ASKS_EVERY_S = 60.0, 0.2
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,19 @@ class CapacitySearch:
     search: Search
     held_s: float
     ramp_s: float
+
+
+@dataclass(frozen=True)
+class StepsApart:
+    """Steps in a run each. `before` is called with the servers and the number of the step, from 1, before each: so that all begin in
+    the same state, or in another one.
+    """
+
+    steps: Sequence[Step]
+    before: Callable[[Servers, int], None]
+
+
+Todo = Sequence[Step] | StepsApart | CapacitySearch
 
 
 @dataclass(frozen=True)
@@ -99,16 +116,13 @@ class _Up:
         )
 
 
-def stress(
-    work: Work, load: Load, todo: Sequence[Step] | CapacitySearch, folder: Path, teller: Teller, looks: Sequence[Look] = ()
-) -> StressResult:
+def stress(work: Work, load: Load, todo: Todo, folder: Path, teller: Teller, looks: Sequence[Look] = ()) -> StressResult:
     """Makes a target ready and holds the steps there, if any, or searches. `looks` are called some times a second with the run and its snapshot.
 
     Raises UsageError before anything is written; FailedError, InterruptedRunError and DiskFullError after what was done until then is on
     disk.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} is not empty; name another folder with --out")
+    check_is_free(folder)
     with servers([work.setting], teller, pin=load.pin) as started:
         setting = started.at_their_urls([work.setting])[0]
         target = setting.engine_target()
@@ -118,31 +132,21 @@ def stress(
         # A search chooses the rates itself.
         steering = [] if isinstance(todo, CapacitySearch) else [Steering(folder).look]
         up = _Up(work, load, setting, target, started, writer, teller, [*steering, *looks])
-        try:
+        with written_down(writer):
             work.make_ready(setting, target, started, writer.populate_folder, teller)
             if isinstance(todo, CapacitySearch):
                 _search(up, todo)
+            elif isinstance(todo, StepsApart):
+                _hold_apart(up, todo)
             elif todo:
                 _hold_all(up, todo)
-        except (KeyboardInterrupt, CancelledError):
-            writer.finish("interrupted", "interrupted by the user")
-            raise InterruptedRunError(f"interrupted; what was measured until then is in {folder}") from None
-        except DiskFullError as error:
-            release_reserve(folder)
-            writer.finish("incomplete", str(error))
-            raise
-        except (EngineError, FailedError) as error:
-            message = ": ".join(map(str, error.args))
-            writer.finish("failed", message)
-            raise FailedError(message) from None
-        writer.finish("complete")
         if setting.temporary is not None:
             target.remove()
             (folder / DATA_FOLDER).rmdir()
     return read_stress(folder)
 
 
-def _manifest(work: Work, load: Load, todo: Sequence[Step] | CapacitySearch, folder: Path, started: Servers) -> StressManifest:
+def _manifest(work: Work, load: Load, todo: Todo, folder: Path, started: Servers) -> StressManifest:
     database = work.setting.target.database
     wanted = todo if isinstance(todo, CapacitySearch) else None
     return StressManifest(
@@ -171,27 +175,56 @@ def _hold_all(up: _Up, steps: Sequence[Step]) -> None:
         _tell_end(task, run)
 
 
+def _hold_apart(up: _Up, wanted: StepsApart) -> None:
+    """A run for each step."""
+    begun: list[int] = []
+    for number, step in enumerate(wanted.steps, start=1):
+        wanted.before(up.started, number)
+        _wait_until_it_answers(up.target)
+        with up.teller.task(f"{step.name.replace('_', ' ')}: {step.rate_per_s:,.6g} operations/s", total=1.0) as task:
+            run = _hold_one(up, step, number, begun, task)
+            _tell_end(task, run)
+
+
+def _wait_until_it_answers(target: Target) -> None:
+    """The connection by which a server is asked what it is comes back by itself after a restart, but not at once. Raises EngineError."""
+    give_up_s = time.monotonic() + ANSWERS_WITHIN_S
+    while True:
+        try:
+            target.describe()
+            return
+        except EngineError:
+            if time.monotonic() > give_up_s:
+                raise
+        time.sleep(ASKS_EVERY_S)
+
+
 def _search(up: _Up, wanted: CapacitySearch) -> None:
     """A run for each trial: each begins at rest, so that none pays for what the one before left behind."""
     trials: list[Trial] = []
     begun: list[int] = []
     while (rate := next_rate(trials, wanted.search)) is not None:
-        trial, phases = _try(up, wanted, rate, len(trials) + 1, begun)
-        trials.append(trial)
-        # Each phase took every n-th number.
-        begun += [phase.started + phase.unstarted for phase in phases for _ in phases]
+        number = len(trials) + 1
+        step = Step(f"trial_{number}", rate, wanted.held_s, wanted.ramp_s)
+        with up.teller.task(f"trial {number}: {rate:,.6g} operations/s", total=1.0) as task:
+            run = _hold_one(up, step, number, begun, task)
+            within = share_within(run.histograms(), _phases(run)[-1], wanted.objective.limit_s)
+            met = wanted.objective.is_met(within)
+            task.end(f"{within:.3%} within {wanted.objective.limit_s * 1e3:g} ms: objective {'met' if met else 'missed'}")
+        trials.append(Trial(rate, met))
 
 
-def _try(up: _Up, wanted: CapacitySearch, rate: float, number: int, begun: Sequence[int]) -> tuple[Trial, list[PhaseFigures]]:
-    """A trial of a rate, and the phases of its run."""
-    step = Step(f"trial_{number}", rate, wanted.held_s, wanted.ramp_s)
-    with up.teller.task(f"trial {number}: {rate:,.6g} operations/s", total=1.0) as task:
-        run = up.hold([step], number, begun, lambda told, share: task.advance_to(share, told))
-        phases = run.manifest.whole.phases if run.manifest.whole else []
-        within = share_within(run, phases[-1], wanted.objective.limit_s)
-        met = wanted.objective.is_met(within)
-        task.end(f"{within:.3%} within {wanted.objective.limit_s * 1e3:g} ms: objective {'met' if met else 'missed'}")
-    return Trial(rate, met), phases
+def _hold_one(up: _Up, step: Step, number: int, begun: list[int], task: Task) -> RunResult:
+    """A run of one step, behind what phases before have written: `begun` has how many numbers each of them used, and gets this one's."""
+    run = up.hold([step], number, begun, lambda told, share: task.advance_to(share, told))
+    phases = _phases(run)
+    # Each phase took every n-th number.
+    begun += [phase.started + phase.unstarted for phase in phases for _ in phases]
+    return run
+
+
+def _phases(run: RunResult) -> list[PhaseFigures]:
+    return run.manifest.whole.phases if run.manifest.whole else []
 
 
 def _progress(snapshot: dict[str, Any], phases: Sequence[dict[str, Any]]) -> tuple[str, float]:
@@ -208,7 +241,6 @@ def _progress(snapshot: dict[str, Any], phases: Sequence[dict[str, Any]]) -> tup
 
 
 def _tell_end(task: Task, run: RunResult) -> None:
-    phases = run.manifest.whole.phases if run.manifest.whole else []
-    unstarted = sum(phase.unstarted for phase in phases)
+    unstarted = sum(phase.unstarted for phase in _phases(run))
     more = f", {unstarted:,} could not start in time" if unstarted else ""
-    task.end(f"{sum(phase.started for phase in phases):,} operations{more}")
+    task.end(f"{sum(phase.started for phase in _phases(run)):,} operations{more}")

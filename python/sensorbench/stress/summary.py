@@ -7,7 +7,7 @@ from sensorbench.analysis.capacity import Capacity, Search, Trial, capacity
 from sensorbench.analysis.steady import LEAST_WINDOWS, time_to_steady
 from sensorbench.results.insight import Insight, insight, over
 from sensorbench.results.stress import StressResult
-from sensorbench.stress.figures import begun_steps, ends_of, share_within, step_figures
+from sensorbench.stress.figures import begun_steps, ends_of, step_figures
 from sensorbench.stress.objective import Objective
 
 # Servers are asked once a second; a step has so many windows, but none is shorter than two questions.
@@ -69,14 +69,10 @@ def _capacity(result: StressResult, steps: list[dict[str, Any]]) -> dict[str, An
     if objective is None or searched is None:
         return None
     wanted = Objective(**objective)
-    trials = []
-    for run, step in zip(result.runs, steps, strict=False):
-        whole = run.manifest.whole
-        if run.state != "complete" or whole is None:
-            continue
-        within = share_within(run, whole.phases[-1], wanted.limit_s)
-        step["share_within"], step["met"] = within, wanted.is_met(within)
-        trials.append(Trial(step["rate_per_s"], step["met"]))
+    whole = [step for step in steps if "share_within" in step]
+    for step in whole:
+        step["met"] = wanted.is_met(step["share_within"])
+    trials = [Trial(step["rate_per_s"], step["met"]) for step in whole]
     search = Search(**{key: value for key, value in searched.items() if key not in ("held_s", "ramp_s")})
     found: Capacity = capacity(trials, search)
     at_top = [step for step in steps if step.get("met") is False and step["rate_per_s"] == found.missed_per_s]

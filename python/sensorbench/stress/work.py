@@ -37,4 +37,4 @@ class Work(ABC):
 
     @abstractmethod
     def make_ready(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller) -> None:
-        """Puts there what the operations need; a run that does so goes into `folder`. Raises FailedError."""
+        """Puts there what the operations need; a run that does so goes into `folder`. Raises FailedError and EngineError."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from sensorbench.results import ComparisonResult
 from sensorbench.results.latencies import MEASURE
-from sensorbench.study.study import Claim, Evidence, Judgement, Study, setting_name
+from sensorbench.study.study import Claim, Evidence, Judgement, Study, setting_name, untested_for
 
 _TESTED = {"holds", "does not hold", "no difference seen", "inconclusive"}
 
@@ -57,12 +57,12 @@ def judged(claim: Claim, study: Study, by: Sequence[Measured]) -> dict[str, Any]
             "roles": {f"{role}{_place(one, by)}": one.roles[role] for one in with_stand_ins for role in claim.requires},
             **vars(_judgement(claim, study, with_stand_ins, answers_differ=differ)),
         }
-    return _told(claim, study, _judgement(claim, study, own, answers_differ=differ), stand_in)
+    return told(claim, _requirement(claim, study), _judgement(claim, study, own, answers_differ=differ), stand_in)
 
 
 def not_tested(claim: Claim, study: Study, reason: str) -> dict[str, Any]:
     """A claim about something that was not measured."""
-    return _told(claim, study, _untested(reason), None)
+    return told(claim, _requirement(claim, study), untested_for(reason))
 
 
 def common_verdict(verdicts: Sequence[str], differing: str) -> str:
@@ -71,13 +71,14 @@ def common_verdict(verdicts: Sequence[str], differing: str) -> str:
     return words.pop() if len(words) == 1 else differing
 
 
-def _told(claim: Claim, study: Study, judgement: Judgement, stand_in: dict[str, Any] | None) -> dict[str, Any]:
+def told(claim: Claim, requires: Sequence[str], judgement: Judgement, stand_in: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What summaries say of a claim."""
     return {
         "id": claim.id,
         "text": claim.text,
         "form": claim.form,
         "published": claim.published,
-        "requires": _requirement(claim, study),
+        "requires": list(requires),
         "parts": claim.parts,
         "verdict": judgement.word,
         "reason": judgement.reason,
@@ -88,7 +89,12 @@ def _told(claim: Claim, study: Study, judgement: Judgement, stand_in: dict[str, 
 
 def _requirement(claim: Claim, study: Study) -> list[str]:
     needed = [_settings_of(role, study) for role in claim.requires]
-    return [*needed, *([claim.lacks] if claim.lacks else []), *([f"scale {claim.least_scale:g}"] if claim.least_scale else [])]
+    return [*needed, *needs(claim)]
+
+
+def needs(claim: Claim) -> list[str]:
+    """What a claim needs besides settings that were measured, in words."""
+    return [*([claim.lacks] if claim.lacks else []), *([f"scale {claim.least_scale:g}"] if claim.least_scale else [])]
 
 
 def _settings_of(role: str, study: Study) -> str:
@@ -112,16 +118,12 @@ def _judgement(claim: Claim, study: Study, evidence: Sequence[Evidence], *, answ
         if role not in one.roles
     ]
     if missing:
-        return _untested(f"needs {' and '.join(missing)}")
+        return untested_for(f"needs {' and '.join(missing)}")
     if claim.lacks:
-        return _untested(claim.lacks)
+        return untested_for(claim.lacks)
     if any(one.result.manifest.dataset.get("scale", 1.0) < claim.least_scale for one in evidence):
         why = f": {claim.scale_matters}" if claim.scale_matters else ""
         return Judgement("not tested at this scale", None, f"needs scale {claim.least_scale:g}{why}")
     if answers_differ:
         return Judgement("inconclusive", None, "the databases did not give equal answers")
     return study.judges[claim.id](evidence[0])
-
-
-def _untested(reason: str) -> Judgement:
-    return Judgement("not tested here", None, reason)

@@ -29,6 +29,8 @@ Word = Literal["holds", "does not hold", "no difference seen", "inconclusive", "
 CellState = Literal["run", "not applicable", "failed"]
 Kind = Literal["text", "setting", "duration_s", "bytes", "ratio", "count"]
 
+NOT_MEASURED = "something that it needs was not measured"
+
 # "About as much" means within this factor of what was published: machines, versions and scales differ.
 ABOUT = 3.0
 # "Near 1" means within this share of it.
@@ -478,8 +480,13 @@ def ratio_over_runs(ratios: Sequence[float]) -> Interval | None:
     return spread_over_runs(np.array(known), CONFIDENCE) if known else None
 
 
+def untested_for(reason: str) -> Judgement:
+    """What is said of something that was not tested, and why."""
+    return Judgement("not tested here", None, reason)
+
+
 def _not_measured() -> Judgement:
-    return Judgement("not tested here", None, "something that it needs was not measured")
+    return untested_for(NOT_MEASURED)
 
 
 def _shown(interval: Interval) -> dict[str, Any]:

@@ -3,21 +3,20 @@ the data.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from sensorbench.analysis.capacity import Search
+from sensorbench.analysis.capacity import PERCENTILES, Search
 from sensorbench.errors import UsageError
 from sensorbench.results import RunResult
 from sensorbench.results.stress import StressResult
 from sensorbench.stress.figures import merged
-from sensorbench.stress.objective import PERCENTILES, parse_objective
+from sensorbench.stress.objective import parse_objective
 from sensorbench.stress.run import CapacitySearch
 from sensorbench.stress.step import Step
-from sensorbench.stress.summary import summarise_stress
 from sensorbench.tuning.configured import Ready
 
 EXPECTED = "expected a percentile at a rate (p99@2000), a capacity at an objective (capacity:p99=20ms), load, or size"
@@ -36,8 +35,8 @@ class Goal(ABC):
         return ()
 
     @abstractmethod
-    def value(self, result: StressResult, ready: Ready) -> float | None:
-        """The figure, above zero; None where there is none."""
+    def value(self, result: StressResult, summary: Mapping[str, Any], ready: Ready) -> float | None:
+        """The figure of a stress run with this summary, above zero; None where there is none."""
 
     def described(self) -> dict[str, Any]:
         """What results say of it."""
@@ -61,7 +60,7 @@ class PercentileGoal(Goal):
         """The rate, held."""
         return [self.step]
 
-    def value(self, result: StressResult, ready: Ready) -> float | None:
+    def value(self, result: StressResult, summary: Mapping[str, Any], ready: Ready) -> float | None:
         """The percentile of all operations that were due."""
         return percentile_of_due(result.runs[0], PERCENTILES[self.percentile], self.timeout_s) if result.runs else None
 
@@ -80,9 +79,9 @@ class CapacityGoal(Goal):
         """The search."""
         return self.search
 
-    def value(self, result: StressResult, ready: Ready) -> float | None:
+    def value(self, result: StressResult, summary: Mapping[str, Any], ready: Ready) -> float | None:
         """What the search found; None when no rate met."""
-        found = summarise_stress(result)["capacity"]
+        found = summary["capacity"]
         return found["met_per_s"] if found else None
 
 
@@ -93,7 +92,7 @@ class LoadGoal(Goal):
     text: str = "load"
     kind = "duration_s"
 
-    def value(self, result: StressResult, ready: Ready) -> float | None:
+    def value(self, result: StressResult, summary: Mapping[str, Any], ready: Ready) -> float | None:
         """The time."""
         return ready.load_s
 
@@ -105,7 +104,7 @@ class SizeGoal(Goal):
     text: str = "size"
     kind = "bytes"
 
-    def value(self, result: StressResult, ready: Ready) -> float | None:
+    def value(self, result: StressResult, summary: Mapping[str, Any], ready: Ready) -> float | None:
         """The size; None where the database does not tell."""
         return ready.size_bytes or None
 

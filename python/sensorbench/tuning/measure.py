@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError
+from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError, message_of
 from sensorbench.progress import Teller
+from sensorbench.results import write_whole_summary
 from sensorbench.results.files import DiskFullError
-from sensorbench.results.stress import write_stress_summary
 from sensorbench.results.tune import Measurement, Role
 from sensorbench.stress.run import Load, stress
 from sensorbench.stress.summary import summarise_stress
@@ -52,13 +52,14 @@ def measure(bench: Bench, order: Order, folder: Path, best: float | None) -> Mea
     value, reason = None, None
     try:
         result = stress(work, bench.load, bench.goal.todo, folder, Teller(quiet=True), [hopeless.look] if hopeless else [])
-        write_stress_summary(folder, summarise_stress(result))
-        value = bench.goal.value(result, work.ready) if work.ready else None
+        summary = summarise_stress(result)
+        write_whole_summary(folder, summary)
+        value = bench.goal.value(result, summary, work.ready) if work.ready else None
         reason = None if value else "there is no such figure"
     except (DiskFullError, CancelledError):
         raise
     except (FailedError, UsageError, EngineError) as error:
-        reason = ": ".join(map(str, error.args))
+        reason = message_of(error)
     is_stopped = value is not None and hopeless is not None and hopeless.is_so
     return Measurement(
         role=order.role,

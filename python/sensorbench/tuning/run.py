@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from sensorbench import __version__
-from sensorbench.errors import CancelledError, FailedError, InterruptedRunError, UsageError
+from sensorbench.errors import FailedError, UsageError
 from sensorbench.experiment.conduct import told_command
+from sensorbench.experiment.ending import written_down
+from sensorbench.places import check_is_free
 from sensorbench.progress import Teller
 from sensorbench.results.environment import environment
-from sensorbench.results.files import DiskFullError, release_reserve
 from sensorbench.results.manifest import Process, TuneManifest, now
 from sensorbench.results.tune import (
     CONFIRMATION_FOLDER,
@@ -94,27 +95,13 @@ def tune(wanted: Tuning, folder: Path, teller: Teller, shown: Callable[[float], 
     until then is on disk.
     """
     manifest = _manifest(wanted, folder)
-    if resume:
-        writer = resumed(folder, manifest)
-    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} is not empty; name another folder with --out, or go on with --resume")
-    else:
-        writer = TuneWriter(folder, manifest)
-    try:
-        at_work = _AtWork(wanted, writer, teller, shown)
+    if not resume:
+        check_is_free(folder, ", or go on with --resume")
+    writer = resumed(folder, manifest) if resume else TuneWriter(folder, manifest)
+    at_work = _AtWork(wanted, writer, teller, shown)
+    with written_down(writer, "; --resume goes on"):
         at_work.search()
         at_work.confirm()
-    except (KeyboardInterrupt, CancelledError, InterruptedRunError):
-        writer.finish("interrupted", "interrupted by the user")
-        raise InterruptedRunError(f"interrupted; what was measured until then is in {folder}; --resume goes on") from None
-    except DiskFullError as error:
-        release_reserve(folder)
-        writer.finish("incomplete", str(error))
-        raise
-    except FailedError as error:
-        writer.finish("failed", str(error))
-        raise
-    writer.finish("complete")
     return read_tune(folder)
 
 

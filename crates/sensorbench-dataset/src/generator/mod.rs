@@ -1,10 +1,12 @@
-//! Generators of measurements and of logs. A generator consists of parts, each a pure function of the seed and its number.
+//! Generators of measurements, of logs and of articles. A generator consists of parts, each a pure function of the seed and its number.
 
+mod articles;
 mod building;
 mod fitted;
 mod machine_log;
 mod parallel;
 
+pub use articles::{Articles, ArticlesPlan};
 pub use building::{Building, BuildingSeries, SeriesKind};
 pub use fitted::{Fitted, FittedSeries};
 pub use machine_log::{Band, MachineLog, MachineLogPlan, Piece, log_schema};

@@ -221,6 +221,11 @@ class Cassandra(LabCluster):
         """What only its management knows: SSTables, memtables, pending compactions, collection of garbage."""
         return cassandra_insight.ask(node)
 
+    def empty_caches(self, instance: Instance, node: Node, user: ServerUser) -> None:
+        """Its key and row caches; it has no word for emptying the chunk cache."""
+        for words in ("invalidatekeycache", "invalidaterowcache"):
+            nodetool.ask(instance, node, user, words)
+
     def node_status(self, instance: Instance, user: ServerUser) -> dict[int, dict[str, str]]:
         """What the first node that answers says of all."""
         for asked in _living(instance):

@@ -19,7 +19,7 @@ _CHECKSUMS = {
     "15.14": "e8a9d549630362bbf88fa3e8de95b7a6d96bfd367e75db8349e9813eef596fef",
 }
 # Enough for tests and studies at small scale on a small machine; --set changes them.
-_DEFAULTS = {"shared_buffers": "256MB", "max_wal_size": "2GB"}
+DEFAULTS = {"shared_buffers": "256MB", "max_wal_size": "2GB"}
 
 
 class Postgresql(LabDatabase):
@@ -45,31 +45,13 @@ class Postgresql(LabDatabase):
         }
 
     def set_up(self, place: Place) -> None:
-        """Runs initdb with a password that no command line shows."""
-        password = place.write_secret("password", place.instance.password())
-        made = call(
-            [
-                place.software / "bin" / "initdb",
-                "--pgdata", place.data,
-                "--username", USER,
-                "--pwfile", password,
-                "--auth", "scram-sha-256",
-                "--encoding", "UTF8",
-                "--locale", "C.UTF-8",
-                "--no-instructions",
-            ],
-            folder=place.folder,
-            user=place.user,
-            environment={},
-        )  # fmt: skip
-        password.unlink()
-        if made.returncode != 0:
-            raise FailedError(f"initdb failed: {made.stderr.strip() or made.stdout.strip()}")
+        """Runs initdb."""
+        make_cluster(place, place.software)
 
     def command(self, place: Place) -> list[str | Path]:
         """The server in the foreground."""
         settings = {
-            **_DEFAULTS,
+            **DEFAULTS,
             "listen_addresses": place.node.host,
             "port": str(place.node.port),
             "unix_socket_directories": "",
@@ -82,3 +64,26 @@ class Postgresql(LabDatabase):
         """The database `postgres`, in which drivers make a schema of their own."""
         node = instance.nodes[0]
         return with_credentials("postgresql", instance, f"{node.host}:{node.port}", "/postgres")
+
+
+def make_cluster(place: Place, software: Path) -> None:
+    """Runs initdb with a password that no command line shows."""
+    password = place.write_secret("password", place.instance.password())
+    made = call(
+        [
+            software / "bin" / "initdb",
+            "--pgdata", place.data,
+            "--username", USER,
+            "--pwfile", password,
+            "--auth", "scram-sha-256",
+            "--encoding", "UTF8",
+            "--locale", "C.UTF-8",
+            "--no-instructions",
+        ],
+        folder=place.folder,
+        user=place.user,
+        environment={},
+    )  # fmt: skip
+    password.unlink()
+    if made.returncode != 0:
+        raise FailedError(f"initdb failed: {made.stderr.strip() or made.stdout.strip()}")

@@ -12,6 +12,7 @@ from sensorbench.errors import FailedError, NamespaceError, SchemaError, UsageEr
 from sensorbench.experiment import DATA_FOLDER, Side, make_settings, parse_target
 from sensorbench.experiment.servers import servers
 from sensorbench.experiment.settings import Setting
+from sensorbench.places import check_is_free
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
 from sensorbench.schemas.schema import shipped_schemas
@@ -75,8 +76,7 @@ def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = 
     """Does what is asked for. `looks` are called some times a second with the run and its snapshot. Raises UsageError before anything is
     written; FailedError and InterruptedRunError after what was done until then is on disk.
     """
-    if folder.exists() and any(folder.iterdir()):
-        raise UsageError(f"{folder} is not empty; name another folder with --out")
+    check_is_free(folder)
     setting = _setting(wish, folder)
     with servers([setting], teller, pin=False) as started:
         at = started.at_their_urls([setting])[0]

@@ -2,7 +2,7 @@
 
 from sensorbench.stress.ycsb.core_workload import CoreWorkload, core_workload
 from sensorbench.stress.ycsb.plan import Phase, asked_in
-from sensorbench.stress.ycsb.properties import overridden, read_properties
+from sensorbench.stress.ycsb.properties import overridden, read_all_properties, read_properties
 from sensorbench.stress.ycsb.run import Wish, carry_out
 from sensorbench.stress.ycsb.text import as_text
 
@@ -15,5 +15,6 @@ __all__ = [
     "carry_out",
     "core_workload",
     "overridden",
+    "read_all_properties",
     "read_properties",
 ]

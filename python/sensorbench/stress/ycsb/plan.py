@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sensorbench.errors import UsageError
 from sensorbench.experiment.plan import asked_operation
-from sensorbench.schemas import Operation, Schema
+from sensorbench.schemas import Operation, Operations, Schema
 from sensorbench.schemas.operations import Column
 from sensorbench.schemas.types import ValueType
 from sensorbench.stress.ycsb.core_workload import CoreWorkload
@@ -68,6 +68,12 @@ def operation_of(asked: Asked) -> Operation:
         return Operation(title=asked.kind, question=asked.kind, parameters=texts, columns=columns, reference="")
     texts |= dict.fromkeys(asked.fields, "text")
     return Operation(title=asked.kind, question=asked.kind, parameters=texts, writes="usertable")
+
+
+def driver_schema(workload: CoreWorkload, phase: Phase, schema: Schema) -> dict[str, Any]:
+    """What the driver is told of the table and of the operations of a phase."""
+    operations = {one.name: operation_of(one) for one in asked_in(workload, phase)}
+    return schema.driver_schema(Operations(operation=operations), list(operations), {})
 
 
 def plan_of(

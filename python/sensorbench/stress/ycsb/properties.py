@@ -33,6 +33,11 @@ def read_properties(path: Path) -> Properties:
     return {key: Property(value, f"{path}, line {line}") for line, key, value in _parsed(text)}
 
 
+def read_all_properties(paths: Sequence[Path]) -> Properties:
+    """What several files say; the later one counts. Raises UsageError when one cannot be read."""
+    return {key: said for path in paths for key, said in read_properties(path).items()}
+
+
 def overridden(properties: Properties, options: Sequence[str]) -> Properties:
     """The same with what `-p key=value` says. Raises UsageError for an option of another form."""
     found = dict(properties)

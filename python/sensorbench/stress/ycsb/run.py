@@ -11,12 +11,13 @@ from sensorbench.errors import FailedError, NamespaceError, UsageError
 from sensorbench.experiment import DATA_FOLDER, Side, make_settings, parse_target
 from sensorbench.experiment.servers import servers
 from sensorbench.experiment.settings import Setting
+from sensorbench.places import check_is_free
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
-from sensorbench.schemas import Operations, Schema, load_schema
+from sensorbench.schemas import Schema, load_schema
 from sensorbench.stress.drive import Look, drive_one_phase
 from sensorbench.stress.ycsb.core_workload import CoreWorkload
-from sensorbench.stress.ycsb.plan import Phase, asked_in, operation_of, plan_of, tables_of
+from sensorbench.stress.ycsb.plan import Phase, driver_schema, plan_of, tables_of
 
 SCHEMA = "usertable"
 # What is noted at a target that has records: the names of their fields, under this key.
@@ -41,10 +42,9 @@ def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = 
     """Does what is asked for. `looks` are called some times a second with the run and its snapshot. Raises UsageError before anything is
     written; FailedError and InterruptedRunError after what was done until then is on disk.
     """
-    if folder.exists() and any(folder.iterdir()):
-        raise UsageError(f"{folder} is not empty; name another folder with --out")
+    check_is_free(folder)
     setting = _setting(wish, folder)
-    plan, schema = _plan(wish, setting.schema), _driver_schema(wish, setting.schema)
+    plan, schema = _plan(wish, setting.schema), driver_schema(wish.workload, wish.phase, setting.schema)
     with servers([setting], teller, pin=False) as started:
         at = started.at_their_urls([setting])[0]
         target = at.engine_target()
@@ -79,12 +79,6 @@ def _plan(wish: Wish, schema: Schema) -> dict[str, Any]:
         timeout_s=wish.timeout_s,
         ycsb_zipfian=wish.ycsb_zipfian,
     )
-
-
-def _driver_schema(wish: Wish, schema: Schema) -> dict[str, Any]:
-    asked = asked_in(wish.workload, wish.phase)
-    operations = Operations(operation={one.name: operation_of(one) for one in asked})
-    return schema.driver_schema(operations, [one.name for one in asked], {})
 
 
 def _make_ready(target: Target, schema: dict[str, Any], wish: Wish) -> None:

@@ -1,0 +1,125 @@
+"""Studies of factors at the command line: shown, carried out, reported."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from sensorbench.cli.load_options import length_s
+from sensorbench.cli.output import new_folder, print_json, show_written, write_factors_summary_and_report
+from sensorbench.errors import FailedError, InterruptedRunError, UsageError
+from sensorbench.progress import Teller, console
+from sensorbench.report.factors import headline
+from sensorbench.results import has_results
+from sensorbench.study.factors import FactorStudy
+from sensorbench.tuning.factors.run import FactorOptions, FactorStudyRun, check, run_factors
+
+
+def show_factor_study(study: FactorStudy, *, as_json: bool) -> None:
+    """What a study varies, how its parameters are called today, and its claims."""
+    if as_json:
+        told = ("id", "text", "form", "published", "parts", "lacks")
+        claims = [{key: getattr(claim, key) for key in told} for claim in study.claims]
+        print_json({"name": study.name, **study.file.model_dump(mode="json"), "claims": claims})
+        return
+    screen = console()
+    screen.print(study.file.title, style="bold")
+    screen.print(study.file.question)
+    screen.print(f"source: {study.file.source}\n", highlight=False)
+    screen.print(_parameters(study))
+    screen.print()
+    for name, part in study.file.parts.items():
+        levels = ", ".join(f"{level.name}{' (not of the source)' if level.successor else ''}" for level in part.levels)
+        screen.print(f"  part {name}: {part.title}; {' and '.join(part.loads)}: {levels}", highlight=False)
+    screen.print()
+    table = Table(box=None)
+    for column in ("claim", "finding", "form", "published", "parts"):
+        table.add_column(column)
+    for claim in study.claims:
+        table.add_row(claim.id, claim.text, claim.form, claim.published, ", ".join(claim.parts))
+    screen.print(table)
+
+
+def _parameters(study: FactorStudy) -> Table:
+    table = Table(box=None)
+    for column in ("parameter of the source", "setting here", "default", "what became of it"):
+        table.add_column(column)
+    for one in study.file.parameters:
+        table.add_row(one.source, one.setting, one.default, one.became or "as it was")
+    return table
+
+
+def run_factor_study(
+    study: FactorStudy,
+    out: Path | None,
+    *,
+    target: str | None,
+    parts: tuple[str, ...],
+    scale: float,
+    seed: int,
+    duration: str | None,
+    repeat: int | None,
+    in_flight: int | None,
+    rate: float | None,
+    resume: bool,
+    no_open: bool,
+    as_json: bool,
+) -> None:
+    """Carries a study of factors out and reports it, whatever ended it."""
+    options = FactorOptions(
+        scale=scale,
+        step_s=length_s("--duration", duration or study.file.step),
+        rounds=repeat or study.file.rounds,
+        seed=seed,
+        in_flight=in_flight or study.file.in_flight,
+        parts=parts,
+        options=_options(study, target),
+        top_per_s=_rate(rate),
+    )
+    wanted = FactorStudyRun(study.name, study.file, options)
+    check(wanted)
+    folder, teller = out or new_folder(study.name), Teller()
+    cells = len(wanted.cells())
+    teller.say(
+        f"{study.file.title}: {wanted.bench.records:,} records, {cells} configurations under their loads, {options.rounds} rounds, "
+        f"each on fresh servers; results go to {folder}"
+    )
+    try:
+        run_factors(wanted, folder, teller, resume=resume)
+    except (InterruptedRunError, FailedError):
+        if has_results(folder):
+            _, page = write_factors_summary_and_report(folder)
+            teller.say(f"what was done until then: {page}")
+        raise
+    show_factors(folder, no_open=no_open, as_json=as_json)
+
+
+def _options(study: FactorStudy, target: str | None) -> str:
+    """The options of a URL that a user's target adds. Raises UsageError for another database, and for servers that are there already."""
+    name, _, options = (target or study.file.database).partition("?")
+    if name != study.file.database:
+        raise UsageError(
+            f"--target {target}: study {study.name} starts servers with the settings that it tries; expected {study.file.database}, "
+            "with options behind ? if you like"
+        )
+    return options
+
+
+def _rate(rate: float | None) -> float | None:
+    if rate is not None and not rate > 0.0:
+        raise UsageError(f"--rate {rate:g}: expected a number of operations a second, above 0")
+    return rate
+
+
+def show_factors(folder: Path, *, no_open: bool, as_json: bool) -> None:
+    """Writes summary and report of a study of factors on disk, and prints what they say."""
+    show_written(write_factors_summary_and_report(folder), _print, no_open=no_open, as_json=as_json)
+
+
+def _print(summary: dict[str, Any], page: Path) -> None:
+    screen = console()
+    screen.print(headline(summary), style="bold", highlight=False)
+    for warning in summary["warnings"]:
+        screen.print("note:", style="yellow", end=" ")
+        screen.print(f"{warning['text']} {warning['action']}", highlight=False, markup=False)
+    screen.print(f"report: {page}", highlight=False)

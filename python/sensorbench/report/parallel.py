@@ -1,0 +1,30 @@
+"""Parallel coordinates: a line for each configuration, through its value of each setting, coloured by a ratio to the default."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from sensorbench.report import charts
+
+_LEGEND = alt.Legend(orient="bottom", tickCount=4, titleLimit=300)
+
+
+def parallel(rows: list[dict[str, Any]], settings: Sequence[str], *, smaller_is_better: bool) -> dict[str, Any]:
+    """The chart of rows: `line` (what belongs to one configuration), `setting`, `place` (between 0 and 1), `value` and `ratio`."""
+    best, worst = charts.COLOURS[2], charts.COLOURS[1]
+    scale = alt.Scale(type="log", range=[best, worst] if smaller_is_better else [worst, best])
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=alt.X("setting:N", title=None, sort=list(settings), axis=alt.Axis(labelAngle=-30)),
+        y=alt.Y("place:Q", title="smallest or first value … largest or last", axis=alt.Axis(labels=False, ticks=False)),
+        color=alt.Color("ratio:Q", title="ratio to the default; green is better", scale=scale, legend=_LEGEND),
+        detail="line:N",
+        tooltip=["line:N", "setting:N", "value:N", alt.Tooltip("ratio:Q", format=".3~g")],
+    )
+    return charts.sized(base.mark_line(opacity=0.6) + base.mark_point(filled=True, size=45, opacity=0.9), height=300)
+
+
+def places(order: Sequence[Any]) -> Mapping[str, float]:
+    """Where each of some values is drawn, which come in this order."""
+    words = list(dict.fromkeys(map(str, order)))
+    return {word: number / max(1, len(words) - 1) for number, word in enumerate(words)}

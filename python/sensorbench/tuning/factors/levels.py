@@ -1,0 +1,47 @@
+"""The figures of a level by round, and how those of two levels compare."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sensorbench.analysis.intervals import Interval, spread_over_runs
+from sensorbench.results.factors import CellMeasurement, FactorsResult
+
+# Which of a cell's figures are meant: those of putting the records there, or those of a step, counted from 0; -1 is the last.
+FILLED = "filled"
+LAST = -1
+Where = str | int
+
+
+def measurements_of(result: FactorsResult, load: str, level: tuple[str, str]) -> Sequence[CellMeasurement]:
+    """The measurements of a level of a part under a load that came out."""
+    cells = [name for name, cell in result.manifest.cells.items() if cell.load == load and level in cell.levels]
+    return [one for name in cells for one in result.measurements[name] if one.outcome == "measured"]
+
+
+def by_round(measured: Sequence[CellMeasurement], where: Where, figure: str) -> dict[int, float]:
+    """A figure by round, of those rounds that have it; `a.b` is figure b of what is called a."""
+    found = {one.round: _figure(one, where, figure) for one in measured}
+    return {number: value for number, value in found.items() if value is not None}
+
+
+def ratio(one: Sequence[CellMeasurement], other: Sequence[CellMeasurement], where: Where, figure: str) -> Interval | None:
+    """The ratio of a figure of one level to that of another, round by round, because cells of a round have the same operations and
+    follow one another; None where no round has both above 0.
+    """
+    of_one, of_other = by_round(one, where, figure), by_round(other, where, figure)
+    rounds = sorted(of_one.keys() & of_other.keys())
+    ratios = [of_one[number] / of_other[number] for number in rounds if of_one[number] > 0 < of_other[number]]
+    return spread_over_runs(np.array(ratios)) if ratios else None
+
+
+def _figure(measured: CellMeasurement, where: Where, path: str) -> float | None:
+    found: Any = measured.filled if isinstance(where, str) else _step(measured, where)
+    for word in path.split("."):
+        found = found.get(word) if isinstance(found, Mapping) else None
+    return float(found) if found is not None else None
+
+
+def _step(measured: CellMeasurement, number: int) -> Mapping[str, Any]:
+    return measured.steps[number] if -len(measured.steps) <= number < len(measured.steps) else {}

@@ -1,0 +1,45 @@
+"""The driver contract of drivers of servers: its tests, built once, and run against servers of the lab."""
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+CRATES = Path(__file__).parent.parent / "crates"
+
+
+def keeps_the_contract(driver: str, environment: Mapping[str, str]) -> None:
+    """Asserts that a driver passes its contract tests, which find their servers in the environment."""
+    ended = subprocess.run(
+        [_programs()[driver], "--quiet"],
+        cwd=CRATES / f"sensorbench-driver-{driver}",
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert " 0 failed" in ended.stdout
+    assert " 0 passed" not in ended.stdout
+
+
+@cache
+def _programs() -> dict[str, str]:
+    """The program of each driver's contract tests. All are built together, of the whole workspace: each by itself would have its dependencies
+    built again, with fewer of their features.
+    """
+    drivers = [crate for crate in CRATES.glob("sensorbench-driver-*") if "\nserver = []" in (crate / "Cargo.toml").read_text()]
+    features = ",".join(f"{crate.name}/server" for crate in drivers)
+    workspace = ["--workspace", "--exclude", "sensorbench-python"]
+    command = ["cargo", "test", "--release", "--quiet", *workspace, "--features", features, "--test", "contract", "--no-run"]
+    built = subprocess.run([*command, "--message-format", "json"], cwd=CRATES.parent, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    told = [json.loads(line) for line in built.stdout.splitlines()]
+    tests = [one for one in told if one["reason"] == "compiler-artifact" and one["target"]["name"] == "contract"]
+    return {_driver(one["manifest_path"]): one["executable"] for one in tests if one["executable"]}
+
+
+def _driver(manifest: str) -> str:
+    return Path(manifest).parent.name.removeprefix("sensorbench-driver-")

@@ -1,0 +1,85 @@
+"""Documents: every schema of both studies gives the answers of other databases, over whatever keeps the documents."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sensorbench import lab
+from sensorbench.schemas import load_operations, load_schema, shipped_schemas
+from tests.conftest import Cli
+
+SERVERS = ("lab:ferretdb", "lab:ferretdb-postgresql")
+SENSORS = ("by_month", "by_reading", "by_sensor_day", "capped", "daily_peaks")
+LOGS = ("by_day", "by_record", "capped")
+
+
+def words(option: str, values: tuple[str, ...]) -> list[str]:
+    return [word for value in values for word in (option, value)]
+
+
+def summary_of(cli: Cli, out: Path, *arguments: object) -> dict[str, Any]:
+    ended = cli("study", "run", *arguments, "--replace", "--repeat", "1", "--no-open", "--out", out)
+    assert ended.exit_code == 0, ended.err
+    return json.loads((out / "summary.json").read_text(encoding="utf-8"))
+
+
+def test_readings_in_documents_give_the_answers_of_cassandra_and_postgresql(
+    cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path
+) -> None:
+    summary = summary_of(
+        cli, tmp_path / "out", "iot", *words("--target", (*SERVERS, "lab:cassandra", "lab:postgresql")),
+        *words("--schema", (*SENSORS, "by_sensor", "natural")), "--dataset", "beijing-air-quality", "--scale", "0.001",
+        "--operations", "16",
+    )  # fmt: skip
+    assert summary["answers_equal"] is True
+    documents = {f"{server.removeprefix('lab:')}-{schema}" for server in SERVERS for schema in SENSORS}
+    assert {one["id"] for one in summary["settings"]} == {*documents, "cassandra-by_sensor", "postgresql-natural"}
+    assert all(checks["wrong"] == 0 for checks in summary["known_answers"].values())
+    # Reports say which server answered, and what it keeps the documents in.
+    for setting in documents:
+        described = summary["load"][setting]["description"]
+        assert (described["database"], described["version"]) == ("FerretDB", "1.24.2")
+        behind = "PostgreSQL" if "postgresql" in setting else "SQLite"
+        assert described["settings"]["data are in"].startswith(behind)
+
+
+def test_logs_in_documents_give_the_answers_of_postgresql(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
+    summary = summary_of(
+        cli, tmp_path / "out", "log-analytics", *words("--target", (*SERVERS, "lab:postgresql")),
+        *words("--schema", (*LOGS, "relational")), "--dataset", "azure-vm-noise", "--scale", "0.005", "--operations", "34",
+    )  # fmt: skip
+    assert summary["answers_equal"] is True
+    assert summary["failures"] == {}
+    assert len(summary["settings"]) == 2 * 5 + 3
+
+
+WRITING = """\
+dataset = "beijing-air-quality"
+scale = 0.001
+{targets}
+[workload]
+mix = {{ insert_reading = 3, get_written_reading = 1 }}
+operations = 1200
+schedule = {{ in_flight = 1 }}
+repeat = 1
+"""
+
+
+def test_every_schema_keeps_what_is_written(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
+    targets = "".join(f'[[target]]\nurl = "{SERVERS[1]}"\nschema = "{schema}"\n' for schema in SENSORS)
+    (tmp_path / "experiment.toml").write_text(WRITING.format(targets=targets), encoding="utf-8")
+    ended = cli("run", tmp_path / "experiment.toml", "--replace", "--no-open", "--out", tmp_path / "out")
+    assert ended.exit_code == 0, ended.err
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    assert summary["answers_equal"] is True
+    assert all(facts["errors"] == 0 for facts in summary["honesty"]["settings"].values())
+
+
+@pytest.mark.parametrize(("operations", "names"), [("sensors", SENSORS), ("logs", LOGS)])
+def test_every_schema_has_every_operation(operations: str, names: tuple[str, ...]) -> None:
+    assert tuple(sorted(shipped_schemas(operations, "mongodb"))) == names
+    for name in names:
+        schema = load_schema(name, operations=operations, database="mongodb")
+        assert set(schema.file.operation) == set(load_operations(operations).operation)

@@ -1,0 +1,497 @@
+"""Studies of factors: scaling, cells, rounds and drafts on the null database; the study of Cassandra's settings on made-up figures and on
+a cluster."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sensorbench import lab
+from sensorbench.errors import FailedError, InterruptedRunError, UsageError
+from sensorbench.progress import Teller
+from sensorbench.results import read_run
+from sensorbench.results.factors import CellMeasurement, FactorsResult, read_factors
+from sensorbench.results.manifest import CellManifest, FactorsManifest, Process, now
+from sensorbench.study import FACTOR_STUDIES
+from sensorbench.study.factors import FactorStudy
+from sensorbench.toml_file import parse
+from sensorbench.tuning.factors import run as factors
+from sensorbench.tuning.factors.cells import cells_of
+from sensorbench.tuning.factors.file import FactorLoad, FactorsFile
+from sensorbench.tuning.factors.measure import rates_of
+from sensorbench.tuning.factors.own import OWN, own_draft
+from sensorbench.tuning.factors.run import FactorOptions, FactorStudyRun, check, run_factors
+from sensorbench.tuning.factors.scaling import scaled
+from sensorbench.tuning.factors.summary import summarise_factors
+from tests.conftest import Cli
+
+TUNING = FACTOR_STUDIES["cassandra-tuning"]
+NULL_FILE = """
+title = "Delays"
+question = "Which delay is best?"
+source = "made up"
+database = "null"
+source_step = "5m"
+step = "1s"
+in_flight = 16
+rounds = 3
+cache = "no cache"
+draft_part = "draft"
+records = { count = 1000, fields = 1, field_bytes = 10, distribution = "uniform" }
+loads.read = { title = "reads", mix = { read = 1 }, shares = [0.5, 1.0] }
+parameters = [
+  { source = "delay", setting = "delay_ms", default = "100", about = "how long each operation takes" },
+  { source = "way", setting = "session", default = "blocking", about = "how the client waits" },
+]
+[parts.delay]
+title = "The delay"
+about = "How long each operation takes."
+loads = ["read"]
+chooses = true
+levels = [{ name = "100" }, { name = "5", set = { delay_ms = "5" } }, { name = "1", set = { delay_ms = "1" } }]
+[parts.draft]
+title = "Drafts"
+about = "All at once."
+loads = ["read"]
+apart = true
+levels = [{ name = "default" }, { name = "draft", set = { delay_ms = "5" } }]
+"""
+
+
+def null_file(**changes: Any) -> FactorsFile:
+    return parse(NULL_FILE, FactorsFile, Path("null.toml")).model_copy(update=changes)
+
+
+def null_study(options: Mapping[str, Any] | None = None, file: FactorsFile | None = None) -> FactorStudyRun:
+    wanted = FactorOptions(scale=0.02, step_s=0.4, rounds=3, seed=1, in_flight=16, parts=(), top_per_s=40.0)
+    return FactorStudyRun("delays", file or null_file(), replace(wanted, **(options or {})))
+
+
+def carried_out(wanted: FactorStudyRun, folder: Path, *, resume: bool = False) -> FactorsResult:
+    return run_factors(wanted, folder, Teller(quiet=True), resume=resume)
+
+
+# Scaling and cells
+
+
+def test_sizes_shrink_with_the_data_and_keep_their_distances() -> None:
+    large, small = scaled(TUNING.file, 0.1, 300.0), scaled(TUNING.file, 0.001, 30.0)
+    sizes = {"key_cache_size": "500MiB", "memtable_heap_space": "512MiB", "jvm.heap": "2048M"}
+    assert large.configuration(sizes) == {"key_cache_size": "50MiB", "memtable_heap_space": "51MiB", "jvm.heap": "512M"}
+    # The least key cache is 1 MiB, where the default is 92.
+    assert small.configuration(sizes) == {"key_cache_size": "5MiB", "memtable_heap_space": "8MiB", "jvm.heap": "512M"}
+    assert scaled(TUNING.file, 1.0, 300.0).configuration(TUNING.file.default) == TUNING.file.default
+
+
+def test_lengths_of_time_shrink_with_steps_and_words_stay() -> None:
+    at = scaled(TUNING.file, 0.01, 30.0)
+    wanted = {"key_cache_save_period": "4h", "memtable_allocation_type": "heap_buffers", "key_cache_size": "0MiB"}
+    assert at.configuration(wanted) == {**wanted, "key_cache_save_period": "1440s", "key_cache_size": "1MiB"}
+
+
+def test_levels_that_are_the_same_configuration_under_a_load_are_one_cell() -> None:
+    cells = cells_of(TUNING.file, list(TUNING.file.parts), scaled(TUNING.file, 1.0, 300.0))
+    shared = next(cell for cell in cells.values() if ("flush-writers", "8") in cell.levels)
+    assert shared.levels == [("memtable-allocation", "heap buffers"), ("flush-writers", "8"), ("cleanup-threshold", "0.11")]
+    assert shared.load == "write"
+    # Those that compare drafts have their runs to themselves.
+    assert {level for cell in cells.values() if cell.apart for level in cell.levels} == {
+        (part, level.name) for part in ("draft", "draft-without") for level in TUNING.file.parts[part].levels
+    }
+    assert list(cells) == sorted(cells, key=lambda name: cells[name].apart)
+    assert all(one.settings == {**TUNING.file.default, **one.settings} for one in cells.values())
+
+
+def test_rates_are_shares_of_what_a_mix_takes() -> None:
+    load = FactorLoad(title="", mix={"read": 1.0, "write": 1.0}, shares=[0.5, 1.0])
+    # Half reads of 1/1000 s, half writes of 1/4000 s: 1600 a second.
+    assert rates_of(load, {"read": 1000.0, "write": 4000.0}) == [800.0, 1600.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('draft_part = "draft"', 'draft_part = "none"'), "draft_part none: there is no such part"),
+        (('loads = ["read"]', 'loads = ["scan"]'), "parts name loads that there are not: scan"),
+        (('{ name = "5",', '{ name = "100",'), "parts.delay: two levels have the same name"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_refused(change: tuple[str, str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parse(NULL_FILE.replace(*change), FactorsFile, Path("null.toml"))
+
+
+# Carrying it out
+
+
+def made_of_delay(bench: Any, cell: Any, rates: Any, folder: Path, *, round_: int, seed: int, teller: Any) -> CellMeasurement:
+    """A measurement whose response time is the delay, whatever else this machine does."""
+    delay_s = float(cell.settings["delay_ms"]) / 1e3 * (1 + 0.01 * round_)
+    steps = [{"rate_per_s": rate, "p99_of_due_s": delay_s, "client_bound": None, "unstarted": 0} for rate in rates]
+    return CellMeasurement(cell=cell.id, round=round_, outcome="measured", seed=seed, took_s=1.0, steps=steps)
+
+
+def test_all_levels_are_measured_in_rounds_and_the_best_becomes_a_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(factors, "measure", made_of_delay)
+    result = carried_out(null_study(), tmp_path / "out")
+    assert result.state == "complete"
+    levels = ["delay-100", "delay-5", "delay-1", "draft-default", "draft-draft", "draft-own-draft"]
+    assert list(result.measurements) == [f"read-{level}" for level in levels]
+    assert all([one.round for one in found] == [1, 2, 3] for found in result.measurements.values())
+    assert result.manifest.rates == {"read": [20.0, 40.0]}
+    assert own_draft(null_file(), result).changed == {"delay_ms": "1"}
+    assert result.manifest.cells["read-draft-own-draft"].settings == {"delay_ms": "1", "session": "blocking"}
+    summary = summarise_factors(null_file(), result)
+    assert summary["parts"]["draft"]["levels"] == ["default", "draft", OWN]
+    last = {row["level"]: row["figures"] for row in summary["parts"]["delay"]["rows"] if row["where"] == 1}
+    assert last["1"]["p99_of_due_s"]["ratio"]["value"] == pytest.approx(0.01)
+    assert last["5"]["p99_of_due_s"]["value"] == pytest.approx(0.0051)
+    # Cells of a round have the same operations, other rounds others.
+    seeds = {(one.round, one.seed) for found in result.measurements.values() for one in found}
+    assert len(seeds) == len({seed for _, seed in seeds}) == 3
+
+
+def test_a_draft_of_few_rounds_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(factors, "measure", made_of_delay)
+    result = carried_out(null_study({"rounds": 2}), tmp_path / "out")
+    assert own_draft(null_file(), result).choices == []
+    assert not any(OWN in level for cell in result.manifest.cells.values() for level in cell.levels)
+
+
+def test_figures_are_those_of_the_database(tmp_path: Path) -> None:
+    result = carried_out(null_study({"rounds": 1, "parts": ("delay",)}), tmp_path / "out")
+    slow, quick = (result.measurements[f"read-delay-{delay}"][0] for delay in (100, 1))
+    assert slow.filled["written"] == quick.filled["written"] == 20
+    assert slow.filled["mean_s"] >= 0.1
+    assert min(step["median_s"] for step in slow.steps) >= 0.1 > min(step["median_s"] for step in quick.steps)
+    assert [step["offered"] for step in slow.steps] == [step["offered"] for step in quick.steps]
+
+
+def test_rates_follow_from_what_the_default_takes(tmp_path: Path) -> None:
+    result = carried_out(null_study({"top_per_s": None, "rounds": 1, "parts": ("delay",)}), tmp_path / "out")
+    # 16 at a time, 100 ms each: 160 a second, and those that were begun at the end.
+    assert 80 < result.manifest.reached["read"] <= 210
+    reached = result.manifest.reached["read"]
+    assert result.manifest.rates["read"] == [float(f"{share * reached:.2g}") for share in (0.5, 1.0)]
+
+
+def test_work_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, count = factors.measure, 0
+
+    def interrupted(*arguments: Any, **words: Any) -> CellMeasurement:
+        nonlocal count
+        count += 1
+        if count == 3:
+            raise KeyboardInterrupt
+        return whole(*arguments, **words)
+
+    wanted = null_study({"rounds": 1, "parts": ("delay",)})
+    monkeypatch.setattr(factors, "measure", interrupted)
+    with pytest.raises(InterruptedRunError, match="--resume goes on"):
+        carried_out(wanted, tmp_path / "out")
+    before = read_factors(tmp_path / "out")
+    assert before.state == "interrupted"
+    assert sum(map(len, before.measurements.values())) == 2
+    with pytest.raises(UsageError, match="another scale"):
+        carried_out(null_study({"rounds": 1, "parts": ("delay",), "scale": 0.5}), tmp_path / "out", resume=True)
+    with pytest.raises(UsageError, match="has the part delay, too; give --part delay"):
+        carried_out(null_study({"rounds": 1, "parts": ("draft",)}), tmp_path / "out", resume=True)
+    with pytest.raises(UsageError, match="is not empty"):
+        carried_out(wanted, tmp_path / "out")
+    # It may be given more rounds.
+    after = carried_out(null_study({"rounds": 2, "parts": ("delay",)}), tmp_path / "out", resume=True)
+    assert [len(found) for found in after.measurements.values()] == [2, 2, 2]
+    kept = [one for found in before.measurements.values() for one in found]
+    assert all(one in after.measurements[one.cell] for one in kept)
+    assert count == 7
+
+
+def test_a_level_that_cannot_be_measured_is_an_outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = factors.measure
+
+    def failing(bench: Any, cell: Any, *arguments: Any, **words: Any) -> CellMeasurement:
+        settings = {**cell.settings, **({"delay_ms": "many"} if cell.settings["delay_ms"] == "5" else {})}
+        return whole(bench, replace(cell, settings=settings), *arguments, **words)
+
+    monkeypatch.setattr(factors, "measure", failing)
+    result = carried_out(null_study({"rounds": 1, "parts": ("delay",)}), tmp_path / "out")
+    outcomes = {name: found[0].outcome for name, found in result.measurements.items()}
+    assert outcomes == {"read-delay-100": "measured", "read-delay-5": "failed", "read-delay-1": "measured"}
+    assert "many" in str(result.measurements["read-delay-5"][0].reason)
+    warnings = {one["kind"]: one["text"] for one in summarise_factors(null_file(), result)["warnings"]}
+    assert "1 measurements failed; the first (read-delay-5)" in warnings["failed"]
+    monkeypatch.undo()
+    again = carried_out(null_study({"rounds": 1, "parts": ("delay",)}), tmp_path / "out", resume=True)
+    assert {found[0].outcome for found in again.measurements.values()} == {"measured"}
+
+
+def test_a_default_that_takes_nothing_ends_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(factors, "probe", fails)
+    with pytest.raises(FailedError, match="took no reads"):
+        carried_out(null_study({"top_per_s": None}), tmp_path / "out")
+    assert read_factors(tmp_path / "out").state == "failed"
+
+
+def fails(*_: object) -> dict[str, float]:
+    raise FailedError("the default configuration took no reads in 1 s")
+
+
+def test_settings_that_the_server_does_not_know_are_refused_before_anything_is_started(tmp_path: Path) -> None:
+    file = null_file(parameters=[*null_file().parameters, null_file().parameters[0].model_copy(update={"setting": "spleen"})])
+    with pytest.raises(UsageError, match="does not know the setting spleen"):
+        check(null_study(file=file))
+    with pytest.raises(UsageError, match="--part none: study delays has the parts delay, draft"):
+        check(null_study({"parts": ("none",)}))
+
+
+def test_the_version_in_use_knows_all_settings_of_the_study() -> None:
+    check(FactorStudyRun(TUNING.name, TUNING.file, FactorOptions(0.01, 30.0, 3, 1, 64, ())))
+
+
+# Claims
+
+
+Figures = Callable[[str, str], dict[str, Any]]
+
+
+def made_up(figures: Figures, *, rounds: int = 3, scale: float = 0.02, parts: list[str] | None = None) -> FactorsResult:
+    """Results of the study with these figures of each level (of filling and of all steps), each round a little different."""
+    file = TUNING.file
+    cells = cells_of(file, parts or list(file.parts), scaled(file, scale, 60.0))
+    measurements = {
+        cell.id: [measured(cell.id, cell.load, cell.levels, number, figures) for number in range(1, rounds + 1)]
+        for cell in cells.values()
+    }
+    manifest = FactorsManifest(
+        title=file.title,
+        process=Process.this(),
+        created=now(),
+        state="complete",
+        version="0",
+        command=[],
+        workload={"records": 1, "in_flight": 1, "fields": 5, "field_bytes": 34, "distribution": "zipfian"},
+        environment={"processor": "p", "processors_allowed": 2, "memory_bytes": 1, "system": "s", "kernel": "k"},
+        name=TUNING.name,
+        target=file.database,
+        nodes=3,
+        parts=parts or list(file.parts),
+        cells={
+            cell.id: CellManifest(load=cell.load, settings=cell.settings, apart=cell.apart, levels=cell.levels)
+            for cell in cells.values()
+        },
+        scale=scale,
+        sizes={},
+        step_s=60.0,
+        rounds=rounds,
+        seed=1,
+        rates={name: [100.0 * number for number in range(1, len(load.shares) + 1)] for name, load in file.loads.items()},
+    )
+    return FactorsResult(Path(), manifest, measurements)
+
+
+def measured(cell: str, load: str, levels: list[tuple[str, str]], number: int, figures: Figures) -> CellMeasurement:
+    found: dict[str, Any] = {}
+    for part, level in levels:
+        found |= figures(part, level)
+    noisy = {key: value * (1 + 0.002 * number) if isinstance(value, float) else value for key, value in found.items()}
+    steps = len(TUNING.file.loads[load].shares) * (2 if load == "restart" else 1)
+    step = {"rate_per_s": 1.0, "client_bound": None, "unstarted": 0, **noisy}
+    return CellMeasurement(cell=cell, round=number, outcome="measured", seed=1, took_s=1.0, filled=noisy, steps=[step] * steps)
+
+
+def published_figures(part: str, level: str) -> dict[str, Any]:
+    """The figures that the source printed for a level; of several rates the highest."""
+    rows = [row for row in TUNING.published if (row["part"], row["level"]) == (part, level)]
+    printed = {
+        row["figure"]: row["value"] for row in rows if row["where"] in ("filled", 0, 2) and row["load"] in ("read", "write")
+    }
+    return {"processors" if name == "load" else name: value for name, value in printed.items()}
+
+
+def verdicts(result: FactorsResult, study: FactorStudy = TUNING) -> dict[str, str]:
+    return {claim["id"]: claim["verdict"] for claim in study.summarise(result)["claims"]}
+
+
+def test_what_the_source_printed_is_read_with_its_units() -> None:
+    rows = {(row["part"], row["level"], row["load"], row["where"], row["figure"]): row["value"] for row in TUNING.published}
+    assert len(rows) == len(TUNING.published) == 243
+    assert rows["key-cache-size", "1000 MB", "read", 2, "hit_rate"] == 0.920
+    assert rows["key-cache-save-period", "5 h", "restart", 5, "steady_s"] == 18 * 60
+    assert rows["flush-writers", "10", "write", "filled", "took_s"] == 24 * 60 + 27
+    assert rows["draft", "draft", "mixed", 0, "table_bytes"] == 47e9
+    levels = {(name, level.name) for name, part in TUNING.file.parts.items() for level in part.levels}
+    assert {(row["part"], row["level"]) for row in TUNING.published} <= levels
+
+
+def test_what_the_source_printed_gives_the_verdicts_that_its_own_tables_do() -> None:
+    found = verdicts(made_up(published_figures))
+    holding = {f"TUN-{number}" for number in (1, 2, 3, 4, 5, 11, 12, 13, 14, 16, 17, 19, 21, 24, 26, 27)}
+    assert {name for name, word in found.items() if word == "holds"} >= holding
+    # Two texts say the opposite of their tables; a few percent of memory, and of disk, are no difference.
+    assert {found[f"TUN-{number}"] for number in (18, 20)} == {"does not hold"}
+    assert {found[f"TUN-{number}"] for number in (22, 28)} == {"no difference seen"}
+
+
+def test_the_opposite_of_a_claim_does_not_hold() -> None:
+    def reversed_figures(part: str, level: str) -> dict[str, Any]:
+        return {key: 1.0 / value if value else value for key, value in published_figures(part, level).items()}
+
+    found = verdicts(made_up(reversed_figures))
+    opposite = {f"TUN-{number}" for number in (1, 2, 3, 4, 5, 11, 12, 13, 14, 16, 17, 19, 21, 24, 26, 27)}
+    assert {found[name] for name in opposite} == {"does not hold"}
+    assert {found[f"TUN-{number}"] for number in (18, 20)} == {"holds"}
+
+
+def test_the_draft_is_judged_by_load_and_disk() -> None:
+    def figures(processors: float, other: float) -> Figures:
+        names = ("disk_read_per_s", "disk_written_per_s", "hit_rate", "steady_s")
+        more = {**dict.fromkeys(names, other), "processors": processors, "table_bytes": 1 / other, "disk_bytes": 1 / other}
+        return lambda part, level: more if level == "draft" else dict.fromkeys(more, 1.0)
+
+    of_draft = [f"TUN-{number}" for number in range(24, 31)]
+    much, little = verdicts(made_up(figures(2.0, 1.5))), verdicts(made_up(figures(0.5, 1.5)))
+    assert [much[name] for name in of_draft] == ["holds", "holds", "holds", "does not hold", "holds", "does not hold", "holds"]
+    assert [little[name] for name in of_draft] == ["holds", "does not hold", "holds", "holds", "holds", "does not hold", "holds"]
+    assert verdicts(made_up(figures(1.0, 1.5)))["TUN-29"] == "holds"
+
+
+def test_the_best_compromise_is_the_one_that_no_other_beats() -> None:
+    def figures(best: str) -> Figures:
+        return lambda part, level: {"p99_of_due_s": 0.01 if level == best else 0.02}
+
+    assert verdicts(made_up(figures("500 MB")))["TUN-6"] == "holds"
+    assert verdicts(made_up(figures("700 MB")))["TUN-6"] == "does not hold"
+
+
+def test_save_periods_are_judged_at_once_and_after_restarts() -> None:
+    def figures(part: str, level: str) -> dict[str, Any]:
+        return {"steady_s": {"1 h": 5.0, "3 h": 60.0, "4 h": 40.0, "5 h": 20.0}.get(level, 1.0), "hit_rate": 0.8}
+
+    found = verdicts(made_up(figures))
+    assert {name: found[name] for name in ("TUN-7", "TUN-8", "TUN-9")} == dict.fromkeys(("TUN-7", "TUN-8", "TUN-9"), "holds")
+
+    def apart(part: str, level: str) -> dict[str, Any]:
+        return {"hit_rate": 0.9 if level == "5 h" else 0.8}
+
+    found = verdicts(made_up(apart))
+    assert found["TUN-8"] == "does not hold"
+    # No hit rate became steady.
+    assert found["TUN-7"] == found["TUN-9"] == "not tested here"
+
+
+def test_one_round_is_inconclusive_and_a_small_scale_is_not_tested() -> None:
+    found = verdicts(made_up(published_figures, rounds=1))
+    assert {found[name] for name in ("TUN-1", "TUN-5", "TUN-13")} == {"inconclusive"}
+    small = verdicts(made_up(published_figures, scale=0.001))
+    assert {small[name] for name in ("TUN-1", "TUN-7", "TUN-13", "TUN-24")} == {"not tested at this scale"}
+    assert small["TUN-2"] == "holds"
+
+
+def test_parts_that_were_not_run_and_disks_that_were_not_read_are_not_tested() -> None:
+    summary = TUNING.summarise(made_up(lambda *_: {"disk_read_per_s": 0.0, "processors": 1.0}, parts=["key-cache-size"]))
+    claims = {claim["id"]: claim for claim in summary["claims"]}
+    assert claims["TUN-13"]["verdict"] == claims["TUN-3"]["verdict"] == "not tested here"
+    assert claims["TUN-13"]["reason"] == "part flush-writers was not run"
+    assert "read nothing from the disk" in claims["TUN-3"]["reason"]
+    assert "memory" in {one["kind"] for one in summary["warnings"]}
+
+
+def test_load_and_disk_grow_together_where_they_do() -> None:
+    def together(part: str, level: str) -> dict[str, Any]:
+        place = sum(map(ord, part + level)) / 1e3
+        return {"processors": place, "disk_read_per_s": place * 1e6, "disk_written_per_s": 1.0}
+
+    def against(part: str, level: str) -> dict[str, Any]:
+        return {**together(part, level), "disk_read_per_s": 1e6 / together(part, level)["processors"]}
+
+    assert verdicts(made_up(together))["TUN-31"] == "holds"
+    assert verdicts(made_up(against))["TUN-31"] == "does not hold"
+    assert verdicts(made_up(lambda *_: {}))["TUN-31"] == "not tested here"
+
+
+# The command
+
+
+def test_the_study_is_listed_and_shown(cli: Cli) -> None:
+    shown = cli("study", "show", "cassandra-tuning", "--json").json
+    assert [claim["id"] for claim in shown["claims"]] == [f"TUN-{number}" for number in range(1, 32)]
+    told = cli("study", "show", "cassandra-tuning").out
+    assert "file_cache_size_in_mb" in told
+    assert "deprecated" in told
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--part", "none"], "--part none: study cassandra-tuning has the parts key-cache-size"),
+        (["--schema", "star"], "--schema: study cassandra-tuning varies settings of servers"),
+        (
+            ["--target", "redis"],
+            "--target redis: study cassandra-tuning starts servers with the settings that it tries; expected cassandra",
+        ),
+        (["--target", "cassandra?consistency=some"], "consistency=some"),
+        (["--scale", "0"], "--scale 0: expected a number above 0"),
+        (["--duration", "long"], "--duration 'long': expected a length of time"),
+        (["--rate", "-5"], "--rate -5: expected a number of operations a second"),
+        (["--resume"], "--resume: name the folder of the work"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(cli: Cli, options: list[str], said: str) -> None:
+    ended = cli("study", "run", "cassandra-tuning", *options)
+    assert ended.exit_code == 2
+    assert said in " ".join(ended.err.split())
+
+
+def test_results_are_reported_again(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+    carried_out(null_study({"rounds": 1, "parts": ("delay",)}), out)
+    monkeypatch.setitem(FACTOR_STUDIES, "delays", FactorStudy("delays", null_file(), (), {}))
+    from sensorbench.cli.output import write_factors_summary_and_report
+
+    summary, page = write_factors_summary_and_report(out)
+    assert json.loads((out / "summary.json").read_text())["parts"] == summary["parts"]
+    assert "The delay" in page.read_text(encoding="utf-8")
+    assert (out / "charts" / "importance.svg").exists()
+    assert "Nothing is surely better or worse" in cli("report", out, "--no-open").out
+    assert cli("claims", out, "--json").json == []
+
+
+# On a cluster
+
+
+def test_factors_are_measured_on_fresh_clusters_of_three_nodes(tmp_path: Path) -> None:
+    """One level of reads that come again after a restart, with the cache saved meanwhile, and one of writes."""
+    file = TUNING.file
+    levels = {"key-cache-save-period": "1 h", "flush-writers": "10"}
+    parts = {
+        name: part.model_copy(update={"levels": [part.level(levels[name])]}) if name in levels else part
+        for name, part in file.parts.items()
+    }
+    # 30 s at this step's length.
+    later = {name: "30m" if load.again_after else None for name, load in file.loads.items()}
+    loads = {
+        name: load.model_copy(update={"shares": load.shares[-1:], "again_after": later[name]})
+        for name, load in file.loads.items()
+    }
+    small = file.model_copy(update={"parts": parts, "loads": loads})
+    options = FactorOptions(0.00004, 5.0, 1, 1, 32, tuple(levels), top_per_s=150.0)
+    result = carried_out(FactorStudyRun(TUNING.name, small, options), tmp_path / "out")
+    (restarted,), (written,) = result.measurements.values()
+    assert (restarted.outcome, written.outcome) == ("measured", "measured"), (restarted.reason, written.reason)
+    assert restarted.filled["written"] == written.filled["written"] == 2000
+    once, again = restarted.steps
+    assert min(once["ok"], again["ok"]) > 0.5 * 150 * 5.0
+    assert once["hit_rate"] is not None
+    assert written.filled["flushes_per_s"] > 0
+    assert written.filled["sstables"] > 0
+    # What the servers say of their own settings is what was wished for.
+    folder = tmp_path / "out" / "cells" / "write-flush-writers-10" / "round-1" / "populate"
+    told = read_run(folder).manifest.description["settings"]
+    assert told["memtable_flush_writers"] == "10"
+    assert told["memtable_cleanup_threshold"] == "0.11"
+    assert told["key_cache_size"] == "1MiB"
+    assert (told["nodes"], told["replication"]) == ("3", "3")
+    assert not [one for one in lab.read_instances() if not one.stays]
