@@ -61,7 +61,7 @@ scale = 0.001
 {targets}
 [workload]
 mix = {{ insert_reading = 3, get_written_reading = 1 }}
-operations = 1200
+operations = 400
 schedule = {{ in_flight = 1 }}
 repeat = 1
 """
@@ -77,9 +77,42 @@ def test_every_schema_keeps_what_is_written(cli: Cli, lab_servers: dict[str, lab
     assert all(facts["errors"] == 0 for facts in summary["honesty"]["settings"].values())
 
 
-@pytest.mark.parametrize(("operations", "names"), [("sensors", SENSORS), ("logs", LOGS)])
+@pytest.mark.parametrize(
+    ("operations", "names"), [("sensors", SENSORS), ("logs", LOGS), ("articles", ("by_id",)), ("registers", ("registers",))]
+)
 def test_every_schema_has_every_operation(operations: str, names: tuple[str, ...]) -> None:
     assert tuple(sorted(shipped_schemas(operations, "mongodb"))) == names
     for name in names:
         schema = load_schema(name, operations=operations, database="mongodb")
         assert set(schema.file.operation) == set(load_operations(operations).operation)
+
+
+ARTICLES = """\
+dataset = "wikipedia"
+scale = 0.1
+operations = "articles"
+{targets}
+[workload]
+mix = {{ read_article = 6, insert_article = 2{more} }}
+operations = 100
+repeat = 1
+"""
+
+
+@pytest.mark.parametrize(("more", "compared"), [("", True), (", append_character = 3", None)])
+def test_articles_in_documents(
+    cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path, more: str, compared: bool | None
+) -> None:
+    targets = "".join(f'[[target]]\nurl = "{url}"\nschema = "by_id"\n' for url in (SERVERS[1], "sqlite"))
+    (tmp_path / "experiment.toml").write_text(ARTICLES.format(targets=targets, more=more), encoding="utf-8")
+    ended = cli("run", tmp_path / "experiment.toml", "--replace", "--no-open", "--out", tmp_path / "out")
+    assert ended.exit_code == 0, ended.err
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    assert summary["answers_equal"] is compared
+    assert all(facts["errors"] == 0 for facts in summary["honesty"]["settings"].values())
+    for checks in summary["contents"].values():
+        if compared:
+            assert (checks["wrong"], checks["lost_writes"]) == (0, 0)
+            assert checks["read_back"] == checks["acknowledged_writes"] > 0
+        else:
+            assert "append_character changed rows that were there" in checks["not_checked"]

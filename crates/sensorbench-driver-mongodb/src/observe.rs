@@ -52,6 +52,7 @@ pub async fn describe(database: &Database, target: &Target) -> Result<Descriptio
         let asked = if concern.is_empty() { "the server's own".to_owned() } else { concern.to_string() };
         settings.insert(name.to_owned(), asked);
     }
+    settings.insert("read preference".to_owned(), target.read_from.clone());
     Ok(Description { database: name.to_owned(), version: version.trim_start_matches('v').to_owned(), settings })
 }
 

@@ -63,12 +63,19 @@ impl MongodbSchema {
         if let Some(table) = documents.keys().next().filter(|_| !schema.tables.is_empty()) {
             return Err(SchemaError::at(format!("create.documents.{table}"), "the schema fills no such table"));
         }
-        Ok(Self { create: steps("create", &commands)?, settle: steps("settle", &settle.commands)?, tables })
+        let create = steps("create", &commands)?;
+        // A collection that is made, but not filled, can be counted.
+        for Step { collection, .. } in create.iter().filter(|step| step.name == "create") {
+            if !tables.contains_key(collection) {
+                tables.insert(collection.clone(), Documents::of(collection, DocumentsText::default(), &[])?);
+            }
+        }
+        Ok(Self { create, settle: steps("settle", &settle.commands)?, tables })
     }
 
-    /// How the rows of a table become documents.
+    /// How the rows of a table become documents. A collection that is only made is a table of no columns.
     pub fn table(&self, name: &str) -> Result<&Documents, DriverError> {
-        self.tables.get(name).ok_or_else(|| DriverError::Data(format!("the schema fills no table {name}")))
+        self.tables.get(name).ok_or_else(|| DriverError::Data(format!("the schema neither fills nor makes a table {name}")))
     }
 
     /// Makes the collections.
@@ -160,6 +167,12 @@ mod tests {
         let command = bson::Document::try_from(schema.create[0].command("t_5")).unwrap();
         assert_eq!(command, bson::doc! {"createIndexes": "t_5", "indexes": [{"name": "k", "key": {"z": 1, "a": -1}}]});
         assert!(schema.table("t").is_ok() && schema.table("u").is_err());
+    }
+
+    #[test]
+    fn a_collection_that_is_made_and_not_filled_is_a_table() {
+        let schema = schema(json!({"commands": [{"create": "u"}, {"createIndexes": "v", "indexes": []}]})).unwrap();
+        assert!(schema.table("u").is_ok() && schema.table("v").is_err());
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub struct Target {
     pub read_concern: Document,
     /// Which members of a replica set are read from.
     pub read_preference: Option<SelectionCriteria>,
+    /// The same as people say it.
+    pub read_from: String,
     options: ClientOptions,
 }
 
@@ -43,6 +45,7 @@ impl Target {
             write_concern: write_concern(url)?,
             read_concern: word_of(url, "read_concern", &READ_CONCERNS)?.map_or_else(Document::new, |level| doc! {"level": level}),
             read_preference: read_preference(url)?.map(SelectionCriteria::ReadPreference),
+            read_from: url.option("read_preference").unwrap_or("primary").to_owned(),
             options: options(url, &server)?,
             namespace: server.namespace,
             connections: server.connections,

@@ -400,6 +400,8 @@ CASSANDRA_DYNAMO = "Cassandra documentation, Dynamo, tunable consistency"
 READ_COMMITTED = "PostgreSQL documentation 13.2.1 and MariaDB documentation, READ COMMITTED"
 SQLITE_ISOLATION = "SQLite documentation, Isolation In SQLite"
 REDIS_PERSISTENCE = "Redis documentation, Persistence"
+MONGODB_CONCERNS = "MongoDB documentation, Read Isolation, Consistency, and Recency; Write Concern"
+MONGODB_JOURNAL = "MongoDB documentation, Journaling"
 REDIS_CLUSTER = "Redis Cluster specification, Write safety"
 
 _NEVER_WRITTEN = Promise(
@@ -471,6 +473,33 @@ def promises_of_asynchronous_replicas() -> Promises:
         "non_monotonic_reads": Promise(False, f"{why} that a client has read.", REDIS_CLUSTER),
         "never_written": _NEVER_WRITTEN,
         "failed_writes_seen": Promise(True, f"A refused command does nothing. {_REFUSED}", REDIS_CLUSTER),
+    }
+
+
+def promises_of_members(*, alone: bool, by_majority: bool, linearizable: bool) -> Promises:
+    """Of documents on one server, or on members of a replica set (also of each shard): whether a majority of them acknowledges a
+    write, and whether the primary makes sure with a majority, before it answers a read, that it still is the primary.
+    """
+    if alone:
+        return _promises_of_one_server("One server writes a document as a whole and reads what is written", True, MONGODB_JOURNAL)
+    lost = (
+        "A majority of the members acknowledges a write, and who has not all of them is not elected"
+        if by_majority
+        else "A write concern below majority: what only a primary has that fails is rolled back"
+    )
+    fresh = by_majority and linearizable
+    read = (
+        f"{lost}; a linearizable read waits until a majority has confirmed what it saw"
+        if fresh
+        else "A read that is not linearizable, or a write that a majority need not have, may be of a member that is behind, or of a primary "
+        "that has been replaced"
+    )
+    return {
+        "lost_writes": Promise(by_majority, f"{lost}.", MONGODB_CONCERNS),
+        "stale_reads": Promise(fresh, f"{read}.", MONGODB_CONCERNS),
+        "non_monotonic_reads": Promise(fresh, f"{read}.", MONGODB_CONCERNS),
+        "never_written": _NEVER_WRITTEN,
+        "failed_writes_seen": Promise(True, f"A refused command does nothing. {_REFUSED}", MONGODB_CONCERNS),
     }
 
 

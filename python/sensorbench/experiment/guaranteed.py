@@ -67,6 +67,12 @@ def promised(kind: str | None, settings: Mapping[str, str]) -> Promises | None:
         return guarantees.promises_of_quorums(int(settings["replication"]), level, level)
     if kind == "one_thread" and int(settings.get("replicas", "0")) > 0:
         return guarantees.promises_of_asynchronous_replicas()
+    if kind == "members" and {"topology", "write concern", "read concern", "read preference"} <= settings.keys():
+        return guarantees.promises_of_members(
+            alone=settings["topology"] == "one server",
+            by_majority='"majority"' in settings["write concern"],
+            linearizable='"linearizable"' in settings["read concern"] and settings["read preference"] == "primary",
+        )
     known = {
         "read_committed": guarantees.promises_of_read_committed,
         "one_writer": guarantees.promises_of_one_writer,

@@ -37,8 +37,9 @@ def run_and_write(
     written, `at_end` is called with the run, and whether it is complete. Whatever ends it early
     (Ctrl-C, a full disk, a lost database) leaves the segments that were written, and a manifest that says how it ended.
     """
+    watcher = Watcher(target, servers)
     run = target.run(as_json(plan), tables)
-    with Watcher(run, target, servers) as watcher:
+    with watcher.watching(run):
         try:
             started_s = written_s = time.monotonic()
             lifeline = Lifeline()

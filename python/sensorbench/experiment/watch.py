@@ -2,7 +2,8 @@
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import psutil
@@ -18,13 +19,14 @@ _OF_PROCESSES = ("cpu_s", "memory_bytes", "read_bytes", "written_bytes")
 
 
 class Watcher:
-    """Looks at the beginning and once a second, on threads of its own, because a busy server answers late. A context manager.
+    """Asks the servers before the run, which is its time 0, and once a second while it is `watching` one, on threads of its own,
+    because a busy server answers late: a short run may be over before the first of those answers.
 
     Of a target that is one of these servers, which are the lab's, the table `status` has also what the lab knows of it.
     """
 
-    def __init__(self, run: Run, target: Target, servers: Mapping[str, psutil.Process]) -> None:
-        self._run = run
+    def __init__(self, target: Target, servers: Mapping[str, psutil.Process]) -> None:
+        self._run: Run | None = None
         self._target = target
         measured = lab.instance_at(target.url) if servers else None
         self._in_lab = [measured] if measured else []
@@ -35,7 +37,6 @@ class Watcher:
             for node in instance.nodes
         }
         self._processes = {CLIENT: psutil.Process(), **servers}
-        self._start_cpu_s = {name: _cpu_s(name, process) for name, process in self._processes.items()}
         self._asks = True
         self._resources: list[dict[str, Any]] = []
         self._status: list[dict[str, Any]] = []
@@ -43,15 +44,21 @@ class Watcher:
         self._ended = threading.Event()
         watches = (self._watch, self._watch_in_lab)
         self._threads = [threading.Thread(target=watch, name="watcher", daemon=True) for watch in watches]
+        self._ask()
+        self._ask_lab()
+        self._start_cpu_s = {name: _cpu_s(name, process) for name, process in self._processes.items()}
 
-    def __enter__(self) -> "Watcher":
+    @contextmanager
+    def watching(self, run: Run) -> Iterator[None]:
+        """Watches a run that has just begun."""
+        self._run = run
         self._look()
         for thread in self._threads:
             thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop()
+        try:
+            yield
+        finally:
+            self._stop()
 
     def take(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """What was seen since the last time: rows of `resources` and of `status`."""
@@ -75,13 +82,11 @@ class Watcher:
                 thread.join(timeout=5.0)
 
     def _watch(self) -> None:
-        self._ask()
         while not self._ended.wait(EVERY_S):
             self._look()
             self._ask()
 
     def _watch_in_lab(self) -> None:
-        self._ask_lab()
         while not self._ended.wait(EVERY_S):
             self._ask_lab()
 
@@ -90,7 +95,7 @@ class Watcher:
             self._tell(lab.insight(instance))
 
     def _look(self) -> None:
-        time_ns = self._run.now_ns()
+        time_ns = self._now_ns()
         rows = [row for name, process in self._processes.items() if (row := self._used(name, process, time_ns))]
         with self._lock:
             self._resources += rows
@@ -132,7 +137,10 @@ class Watcher:
 
     def _tell(self, status: Mapping[str, float]) -> None:
         with self._lock:
-            self._status += _status_rows(self._run.now_ns(), status)
+            self._status += _status_rows(self._now_ns(), status)
+
+    def _now_ns(self) -> int:
+        return self._run.now_ns() if self._run else 0
 
 
 def _status_rows(time_ns: int, status: Mapping[str, float]) -> list[dict[str, Any]]:
