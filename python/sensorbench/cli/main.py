@@ -12,6 +12,7 @@ from sensorbench.cli import (
     cassandra_stress,
     compare,
     data,
+    elasticity,
     experiment,
     guarantees,
     lab,
@@ -44,6 +45,7 @@ app.command("compare")(compare.compare)
 app.command("claims")(report.claims)
 app.command("aa")(compare.aa)
 app.command("regression")(compare.regression)
+app.add_typer(elasticity.app, name="elasticity")
 app.add_typer(guarantees.app, name="guarantees")
 app.command("stress")(stress.run)
 app.command("set-rate")(stress.set_rate)
