@@ -44,12 +44,14 @@ class Sets:
 
 @dataclass(frozen=True)
 class Stability:
-    """When sets are stable again (s): by the rule of five small differences, and if they must be near the level at the end, too.
-    `median_difference_s` is what is small.
+    """When sets are stable again (s): by the source's rule of five small differences; by the same when they must be near the level at
+    the end, too; and by the band alone: from then on the median of any five is near that level, however they differ.
+    `median_difference_s` is what is small. Of sets that vary by chance alone, five small differences come only once in some sixty.
     """
 
     at_s: float | None
     in_band_at_s: float | None
+    by_band_at_s: float | None
     median_difference_s: float
 
 
@@ -79,27 +81,40 @@ class Elasticity:
     sets_between: int
 
 
-def stability(sets: Sets, bootstrap_at_s: float) -> Stability:
-    """When a cluster is stable again after its bootstrap (7.2). Raises ValueError where fewer than two sets came before it."""
+def stability(sets: Sets, bootstrap_at_s: float, not_before_s: float | None = None) -> Stability:
+    """When a cluster is stable again after its bootstrap (7.2), and not before another moment, if one is given: that at which its data
+    are where they belong. Raises ValueError where fewer than two sets came before the bootstrap.
+    """
     before = sets.between(-np.inf, bootstrap_at_s).durations_s
     if len(before) < 2:
         raise ValueError(f"{len(before)} sets began before the bootstrap at {bootstrap_at_s:g} s: expected two at least")
     median_s = float(np.median(np.abs(np.diff(before))))
-    differences = np.abs(np.diff(sets.durations_s, prepend=np.nan))
-    small = (sets.times_s >= bootstrap_at_s) & ((differences < median_s) | (differences == 0.0))
-    final = sets.between(bootstrap_at_s, np.inf).durations_s
-    level_s = float(final[-max(1, len(final) // 4) :].mean()) if len(final) else np.nan
+    later = sets.times_s >= (bootstrap_at_s if not_before_s is None else not_before_s)
+    times_s, durations_s = sets.times_s[later], sets.durations_s[later]
+    if len(times_s) < IN_A_ROW:
+        return Stability(None, None, None, median_s)
+    differences = np.abs(np.diff(sets.durations_s, prepend=np.nan))[later]
+    small = (differences < median_s) | (differences == 0.0)
+    level_s = float(durations_s[-max(IN_A_ROW, len(durations_s) // 4) :].mean())
     band_s = max(BAND_DEVIATIONS * float(before.std(ddof=1)), BAND_SHARE * level_s)
-    near = np.abs(sets.durations_s - level_s) <= band_s
-    return Stability(_first_in_a_row(sets.times_s, small), _first_in_a_row(sets.times_s, small & near), median_s)
+    near = np.abs(durations_s - level_s) <= band_s
+    first = _first(_fives(small).all(axis=1)), _first(_fives(small & near).all(axis=1))
+    away = np.flatnonzero(np.abs(np.median(_fives(durations_s), axis=1) - level_s) > band_s)
+    by_band = int(away[-1]) + 1 if len(away) else 0
+    places = (*first, by_band if by_band <= len(times_s) - IN_A_ROW else None)
+    at_s, in_band_at_s, by_band_at_s = (None if place is None else float(times_s[place]) for place in places)
+    return Stability(at_s, in_band_at_s, by_band_at_s, median_s)
 
 
-def _first_in_a_row(times_s: Floats, holds: np.ndarray) -> float | None:
-    """The moment of the first of five in a row for which something holds."""
-    if len(holds) < IN_A_ROW:
-        return None
-    starts = np.flatnonzero(np.lib.stride_tricks.sliding_window_view(holds, IN_A_ROW).all(axis=1))
-    return float(times_s[starts[0]]) if len(starts) else None
+def _fives(values: np.ndarray) -> np.ndarray:
+    """Each five values in a row."""
+    return np.lib.stride_tricks.sliding_window_view(values, IN_A_ROW)
+
+
+def _first(holds: np.ndarray) -> int | None:
+    """The first place at which something holds."""
+    places = np.flatnonzero(holds)
+    return int(places[0]) if len(places) else None
 
 
 def elasticity(sets: Sets, bootstrap_at_s: float, stable_at_s: float, requests_per_thread: float) -> Elasticity:

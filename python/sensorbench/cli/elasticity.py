@@ -79,6 +79,7 @@ def _as_json(found: Stability) -> dict[str, Any]:
     return {
         "stable_by_rule_at_s": found.at_s,
         "stable_in_band_at_s": found.in_band_at_s,
+        "stable_by_band_at_s": found.by_band_at_s,
         "median_difference_s": found.median_difference_s,
     }
 
@@ -93,7 +94,9 @@ def _table(sets: Sets, score: Elasticity, found: Stability) -> Table:
     table.add_column()
     table.add_column(justify="right")
     table.add_column()
-    by_rule, in_band = ("never" if at_s is None else f"{at_s:g} s" for at_s in (found.at_s, found.in_band_at_s))
+    by_rule, in_band, by_band = (
+        "never" if at_s is None else f"{at_s:g} s" for at_s in (found.at_s, found.in_band_at_s, found.by_band_at_s)
+    )
     table.add_row("elasticity", f"{score.elasticity:.4g}", "lower is better, 0 is perfect")
     for name, said in VARIANTS.items():
         table.add_row(f"  {name}", f"{score.variants[name]:.4g}", said)
@@ -102,6 +105,7 @@ def _table(sets: Sets, score: Elasticity, found: Stability) -> Table:
     )
     table.add_row("  by the rule", by_rule, f"five sets in a row that differ by less than {found.median_difference_s:.3g} s")
     table.add_row("  in the band", in_band, "and are near the level at the end")
+    table.add_row("  by the band", by_band, "from then on the median of five is near that level")
     table.add_row("set time before", f"{score.av1_s:.4g} s", f"{score.rt1_s:.4g} s a request")
     table.add_row("set time after", f"{score.av2_s:.4g} s", f"{score.rt2_s:.4g} s a request")
     table.add_row("area A, B", f"{score.area_a:.4g}, {score.area_b:.4g}", "s²")

@@ -217,6 +217,14 @@ def start_node(name: str, number: int | None = None) -> Node:
     return node
 
 
+def stop_node(name: str, number: int) -> Node:
+    """Ends a node, gracefully, whose data stay on disk: `start_node` brings it back."""
+    instance, database, _, _ = _known(name)
+    node = _named(instance, number)[0]
+    _end_process(node, database)
+    return node
+
+
 def restart(name: str) -> None:
     """Ends all nodes and starts them again, at the same time, with the data that they have on disk."""
     instance, database, software, user = _known(name)
