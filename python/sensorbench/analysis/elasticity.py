@@ -98,10 +98,11 @@ def stability(sets: Sets, bootstrap_at_s: float, not_before_s: float | None = No
     level_s = float(durations_s[-max(IN_A_ROW, len(durations_s) // 4) :].mean())
     band_s = max(BAND_DEVIATIONS * float(before.std(ddof=1)), BAND_SHARE * level_s)
     near = np.abs(durations_s - level_s) <= band_s
-    first = _first(_fives(small).all(axis=1)), _first(_fives(small & near).all(axis=1))
+    first = _first_five(small), _first_five(small & near)
     away = np.flatnonzero(np.abs(np.median(_fives(durations_s), axis=1) - level_s) > band_s)
-    by_band = int(away[-1]) + 1 if len(away) else 0
-    places = (*first, by_band if by_band <= len(times_s) - IN_A_ROW else None)
+    # The middle of the first five whose median is near, and whose successors' are.
+    by_band = int(away[-1]) + 1 + IN_A_ROW // 2 if len(away) else 0
+    places = (*first, by_band if by_band <= len(times_s) - IN_A_ROW // 2 - 1 else None)
     at_s, in_band_at_s, by_band_at_s = (None if place is None else float(times_s[place]) for place in places)
     return Stability(at_s, in_band_at_s, by_band_at_s, median_s)
 
@@ -111,9 +112,9 @@ def _fives(values: np.ndarray) -> np.ndarray:
     return np.lib.stride_tricks.sliding_window_view(values, IN_A_ROW)
 
 
-def _first(holds: np.ndarray) -> int | None:
-    """The first place at which something holds."""
-    places = np.flatnonzero(holds)
+def _first_five(holds: np.ndarray) -> int | None:
+    """The first place from which something holds five times in a row."""
+    places = np.flatnonzero(_fives(holds).sum(axis=1) == IN_A_ROW)
     return int(places[0]) if len(places) else None
 
 
