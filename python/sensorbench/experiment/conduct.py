@@ -70,7 +70,7 @@ def conduct(
             for setting in todo
         }
         with servers(todo, teller, pin=comparison.workload.pin) as started:
-            up = _up(ready, started)
+            up = up_with(ready, started)
             writer = _writer(up, out, resume=resume)
             with written_down(writer):
                 _conduct(up, tables, writer, teller, replace=replace or resume)
@@ -89,8 +89,8 @@ def _unfinished(ready: Ready, out: Path, teller: Teller) -> list[Setting]:
     return [setting for setting in comparison.settings if setting not in finished]
 
 
-def _up(ready: Ready, started: Servers) -> Up:
-    """The comparison with its settings at the servers' URLs."""
+def up_with(ready: Ready, started: Servers) -> Up:
+    """A comparison with its settings at the URLs of servers that are up."""
     settings = started.at_their_urls(ready.comparison.settings)
     return Up(
         replace_fields(ready.comparison, settings=settings),

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,10 @@ from sensorbench.errors import EngineError
 from sensorbench.experiment.ask_each import ask_each
 from sensorbench.experiment.comparison import Up
 from sensorbench.experiment.plan import Parameters, as_json
-from sensorbench.experiment.registers import KEY, READ, VALUE, WRITE
+from sensorbench.experiment.registers import KEY, READ, VALUE, WRITE, is_of_registers
 from sensorbench.experiment.settings import Setting
-from sensorbench.results import RunResult
-from sensorbench.results.history import FUNCTIONS, OUTCOMES
+from sensorbench.results import RunResult, read_run
+from sensorbench.results.history import FUNCTIONS, HISTORY_FILE, OUTCOMES, write_history
 from sensorbench.results.latencies import of_kind
 
 # At the end each key is read so many times, by so many clients.
@@ -28,6 +29,19 @@ FINAL_CLIENTS = 16
 FINAL_WITHIN_S = 30.0
 FINAL_TIMEOUT_S = 5.0
 _COLUMNS = ("process", "f", "key", "value", "outcome", "invoked_ns", "ended_ns")
+
+
+def keep_history(
+    up: Up, setting: Setting, folder: Path, run: _engine.Run, plan: dict[str, Any], parameters: Parameters, *, is_complete: bool
+) -> None:
+    """Writes beside a run that has just ended what became of its registers, if it had some."""
+    if not any(is_of_registers(name) for name in up.names):
+        return
+    history = history_of(read_run(folder), plan, parameters)
+    if is_complete:
+        history = with_final_reads(history, run, up, setting)
+    if len(history):
+        write_history(folder / HISTORY_FILE, history)
 
 
 def history_of(run: RunResult, plan: dict[str, Any], parameters: Parameters) -> pa.Table:

@@ -6,22 +6,20 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from sensorbench._engine import Run
 from sensorbench.errors import EngineError, FailedError, NamespaceError
 from sensorbench.experiment.comparison import Ready, Up
 from sensorbench.experiment.encoding_cost import encoding_cost
-from sensorbench.experiment.history import history_of, with_final_reads
+from sensorbench.experiment.history import keep_history
 from sensorbench.experiment.load import load_setting, mark
-from sensorbench.experiment.plan import Parameters, build_plan
+from sensorbench.experiment.plan import build_plan
 from sensorbench.experiment.prepare import PreparedTable
 from sensorbench.experiment.query_plans import query_plans
 from sensorbench.experiment.registers import is_of_registers, with_keys_of_run
 from sensorbench.experiment.run import run_and_write
 from sensorbench.experiment.settings import Setting
 from sensorbench.progress import Teller
-from sensorbench.results import ComparisonWriter, RunManifest, RunResult, RunWriter, has_results, read_run
+from sensorbench.results import ComparisonWriter, RunManifest, RunWriter, has_results, read_run
 from sensorbench.results.files import DiskFullError, release_reserve
-from sensorbench.results.history import HISTORY_FILE, write_history
 from sensorbench.results.manifest import Process, now
 from sensorbench.results.writer import LOAD_FILE, run_folder, setting_folder
 from sensorbench.schemas import Operations
@@ -125,7 +123,7 @@ def run_one(up: Up, setting: Setting, repeat: int, writer: ComparisonWriter, tel
                 run_writer,
                 up.servers.processes(),
                 lambda _, now: task.advance_to(*_progress(now, plan)),
-                lambda run, is_complete: _write_history(up, setting, run_writer, run, plan, parameters, is_complete=is_complete),
+                lambda run, is_complete: keep_history(up, setting, folder, run, plan, parameters, is_complete=is_complete),
             )
         except DiskFullError as error:
             release_reserve(writer.folder)
@@ -135,19 +133,6 @@ def run_one(up: Up, setting: Setting, repeat: int, writer: ComparisonWriter, tel
             run_writer.finish("failed", None, str(error))
             raise
         task.end(_outcome(whole))
-
-
-def _write_history(
-    up: Up, setting: Setting, writer: RunWriter, run: Run, plan: dict[str, Any], parameters: Parameters, *, is_complete: bool
-) -> None:
-    """Writes what became of the run's registers, if it had some."""
-    if not any(is_of_registers(name) for name in up.names):
-        return
-    history = history_of(RunResult(writer.folder, writer.manifest), plan, parameters)
-    if is_complete:
-        history = with_final_reads(history, run, up, setting)
-    if len(history):
-        write_history(writer.folder / HISTORY_FILE, history)
 
 
 def _progress(snapshot: dict[str, Any], plan: dict[str, Any]) -> tuple[float, str]:

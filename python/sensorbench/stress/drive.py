@@ -22,6 +22,10 @@ Look = Callable[[Run, dict[str, Any]], None]
 _KEPT = ("phases", "in_flight", "threads", "timeout_s", "spin", "log_every", "answers_every")
 
 
+def _nothing_more(*_: object) -> None:
+    """Nothing is to be done at the end of the run."""
+
+
 def drive(
     target: Target,
     setting: Setting,
@@ -33,9 +37,10 @@ def drive(
     *,
     number: int = 1,
     told: Mapping[str, Any] | None = None,
+    at_end: Callable[[Run, bool], None] = _nothing_more,
 ) -> RunResult:
     """Carries out a plan and writes the run into `folder`. `look` is called some times a second with the run and its snapshot; `told` is
-    what the manifest says of the plan besides.
+    what the manifest says of the plan besides; `at_end` is called when all is recorded, with whether the run is complete.
 
     Raises what ended it early, after what was done until then is on disk.
     """
@@ -55,7 +60,7 @@ def drive(
     writer = RunWriter(folder, manifest)
     try:
         readers = [table.to_reader() for table in tables]
-        run_and_write(target, whole, readers, writer, started.processes(), look, _nothing_more)
+        run_and_write(target, whole, readers, writer, started.processes(), look, at_end)
     except DiskFullError as error:
         writer.finish("incomplete", None, str(error))
         raise
@@ -96,7 +101,3 @@ def _progress(snapshot: dict[str, Any], plan: dict[str, Any]) -> tuple[float, st
     """Of a run of one phase, the share of its operations that were started, where their number is known, and how many they are."""
     started, operations = snapshot["phases"][0]["started"], plan["phases"][0].get("operations")
     return (min(1.0, started / operations) if operations else 0.0), f"{started:,} operations"
-
-
-def _nothing_more(*_: object) -> None:
-    """Nothing is to be done at the end of the run."""
