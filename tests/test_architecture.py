@@ -23,8 +23,10 @@ MAY_IMPORT = {
     "study": {"tuning", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
     "advisor": {"experiment", "results", "analysis"} | COMMON,
     "stress": {"experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
+    "elasticity": {"stress", "lab", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
     "tuning": {"stress", "lab", "experiment", "results", "analysis"} | COMMON,
-    "cli": {"lab", "study", "advisor", "stress", "tuning", "experiment", "dataset", "results", "analysis", "report"} | COMMON,
+    "cli": {"lab", "study", "advisor", "stress", "elasticity", "tuning", "experiment", "dataset", "results", "analysis", "report"}
+    | COMMON,
 }
 MAY_DEPEND = {
     "histogram": set(),

@@ -7,11 +7,21 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from sensorbench import lab
 from sensorbench.analysis.elasticity import LEAST_SETS, Elasticity, Sets, Stability, elasticity, stability
-from sensorbench.cli.options import Json
-from sensorbench.cli.output import print_json
-from sensorbench.errors import UsageError
-from sensorbench.progress import console, error_console
+from sensorbench.cli.load_options import length_s
+from sensorbench.cli.options import Json, NoOpen, Out, parse_settings
+from sensorbench.cli.output import new_folder, print_json, show_written, write_elasticity_summary_and_report
+from sensorbench.dataset import open_dataset
+from sensorbench.elasticity.changes import KINDS, Change, parse_change
+from sensorbench.elasticity.course import Lengths
+from sensorbench.elasticity.run import run_elasticity
+from sensorbench.elasticity.wish import Load, Wish
+from sensorbench.errors import FailedError, InterruptedRunError, UsageError
+from sensorbench.experiment import TargetSpec, parse_target
+from sensorbench.experiment.settings import started_target
+from sensorbench.progress import Teller, console, error_console
+from sensorbench.report import words
 from sensorbench.results.request_sets import read_sets
 
 app = typer.Typer(help="What it costs when a loaded cluster changes, and when it is stable again.", no_args_is_help=True)
@@ -62,6 +72,154 @@ def analyse(
     console().print(_table(sets, score, found))
     for warning in warnings:
         error_console().print(f"note: {warning}", highlight=False)
+
+
+@app.command("run")
+def run(
+    target: Annotated[str, typer.Option("--target", help="A cluster: a database's name (the lab starts it), or lab:NAME.")],
+    nodes: Annotated[
+        int | None,
+        typer.Option("--nodes", min=1, help="Nodes at the start; the database's least if not given.", show_default=False),
+    ] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--change",
+            help=f"What is done to the cluster: {', '.join(KINDS)}; join:2, kill:30s. May be given several times, for one after the other. "
+            "Without it as many nodes join as there are.",
+            show_default=False,
+        ),
+    ] = None,
+    dataset: Annotated[str, typer.Option("--dataset", help="Articles: a dataset's name or folder.")] = "wikipedia",
+    scale: Annotated[float, typer.Option("--scale", help="The share of the dataset that is loaded.")] = 1.0,
+    schema: Annotated[str, typer.Option("--schema", help="A schema of articles for the database.")] = "by_id",
+    requests: Annotated[int, typer.Option("--requests", min=1, help="Requests of a set that each thread issues.")] = 1667,
+    threads_per_node: Annotated[int, typer.Option("--threads-per-node", min=1, help="Threads for each node at the start.")] = 1,
+    executions: Annotated[int, typer.Option("--executions", min=1, help="Sets that are one measurement.")] = 10,
+    rate: Annotated[
+        float | None,
+        typer.Option("--rate", min=0.001, help="An open loop: requests a second for each node at the start.", show_default=False),
+    ] = None,
+    warm_up: Annotated[int, typer.Option("--warm-up", min=0, help="Measurements that do not count.")] = 2,
+    before: Annotated[int, typer.Option("--before", min=2, help="Measurements before the change.")] = 20,
+    after: Annotated[int, typer.Option("--after", min=5, help="Measurements once it is stable again.")] = 20,
+    at_most: Annotated[str, typer.Option("--at-most", help="How long stability is waited for when the change is done.")] = "30m",
+    timeout: Annotated[str, typer.Option("--timeout", help="How long a request may take.")] = "10s",
+    no_growth: Annotated[
+        bool, typer.Option("--no-growth", help="Data and load stay as they are when nodes have joined.")
+    ] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A setting of the servers that the lab starts, KEY=VALUE.", show_default=False),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="From which all requests follow.")] = 1,
+    out: Out = None,
+    no_open: NoOpen = False,
+    json: Json = False,
+) -> None:
+    """Change a cluster under load: how long until it is stable again, what it cost, and whether anything was lost."""
+    folder, teller = out or new_folder("elasticity"), Teller()
+    spec = _target(target, nodes, settings or [])
+    wish = Wish(
+        target=spec,
+        schema=schema,
+        dataset=open_dataset(dataset, scale=scale, teller=teller),
+        load=Load(requests, threads_per_node, executions, rate, length_s("--timeout", timeout)),
+        changes=[parse_change(text) for text in change] if change else [Change("join", _nodes_of(spec))],
+        lengths=Lengths(warm_up, before, after, length_s("--at-most", at_most)),
+        grows=not no_growth,
+        seed=seed,
+    )
+    try:
+        run_elasticity(wish, folder, teller)
+    except (InterruptedRunError, FailedError):
+        if (folder / "manifest.json").exists():
+            _, page = write_elasticity_summary_and_report(folder)
+            teller.say(f"what was done until then: {page}")
+        raise
+    show_elasticity(folder, no_open=no_open, as_json=json)
+
+
+def show_elasticity(folder: Path, *, no_open: bool, as_json: bool) -> None:
+    """Writes summary and report of a work on elasticity that is on disk, and prints what they say."""
+    show_written(write_elasticity_summary_and_report(folder), _print, no_open=no_open, as_json=as_json)
+
+
+def _target(text: str, nodes: int | None, settings: list[str]) -> TargetSpec:
+    """A cluster that is the lab's to change. Raises UsageError."""
+    spec = parse_target(text)
+    if spec.place == "url":
+        raise UsageError(f"--target {spec.label}: a cluster of your own is not the lab's to change; name a database, or lab:NAME")
+    if spec.place == "folder" or _kind(spec) not in lab.clusters():
+        raise UsageError(
+            f"--target {text}: {spec.database.name} has no nodes that join or leave; expected one of {', '.join(lab.clusters())}"
+        )
+    if spec.place == "lab":
+        if nodes is not None or settings:
+            raise UsageError(f"--target {text}: it runs already; --nodes and --set are for servers that the lab starts")
+        return spec
+    return started_target(spec.database.name, spec.options, nodes=nodes, server_settings=parse_settings(settings))
+
+
+def _kind(spec: TargetSpec) -> str:
+    """What the lab calls the kind of database."""
+    return lab.find_instance(spec.label).database if spec.place == "lab" else spec.database.name
+
+
+def _nodes_of(spec: TargetSpec) -> int:
+    """How many nodes there are at the start."""
+    if spec.place == "lab":
+        return len(lab.find_instance(spec.label).nodes)
+    return spec.nodes or lab.LAB_DATABASES[spec.database.name].nodes
+
+
+_COLUMNS = (
+    "change",
+    "nodes",
+    "changed in",
+    "stable after",
+    "elasticity",
+    "a set before",
+    "after",
+    "as before after",
+    "failed",
+    "lost",
+    "stale",
+)
+
+
+def _print(summary: dict[str, Any], page: Path) -> None:
+    """Prints a line for each transition."""
+    screen = console()
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in _COLUMNS:
+        table.add_column(column, justify="left" if column == "change" else "right")
+    for one in summary["transitions"]:
+        table.add_row(*_cells(one))
+    screen.print(table)
+    for one in summary["scalability"]:
+        screen.print(f"from {one['from_nodes']} to {one['to_nodes']} nodes sets take {one['scalability']:+.1%}", highlight=False)
+    for warning in summary["warnings"]:
+        screen.print(f"warning: {warning['text']} {warning['action']}", highlight=False)
+    screen.print(f"report: {page}", highlight=False)
+
+
+def _cells(one: dict[str, Any]) -> list[str]:
+    """What is said of a transition, in the order of the columns."""
+    score, dip, counts, checked = one["scores"].get("by_band", {}), one["dip"] or {}, one["counts"] or {}, one["guarantees"]
+    seen = [f"{checked[name]['count']:,}" if checked else "–" for name in ("lost_writes", "stale_reads")]
+    return [
+        one["change"]["title"],
+        f"{one['nodes']}",
+        words.duration(one["transfer_s"]),
+        words.duration(score.get("total_s")),
+        words.significant(score["elasticity"]) if "elasticity" in score else "–",
+        words.duration((one["before"] or {}).get("mean_s")),
+        words.duration((score.get("after") or {}).get("mean_s")),
+        words.duration(dip.get("recovered_s")),
+        f"{counts.get('error', 0) + counts.get('timeout', 0) + counts.get('unstarted', 0):,}",
+        *seen,
+    ]
 
 
 def _stable_at(found: Stability, given: float | None, file: Path) -> float:

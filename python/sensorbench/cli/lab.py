@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 
 from sensorbench import lab
-from sensorbench.cli.options import Json
+from sensorbench.cli.options import Json, parse_settings
 from sensorbench.cli.output import print_json
 from sensorbench.errors import UsageError
 from sensorbench.progress import Teller, console
@@ -86,7 +86,7 @@ def up(
         version=version,
         nodes=nodes,
         replicas=replicas,
-        settings=dict(map(_setting, changes or ())),
+        settings=parse_settings(changes or ()),
         cpus=lab.parse_cpus(cpus) if cpus else None,
         memory_bytes=lab.parse_memory(memory) if memory else None,
     )
@@ -102,13 +102,6 @@ def up(
             Teller().say(f"  {what.removesuffix('_by')}: {shown['limits'][what]}")
     console().print(f"{instance.name} runs; use it as --target lab:{instance.name}", highlight=False)
     console().print(f"  {shown['url']}\n  log: {shown['log']}", highlight=False)
-
-
-def _setting(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise UsageError(f"--set {text}: expected key=value, a setting of the server itself")
-    return key.strip(), value.strip()
 
 
 @app.command("status")

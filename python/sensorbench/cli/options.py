@@ -1,9 +1,12 @@
 """Options that several commands have."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from sensorbench.errors import UsageError
 
 Out = Annotated[
     Path | None, typer.Option("--out", help="Folder for the results; a new one below results/ if not given.", show_default=False)
@@ -30,3 +33,15 @@ Metrics = Annotated[
         show_default=False,
     ),
 ]
+
+
+def parse_settings(texts: Iterable[str]) -> dict[str, str]:
+    """Settings of a server as --set has them, key=value. Raises UsageError."""
+    return dict(map(_setting, texts))
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise UsageError(f"--set {text}: expected key=value, a setting of the server itself")
+    return key.strip(), value.strip()

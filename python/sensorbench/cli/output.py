@@ -12,11 +12,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from sensorbench.elasticity.summary import summarise_elasticity
 from sensorbench.errors import FailedError, InterruptedRunError
 from sensorbench.experiment import Comparison, check_out, conduct
 from sensorbench.progress import Teller, console
 from sensorbench.report import answer, words
 from sensorbench.results import ComparisonResult, has_results, read_comparison, write_summary, write_whole_summary
+from sensorbench.results.elasticity import read_elasticity
 from sensorbench.results.factors import read_factors
 from sensorbench.results.files import DiskFullError
 from sensorbench.results.series import read_series
@@ -127,6 +129,15 @@ def write_stress_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]
     summary = summarise_stress(result)
     write_whole_summary(folder, summary)
     return summary, write_stress_report(result, summary)
+
+
+def write_elasticity_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:
+    """Sums up a work on elasticity on disk and writes its report."""
+    from sensorbench.report.elasticity import write_elasticity_report
+
+    summary = summarise_elasticity(read_elasticity(folder))
+    write_whole_summary(folder, summary)
+    return summary, write_elasticity_report(folder, summary)
 
 
 def write_tune_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:

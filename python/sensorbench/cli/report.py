@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from sensorbench.cli.elasticity import show_elasticity
 from sensorbench.cli.factors import show_factors
 from sensorbench.cli.options import Json, NoOpen
 from sensorbench.cli.output import (
@@ -33,7 +34,8 @@ def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
     if is_series(folder):
         _report_series(folder, no_open=no_open, as_json=json)
         return
-    show = {"stress": show_stress, "tune": show_tune, "factors": show_factors}.get(kind_of(folder) or "")
+    shows = {"stress": show_stress, "elasticity": show_elasticity, "tune": show_tune, "factors": show_factors}
+    show = shows.get(kind_of(folder) or "")
     if show is not None:
         show(folder, no_open=no_open, as_json=json)
         return

@@ -24,7 +24,7 @@ from sensorbench.lab.lab import (
     url_of,
 )
 from sensorbench.lab.limits import parse_cpus, parse_memory
-from sensorbench.lab.registry import LAB_DATABASES
+from sensorbench.lab.registry import LAB_DATABASES, clusters
 
 __all__ = [
     "LAB_DATABASES",
@@ -33,6 +33,7 @@ __all__ = [
     "Wish",
     "add_node",
     "borrowed",
+    "clusters",
     "databases",
     "down",
     "down_all",

@@ -1,7 +1,7 @@
 """Which kinds of database the lab can start. Adding one is one file and one line here."""
 
 from sensorbench.errors import UsageError
-from sensorbench.lab.database import LabDatabase
+from sensorbench.lab.database import LabCluster, LabDatabase
 from sensorbench.lab.databases.cassandra import Cassandra
 from sensorbench.lab.databases.ferretdb import Ferretdb, FerretdbPostgresql
 from sensorbench.lab.databases.mariadb import Mariadb
@@ -21,3 +21,8 @@ def require_database(name: str) -> LabDatabase:
             f"the lab cannot start {name!r}; it can start {', '.join(LAB_DATABASES)} (see: sensorbench lab databases)"
         )
     return LAB_DATABASES[name]
+
+
+def clusters() -> list[str]:
+    """The kinds of database whose nodes can join and leave."""
+    return [name for name, database in LAB_DATABASES.items() if isinstance(database, LabCluster)]

@@ -158,6 +158,16 @@ class StressManifest(WorkManifest):
     search: dict[str, Any] | None = Field(default=None, description="How the highest rate was searched, where it was.")
 
 
+class ElasticityManifest(WorkManifest):
+    """`manifest.json` of a work on elasticity: one cluster that is changed under load, one change a run."""
+
+    kind: Literal["elasticity"] = "elasticity"
+    setting: SettingManifest
+    operations: dict[str, str] = Field(description="What is asked, in words, by name.")
+    dataset: dict[str, Any]
+    changes: list[dict[str, Any]] = Field(description="What was to be done to the cluster, in this order.")
+
+
 class TuneManifest(WorkManifest):
     """`manifest.json` of a search for better settings of a server."""
 
@@ -207,7 +217,14 @@ def now() -> datetime:
 
 def json_schemas() -> dict[str, dict[str, Any]]:
     """The JSON Schema of each kind of manifest."""
-    models: list[type[BaseModel]] = [RunManifest, ComparisonManifest, StressManifest, TuneManifest, FactorsManifest]
+    models: list[type[BaseModel]] = [
+        RunManifest,
+        ComparisonManifest,
+        StressManifest,
+        ElasticityManifest,
+        TuneManifest,
+        FactorsManifest,
+    ]
     schemas = {f"{model.__name__.removesuffix('Manifest').lower()}-manifest": model.model_json_schema() for model in models}
     return {name: {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema} for name, schema in schemas.items()}
 

@@ -61,7 +61,7 @@ def figures_of_run(
             "end_s": end_ns / 1e9,
             "cut_short": (end_ns - start_ns) / 1e9 < steps[phase.name]["held_s"] * WHOLE,
             "steered": _marks(events, start_ns, end_ns),
-            **_counts(phase),
+            **counts_of(phase),
             "response_s": latencies(histograms, phase.name, names, "response"),
             "service_s": latencies(histograms, phase.name, names, "service"),
             "wait_s": latencies(histograms, phase.name, names, "wait"),
@@ -89,7 +89,7 @@ def ends_of(phase: PhaseFigures, duration_ns: int) -> tuple[int, int]:
 
 def share_within(histograms: pa.Table | None, phase: PhaseFigures, limit_s: float) -> float:
     """Of all operations that were due in a phase, the share that succeeded within `limit_s` from when they were due."""
-    counts = _counts(phase)
+    counts = counts_of(phase)
     values, weights = merged(histograms, phase.name, list(phase.operations), "response")
     # Those that timed out are in the histogram, at their limit, which is above this one.
     return float(weights[values <= limit_s].sum() / counts["offered"]) if counts["offered"] else 0.0
@@ -126,7 +126,7 @@ def _of_operation(histograms: pa.Table | None, phase: PhaseFigures, name: str) -
     }
 
 
-def _counts(phase: PhaseFigures) -> dict[str, int]:
+def counts_of(phase: PhaseFigures) -> dict[str, int]:
     """What became of everything that was due."""
     ended = {outcome: sum(one["counts"][outcome] for one in phase.operations.values()) for outcome in OUTCOMES}
     return {

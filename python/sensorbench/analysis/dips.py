@@ -1,0 +1,66 @@
+"""What a fault costs clients: how far, and for how long, what they get done falls below what it was before."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensorbench.analysis.sample import Floats
+
+WINDOW_S = 1.0
+# As good as before: at least this share of the level before, and no operation that failed or timed out.
+AS_GOOD_SHARE = 0.9
+# Recovered is from so many such windows in a row on.
+RECOVERED_WINDOWS = 5
+
+
+@dataclass(frozen=True)
+class Dip:
+    """Completed operations by windows of `WINDOW_S`.
+
+    `level_per_s`: the median before; `lowest_per_s`: the least afterwards; `area`: operations fewer than at that level, over the windows
+    below it; `recovered_s`: from the fault to the first five windows in a row that are as good as before and followed by no five worse
+    ones; None if there are none.
+    """
+
+    level_per_s: float
+    lowest_per_s: float
+    area: float
+    recovered_s: float | None
+
+
+def dip(ends_s: Floats, is_ok: NDArray[np.bool_], fault_at_s: float, end_s: float) -> Dip:
+    """The dip after a fault. `ends_s`: when operations ended (s on the run's clock), in any order; `is_ok`: whether they succeeded.
+
+    Raises ValueError where there is no whole window before the fault, or after it.
+    """
+    before = _counts(ends_s[is_ok], fault_at_s % WINDOW_S, fault_at_s)
+    good, bad = (_counts(ends_s[chosen], fault_at_s, end_s) for chosen in (is_ok, ~is_ok))
+    if not len(before) or not len(good):
+        raise ValueError("expected a second at least before the fault and after it")
+    level = float(np.median(before))
+    as_good = (good >= AS_GOOD_SHARE * level) & (bad == 0)
+    return Dip(
+        level_per_s=level / WINDOW_S,
+        lowest_per_s=float(good.min()) / WINDOW_S,
+        area=float(np.maximum(level - good, 0.0).sum()),
+        recovered_s=_recovered_s(as_good),
+    )
+
+
+def _recovered_s(as_good: NDArray[np.bool_]) -> float | None:
+    """The beginning of the first five good windows after the last five in which bad ones are the more."""
+    if len(as_good) < RECOVERED_WINDOWS:
+        return None
+    good_of_five = np.lib.stride_tricks.sliding_window_view(as_good, RECOVERED_WINDOWS).sum(axis=1)
+    worse = np.flatnonzero(good_of_five <= RECOVERED_WINDOWS // 2)
+    first = int(worse[-1]) + 1 if len(worse) else 0
+    whole = np.flatnonzero(good_of_five[first:] == RECOVERED_WINDOWS)
+    return float((first + whole[0]) * WINDOW_S) if len(whole) else None
+
+
+def _counts(times_s: Floats, from_s: float, to_s: float) -> Floats:
+    """How many of the moments are in each whole window."""
+    windows = int((to_s - from_s) / WINDOW_S + 1e-9)
+    edges = from_s + WINDOW_S * np.arange(windows + 1)
+    return np.histogram(times_s, bins=edges)[0].astype(np.float64) if windows else np.empty(0)

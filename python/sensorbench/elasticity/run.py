@@ -1,0 +1,107 @@
+"""The work on elasticity: load, then one run for each change of the cluster, data and load growing with it."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+from sensorbench import __version__, lab
+from sensorbench.elasticity.bench import Bench
+from sensorbench.elasticity.changes import Change, carry_out
+from sensorbench.elasticity.course import Course
+from sensorbench.elasticity.wish import Wish
+from sensorbench.errors import UsageError
+from sensorbench.experiment.conduct import told_command
+from sensorbench.experiment.ending import written_down
+from sensorbench.experiment.servers import Servers, servers
+from sensorbench.places import check_is_free
+from sensorbench.progress import Teller
+from sensorbench.results.elasticity import ElasticityResult, ElasticityWriter, read_elasticity
+from sensorbench.results.environment import environment
+from sensorbench.results.manifest import ElasticityManifest, Process, now
+
+
+def run_elasticity(wish: Wish, folder: Path, teller: Teller) -> ElasticityResult:
+    """Carries out the changes of a wish, one after the other, into `folder`.
+
+    Raises UsageError before anything is written; FailedError, InterruptedRunError and DiskFullError after what was done until then is on
+    disk.
+    """
+    check_is_free(folder)
+    bench = Bench(wish, folder)
+    # Nodes that share a machine with the client come and go: none has processors of its own.
+    with servers([bench.setting], teller, pin=False) as started:
+        _check_nodes(wish, started)
+        writer = ElasticityWriter(folder, _manifest(wish, bench, started, folder))
+        with written_down(writer):
+            writer.write_load(bench.load(started, teller))
+            nodes_at_start = len(bench.instance().nodes)
+            for number, change in enumerate(wish.changes, start=1):
+                nodes = len(bench.instance().nodes)
+                if wish.grows and nodes > nodes_at_start:
+                    bench.add_copies(-(-nodes // nodes_at_start), teller)
+                _carry_out(wish, bench, change, number, nodes, writer, teller)
+    return read_elasticity(folder)
+
+
+def _check_nodes(wish: Wish, started: Servers) -> None:
+    """Raises UsageError when the cluster can never be as a change leaves it."""
+    (instance,) = started.instances.values()
+    nodes, least = len(instance.nodes), lab.LAB_DATABASES[instance.database].nodes
+    for change in wish.changes:
+        nodes += change.grows_by
+        if nodes < least:
+            raise UsageError(f"--change leave: {nodes} nodes would be left, {instance.database} needs {least} at least")
+
+
+def _manifest(wish: Wish, bench: Bench, started: Servers, folder: Path) -> ElasticityManifest:
+    described = wish.dataset.describe()
+    return ElasticityManifest(
+        title=f"Elasticity of {wish.target.label}",
+        process=Process.this(),
+        created=now(),
+        version=__version__,
+        command=told_command(),
+        setting=bench.setting.manifest({name: bench.setting.schema.told_statements(name) for name in bench.titles}),
+        operations=bench.titles,
+        dataset={"title": described.title, "rows": described.readings},
+        changes=[{**asdict(change), "title": change.title} for change in wish.changes],
+        workload={
+            **asdict(wish.load),
+            **asdict(wish.lengths),
+            "mix": wish.mix,
+            "grows": wish.grows,
+            "seed": wish.seed,
+        },
+        environment={**environment(folder), "servers": started.described()},
+    )
+
+
+def _carry_out(
+    wish: Wish, bench: Bench, change: Change, number: int, nodes: int, writer: ElasticityWriter, teller: Teller
+) -> None:
+    """One run with one change in it."""
+    threads = nodes * wish.load.threads_per_node
+    per_set = wish.load.requests_per_set(threads)
+    name = bench.instance().name
+    with teller.task(f"{number}. {change.title}: {nodes} nodes, {bench.articles:,} articles") as task:
+        course = Course(
+            lengths=wish.lengths,
+            operations=per_set * wish.load.executions * wish.operations_per_request,
+            executions=wish.load.executions,
+            change=lambda mark: carry_out(change, name, mark),
+            tell=lambda text: task.advance_to(0.0, text),
+        )
+        told = {
+            "change": {**asdict(change), "title": change.title},
+            "nodes": nodes,
+            "articles": bench.articles,
+            "request_threads": threads,
+            "requests_per_set": per_set,
+            "executions": wish.load.executions,
+            "warm_up": wish.lengths.warm_up,
+        }
+        rate_per_s = wish.load.rate_per_node * nodes * wish.operations_per_request if wish.load.rate_per_node else None
+        try:
+            bench.run(number, threads, rate_per_s, writer.run_folder(number), course.look, told)
+        finally:
+            course.wait()
+        task.end(course.problem or "measured")

@@ -1,0 +1,233 @@
+"""`summary.json` of a work on elasticity: each transition with its measurements, its scores, what clients suffered and what was lost."""
+
+from dataclasses import asdict
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sensorbench.analysis import guarantees
+from sensorbench.analysis.dips import dip
+from sensorbench.analysis.elasticity import LEAST_SETS, Sets, elasticity, scalability, stability
+from sensorbench.analysis.request_sets import Requests, request_sets
+from sensorbench.elasticity.changes import BEGIN, DONE
+from sensorbench.elasticity.course import FAILED
+from sensorbench.elasticity.wish import REQUESTS
+from sensorbench.experiment.guaranteed import promised
+from sensorbench.results import RunResult
+from sensorbench.results.elasticity import ElasticityResult
+from sensorbench.results.history import HISTORY_FILE, read_history
+from sensorbench.results.insight import insight
+from sensorbench.stress.figures import counts_of
+
+# The rules by which a cluster is stable again, and what they are called.
+RULES = {"by_band": "by_band_at_s", "by_rule": "at_s", "in_band": "in_band_at_s"}
+
+
+def summarise_elasticity(result: ElasticityResult) -> dict[str, Any]:
+    """The summary. Times in s, areas in s²."""
+    manifest = result.manifest
+    transitions = [transition(run) for run in result.runs]
+    return {
+        "kind": "elasticity",
+        "title": manifest.title,
+        "state": result.state,
+        "reason": manifest.reason,
+        "created": manifest.created.isoformat(),
+        "version": manifest.version,
+        "command": manifest.command,
+        "setting": manifest.setting.model_dump(mode="json"),
+        "operations": manifest.operations,
+        "dataset": manifest.dataset,
+        "changes": manifest.changes,
+        "workload": manifest.workload,
+        "environment": manifest.environment,
+        "load": result.load,
+        "transitions": transitions,
+        "scalability": _scalability(transitions),
+        "errors": [error for run in result.runs if run.manifest.whole for error in run.manifest.whole.errors],
+        "warnings": [warning for one in transitions for warning in one["warnings"]],
+    }
+
+
+def transition(run: RunResult) -> dict[str, Any]:
+    """What became of one run with its change."""
+    plan = run.manifest.plan
+    events = _events(run)
+    begun_at_s, done_at_s = _moment(events, BEGIN), _moment(events, DONE)
+    sets = _sets(run)
+    failed = next((event["name"].removeprefix(f"{FAILED}: ") for event in events if event["name"].startswith(FAILED)), None)
+    one: dict[str, Any] = {
+        "number": run.manifest.repeat,
+        "state": run.state,
+        "reason": run.manifest.reason,
+        "failed": failed,
+        **{key: plan[key] for key in ("change", "nodes", "articles", "request_threads", "requests_per_set", "executions")},
+        "sets": {
+            "time_s": sets.times_s.tolist(),
+            "duration_s": sets.durations_s.tolist(),
+            "sd_s": sets.deviations_s.tolist(),
+        },
+        "events": events,
+        "begun_at_s": begun_at_s,
+        "transfer_s": done_at_s - begun_at_s if begun_at_s is not None and done_at_s is not None else None,
+        "before": _level(sets, 0.0, begun_at_s),
+        "scores": _scores(run, sets, begun_at_s, done_at_s),
+        "dip": _dip(run, begun_at_s),
+        "counts": _counts(run),
+        "guarantees": _guarantees(run),
+        "servers": _requests_per_node(run, begun_at_s, done_at_s),
+    }
+    return {**one, "warnings": _warnings(one)}
+
+
+def _events(run: RunResult) -> list[dict[str, Any]]:
+    """What happened, in its order, on the run's clock."""
+    table = run.table("events")
+    rows = table.sort_by("time_ns").to_pylist() if table is not None else []
+    return [{"time_s": row["time_ns"] / 1e9, "name": row["name"]} for row in rows]
+
+
+def _moment(events: list[dict[str, Any]], name: str) -> float | None:
+    return next((event["time_s"] for event in events if event["name"] == name), None)
+
+
+def _sets(run: RunResult) -> Sets:
+    """The measurements that count: those of the warm-up are left out."""
+    plan = run.manifest.plan
+    log = run.table("operations")
+    if log is None:
+        return Sets(*(np.empty(0) for _ in range(3)))
+    kinds = [number for number, name in enumerate(run.manifest.operations) if name in REQUESTS]
+    wanted = log.filter(pc.is_in(log["operation"], pa.array(kinds, log["operation"].type))).sort_by("k")
+    requests = Requests(*(wanted[name].to_numpy().astype(np.int64) for name in ("scheduled_ns", "start_ns", "end_ns")))
+    is_open_loop = plan["phases"][0]["pace"] is not None
+    sets = request_sets(requests, plan["requests_per_set"], plan["executions"], plan["request_threads"] if is_open_loop else None)
+    return Sets(*(values[plan["warm_up"] :] for values in (sets.times_s, sets.durations_s, sets.deviations_s)))
+
+
+def _level(sets: Sets, from_s: float, to_s: float | None) -> dict[str, float] | None:
+    """Mean and standard deviation of the set times of a stretch, and how many there are; None where there are fewer than two."""
+    durations_s = sets.between(from_s, np.inf if to_s is None else to_s).durations_s
+    if len(durations_s) < 2:
+        return None
+    return {"mean_s": float(durations_s.mean()), "sd_s": float(durations_s.std(ddof=1)), "sets": len(durations_s)}
+
+
+def _scores(run: RunResult, sets: Sets, begun_at_s: float | None, done_at_s: float | None) -> dict[str, dict[str, Any]]:
+    """By rule: when the cluster was stable again, after its data were where they belong, and the score with that."""
+    if begun_at_s is None or done_at_s is None:
+        return {}
+    try:
+        found = stability(sets, begun_at_s, done_at_s)
+    except ValueError:
+        return {}
+    per_thread = run.manifest.plan["requests_per_set"] / run.manifest.plan["request_threads"]
+    scores: dict[str, dict[str, Any]] = {}
+    for name, rule in RULES.items():
+        stable_at_s = getattr(found, rule)
+        if stable_at_s is None:
+            scores[name] = {"stable_at_s": None}
+            continue
+        try:
+            score = asdict(elasticity(sets, begun_at_s, stable_at_s, per_thread))
+        except ValueError as error:
+            scores[name] = {"stable_at_s": stable_at_s, "reason": str(error)}
+            continue
+        scores[name] = {
+            **score,
+            "additional_s": stable_at_s - done_at_s,
+            "total_s": stable_at_s - begun_at_s,
+            "after": _level(sets, stable_at_s, None),
+        }
+    return scores
+
+
+def _dip(run: RunResult, begun_at_s: float | None) -> dict[str, Any] | None:
+    """What clients suffered after the change began, second by second."""
+    log = run.table("operations")
+    if log is None or begun_at_s is None or not len(log):
+        return None
+    ends_s = log["end_ns"].to_numpy() / 1e9
+    try:
+        return asdict(dip(ends_s, pc.equal(log["outcome"], "ok").to_numpy(), begun_at_s, float(ends_s.max())))
+    except ValueError:
+        return None
+
+
+def _counts(run: RunResult) -> dict[str, int] | None:
+    """What became of all operations, those on registers included: offered = started + unstarted; started = all outcomes."""
+    phases = run.manifest.whole.phases if run.manifest.whole else []
+    return counts_of(phases[0]) if phases else None
+
+
+def _guarantees(run: RunResult) -> dict[str, Any] | None:
+    """What the checker found in the history of the run's registers, and what was promised."""
+    file = run.folder / HISTORY_FILE
+    if not file.exists():
+        return None
+    checked = guarantees.check(read_history(file))
+    setting = run.manifest.setting
+    promises = promised(setting.promises, run.manifest.description.get("settings", {}))
+    return {
+        **checked.summary(),
+        "promised": {name: asdict(promise) for name, promise in promises.items()} if promises else None,
+        "broken": list(guarantees.broken(promises, checked.findings)) if promises else [],
+    }
+
+
+def _requests_per_node(run: RunResult, begun_at_s: float | None, done_at_s: float | None) -> dict[str, dict[str, float]]:
+    """Requests that each node served before the change, while it went on, and afterwards, by its own count; those that tell none are absent."""
+    if begun_at_s is None or run.manifest.whole is None:
+        return {}
+    end_s = run.manifest.whole.duration_ns / 1e9
+    edges = {"before": (0.0, begun_at_s), "during": (begun_at_s, done_at_s or end_s), "after": (done_at_s or end_s, end_s)}
+    served: dict[str, dict[str, float]] = {}
+    for node, said in insight(run, run.manifest.setting.database).nodes.items():
+        if "requests" in said.series:
+            times_s, values = said.series["requests"]
+            growth = {name: np.interp(edge, times_s, values) for name, edge in edges.items()}
+            served[node] = {name: float(to - at) for name, (at, to) in growth.items()}
+    return served
+
+
+def _scalability(transitions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Between transitions with more nodes, and data and load in proportion: how much longer sets take (7.4)."""
+    found = []
+    for one, other in pairwise(transitions):
+        grown = other["nodes"] / one["nodes"]
+        in_proportion = other["articles"] / one["articles"] == grown == other["requests_per_set"] / one["requests_per_set"]
+        if grown > 1.0 and in_proportion and one["before"] and other["before"]:
+            score = scalability(one["before"]["mean_s"], other["before"]["mean_s"])
+            found.append({"from_nodes": one["nodes"], "to_nodes": other["nodes"], "scalability": score})
+    return found
+
+
+def _warnings(one: dict[str, Any]) -> list[dict[str, str]]:
+    """What to mind, each with what to do."""
+    warnings = []
+
+    def warn(kind: str, text: str, action: str) -> None:
+        warnings.append({"kind": kind, "text": f"{one['number']}. {one['change']['title']}: {text}", "action": action})
+
+    if one["failed"]:
+        warn("change-failed", f"the change failed: {one['failed']}.", "Its figures are of the load alone; see the lab's log.")
+    elif one["scores"] and one["scores"]["by_band"]["stable_at_s"] is None:
+        warn(
+            "not-stable",
+            "no rule found the cluster stable again.",
+            "Raise --at-most, or --before, so that the level is better known.",
+        )
+    between = one["scores"].get("by_band", {}).get("sets_between", LEAST_SETS)
+    if between < LEAST_SETS:
+        warn(
+            "few-sets",
+            f"{between} measurements between the change and stability.",
+            "Make sets shorter by --requests or --executions.",
+        )
+    if one["guarantees"] and one["guarantees"]["broken"]:
+        broken = ", ".join(one["guarantees"]["broken"]).replace("_", " ")
+        warn("broken-promise", f"promised not to occur, and seen: {broken}.", "See the examples in summary.json.")
+    return warnings

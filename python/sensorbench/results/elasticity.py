@@ -1,0 +1,52 @@
+"""What `elasticity run` leaves: its manifest, how loading went, and a folder for each run, which has one change of the cluster in it."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sensorbench.results.files import write_text
+from sensorbench.results.manifest import MANIFEST_FILE, ElasticityManifest, State
+from sensorbench.results.reader import RunResult, manifest_in, read_run, state_of
+from sensorbench.results.writer import LOAD_FILE, WorkWriter
+
+RUNS_FOLDER = "runs"
+
+
+@dataclass(frozen=True)
+class ElasticityResult:
+    """A work on elasticity on disk."""
+
+    folder: Path
+    manifest: ElasticityManifest
+    load: dict[str, Any] | None
+    runs: list[RunResult] = field(default_factory=list)
+
+    @property
+    def state(self) -> State:
+        """How it ended."""
+        return state_of(self.manifest.state, self.manifest.process)
+
+
+class ElasticityWriter(WorkWriter[ElasticityManifest]):
+    """Writes what belongs to the work as a whole, and hands out the folders of its runs."""
+
+    def run_folder(self, number: int) -> Path:
+        """Where the run with this number, from 1, goes."""
+        return self.folder / RUNS_FOLDER / f"{number:03}"
+
+    def write_load(self, load: dict[str, Any]) -> None:
+        """Writes how loading went."""
+        write_text(self.folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
+
+
+def read_elasticity(folder: Path) -> ElasticityResult:
+    """A work on elasticity. Raises UsageError when there is none."""
+    load = folder / LOAD_FILE
+    runs = sorted(path.parent for path in (folder / RUNS_FOLDER).glob(f"*/{MANIFEST_FILE}"))
+    return ElasticityResult(
+        folder,
+        manifest_in(folder, ElasticityManifest),
+        json.loads(load.read_text(encoding="utf-8")) if load.exists() else None,
+        [read_run(run) for run in runs],
+    )
