@@ -162,6 +162,12 @@ def test_a_cluster_grows_and_shrinks_and_rows_outlive_its_servers(cli: Cli, lab_
     assert sum(counted(grown, "compactions")) == REGIONS
     assert sum(counted(grown, "compacted_bytes_in")) > sum(counted(grown, "compacted_bytes_out")) > 0
 
+    lab.empty_caches("hbase")
+    misses_before = sum(counted(grown, "block_cache_misses"))
+    with gateway_of(first) as gateway:
+        assert found(gateway, range(ROWS)) == ROWS
+    assert sum(counted(grown, "block_cache_misses")) >= misses_before + REGIONS
+
     removed = cli("lab", "remove-node", "hbase", "--json")
     assert removed.exit_code == 0, removed.err
     left = lab.find_instance("hbase")

@@ -122,6 +122,10 @@ class Hbase(LabCluster):
         """Those that were away get their share of the regions again, when all regions are there again."""
         hbase_admin.ask(instance, "balance")
 
+    def empty_caches(self, instance: Instance, node: Node, user: ServerUser) -> None:
+        """The block caches of all nodes, whichever of them is named."""
+        hbase_admin.ask(instance, "empty-caches")
+
     def node_status(self, instance: Instance, user: ServerUser) -> dict[int, dict[str, str]]:
         """How many regions each has."""
         with contextlib.suppress(FailedError):
@@ -147,7 +151,6 @@ def _of_the_lab(place: Place) -> dict[str, str]:
         raise AssertionError("HBase has a coordinator")
     shared = place.instance.data_folder(coordinator)
     return {
-        "fs.file.impl": "LocalFiles",
         "hbase.cluster.distributed": "true",
         "hbase.rootdir": f"file://{shared / 'hbase'}",
         "hbase.wal.dir": f"file://{shared / 'wal'}",
