@@ -2,11 +2,12 @@
 
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sensorbench.errors import FailedError
+from sensorbench._engine import Target
+from sensorbench.errors import EngineError, FailedError
 from sensorbench.lab.homes import ServerUser
 from sensorbench.lab.instance import Instance, Node
 from sensorbench.lab.processes import last_lines
@@ -54,6 +55,8 @@ class LabDatabase(ABC):
     nodes: int = 1
     # Whether each of these nodes may be given replicas of its own.
     has_replicas: bool = False
+    # The port of a process that the nodes need beside them, which is started first and goes on when they are started again.
+    coordinator_port: int | None = None
     # Options of a target's URL that need something that only a started server brings: they are checked when it is up.
     options_of_its_own: tuple[str, ...] = ()
     stop_signal: int = signal.SIGTERM
@@ -93,6 +96,23 @@ class LabDatabase(ABC):
         """The URL of one node alone, as one asks it whether it is ready."""
         return self.url(instance.model_copy(update={"nodes": [node]}))
 
+    def readiness(self, instance: Instance, node: Node) -> Callable[[], str]:
+        """What is asked while a node starts: why it does not answer yet as a target does; empty when it does."""
+        target = Target(self.node_url(instance, node))
+
+        def problem() -> str:
+            try:
+                target.describe()
+            except EngineError as error:
+                return str(error)
+            return ""
+
+        return problem
+
+    def lets_others_start(self, instance: Instance, node: Node) -> bool:
+        """Whether the nodes after this one may be started."""
+        return True
+
     def last_words(self, log: Path) -> str:
         """What a server that ended, or does not answer, said last in its log."""
         return last_lines(log)
@@ -116,10 +136,6 @@ class LabDatabase(ABC):
 
 class LabCluster(LabDatabase):
     """A kind of database whose nodes work together."""
-
-    def lets_others_start(self, instance: Instance, node: Node) -> bool:
-        """Whether the nodes after this one may be started."""
-        return True
 
     @abstractmethod
     def join(self, instance: Instance, software: Path, user: ServerUser) -> None:
