@@ -150,11 +150,11 @@ impl Masters {
         Ok(())
     }
 
-    /// What INFO says: of each master.
-    pub async fn info(&mut self, section: &str) -> Result<Vec<BTreeMap<String, String>>, DriverError> {
+    /// What INFO says: of each master, with its host.
+    pub async fn info(&mut self, section: &str) -> Result<Vec<(String, BTreeMap<String, String>)>, DriverError> {
         let mut all = Vec::new();
         for master in &mut self.masters {
-            all.push(master.info(section).await?);
+            all.push((master.address.host.clone(), master.info(section).await?));
         }
         Ok(all)
     }

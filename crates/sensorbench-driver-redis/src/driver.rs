@@ -13,6 +13,9 @@ use crate::schema::{RedisSchema, RowCount};
 use crate::session::Connector;
 use crate::target::Target;
 
+/// What INFO calls the number of commands that a server has done.
+const COMMANDS: &str = "total_commands_processed";
+
 /// Settings that matter to speed and durability.
 const SETTINGS: [&str; 6] = ["appendfsync", "appendonly", "io-threads", "maxmemory", "maxmemory-policy", "save"];
 
@@ -74,7 +77,7 @@ impl Driver for RedisDriver {
     fn describe(&self) -> Result<Description, DriverError> {
         wait_for(async {
             let mut masters = Masters::connect(&self.target).await?;
-            let info = masters.info("server").await?.swap_remove(0);
+            let (_, info) = masters.info("server").await?.swap_remove(0);
             let mut settings = BTreeMap::new();
             for name in SETTINGS {
                 settings.extend(masters.setting(name).await.map(|value| (name.to_owned(), value)));
@@ -166,12 +169,19 @@ impl Driver for RedisDriver {
         })
     }
 
-    /// What INFO says; of a cluster, the sum over its masters.
+    /// What INFO says; of a cluster, the sum over its masters, and beside it what each of them has done.
     fn status(&self) -> Result<BTreeMap<String, f64>, DriverError> {
         wait_for(async {
             let mut sums = BTreeMap::new();
-            for info in Masters::connect(&self.target).await?.info("everything").await? {
-                numbers_of(&info).into_iter().for_each(|(name, number)| *sums.entry(name).or_default() += number);
+            let masters = Masters::connect(&self.target).await?.info("everything").await?;
+            let is_cluster = masters.len() > 1;
+            for (host, info) in masters {
+                for (name, number) in numbers_of(&info) {
+                    if is_cluster && name == COMMANDS {
+                        sums.insert(format!("{host}.master.{name}"), number);
+                    }
+                    *sums.entry(name).or_default() += number;
+                }
             }
             Ok(sums)
         })

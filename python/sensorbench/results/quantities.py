@@ -19,6 +19,7 @@ class Quantity:
 QUANTITIES: dict[str, Quantity] = {
     quantity.name: quantity
     for quantity in (
+        Quantity("requests", "requests that the server took", "requests", "counter"),
         Quantity("pending_flushes", "flushes of memtables that wait or go on", "flushes", "gauge"),
         Quantity("flushes", "flushes of memtables done", "flushes", "counter"),
         Quantity("pending_compactions", "compactions still to be done, as the server estimates", "compactions", "gauge"),
