@@ -32,7 +32,7 @@ class Watcher:
         self._prefixes = {
             lab.process_name(instance, node): lab.node_prefix(instance, node)
             for instance in self._in_lab
-            for node in instance.nodes
+            for node in instance.all_processes
         }
         self._processes = {CLIENT: psutil.Process(), **servers}
         self._start_cpu_s = {name: _cpu_s(name, process) for name, process in self._processes.items()}

@@ -8,6 +8,7 @@ from sensorbench.errors import FailedError
 
 _SUBNET = "127.77"
 _CLUSTERS = range(1, 255)
+_COORDINATOR = 254
 
 
 def lease(nodes: int, port: int, other_ports: Sequence[int], taken: set[int]) -> tuple[int, int]:
@@ -28,6 +29,11 @@ def lease(nodes: int, port: int, other_ports: Sequence[int], taken: set[int]) ->
 def address(cluster: int, node: int) -> str:
     """The address of a node; nodes count from 1."""
     return f"{_SUBNET}.{cluster}.{node}"
+
+
+def coordinator_address(cluster: int) -> str:
+    """The address of what the nodes need beside them: the last one."""
+    return address(cluster, _COORDINATOR)
 
 
 def is_free(cluster: int, node: int, port: int) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sensorbench.errors import FailedError
+from sensorbench._engine import Target
+from sensorbench.errors import EngineError, FailedError
 from sensorbench.lab.homes import ServerUser
 from sensorbench.lab.instance import Instance, Node
 from sensorbench.lab.processes import last_lines
@@ -54,6 +55,8 @@ class LabDatabase(ABC):
     nodes: int = 1
     # Whether each of these nodes may be given replicas of its own.
     has_replicas: bool = False
+    # Whether they need a process beside them, which is started first and goes on when nodes are started again.
+    has_coordinator: bool = False
     # Options of a target's URL that need something that only a started server brings: they are checked when it is up.
     options_of_its_own: tuple[str, ...] = ()
     stop_signal: int = signal.SIGTERM
@@ -93,6 +96,18 @@ class LabDatabase(ABC):
         """The URL of one node alone, as one asks it whether it is ready."""
         return self.url(instance.model_copy(update={"nodes": [node]}))
 
+    def problem(self, instance: Instance, node: Node) -> str:
+        """Why a node does not answer yet as a target does; empty when it does."""
+        try:
+            Target(self.node_url(instance, node)).describe()
+        except EngineError as error:
+            return str(error)
+        return ""
+
+    def lets_others_start(self, instance: Instance, node: Node) -> bool:
+        """Whether the nodes after this one may be started."""
+        return True
+
     def last_words(self, log: Path) -> str:
         """What a server that ended, or does not answer, said last in its log."""
         return last_lines(log)
@@ -116,10 +131,6 @@ class LabDatabase(ABC):
 
 class LabCluster(LabDatabase):
     """A kind of database whose nodes work together."""
-
-    def lets_others_start(self, instance: Instance, node: Node) -> bool:
-        """Whether the nodes after this one may be started."""
-        return True
 
     @abstractmethod
     def join(self, instance: Instance, software: Path, user: ServerUser) -> None:

@@ -16,6 +16,7 @@ from sensorbench.lab.processes import ProcessId
 RECORD_FILE = "instance.json"
 CREDENTIALS_FILE = "credentials.toml"
 USER = "sensorbench"
+COORDINATOR = 0
 
 
 class Node(BaseModel):
@@ -27,6 +28,11 @@ class Node(BaseModel):
     host: str
     port: int
     process: ProcessId | None = None
+
+    @property
+    def is_coordinator(self) -> bool:
+        """Whether it is what the nodes need beside them."""
+        return self.number == COORDINATOR
 
     def find(self) -> psutil.Process | None:
         """Its process, if it runs."""
@@ -49,6 +55,8 @@ class Instance(BaseModel):
     cluster: int
     replicas: int = 0
     nodes: list[Node]
+    # The process of number 0 that the nodes need beside them, for some kinds of database.
+    coordinator: Node | None = None
     settings: dict[str, str] = {}
     limits: Limits = Limits()
     server_user: str
@@ -61,6 +69,11 @@ class Instance(BaseModel):
     def node_folder(self, node: Node) -> Path:
         """What belongs to one node."""
         return self.folder / f"node-{node.number}"
+
+    @property
+    def all_processes(self) -> list[Node]:
+        """The coordinator, if there is one, and the nodes."""
+        return [*([self.coordinator] if self.coordinator else []), *self.nodes]
 
     def data_folder(self, node: Node) -> Path:
         """Where a node keeps its data."""

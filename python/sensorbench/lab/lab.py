@@ -15,12 +15,11 @@ from typing import Any
 
 import psutil
 
-from sensorbench._engine import Target
-from sensorbench.errors import EngineError, FailedError, UsageError
+from sensorbench.errors import FailedError, UsageError
 from sensorbench.lab import addresses, processes
 from sensorbench.lab.database import LabCluster, LabDatabase, Place
 from sensorbench.lab.homes import ServerUser, instances_folder, server_user
-from sensorbench.lab.instance import RECORD_FILE, Instance, Node, find_instance, read_instances
+from sensorbench.lab.instance import COORDINATOR, RECORD_FILE, Instance, Node, find_instance, read_instances
 from sensorbench.lab.limits import entering, limits, remove_group
 from sensorbench.lab.locks import locked
 from sensorbench.lab.processes import ProcessId
@@ -186,6 +185,7 @@ def add_node(name: str, tell: Tell | None = None) -> Node:
     started = instance.model_copy(update={"nodes": [*instance.nodes, node]})
     started.write()
     try:
+        _start_coordinator_again(started, database, software, user)
         _start_node(Place(started, node, software, user), database)
         started.write()
         _wait_until_ready(started, node, database, tell)
@@ -206,6 +206,7 @@ def start_node(name: str, number: int | None = None) -> Node:
         raise UsageError(f"{name}: {runs}; only one that is down can be started")
     node = down[0]
     try:
+        _start_coordinator_again(instance, database, software, user)
         _launch(Place(instance, node, software, user), database)
         instance.write()
         _wait_until_ready(instance, node, database)
@@ -222,6 +223,7 @@ def restart(name: str) -> None:
     instance, database, software, user = _known(name)
     for node in instance.nodes:
         _end_process(node, database)
+    _start_coordinator_again(instance, database, software, user)
     for node in instance.nodes:
         _launch(Place(instance, node, software, user), database)
         instance.write()
@@ -317,19 +319,23 @@ def _planned(wish: Wish, database: LabDatabase, version: str, user: ServerUser) 
         cluster=cluster,
         replicas=wish.replicas,
         nodes=[Node(number=number, host=addresses.address(cluster, number), port=port) for number in range(1, count + 1)],
+        coordinator=_coordinator(cluster, port) if database.has_coordinator else None,
         settings=wish.settings,
         limits=limits(name, wish.cpus, wish.memory_bytes),
         server_user=user.name,
     )
 
 
+def _coordinator(cluster: int, port: int) -> Node:
+    return Node(number=COORDINATOR, host=addresses.coordinator_address(cluster), port=port)
+
+
 def _start(instance: Instance, database: LabDatabase, software: Path, user: ServerUser) -> None:
     database.make_credentials(instance)
-    for node in instance.nodes:
+    for node in instance.all_processes:
         _start_node(Place(instance, node, software, user), database)
         instance.write()
-        if isinstance(database, LabCluster):
-            _wait_until_others_may_start(instance, node, database)
+        _wait_until_others_may_start(instance, node, database)
     for node in instance.nodes:
         _wait_until_ready(instance, node, database)
     if isinstance(database, LabCluster):
@@ -341,6 +347,15 @@ def _start_node(place: Place, database: LabDatabase) -> None:
     place.user.owns(place.folder)
     database.set_up(place)
     _launch(place, database)
+
+
+def _start_coordinator_again(instance: Instance, database: LabDatabase, software: Path, user: ServerUser) -> None:
+    """Starts what the nodes need beside them, if they do and it is down."""
+    coordinator = instance.coordinator
+    if coordinator is not None and coordinator.find() is None:
+        _launch(Place(instance, coordinator, software, user), database)
+        instance.write()
+        _wait_until_others_may_start(instance, coordinator, database)
 
 
 def _launch(place: Place, database: LabDatabase) -> None:
@@ -357,7 +372,7 @@ def _launch(place: Place, database: LabDatabase) -> None:
     place.node.process = ProcessId.of(started.pid)
 
 
-def _wait_until_others_may_start(instance: Instance, node: Node, database: LabCluster) -> None:
+def _wait_until_others_may_start(instance: Instance, node: Node, database: LabDatabase) -> None:
     def problem() -> str:
         return "" if database.lets_others_start(instance, node) else "it does not let other nodes start"
 
@@ -366,16 +381,7 @@ def _wait_until_others_may_start(instance: Instance, node: Node, database: LabCl
 
 def _wait_until_ready(instance: Instance, node: Node, database: LabDatabase, tell: Tell | None = None) -> None:
     """Waits until a node answers as a target does."""
-    target = Target(database.node_url(instance, node))
-
-    def problem() -> str:
-        try:
-            target.describe()
-        except EngineError as error:
-            return str(error)
-        return ""
-
-    _wait_until(instance, node, database, problem, tell)
+    _wait_until(instance, node, database, lambda: database.problem(instance, node), tell)
 
 
 def _wait_until(
@@ -385,8 +391,10 @@ def _wait_until(
     log = instance.node_folder(node) / "server.log"
     start_s = told_s = time.monotonic()
     while True:
-        if node.find() is None:
-            raise FailedError(f"{instance.name}: the server ended while it started: {database.last_words(log)}")
+        for needed in (node, instance.coordinator):
+            if needed is not None and needed.find() is None:
+                words = database.last_words(instance.node_folder(needed) / "server.log")
+                raise FailedError(f"{instance.name}: the server ended while it started: {words}")
         why = problem()
         if not why:
             return
@@ -414,7 +422,7 @@ def _end_process(node: Node, database: LabDatabase) -> None:
 def _remove(instance: Instance) -> None:
     """Ends an instance's processes and removes its folder. What it stored is lost, so nothing is waited for."""
     found = {process.pid: process for process in processes.processes_of(instance.folder)}
-    for node in instance.nodes:
+    for node in instance.all_processes:
         if process := node.find():
             found[process.pid] = process
     processes.end(list(found.values()), signal=LAB_DATABASES[instance.database].stop_signal, patience_s=_STOP_WITHIN_S)
@@ -442,9 +450,9 @@ def _sound_instances() -> list[Instance]:
 
 
 def server_processes(instance: Instance) -> dict[str, psutil.Process]:
-    """The main process of each node, by a name for reports."""
+    """The main process of each node, and the coordinator, by a name for reports."""
     found = {}
-    for node in instance.nodes:
+    for node in instance.all_processes:
         if process := node.find():
             found[process_name(instance, node)] = process
     return found
@@ -458,4 +466,6 @@ def instance_at(url: str) -> Instance | None:
 
 def process_name(instance: Instance, node: Node) -> str:
     """What the main process of a node is called in reports."""
+    if node.is_coordinator:
+        return f"{instance.name}:coordinator"
     return f"{instance.name}:{node.number}" if len(instance.nodes) > 1 else instance.name

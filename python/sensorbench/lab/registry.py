@@ -4,13 +4,14 @@ from sensorbench.errors import UsageError
 from sensorbench.lab.database import LabDatabase
 from sensorbench.lab.databases.cassandra import Cassandra
 from sensorbench.lab.databases.ferretdb import Ferretdb, FerretdbPostgresql
+from sensorbench.lab.databases.hbase import Hbase
 from sensorbench.lab.databases.mariadb import Mariadb
 from sensorbench.lab.databases.postgresql import Postgresql
 from sensorbench.lab.databases.redis import Redis, RedisCluster
 
 LAB_DATABASES: dict[str, LabDatabase] = {
     database.name: database
-    for database in (Mariadb(), Postgresql(), Redis(), RedisCluster(), Cassandra(), Ferretdb(), FerretdbPostgresql())
+    for database in (Mariadb(), Postgresql(), Redis(), RedisCluster(), Cassandra(), Ferretdb(), FerretdbPostgresql(), Hbase())
 }
 
 

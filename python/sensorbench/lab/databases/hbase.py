@@ -1,0 +1,195 @@
+"""HBase, of one region server or many, each with a Thrift gateway of its own, on the local file system.
+
+A node is a region server, which starts its gateway (a process of its own, so that what it costs can be told). ZooKeeper and the master
+are the coordinator, which all nodes share, and so is the folder of data: it lies with the coordinator, as HDFS would be a server of its own.
+"""
+
+import contextlib
+import signal
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+from sensorbench.errors import FailedError
+from sensorbench.lab.database import LabCluster, Place
+from sensorbench.lab.databases import hbase_admin
+from sensorbench.lab.databases.hbase_settings import check, hbase_site, heap, jvm_options, other_files
+from sensorbench.lab.helpers import class_path, compiled
+from sensorbench.lab.homes import ServerUser
+from sensorbench.lab.instance import Instance, Node
+from sensorbench.lab.jvm import require_java
+from sensorbench.lab.software import MavenClasspath
+
+_JAVA = (17, 11)
+_HELPERS = Path(__file__).parent.parent / "java" / "hbase"
+_ZOOKEEPER_PORT, _MASTER_PORT, _SERVER_PORT, _FIGURES_PORT = 2181, 16000, 16020, 16040
+_READY_WITHIN_S = 10.0
+
+# Doors into Java's own modules that HBase goes through (HBASE_OPTS of its bin/hbase for Java 11 and later).
+_MODULES = (
+    "-Dorg.apache.hbase.thirdparty.io.netty.tryReflectionSetAccessible=true",
+    "--add-modules=jdk.unsupported",
+    "--add-opens=java.base/java.io=ALL-UNNAMED",
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+    "--add-opens=java.base/java.lang.reflect=ALL-UNNAMED",
+    "--add-opens=java.base/java.net=ALL-UNNAMED",
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    "--add-opens=java.base/java.util=ALL-UNNAMED",
+    "--add-opens=java.base/java.util.concurrent=ALL-UNNAMED",
+    "--add-opens=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
+    "--add-exports=java.base/sun.net.dns=ALL-UNNAMED",
+    "--add-exports=java.base/sun.net.util=ALL-UNNAMED",
+    "--add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+)
+
+
+class Hbase(LabCluster):
+    """HBase: region servers that share tables, each on an address of its own at the same ports."""
+
+    name = "hbase"
+    summary = "HBase on local files, one region server or many, with a Thrift gateway each"
+    port = 9090
+    other_ports = (_ZOOKEEPER_PORT, _MASTER_PORT, _SERVER_PORT, _FIGURES_PORT, hbase_admin.PORT)
+    has_coordinator = True
+    # What a server held is lost with it, or recovered from its log of writes; there is nothing that it should write before.
+    stop_signal = signal.SIGKILL
+    ready_within_s = 120.0
+    sources = (
+        MavenClasspath(
+            "hbase",
+            "2.6.4",
+            "org.apache.hbase:hbase-server:2.6.4-hadoop3",
+            "0a0009ff5ef3bc0e222688e39a3b12a7795494988956a11a04327884cb0d5555",
+            _JAVA,
+            # There is no gateway for Hadoop 3 in the Maven repository; it is a client of HBase, and needs nothing of Hadoop 2.
+            ("org.apache.hbase:hbase-thrift:2.6.1", "org.apache.thrift:libthrift:0.14.1"),
+        ),
+    )
+
+    def unknown_settings(self, software: Path, user: ServerUser, settings: Mapping[str, str]) -> dict[str, str]:
+        """Settings are texts in the server's classes."""
+        return check(settings, software)
+
+    def make_credentials(self, instance: Instance) -> None:
+        """There are none."""
+
+    def set_up(self, place: Place) -> None:
+        """Empty folders. All tables lie in the coordinator's folder of data."""
+        for folder in (place.data, place.folder / "tmp", place.folder / "conf"):
+            folder.mkdir(mode=0o700)
+            place.user.owns(folder)
+
+    def command(self, place: Place) -> list[str | Path]:
+        """The coordinator, or a region server that starts its gateway; their logs go to their output."""
+        self._configure(place)
+        if place.node.is_coordinator:
+            ports = (str(_ZOOKEEPER_PORT), str(hbase_admin.PORT))
+            return [*_java(place, "jvm.coordinator_heap"), "HbaseCoordinator", place.node.host, *ports, place.data / "zookeeper"]
+        gateway = [*_java(place, "jvm.gateway_heap"), "HbaseGateway", "--infoport", "-1", "-threadpool", "start"]
+        return [*_java(place, "jvm.heap"), "HbaseNode", place.node.host, str(_FIGURES_PORT), *gateway]
+
+    def lets_others_start(self, instance: Instance, node: Node) -> bool:
+        """Nodes need ZooKeeper, but not one another."""
+        if not node.is_coordinator:
+            return True
+        with socket.socket() as probe:
+            return probe.connect_ex((node.host, _ZOOKEEPER_PORT)) == 0
+
+    def problem(self, instance: Instance, node: Node) -> str:
+        """Whether the cluster takes orders, and the node's gateway answers for a region server."""
+        try:
+            hbase_admin.ask(instance, "ready", f"{node.host}:{node.port}", within_s=_READY_WITHIN_S)
+        except FailedError as error:
+            return str(error)
+        return ""
+
+    def join(self, instance: Instance, software: Path, user: ServerUser) -> None:
+        """They belong to the cluster when they answer."""
+
+    def add_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
+        """A share of the regions for it."""
+        hbase_admin.ask(instance, "balance")
+
+    def remove_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
+        """Moves the node's regions to the others, then has it stop; those of a dead one, the others recover."""
+        if not any(other.find() for other in instance.nodes if other.number != node.number):
+            raise FailedError(f"{instance.name}: no other node runs, to which the regions of node {node.number} could go")
+        hbase_admin.ask(instance, "remove", node.host)
+
+    def rejoin(self, instance: Instance, software: Path, user: ServerUser) -> None:
+        """Those that were away get their share of the regions again, when all regions are there again."""
+        hbase_admin.ask(instance, "balance")
+
+    def node_status(self, instance: Instance, user: ServerUser) -> dict[int, dict[str, str]]:
+        """How many regions each has."""
+        with contextlib.suppress(FailedError):
+            told = hbase_admin.ask(instance, "status")
+            return {node.number: {"regions": str(told[node.host]["regions"])} for node in instance.nodes if node.host in told}
+        return {}
+
+    def url(self, instance: Instance) -> str:
+        """All gateways, and where orders are taken for which they have no word."""
+        hosts = ",".join(f"{node.host}:{node.port}" for node in instance.nodes)
+        return f"{self.name}://{hosts}?admin={hbase_admin.place(instance)}"
+
+    def _configure(self, place: Place) -> None:
+        process = "coordinator" if place.node.is_coordinator else f"node-{place.node.number}"
+        files = {"hbase-site.xml": hbase_site(_of_the_lab(place), place.instance.settings), **other_files(process)}
+        for name, text in files.items():
+            place.write_secret(f"conf/{name}", text)
+
+
+def _of_the_lab(place: Place) -> dict[str, str]:
+    """What the lab sets for one process. Addresses are its own; ports are the same for all, and so is the folder of data."""
+    coordinator = place.instance.coordinator
+    if coordinator is None:
+        raise AssertionError("HBase has a coordinator")
+    shared = place.instance.data_folder(coordinator)
+    return {
+        "fs.file.impl": "LocalFiles",
+        "hbase.cluster.distributed": "true",
+        "hbase.rootdir": f"file://{shared / 'hbase'}",
+        "hbase.wal.dir": f"file://{shared / 'wal'}",
+        "hbase.tmp.dir": str(place.folder / "tmp"),
+        "hadoop.tmp.dir": str(place.folder / "tmp"),
+        "hbase.zookeeper.quorum": coordinator.host,
+        "hbase.zookeeper.property.clientPort": str(_ZOOKEEPER_PORT),
+        "hbase.master.hostname": coordinator.host,
+        "hbase.master.ipc.address": coordinator.host,
+        "hbase.master.port": str(_MASTER_PORT),
+        "hbase.master.info.port": "-1",
+        "hbase.regionserver.hostname": place.node.host,
+        "hbase.regionserver.ipc.address": place.node.host,
+        "hbase.regionserver.port": str(_SERVER_PORT),
+        "hbase.regionserver.info.port": "-1",
+        "hbase.regionserver.thrift.ipaddress": place.node.host,
+        "hbase.regionserver.thrift.port": str(place.node.port),
+        "hbase.thrift.info.port": "-1",
+        "sensorbench.figures.port": str(_FIGURES_PORT),
+        "sensorbench.region_server.heap": heap(place.instance.settings),
+    }
+
+
+def _java(place: Place, of: str) -> list[str | Path]:
+    """The virtual machine of one of the processes, up to the class that it starts."""
+    java = require_java(_JAVA)
+    # Only a region server has so much in memory that its collection of garbage must not stop it.
+    collector = ["-XX:+UseG1GC", "-XX:MaxGCPauseMillis=100"] if of == "jvm.heap" else ["-XX:+UseSerialGC"]
+    # The coordinator has little to do but to start.
+    compiler = ["-XX:TieredStopAtLevel=1"] if of == "jvm.coordinator_heap" else []
+    return [
+        java.java,
+        *_MODULES,
+        *jvm_options(place.instance.settings, of, place.instance.limits.cpus),
+        *collector,
+        *compiler,
+        "-XX:+PerfDisableSharedMem",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Djava.net.preferIPv4Stack=true",
+        f"-Djava.io.tmpdir={place.folder / 'tmp'}",
+        f"-Dsensorbench.log={'WARN' if of == 'jvm.gateway_heap' else 'INFO'}",
+        "-cp",
+        class_path(place.software, place.folder / "conf", compiled(_HELPERS, place.software, java)),
+    ]

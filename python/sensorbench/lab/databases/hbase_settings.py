@@ -1,0 +1,133 @@
+"""Settings of HBase: what the lab sets itself, what users may set, and the files that follow from both."""
+
+import re
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from sensorbench.errors import UsageError
+
+_JVM = "jvm."
+# Of the region server, of its gateway, and of the coordinator (ZooKeeper and the master).
+_HEAPS = {"jvm.heap": "512M", "jvm.gateway_heap": "256M", "jvm.coordinator_heap": "256M"}
+_PROCESSORS = "jvm.processors"
+_HEAP_SIZE = re.compile(r"[1-9]\d*[mMgG]")
+_REQUESTS = "RegionRequests"
+_COPROCESSORS = "hbase.coprocessor.user.region.classes"
+
+# Whoever changes these would leave the addresses and folders of the lab, or its way of making a cluster.
+_OF_THE_LAB = (
+    "hbase.cluster.distributed",
+    "hbase.coprocessor.abortonerror",
+    "hbase.master.hostname",
+    "hbase.master.info.",
+    "hbase.master.ipc.address",
+    "hbase.master.port",
+    "hbase.regionserver.hostname",
+    "hbase.regionserver.info.",
+    "hbase.regionserver.ipc.address",
+    "hbase.regionserver.port",
+    "hbase.regionserver.thrift.http",
+    "hbase.regionserver.thrift.ipaddress",
+    "hbase.regionserver.thrift.port",
+    "hbase.rootdir",
+    "hbase.security.",
+    "hbase.thrift.info.",
+    "hbase.thrift.ssl.",
+    "hbase.tmp.dir",
+    "hbase.unsafe.regionserver.hostname",
+    "hbase.wal.dir",
+    "hbase.zookeeper.",
+    "hadoop.tmp.dir",
+    "fs.",
+    "sensorbench.",
+    "zookeeper.znode.",
+)
+
+# Not HBase's own: for few and small servers on one machine, or where its own are for people who wait for minutes.
+_DEFAULTS = {
+    # Writes wait until the system has them, as with HDFS: kill -9 loses nothing, a machine that loses its power may.
+    "hbase.wal.provider": "filesystem",
+    # Who has been silent for so long is taken for dead.
+    "zookeeper.session.timeout": "10000",
+    # What a gateway does when a region does not answer: 10 tries with growing pauses are 28 s at most.
+    "hbase.client.retries.number": "10",
+    "hbase.client.pause": "100",
+    "hbase.client.operation.timeout": "30000",
+    "hbase.rpc.timeout": "10000",
+    # A gateway has a thread for each connection, and makes no more than this number while connections wait.
+    "hbase.thrift.minWorkerThreads": "1000",
+    # Connections of clients that have nothing to ask for a while stay.
+    "hbase.thrift.server.socket.read.timeout": "0",
+    # Servers report each second, and the master starts as soon as one server is there.
+    "hbase.regionserver.msginterval": "1000",
+    "hbase.master.wait.on.regionservers.interval": "200",
+    "hbase.master.wait.on.regionservers.timeout": "1000",
+}
+
+_METRICS = "*.period=1\n"
+_LOG4J = """log4j.rootLogger=${{sensorbench.log}},OUT
+log4j.appender.OUT=org.apache.log4j.ConsoleAppender
+log4j.appender.OUT.target=System.out
+log4j.appender.OUT.layout=org.apache.log4j.PatternLayout
+log4j.appender.OUT.layout.ConversionPattern=%d %p {process} [%t] %c{{1}}: %m%n
+"""
+
+
+def check(settings: Mapping[str, str], software: Path) -> dict[str, str]:
+    """Settings that nobody knows, each with why. Raises UsageError for those that cannot be as they are."""
+    for key, value in settings.items():
+        if key.startswith(_OF_THE_LAB):
+            raise UsageError(f"--set {key}: the lab sets it itself: nodes lie on addresses and in folders of their own")
+        if len(value.splitlines()) != 1:
+            raise UsageError(f"--set {key}: expected a value of one line")
+        if key in _HEAPS and not _HEAP_SIZE.fullmatch(value):
+            raise UsageError(f"--set {key}={value}: expected a size such as 512M or 2G")
+    processors = settings.get(_PROCESSORS, "1")
+    if not (processors.isascii() and processors.isdigit() and 1 <= int(processors) <= 1024):
+        raise UsageError(f"--set {_PROCESSORS}={processors}: expected a number from 1 to 1024")
+    own = {*_HEAPS, _PROCESSORS}
+    unknown = _not_in_classes([key for key in settings if key not in own], software)
+    return {key: f"no class of it has this name of a setting, nor is it one of {', '.join(sorted(own))}" for key in unknown}
+
+
+def _not_in_classes(keys: list[str], software: Path) -> list[str]:
+    """The keys that no class of HBase or Hadoop has as a text; many settings are in no list but the sources."""
+    # A text in a class file: a one, its length, and its bytes.
+    missing = {key: b"\x01" + len(key.encode()).to_bytes(2, "big") + key.encode() for key in keys}
+    for jar in sorted([*(software / "lib").glob("hbase-*.jar"), *(software / "lib").glob("hadoop-*.jar")]) if missing else ():
+        with zipfile.ZipFile(jar) as archive:
+            for name in archive.namelist():
+                if name.endswith(".class"):
+                    content = archive.read(name)
+                    missing = {key: text for key, text in missing.items() if text not in content}
+    return list(missing)
+
+
+def heap(settings: Mapping[str, str], of: str = "jvm.heap") -> str:
+    """The heap of one of the processes."""
+    return settings.get(of, _HEAPS[of])
+
+
+def jvm_options(settings: Mapping[str, str], of: str, cpus: Iterable[int] | None) -> list[str]:
+    """The heap and the processors of a virtual machine; processors as many as the instance may use, unless they are set."""
+    processors = settings.get(_PROCESSORS) or (str(len(list(cpus))) if cpus else None)
+    return [f"-Xmx{heap(settings, of)}", *([f"-XX:ActiveProcessorCount={processors}"] if processors else [])]
+
+
+def hbase_site(of_the_lab: Mapping[str, str], settings: Mapping[str, str]) -> str:
+    """The file of settings; what users set replaces a default."""
+    users = {key: value for key, value in settings.items() if not key.startswith(_JVM)}
+    # Users' own coprocessors stand behind the one that counts requests.
+    counted = {_COPROCESSORS: ",".join(filter(None, (_REQUESTS, users.get(_COPROCESSORS, ""))))}
+    lines = [
+        f"<property><name>{escape(key)}</name><value>{escape(value)}</value></property>\n"
+        for key, value in {**_DEFAULTS, **users, **of_the_lab, **counted}.items()
+    ]
+    return f"<configuration>\n{''.join(lines)}</configuration>\n"
+
+
+def other_files(process: str) -> dict[str, str]:
+    """Files that lie beside it: how to log, and figures that are a second old at most."""
+    return {"log4j.properties": _LOG4J.format(process=process), "hadoop-metrics2-hbase.properties": _METRICS}
