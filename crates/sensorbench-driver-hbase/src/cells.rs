@@ -45,6 +45,14 @@ pub fn push(column_type: Type, bytes: &[u8], rows: &mut Rows) -> Result<(), Enco
     }
 }
 
+/// The value of a cell that holds an integer, as a double.
+pub fn number(mut bytes: &[u8]) -> Result<ValueRef<'static>, EncodingError> {
+    match read_key(&mut bytes, Type::Timestamp)?.value() {
+        ValueRef::Timestamp(number) => Ok(ValueRef::Double(number as f64)),
+        other => unreachable!("a timestamp was read, not {other:?}"),
+    }
+}
+
 /// A cell to be written.
 pub fn cell(qualifier: Vec<u8>, value: Vec<u8>, version: Option<i64>) -> TColumnValue {
     TColumnValue { family: FAMILY.to_vec(), qualifier, value, timestamp: version, tags: None, type_: None }

@@ -88,6 +88,8 @@ pub enum Source {
     Time,
     /// A column of the value.
     Column(usize),
+    /// A column of the value that holds integers, as a double.
+    Number(usize),
 }
 
 /// What is read of rows.
@@ -257,6 +259,9 @@ impl Place<'_> {
         let mut sources = Vec::new();
         for column in &self.operation.columns {
             let is_it = |candidate: &Parameter| candidate.name == column.name && candidate.value_type == column.value_type;
+            let is_number = |candidate: &Parameter| {
+                candidate.name == column.name && (candidate.value_type, column.value_type) == (Type::Integer, Type::Double)
+            };
             let time = table.offset().filter(|offset| offset.name == column.name && column.value_type == Type::Timestamp);
             sources.push(if let Some(place) = table.key.iter().position(is_it) {
                 prefix.get(place).map_or(Source::Key(place), |parameter| Source::Parameter(*parameter))
@@ -264,6 +269,8 @@ impl Place<'_> {
                 Source::Time
             } else if let Some(place) = table.columns.iter().position(is_it) {
                 Source::Column(place)
+            } else if let Some(place) = table.columns.iter().position(is_number).filter(|_| table.offset().is_none()) {
+                Source::Number(place)
             } else {
                 let (name, value_type) = (&column.name, column.value_type.name());
                 let message =
@@ -271,7 +278,7 @@ impl Place<'_> {
                 return Err(self.error(&format!("{statement}.table"), message));
             });
         }
-        if narrow && !sources.iter().any(|source| matches!(source, Source::Column(_))) {
+        if narrow && !sources.iter().any(|source| matches!(source, Source::Column(_) | Source::Number(_))) {
             return Err(self.error(&format!("{statement}.narrow"), "the operation returns no column of the value"));
         }
         Ok(Reading { table_name, table: table.clone(), sources, narrow })

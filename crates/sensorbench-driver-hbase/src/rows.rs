@@ -17,7 +17,7 @@ impl Reading {
     /// The columns that are asked for; None for all.
     pub fn columns(&self) -> Option<Vec<TColumn>> {
         let column = |source: &Source| match source {
-            Source::Column(place) => {
+            Source::Column(place) | Source::Number(place) => {
                 let qualifier = self.table.columns[*place].name.as_bytes().to_vec();
                 Some(TColumn { family: FAMILY.to_vec(), qualifier: Some(qualifier), timestamp: None })
             }
@@ -61,6 +61,10 @@ impl Reading {
                         None => rows.push(ValueRef::Null),
                     }
                 }
+                Source::Number(place) => match cells::find(result, &self.table.columns[*place].name) {
+                    Some(bytes) => rows.push(cells::number(bytes).map_err(|error| malformed(self, error))?),
+                    None => rows.push(ValueRef::Null),
+                },
             }
         }
         rows.end_row();
@@ -89,7 +93,7 @@ impl Reading {
                     Source::Parameter(number) => rows.push(parameters[*number].as_ref()),
                     Source::Key(place) => rows.push(key[*place].value()),
                     Source::Time => rows.push(ValueRef::Timestamp(offset.time_us(start_us, unit))),
-                    Source::Column(_) => {
+                    Source::Column(_) | Source::Number(_) => {
                         cells::push(value_type, &cell.value, rows).map_err(|error| malformed(self, error))?;
                     }
                 }
