@@ -20,7 +20,9 @@ from sensorbench.lab.processes import processes_of
 from tests.conftest import Cli
 
 
-@pytest.mark.parametrize("database", ["mariadb", "postgresql", "redis", "redis+cluster", "ferretdb", "ferretdb+postgresql"])
+@pytest.mark.parametrize(
+    "database", ["mariadb", "postgresql", "redis", "redis+cluster", "ferretdb", "ferretdb+postgresql", "hbase"]
+)
 def test_the_lab_says_what_it_can_start(cli: Cli, database: str) -> None:
     (row,) = [row for row in cli("lab", "databases", "--json").json if row["database"] == database]
     # Tests run where real servers do: at least one version is there or can be had.

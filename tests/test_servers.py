@@ -42,8 +42,8 @@ def study(lab_servers: dict[str, lab.Instance], tmp_path_factory: pytest.TempPat
     from tests.conftest import run_main
 
     out = tmp_path_factory.mktemp("servers") / "iot"
-    # Those of documents are asked less, because they are slow: tests/test_documents.py.
-    targets = [word for name in lab_servers if "ferretdb" not in name for word in ("--target", f"lab:{name}")]
+    # Documents and HBase are asked less, because they are slow: tests/test_documents.py, tests/test_hbase_driver.py.
+    targets = [word for name in lab_servers if not name.startswith(("ferretdb", "hbase")) for word in ("--target", f"lab:{name}")]
     assert run_main(("study", "run", "iot", *targets, *TINY, "--repeat", "3", "--out", out)) == 0
     return out
 

@@ -224,8 +224,8 @@ def test_a_study_of_which_everything_fails_has_failed(cli: Cli, tmp_path: Path) 
 
 def test_every_kind_of_server_gives_equal_answers(cli: Cli, tmp_path: Path, lab_servers: dict[str, lab.Instance]) -> None:
     out = tmp_path / "servers"
-    # Those of documents are asked less, because they are slow: tests/test_documents.py.
-    targets = [word for name in lab_servers if "ferretdb" not in name for word in ("--target", f"lab:{name}")]
+    # Documents and HBase are asked less, because they are slow: tests/test_documents.py, tests/test_hbase_driver.py.
+    targets = [word for name in lab_servers if not name.startswith(("ferretdb", "hbase")) for word in ("--target", f"lab:{name}")]
     # Other tests have been there.
     outcome = cli("study", "run", "log-analytics", *targets, *TINY, "--replace", "--out", out)
     assert outcome.exit_code == 0, outcome.err

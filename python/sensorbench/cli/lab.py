@@ -127,12 +127,12 @@ def status(name: Name, json: Json = False) -> None:
     servers = list(dict.fromkeys(column for node in shown["nodes"] for column in node.get("server", ())))
     for column in ("node", "address", "process", "memory", "processor time", *servers):
         table.add_column(column)
-    for node in shown["nodes"]:
+    for node in (*([shown["coordinator"]] if "coordinator" in shown else []), *shown["nodes"]):
         told = (
             (str(node["pid"]), words.size(node["memory_bytes"]), f"{node['cpu_s']:.1f} s") if node["runs"] else ("gone", "", "")
         )
         said = (node.get("server", {}).get(column, "") for column in servers)
-        table.add_row(str(node["number"]), node["address"], *told, *said)
+        table.add_row(str(node["number"] or "coordinator"), node["address"], *told, *said)
     console().print(table)
 
 

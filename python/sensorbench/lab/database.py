@@ -55,8 +55,8 @@ class LabDatabase(ABC):
     nodes: int = 1
     # Whether each of these nodes may be given replicas of its own.
     has_replicas: bool = False
-    # Whether they need a process beside them, which is started first and goes on when nodes are started again.
-    has_coordinator: bool = False
+    # The port of a process that the nodes need beside them, which is started first and goes on when they are started again.
+    coordinator_port: int | None = None
     # Options of a target's URL that need something that only a started server brings: they are checked when it is up.
     options_of_its_own: tuple[str, ...] = ()
     stop_signal: int = signal.SIGTERM

@@ -12,7 +12,7 @@ _BLOCK_BYTES = 512
 
 
 def insight(instance: Instance) -> dict[str, float]:
-    """Counters and gauges of each node that runs, and of the coordinator; names begin with the node's address where there are several, as they do in
+    """Counters and gauges of each node that runs, and of the coordinator; names begin with its address where there are several, as they do in
     `Target.status`. `lab.disk_bytes` is what the node's folder of data takes on disk.
     """
     told: dict[str, float] = {}
@@ -23,7 +23,7 @@ def insight(instance: Instance) -> dict[str, float]:
 
 def node_prefix(instance: Instance, node: Node) -> str:
     """What the names of a node's figures begin with."""
-    return f"{node.host}." if len(instance.nodes) > 1 or node.is_coordinator else ""
+    return f"{node.host}." if len(instance.all_processes) > 1 else ""
 
 
 def _of_node(instance: Instance, node: Node) -> dict[str, float]:

@@ -130,20 +130,8 @@ def url_of(instance: Instance) -> str:
 def status(instance: Instance, *, ask_servers: bool = False) -> dict[str, Any]:
     """How an instance does: each node's process, memory and processor time, and what the servers say themselves if they are asked."""
     told = LAB_DATABASES[instance.database].node_status(instance, server_user()) if ask_servers else {}
-    nodes = []
-    for node in instance.nodes:
-        process = node.find()
-        shown: dict[str, Any] = {"number": node.number, "address": f"{node.host}:{node.port}", "runs": process is not None}
-        if node.number in told:
-            shown["server"] = told[node.number]
-        if process is not None:
-            family = [process, *process.children(recursive=True)]
-            shown |= {
-                "pid": process.pid,
-                "memory_bytes": sum(one.memory_info().rss for one in family),
-                "cpu_s": sum(sum(one.cpu_times()[:2]) for one in family),
-            }
-        nodes.append(shown)
+    nodes = [_shown(node, told.get(node.number)) for node in instance.nodes]
+    coordinator = {"coordinator": _shown(instance.coordinator, None)} if instance.coordinator else {}
     runs = sum(bool(node["runs"]) for node in nodes)
     return {
         "name": instance.name,
@@ -155,8 +143,24 @@ def status(instance: Instance, *, ask_servers: bool = False) -> dict[str, Any]:
         "stays": instance.stays,
         "settings": instance.shown_settings,
         "limits": instance.limits.model_dump(),
+        **coordinator,
         "nodes": nodes,
     }
+
+
+def _shown(node: Node, told: dict[str, str] | None) -> dict[str, Any]:
+    process = node.find()
+    shown: dict[str, Any] = {"number": node.number, "address": f"{node.host}:{node.port}", "runs": process is not None}
+    if told is not None:
+        shown["server"] = told
+    if process is not None:
+        family = [process, *process.children(recursive=True)]
+        shown |= {
+            "pid": process.pid,
+            "memory_bytes": sum(one.memory_info().rss for one in family),
+            "cpu_s": sum(sum(one.cpu_times()[:2]) for one in family),
+        }
+    return shown
 
 
 def databases() -> list[dict[str, Any]]:
@@ -319,15 +323,17 @@ def _planned(wish: Wish, database: LabDatabase, version: str, user: ServerUser) 
         cluster=cluster,
         replicas=wish.replicas,
         nodes=[Node(number=number, host=addresses.address(cluster, number), port=port) for number in range(1, count + 1)],
-        coordinator=_coordinator(cluster, port) if database.has_coordinator else None,
+        coordinator=_coordinator(cluster, database),
         settings=wish.settings,
         limits=limits(name, wish.cpus, wish.memory_bytes),
         server_user=user.name,
     )
 
 
-def _coordinator(cluster: int, port: int) -> Node:
-    return Node(number=COORDINATOR, host=addresses.coordinator_address(cluster), port=port)
+def _coordinator(cluster: int, database: LabDatabase) -> Node | None:
+    if database.coordinator_port is None:
+        return None
+    return Node(number=COORDINATOR, host=addresses.coordinator_address(cluster), port=database.coordinator_port)
 
 
 def _start(instance: Instance, database: LabDatabase, software: Path, user: ServerUser) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from sensorbench.errors import FailedError
 from sensorbench.lab.database import LabCluster, Place
 from sensorbench.lab.databases import hbase_admin
-from sensorbench.lab.databases.hbase_settings import check, hbase_site, heap, jvm_options, other_files
+from sensorbench.lab.databases.hbase_settings import check, hbase_site, heap, jvm_options, log4j_properties
 from sensorbench.lab.helpers import class_path, compiled
 from sensorbench.lab.homes import ServerUser
 from sensorbench.lab.instance import Instance, Node
@@ -52,7 +52,7 @@ class Hbase(LabCluster):
     summary = "HBase on local files, one region server or many, with a Thrift gateway each"
     port = 9090
     other_ports = (_ZOOKEEPER_PORT, _MASTER_PORT, _SERVER_PORT, _FIGURES_PORT, hbase_admin.PORT)
-    has_coordinator = True
+    coordinator_port = _ZOOKEEPER_PORT
     # What a server held is lost with it, or recovered from its log of writes; there is nothing that it should write before.
     stop_signal = signal.SIGKILL
     ready_within_s = 120.0
@@ -122,6 +122,10 @@ class Hbase(LabCluster):
         """Those that were away get their share of the regions again, when all regions are there again."""
         hbase_admin.ask(instance, "balance")
 
+    def empty_caches(self, instance: Instance, node: Node, user: ServerUser) -> None:
+        """The block caches of all nodes, whichever of them is named."""
+        hbase_admin.ask(instance, "empty-caches")
+
     def node_status(self, instance: Instance, user: ServerUser) -> dict[int, dict[str, str]]:
         """How many regions each has."""
         with contextlib.suppress(FailedError):
@@ -136,9 +140,8 @@ class Hbase(LabCluster):
 
     def _configure(self, place: Place) -> None:
         process = "coordinator" if place.node.is_coordinator else f"node-{place.node.number}"
-        files = {"hbase-site.xml": hbase_site(_of_the_lab(place), place.instance.settings), **other_files(process)}
-        for name, text in files.items():
-            place.write_secret(f"conf/{name}", text)
+        place.write_secret("conf/hbase-site.xml", hbase_site(_of_the_lab(place), place.instance.settings))
+        place.write_secret("conf/log4j.properties", log4j_properties(process))
 
 
 def _of_the_lab(place: Place) -> dict[str, str]:
@@ -148,7 +151,6 @@ def _of_the_lab(place: Place) -> dict[str, str]:
         raise AssertionError("HBase has a coordinator")
     shared = place.instance.data_folder(coordinator)
     return {
-        "fs.file.impl": "LocalFiles",
         "hbase.cluster.distributed": "true",
         "hbase.rootdir": f"file://{shared / 'hbase'}",
         "hbase.wal.dir": f"file://{shared / 'wal'}",

@@ -2,7 +2,7 @@
 
 import re
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -66,7 +66,6 @@ _DEFAULTS = {
     "hbase.master.wait.on.regionservers.timeout": "1000",
 }
 
-_METRICS = "*.period=1\n"
 _LOG4J = """log4j.rootLogger=${{sensorbench.log}},OUT
 log4j.appender.OUT=org.apache.log4j.ConsoleAppender
 log4j.appender.OUT.target=System.out
@@ -96,13 +95,19 @@ def _not_in_classes(keys: list[str], software: Path) -> list[str]:
     """The keys that no class of HBase or Hadoop has as a text; many settings are in no list but the sources."""
     # A text in a class file: a one, its length, and its bytes.
     missing = {key: b"\x01" + len(key.encode()).to_bytes(2, "big") + key.encode() for key in keys}
-    for jar in sorted([*(software / "lib").glob("hbase-*.jar"), *(software / "lib").glob("hadoop-*.jar")]) if missing else ():
-        with zipfile.ZipFile(jar) as archive:
-            for name in archive.namelist():
-                if name.endswith(".class"):
-                    content = archive.read(name)
-                    missing = {key: text for key, text in missing.items() if text not in content}
+    classes = _classes(software)
+    while missing and (content := next(classes, None)):
+        missing = {key: text for key, text in missing.items() if text not in content}
     return list(missing)
+
+
+def _classes(software: Path) -> Iterator[bytes]:
+    """The class files that may have settings: not those that were made of descriptions of protocols, which are most."""
+    for part in ("hbase-common", "hbase-client", "hbase-server", "hbase-[aprtz]*", "hadoop-common"):
+        for jar in sorted((software / "lib").glob(f"{part}-[0-9]*.jar")):
+            if not jar.name.startswith("hbase-protocol"):
+                with zipfile.ZipFile(jar) as archive:
+                    yield from (archive.read(name) for name in archive.namelist() if name.endswith(".class"))
 
 
 def heap(settings: Mapping[str, str], of: str = "jvm.heap") -> str:
@@ -128,6 +133,6 @@ def hbase_site(of_the_lab: Mapping[str, str], settings: Mapping[str, str]) -> st
     return f"<configuration>\n{''.join(lines)}</configuration>\n"
 
 
-def other_files(process: str) -> dict[str, str]:
-    """Files that lie beside it: how to log, and figures that are a second old at most."""
-    return {"log4j.properties": _LOG4J.format(process=process), "hadoop-metrics2-hbase.properties": _METRICS}
+def log4j_properties(process: str) -> str:
+    """The file that says how one process logs."""
+    return _LOG4J.format(process=process)

@@ -46,7 +46,6 @@ final class HbaseAdmin implements Runnable {
     private static final Gson JSON = new Gson();
     /** What is told of the cluster's configuration. */
     private static final String[] SETTINGS = {
-        "fs.file.impl",
         "hbase.balancer.period",
         "hbase.client.operation.timeout",
         "hbase.client.pause",
@@ -163,6 +162,11 @@ final class HbaseAdmin implements Runnable {
                 return compact(words, admin);
             case "balance":
                 return balance(admin);
+            case "empty-caches":
+                for (TableName table : admin.listTableNames()) {
+                    admin.clearBlockCache(table);
+                }
+                return Map.of();
             case "size":
                 return size(one(words), admin);
             case "status":
@@ -175,7 +179,7 @@ final class HbaseAdmin implements Runnable {
                 return remove(one(words), admin);
             default:
                 throw new IllegalArgumentException(
-                        "expected flush, compact, balance, size, status, describe, ready or remove");
+                        "expected flush, compact, balance, empty-caches, size, status, describe, ready or remove");
         }
     }
 

@@ -9,25 +9,26 @@ import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.TreeMap;
 
-import javax.management.Attribute;
-import javax.management.JMException;
-import javax.management.MBeanServer;
-import javax.management.ObjectName;
-
 import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.HRegionServer;
 import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.MetricsRegionServerWrapper;
+import org.apache.hadoop.metrics2.AbstractMetric;
+import org.apache.hadoop.metrics2.MetricsRecord;
+import org.apache.hadoop.metrics2.MetricsSource;
+import org.apache.hadoop.metrics2.impl.MetricsCollectorImpl;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Tells the figures of a region server to whoever connects: lines of a name and a number, then the end. What the server tells its
  * master is up to three seconds old, and counts fall there when regions move.
  */
 final class RegionServerFigures implements Runnable {
+    private static final Logger LOG = LoggerFactory.getLogger(RegionServerFigures.class);
     /** What names of sizes of tables begin with. */
     static final String TABLE = "table ";
 
-    private static final String SERVER = "Hadoop:service=HBase,name=RegionServer,sub=Server";
     /** What only the server's metrics have, and how it is told. */
     private static final Map<String, String> OF_METRICS = Map.of(
             "FlushTime_num_ops", "flushes",
@@ -37,7 +38,6 @@ final class RegionServerFigures implements Runnable {
 
     private final ServerSocket door;
     private final HRegionServer server;
-    private final MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
 
     private RegionServerFigures(ServerSocket door, HRegionServer server) {
         this.door = door;
@@ -59,26 +59,42 @@ final class RegionServerFigures implements Runnable {
             try (Socket caller = door.accept();
                     PrintStream out = new PrintStream(caller.getOutputStream(), false, StandardCharsets.UTF_8)) {
                 told().forEach((name, number) -> out.print(name + "\t" + number + "\n"));
-            } catch (IOException | JMException | RuntimeException gone) {
-                // The caller went, or the server has not started yet: the next one is answered.
+            } catch (IOException gone) {
+                // The caller went: the next one is answered.
+            } catch (RuntimeException failed) {
+                LOG.warn("figures could not be told", failed);
             }
         }
     }
 
-    private Map<String, Long> told() throws JMException {
+    private Map<String, Long> told() {
         Map<String, Long> told = new TreeMap<>();
+        if (!server.isOnline()) {
+            return told;
+        }
         long[] rows = RegionRequests.counts();
         told.put("read_requests", rows[0]);
         told.put("write_requests", rows[1]);
         addOfServer(server.getMetrics().getRegionServerWrapper(), told);
         addOfRegions(told);
-        for (Attribute found : beans.getAttributes(new ObjectName(SERVER), OF_METRICS.keySet().toArray(new String[0])).asList()) {
-            told.put(OF_METRICS.get(found.getName()), ((Number) found.getValue()).longValue());
-        }
+        addOfMetrics((MetricsSource) server.getMetrics().getMetricsSource(), told);
         for (GarbageCollectorMXBean collector : ManagementFactory.getGarbageCollectorMXBeans()) {
             told.merge("garbage_collection_ms", collector.getCollectionTime(), Long::sum);
         }
         return told;
+    }
+
+    /** Asked of their source, because as MBeans they are ten seconds old, and gone for a while when a region opens. */
+    private static void addOfMetrics(MetricsSource source, Map<String, Long> told) {
+        MetricsCollectorImpl collected = new MetricsCollectorImpl();
+        source.getMetrics(collected, true);
+        for (MetricsRecord record : collected.getRecords()) {
+            for (AbstractMetric metric : record.metrics()) {
+                if (OF_METRICS.containsKey(metric.name())) {
+                    told.put(OF_METRICS.get(metric.name()), metric.value().longValue());
+                }
+            }
+        }
     }
 
     private static void addOfServer(MetricsRegionServerWrapper metrics, Map<String, Long> told) {
