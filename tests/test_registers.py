@@ -222,6 +222,7 @@ def test_names_that_registers_have_too_are_refused() -> None:
         ("one_thread", {"masters": "3", "replicas": "3"}, False),
         ("one_thread", {}, True),
         ("read_committed", {}, True),
+        ("one_server_a_row", {}, True),
         ("one_writer", {}, True),
     ],
 )

@@ -1,8 +1,11 @@
 //! sensorbench's namespace: whose it is, the mark in its properties, and its tables.
 
+use std::thread;
+
 use sensorbench_driver::DriverError;
 
 use crate::bindings::{TNamespaceDescriptor, TTHBaseServiceSyncClient, TTableName};
+use crate::pool::any_gateway;
 use crate::table::HbaseSchema;
 use crate::target::Target;
 use crate::wire::Gateway;
@@ -49,13 +52,11 @@ impl Namespace<'_> {
                 self.note(mark)?;
             }
         }
-        for (name, table) in &schema.tables {
+        self.for_each(schema.tables.iter().collect(), |gateway, (name, table)| {
             let splits = table.split_keys(&format!("create.table.{name}"))?;
             let descriptor = table.descriptor(namespace, name);
-            let splits = (!splits.is_empty()).then_some(splits).unwrap_or_default();
-            self.gateway.call(|calls| calls.create_table(descriptor, splits))?;
-        }
-        Ok(())
+            gateway.call(|calls| calls.create_table(descriptor, splits))
+        })
     }
 
     /// An error unless sensorbench created the namespace.
@@ -124,12 +125,26 @@ impl Namespace<'_> {
     }
 
     fn drop_tables(&mut self) -> Result<(), DriverError> {
-        for name in self.table_names()? {
-            if !self.gateway.call(|calls| calls.is_table_disabled(name.clone()))? {
-                self.gateway.call(|calls| calls.disable_table(name.clone()))?;
+        let names = self.table_names()?;
+        self.for_each(names, |gateway, name| {
+            if !gateway.call(|calls| calls.is_table_disabled(name.clone()))? {
+                gateway.call(|calls| calls.disable_table(name.clone()))?;
             }
-            self.gateway.call(|calls| calls.delete_table(name))?;
-        }
-        Ok(())
+            gateway.call(|calls| calls.delete_table(name))
+        })
+    }
+
+    /// Does something to each table, all at the same time: the master is waited for most of it.
+    fn for_each<T: Send>(
+        &self,
+        tables: Vec<T>,
+        work: impl Fn(&mut Gateway, T) -> Result<(), DriverError> + Sync,
+    ) -> Result<(), DriverError> {
+        let (target, work) = (self.target, &work);
+        thread::scope(|scope| {
+            let begin = |(number, table)| scope.spawn(move || work(&mut any_gateway(target, number)?.1, table));
+            let begun: Vec<_> = tables.into_iter().enumerate().map(begin).collect();
+            begun.into_iter().try_for_each(|one| one.join().expect("the work does not panic"))
+        })
     }
 }
