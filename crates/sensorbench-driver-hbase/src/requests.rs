@@ -154,26 +154,26 @@ pub fn gets(get: &PreparedGet, parameters: &[Value]) -> Result<Vec<TGet>, Driver
         Times::None => Ok(vec![TGet { columns: get.reading.columns(), ..row(None)? }]),
         Times::Range(from, to) => {
             let (from_us, to_us) = (time_of(&parameters[from])?, time_of(&parameters[to])?);
-            let of_period = |start_us: i64| Ok(within(table, offset(), row(Some(start_us))?, start_us, from_us, to_us));
-            offset().periods(from_us, to_us).map(of_period).collect()
+            let of_period =
+                |start_us: i64| row(Some(start_us)).map(|get| within(table, offset(), get, start_us, from_us, to_us)).transpose();
+            offset().periods(from_us, to_us).filter_map(of_period).collect()
         }
         Times::At(at) => {
             let time_us = time_of(&parameters[at])?;
             let start_us = offset().floor(time_us);
-            // No reading is at a time between two units.
-            if offset().unit(start_us, time_us).is_none() {
-                return Ok(Vec::new());
-            }
-            Ok(vec![within(table, offset(), row(Some(start_us))?, start_us, time_us, time_us + 1)])
+            Ok(within(table, offset(), row(Some(start_us))?, start_us, time_us, time_us + 1).into_iter().collect())
         }
     }
 }
 
-/// A get of those cells of a period that lie in `from_us`..`to_us` (`to_us` excluded).
-fn within(table: &Table, offset: &Offset, get: TGet, start_us: i64, from_us: i64, to_us: i64) -> TGet {
+/// A get of those cells of a period that lie in `from_us`..`to_us` (`to_us` excluded); None where that is between two units.
+fn within(table: &Table, offset: &Offset, get: TGet, start_us: i64, from_us: i64, to_us: i64) -> Option<TGet> {
     let (first, end) = (offset.first_unit(start_us, from_us), offset.first_unit(start_us, to_us));
+    if first >= end {
+        return None;
+    }
     let is_whole = first == 0 && end >= offset.units();
-    if table.version.is_some() {
+    Some(if table.version.is_some() {
         let time_range = (!is_whole).then_some(TTimeRange { min_stamp: first, max_stamp: end });
         TGet { time_range, max_versions: Some(i32::MAX), ..get }
     } else if is_whole {
@@ -184,7 +184,7 @@ fn within(table: &Table, offset: &Offset, get: TGet, start_us: i64, from_us: i64
     } else {
         let filter = Filter::qualifiers(&cells::offset_qualifier(first), &cells::offset_qualifier(end));
         TGet { filter_bytes: Some(filter.0), ..get }
-    }
+    })
 }
 
 fn time_of(value: &Value) -> Result<i64, DriverError> {

@@ -205,6 +205,7 @@ fn times_apart(driver: &dyn Driver, asking: &mut Asking, table: &str) {
     assert_eq!(values(MINUTE, HOUR - MINUTE), [1]);
     assert!(values(2 * MINUTE, 3 * MINUTE).is_empty());
     assert!(values(HOUR, HOUR).is_empty());
+    assert!(values(1, MINUTE).is_empty(), "there is nothing between two units");
     let at = |time: i64| [text("a"), Value::Timestamp(time)];
     assert_eq!(asking.execute(&one, &at(HOUR)).unwrap(), [vec![Value::Timestamp(HOUR), Value::Double(60.0)]]);
     assert_eq!(asking.execute(&one, &at(HOUR + 1)).unwrap(), Vec::<Vec<Value>>::new());

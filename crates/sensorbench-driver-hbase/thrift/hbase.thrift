@@ -16,8 +16,8 @@
  * limitations under the License.
  */
 
-// A part of org/apache/hadoop/hbase/thrift2/hbase.thrift of HBase 2.6.1 (in hbase-thrift-2.6.1.jar): the calls that the driver makes, and what
-// they need. ../src/bindings/hbase.rs is made of it by `thrift --gen rs` (0.17.0).
+// A part of org/apache/hadoop/hbase/thrift2/hbase.thrift of HBase 2.6.1 (in hbase-thrift-2.6.1.jar): the calls that the driver makes, and
+// what they need. ../src/bindings/hbase.rs is generated from it.
 
 struct TTimeRange {
   1: required i64 minStamp,

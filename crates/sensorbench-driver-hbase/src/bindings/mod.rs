@@ -1,4 +1,4 @@
-//! Calls of the Thrift 2 gateway. `hbase.rs` is generated of `thrift/hbase.thrift`, which says how, and is never edited.
+//! Calls of the Thrift 2 gateway. `hbase.rs` is generated from `thrift/hbase.thrift` and never edited; its first line says how.
 
 #[allow(clippy::all, dead_code, missing_docs, unused)]
 #[rustfmt::skip]
