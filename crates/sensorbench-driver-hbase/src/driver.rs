@@ -7,6 +7,7 @@ use arrow_array::RecordBatchReader;
 use sensorbench_driver::{Description, Driver, DriverError, KeptSchema, Operation, Progress, Schema, Sessions, Size};
 
 use crate::admin::{Admin, Described};
+use crate::bindings::TTHBaseServiceSyncClient;
 use crate::load;
 use crate::namespace::Namespace;
 use crate::operation::Prepared;
@@ -67,7 +68,7 @@ impl HbaseDriver {
 impl Driver for HbaseDriver {
     fn describe(&self) -> Result<Description, DriverError> {
         // A cluster that does not answer is told here, not later.
-        self.gateway()?.call(|calls| crate::bindings::TTHBaseServiceSyncClient::list_namespaces(calls))?;
+        self.gateway()?.call(|calls| calls.list_namespaces())?;
         let mut settings = self.settings();
         let Some(admin) = self.admin() else {
             settings
