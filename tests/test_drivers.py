@@ -9,7 +9,7 @@ from tests.contract import keeps_the_contract
 
 
 def url_with_password(instance: lab.Instance, scheme: str) -> str:
-    # Cassandra has no passwords unless it is told to, and its URL names the tools that loading and settling need.
+    # Cassandra has no passwords unless it is told to, HBase none, and their URLs name the tools that loading and settling need.
     if not instance.credentials.exists():
         return lab.url_of(instance)
     user = "" if scheme.startswith("redis") else "sensorbench"
@@ -22,6 +22,7 @@ def url_with_password(instance: lab.Instance, scheme: str) -> str:
     ("crate", "server"),
     [
         ("cassandra", "cassandra"),
+        ("hbase", "hbase"),
         ("mongodb", "ferretdb"),
         ("mongodb", "ferretdb-postgresql"),
         ("mysql", "mariadb"),

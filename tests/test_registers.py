@@ -228,6 +228,7 @@ CONCERNS = {
         ("one_thread", {"masters": "3", "replicas": "3"}, False),
         ("one_thread", {}, True),
         ("read_committed", {}, True),
+        ("one_server_a_row", {}, True),
         ("one_writer", {}, True),
         ("members", {"topology": "one server", **CONCERNS, "read concern": "the server's own"}, True),
         ("members", {"topology": "replica set rs0 of 3 members", **CONCERNS}, True),

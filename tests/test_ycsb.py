@@ -453,7 +453,7 @@ def test_a_list_of_rows_is_told_apart_from_others(tmp_path: Path, old: str, new:
 # In the order that YCSB recommends: what adds records comes last.
 IN_TURN, EACH = "abcfde", 300
 # Of what one client does after the other, all databases must have the same records in the end.
-OTHERS = ["fjall", "redis", "redis+cluster", "postgresql", "mariadb", "cassandra", "ferretdb"]
+OTHERS = ["fjall", "hbase", "redis", "redis+cluster", "postgresql", "mariadb", "cassandra", "ferretdb"]
 OWN = "sensorbench_ycsb"
 
 

@@ -14,6 +14,8 @@ const DATABASES: &[&dyn Database] = &[
     &sensorbench_driver_fjall::FjallDatabase,
     #[cfg(feature = "cassandra")]
     &sensorbench_driver_cassandra::CassandraDatabase,
+    #[cfg(feature = "hbase")]
+    &sensorbench_driver_hbase::HbaseDatabase,
     #[cfg(feature = "mongodb")]
     &sensorbench_driver_mongodb::MongodbDatabase,
     #[cfg(feature = "mongodb")]

@@ -402,6 +402,7 @@ SQLITE_ISOLATION = "SQLite documentation, Isolation In SQLite"
 REDIS_PERSISTENCE = "Redis documentation, Persistence"
 MONGODB_CONCERNS = "MongoDB documentation, Read Isolation, Consistency, and Recency; Write Concern"
 MONGODB_JOURNAL = "MongoDB documentation, Journaling"
+HBASE_ACID = "Apache HBase (TM) ACID Properties"
 REDIS_CLUSTER = "Redis Cluster specification, Write safety"
 
 _NEVER_WRITTEN = Promise(
@@ -461,6 +462,16 @@ def promises_of_one_thread(*, durable: bool = True) -> Promises:
     """Of one server that does a command after the other, as Redis does. Durable: as for `promises_of_read_committed`."""
     return _promises_of_one_server(
         "One thread does a command after the other, and answers after that", durable, REDIS_PERSISTENCE
+    )
+
+
+def promises_of_one_server_a_row(*, durable: bool = True) -> Promises:
+    """Of region servers, each of which has rows that no other has, as in HBase. Durable: as for `promises_of_read_committed`."""
+    return _promises_of_one_server(
+        "A row is served by one server at a time, and a read sees all that was acknowledged before it began, as long as the servers' "
+        "clocks agree",
+        durable,
+        HBASE_ACID,
     )
 
 

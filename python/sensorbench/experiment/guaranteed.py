@@ -77,5 +77,6 @@ def promised(kind: str | None, settings: Mapping[str, str]) -> Promises | None:
         "read_committed": guarantees.promises_of_read_committed,
         "one_writer": guarantees.promises_of_one_writer,
         "one_thread": guarantees.promises_of_one_thread,
+        "one_server_a_row": guarantees.promises_of_one_server_a_row,
     }
     return known[kind]() if kind in known else None

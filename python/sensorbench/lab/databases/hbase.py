@@ -21,9 +21,9 @@ from sensorbench.lab.instance import Instance, Node
 from sensorbench.lab.jvm import require_java
 from sensorbench.lab.software import MavenClasspath
 
-_JAVA = (17, 11)
-_HELPERS = Path(__file__).parent.parent / "java" / "hbase"
-_ZOOKEEPER_PORT, _MASTER_PORT, _SERVER_PORT, _FIGURES_PORT = 2181, 16000, 16020, 16040
+JAVA = (17, 11)
+HELPERS = Path(__file__).parent.parent / "java" / "hbase"
+ZOOKEEPER_PORT, _MASTER_PORT, _SERVER_PORT, _FIGURES_PORT = 2181, 16000, 16020, 16040
 _READY_WITHIN_S = 10.0
 
 # Lines of a log that say why something failed.
@@ -56,8 +56,8 @@ class Hbase(LabCluster):
     name = "hbase"
     summary = "HBase on local files, one region server or many, with a Thrift gateway each"
     port = 9090
-    other_ports = (_ZOOKEEPER_PORT, _MASTER_PORT, _SERVER_PORT, _FIGURES_PORT, hbase_admin.PORT)
-    coordinator_port = _ZOOKEEPER_PORT
+    other_ports = (ZOOKEEPER_PORT, _MASTER_PORT, _SERVER_PORT, _FIGURES_PORT, hbase_admin.PORT)
+    coordinator_port = ZOOKEEPER_PORT
     # What a server held is lost with it, or recovered from its log of writes; there is nothing that it should write before.
     stop_signal = signal.SIGKILL
     ready_within_s = 120.0
@@ -67,7 +67,7 @@ class Hbase(LabCluster):
             "2.6.4",
             "org.apache.hbase:hbase-server:2.6.4-hadoop3",
             "0a0009ff5ef3bc0e222688e39a3b12a7795494988956a11a04327884cb0d5555",
-            _JAVA,
+            JAVA,
             # There is no gateway for Hadoop 3 in the Maven repository; it is a client of HBase, and needs nothing of Hadoop 2.
             ("org.apache.hbase:hbase-thrift:2.6.1", "org.apache.thrift:libthrift:0.14.1"),
         ),
@@ -90,7 +90,7 @@ class Hbase(LabCluster):
         """The coordinator, or a region server that starts its gateway; their logs go to their output."""
         self._configure(place)
         if place.node.is_coordinator:
-            ports = (str(_ZOOKEEPER_PORT), str(hbase_admin.PORT))
+            ports = (str(ZOOKEEPER_PORT), str(hbase_admin.PORT))
             return [*_java(place, "jvm.coordinator_heap"), "HbaseCoordinator", place.node.host, *ports, place.data / "zookeeper"]
         gateway = [*_java(place, "jvm.gateway_heap"), "HbaseGateway", "--infoport", "-1", "-threadpool", "start"]
         return [*_java(place, "jvm.heap"), "HbaseNode", place.node.host, str(_FIGURES_PORT), *gateway]
@@ -100,7 +100,7 @@ class Hbase(LabCluster):
         if not node.is_coordinator:
             return True
         with socket.socket() as probe:
-            return probe.connect_ex((node.host, _ZOOKEEPER_PORT)) == 0
+            return probe.connect_ex((node.host, ZOOKEEPER_PORT)) == 0
 
     def last_words(self, log: Path) -> str:
         """The last errors with their causes, without the lines that say where in the sources they were."""
@@ -171,7 +171,7 @@ def _of_the_lab(place: Place) -> dict[str, str]:
         "hbase.tmp.dir": str(place.folder / "tmp"),
         "hadoop.tmp.dir": str(place.folder / "tmp"),
         "hbase.zookeeper.quorum": coordinator.host,
-        "hbase.zookeeper.property.clientPort": str(_ZOOKEEPER_PORT),
+        "hbase.zookeeper.property.clientPort": str(ZOOKEEPER_PORT),
         "hbase.master.hostname": coordinator.host,
         "hbase.master.ipc.address": coordinator.host,
         "hbase.master.port": str(_MASTER_PORT),
@@ -190,7 +190,7 @@ def _of_the_lab(place: Place) -> dict[str, str]:
 
 def _java(place: Place, of: str) -> list[str | Path]:
     """The virtual machine of one of the processes, up to the class that it starts."""
-    java = require_java(_JAVA)
+    java = require_java(JAVA)
     # Only a region server has so much in memory that its collection of garbage must not stop it.
     collector = ["-XX:+UseG1GC", "-XX:MaxGCPauseMillis=100"] if of == "jvm.heap" else ["-XX:+UseSerialGC"]
     # The coordinator has little to do but to start.
@@ -207,5 +207,5 @@ def _java(place: Place, of: str) -> list[str | Path]:
         f"-Djava.io.tmpdir={place.folder / 'tmp'}",
         f"-Dsensorbench.log={'WARN' if of == 'jvm.gateway_heap' else 'INFO'}",
         "-cp",
-        class_path(place.software, place.folder / "conf", compiled(_HELPERS, place.software, java)),
+        class_path(place.software, place.folder / "conf", compiled(HELPERS, place.software, java)),
     ]
