@@ -313,13 +313,15 @@ fn an_operation_goes_on_at_another_gateway() {
         "operations": [{"name": "all", "columns": [{"name": "id", "type": "integer"}], "statement": {"scan": {"table": "t"}}}],
     }));
     driver.create(&schema, "", true).unwrap();
+    let ids = array_of(Type::Integer, [1, 2].map(ValueRef::Integer));
+    assert_eq!(load(driver.as_ref(), "t", vec![("id", ids)]).unwrap(), 2);
     let mut asking = Asking::of(driver.as_ref(), &schema);
-    assert!(asking.execute("all", &[]).unwrap().is_empty());
+    assert_eq!(asking.execute("all", &[]).unwrap().len(), 2);
     passage.end();
     let lost = asking.execute("all", &[]).unwrap_err();
     assert_eq!(lost.kind(), ErrorKind::Connection, "{lost}");
     assert!(lost.to_string().contains("ended the connection"), "{lost}");
-    assert!(asking.execute("all", &[]).unwrap().is_empty(), "the next operation finds a gateway that answers");
+    assert_eq!(asking.execute("all", &[]).unwrap().len(), 2, "the next operation finds a gateway that answers");
     driver.remove().unwrap();
     let closed = open("hbase://127.0.0.1:1").describe().unwrap_err();
     assert_eq!(closed.kind(), ErrorKind::Connection);
