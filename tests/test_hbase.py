@@ -65,6 +65,23 @@ def test_settings_are_written_as_given_and_replace_defaults() -> None:
     assert jvm_options({"jvm.processors": "3"}, "jvm.gateway_heap", [0]) == ["-Xmx256M", "-XX:ActiveProcessorCount=3"]
 
 
+def test_the_last_words_of_a_server_are_its_errors_with_causes(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(
+        "2026-11-23 01:50:01,000 INFO node-1 [main] HRegionServer: starting\n"
+        "2026-11-23 01:50:03,225 ERROR node-1 [main] HRegionServer: Failed construction RegionServer\n"
+        "java.lang.RuntimeException: no provider\n\tat org.apache.hadoop.hbase.Some(Some.java:1)\n"
+        "Caused by: java.lang.ClassNotFoundException: Class nope not found\n\t... 6 more\n"
+        "2026-11-23 01:50:04,000 INFO node-1 [main] HRegionServer: Exiting\n"
+    )
+    assert Hbase().last_words(log) == (
+        "2026-11-23 01:50:03,225 ERROR node-1 [main] HRegionServer: Failed construction RegionServer"
+        " | java.lang.RuntimeException: no provider | Caused by: java.lang.ClassNotFoundException: Class nope not found"
+    )
+    log.write_text("one\ntwo\n")
+    assert Hbase().last_words(log) == "one | two"
+
+
 def test_unknown_settings_are_refused_before_anything_starts(cli: Cli, lab_home: Path) -> None:
     refused = cli("lab", "up", "hbase", "--name", "refused", "--set", "hbase.wal.hsink=true")
     assert refused.exit_code == 2, refused.out
@@ -125,6 +142,11 @@ def gateway_of(node: lab.Node) -> Gateway:
     return Gateway(f"{node.host}:{node.port}")
 
 
+def answers(node: lab.Node) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((node.host, node.port)) == 0
+
+
 def counted(instance: lab.Instance, name: str) -> list[int]:
     """A figure of each region server."""
     return [told[name] for told in hbase_admin.ask(instance, "status").values()]
@@ -183,8 +205,7 @@ def test_a_cluster_grows_and_shrinks_and_rows_outlive_its_servers(cli: Cli, lab_
         assert process is not None
         process.kill()
     # A gateway does not outlive its region server.
-    with socket.socket() as probe:
-        assert wait_until(lambda: probe.connect_ex((first.host, first.port)) != 0, timeout_s=10.0)
+    assert wait_until(lambda: not answers(first), timeout_s=10.0)
     lab.restart("hbase")
     assert cli("lab", "status", "hbase", "--json").json["state"] == "running"
     with gateway_of(first) as gateway:

@@ -2,7 +2,7 @@
 
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,13 +96,18 @@ class LabDatabase(ABC):
         """The URL of one node alone, as one asks it whether it is ready."""
         return self.url(instance.model_copy(update={"nodes": [node]}))
 
-    def problem(self, instance: Instance, node: Node) -> str:
-        """Why a node does not answer yet as a target does; empty when it does."""
-        try:
-            Target(self.node_url(instance, node)).describe()
-        except EngineError as error:
-            return str(error)
-        return ""
+    def readiness(self, instance: Instance, node: Node) -> Callable[[], str]:
+        """What is asked while a node starts: why it does not answer yet as a target does; empty when it does."""
+        target = Target(self.node_url(instance, node))
+
+        def problem() -> str:
+            try:
+                target.describe()
+            except EngineError as error:
+                return str(error)
+            return ""
+
+        return problem
 
     def lets_others_start(self, instance: Instance, node: Node) -> bool:
         """Whether the nodes after this one may be started."""

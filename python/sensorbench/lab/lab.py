@@ -387,7 +387,7 @@ def _wait_until_others_may_start(instance: Instance, node: Node, database: LabDa
 
 def _wait_until_ready(instance: Instance, node: Node, database: LabDatabase, tell: Tell | None = None) -> None:
     """Waits until a node answers as a target does."""
-    _wait_until(instance, node, database, lambda: database.problem(instance, node), tell)
+    _wait_until(instance, node, database, database.readiness(instance, node), tell)
 
 
 def _wait_until(

@@ -5,9 +5,10 @@ are the coordinator, which all nodes share, and so is the folder of data: it lie
 """
 
 import contextlib
+import re
 import signal
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from sensorbench.errors import FailedError
@@ -24,6 +25,10 @@ JAVA = (17, 11)
 HELPERS = Path(__file__).parent.parent / "java" / "hbase"
 ZOOKEEPER_PORT, _MASTER_PORT, _SERVER_PORT, _FIGURES_PORT = 2181, 16000, 16020, 16040
 _READY_WITHIN_S = 10.0
+
+# Lines of a log that say why something failed.
+_ERROR = re.compile(r"^(Caused by: |Exception in thread|Terminating due to |[\w.]+(Exception|Error)\b)| ERROR ")
+_LAST_ERRORS = 3
 
 # Doors into Java's own modules that HBase goes through (HBASE_OPTS of its bin/hbase for Java 11 and later).
 _MODULES = (
@@ -97,13 +102,22 @@ class Hbase(LabCluster):
         with socket.socket() as probe:
             return probe.connect_ex((node.host, ZOOKEEPER_PORT)) == 0
 
-    def problem(self, instance: Instance, node: Node) -> str:
+    def last_words(self, log: Path) -> str:
+        """The last errors with their causes, without the lines that say where in the sources they were."""
+        lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if _ERROR.search(line)]
+        return " | ".join(list(dict.fromkeys(lines))[-_LAST_ERRORS:]) or super().last_words(log)
+
+    def readiness(self, instance: Instance, node: Node) -> Callable[[], str]:
         """Whether the cluster takes orders, and the node's gateway answers for a region server."""
-        try:
-            hbase_admin.ask(instance, "ready", f"{node.host}:{node.port}", within_s=_READY_WITHIN_S)
-        except FailedError as error:
-            return str(error)
-        return ""
+
+        def problem() -> str:
+            try:
+                hbase_admin.ask(instance, "ready", f"{node.host}:{node.port}", within_s=_READY_WITHIN_S)
+            except FailedError as error:
+                return str(error)
+            return ""
+
+        return problem
 
     def join(self, instance: Instance, software: Path, user: ServerUser) -> None:
         """They belong to the cluster when they answer."""

@@ -19,7 +19,6 @@ _COPROCESSORS = "hbase.coprocessor.user.region.classes"
 # Whoever changes these would leave the addresses and folders of the lab, or its way of making a cluster.
 _OF_THE_LAB = (
     "hbase.cluster.distributed",
-    "hbase.coprocessor.abortonerror",
     "hbase.master.hostname",
     "hbase.master.info.",
     "hbase.master.ipc.address",
@@ -28,6 +27,7 @@ _OF_THE_LAB = (
     "hbase.regionserver.info.",
     "hbase.regionserver.ipc.address",
     "hbase.regionserver.port",
+    "hbase.regionserver.thrift.compact",
     "hbase.regionserver.thrift.http",
     "hbase.regionserver.thrift.ipaddress",
     "hbase.regionserver.thrift.port",

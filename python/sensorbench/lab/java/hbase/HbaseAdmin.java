@@ -34,6 +34,8 @@ import org.apache.thrift.TConfiguration;
 import org.apache.thrift.TException;
 import org.apache.thrift.protocol.TBinaryProtocol;
 import org.apache.thrift.transport.TSocket;
+import org.apache.thrift.transport.TTransport;
+import org.apache.thrift.transport.layered.TFramedTransport;
 
 /**
  * Carries out orders that the gateways have no word for: a line is an order (words with one space between them), and is answered by
@@ -42,7 +44,7 @@ import org.apache.thrift.transport.TSocket;
 final class HbaseAdmin implements Runnable {
     private static final long LOOK_EVERY_MS = 50;
     private static final int ANSWERS_WITHIN_MS = 2000;
-    private static final long BALANCED_WITHIN_S = 60;
+    private static final long MOVED_WITHIN_S = 540;
     private static final Gson JSON = new Gson();
     /** What is told of the cluster's configuration. */
     private static final String[] SETTINGS = {
@@ -203,24 +205,32 @@ final class HbaseAdmin implements Runnable {
         return Map.of();
     }
 
-    /** Lets the balancer choose until it leaves all regions where they are. It refuses to while regions move, or a dead server's are recovered. */
+    /**
+     * Lets the balancer choose once, and waits until all regions are where it wants them. It refuses to choose while regions move, or a
+     * dead server's are recovered.
+     */
     private static Map<String, ?> balance(Admin admin) throws IOException, InterruptedException {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(BALANCED_WITHIN_S);
-        int moves = 0;
-        while (System.nanoTime() < end) {
+        int[] moves = {0};
+        waitUntil(() -> {
             BalanceResponse told = admin.balance(BalanceRequest.defaultInstance());
-            moves += told.getMovesExecuted();
-            waitForMoves(admin, end);
-            if (told.isBalancerRan() && told.getMovesCalculated() == 0) {
-                return Map.of("moves", moves);
-            }
-            Thread.sleep(LOOK_EVERY_MS);
-        }
-        throw new IllegalStateException("regions still move after " + BALANCED_WITHIN_S + " s");
+            moves[0] += told.getMovesExecuted();
+            return told.isBalancerRan() && told.getMovesExecuted() == told.getMovesCalculated();
+        });
+        waitUntil(() -> inTransition(admin) == 0);
+        return Map.of("moves", moves[0]);
     }
 
-    private static void waitForMoves(Admin admin, long end) throws IOException, InterruptedException {
-        while (inTransition(admin) > 0 && System.nanoTime() < end) {
+    /** A question to the cluster. */
+    private interface Condition {
+        boolean holds() throws IOException;
+    }
+
+    private static void waitUntil(Condition condition) throws IOException, InterruptedException {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(MOVED_WITHIN_S);
+        while (!condition.holds()) {
+            if (System.nanoTime() > end) {
+                throw new IllegalStateException("regions still move after " + MOVED_WITHIN_S + " s");
+            }
             Thread.sleep(LOOK_EVERY_MS);
         }
     }
@@ -273,7 +283,7 @@ final class HbaseAdmin implements Runnable {
     }
 
     /** Whether the cluster takes orders, and the gateway at HOST:PORT answers a question that a region server must answer. */
-    private static Map<String, ?> ready(String gateway, Admin admin) throws IOException, TException {
+    private Map<String, ?> ready(String gateway, Admin admin) throws IOException, TException {
         String host = gateway.substring(0, gateway.indexOf(':'));
         admin.listNamespaces();
         if (living(admin).stream().noneMatch(server -> server.getHostname().equals(host))) {
@@ -282,7 +292,9 @@ final class HbaseAdmin implements Runnable {
         int port = Integer.parseInt(gateway.substring(host.length() + 1));
         try (TSocket socket = new TSocket(TConfiguration.DEFAULT, host, port, ANSWERS_WITHIN_MS)) {
             socket.open();
-            THBaseService.Client client = new THBaseService.Client(new TBinaryProtocol(socket));
+            boolean isFramed = configuration.getBoolean("hbase.regionserver.thrift.framed", false);
+            TTransport transport = isFramed ? new TFramedTransport(socket) : socket;
+            THBaseService.Client client = new THBaseService.Client(new TBinaryProtocol(transport));
             client.exists(ByteBuffer.wrap(TableName.META_TABLE_NAME.getName()), new TGet(ByteBuffer.wrap(new byte[] {'-'})));
         }
         return Map.of();
@@ -295,17 +307,11 @@ final class HbaseAdmin implements Runnable {
                 .collect(Collectors.toList());
         admin.decommissionRegionServers(servers, true);
         for (ServerName server : servers) {
-            while (!admin.getRegions(server).isEmpty()) {
-                Thread.sleep(LOOK_EVERY_MS);
-            }
+            waitUntil(() -> admin.getRegions(server).isEmpty());
             admin.stopRegionServer(server.getHostname() + ":" + server.getPort());
-            while (living(admin).contains(server)) {
-                Thread.sleep(LOOK_EVERY_MS);
-            }
+            waitUntil(() -> !living(admin).contains(server));
         }
-        while (inTransition(admin) > 0) {
-            Thread.sleep(LOOK_EVERY_MS);
-        }
+        waitUntil(() -> inTransition(admin) == 0);
         return Map.of();
     }
 
