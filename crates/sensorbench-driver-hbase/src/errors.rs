@@ -1,7 +1,7 @@
 //! What gateways and connections say when something goes wrong.
 
 use sensorbench_driver::DriverError;
-use thrift::ApplicationErrorKind;
+use thrift::{ApplicationErrorKind, TransportErrorKind};
 
 use crate::bindings::TIOError;
 
@@ -22,10 +22,12 @@ pub fn driver_error(gateway: &str, error: thrift::Error) -> DriverError {
             ))
         }
         thrift::Error::Application(error) => DriverError::Statement(told(&error.message)),
-        thrift::Error::Transport(error) => DriverError::Connection(format!(
-            "the gateway at {gateway}: {}; check that it is up, and that transport= is its own (buffered, or framed)",
-            error.message
+        thrift::Error::Transport(error) if error.kind == TransportErrorKind::EndOfFile => DriverError::Connection(format!(
+            "the gateway at {gateway} ended the connection; check that it is up, and that transport= is its own (buffered or framed)"
         )),
+        thrift::Error::Transport(error) => {
+            DriverError::Connection(format!("the gateway at {gateway}: {}; check that it is up", error.message))
+        }
         thrift::Error::Protocol(error) => DriverError::Connection(format!(
             "the gateway at {gateway} does not answer in Thrift's binary protocol ({}); check its transport and protocol",
             error.message

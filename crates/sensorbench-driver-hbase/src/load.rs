@@ -12,6 +12,7 @@ use sensorbench_driver::{DriverError, Progress, ValueRef};
 
 use crate::bindings::{TColumnValue, TPut, TTHBaseServiceSyncClient};
 use crate::cells;
+use crate::pool::any_gateway;
 use crate::requests::put_of;
 use crate::table::Table;
 use crate::target::Target;
@@ -43,7 +44,7 @@ pub fn load(
     progress: &Progress,
 ) -> Result<(), DriverError> {
     let connections = target.hosts.len() * CONNECTIONS_A_GATEWAY;
-    let gateways = (0..connections).map(|number| Gateway::connect(target, number % target.hosts.len()));
+    let gateways = (0..connections).map(|number| any_gateway(target, number).map(|(_, gateway)| gateway));
     let gateways = gateways.collect::<Result<Vec<_>, _>>()?;
     let (sender, receiver) = sync_channel(connections);
     let (receiver, failure) = (Mutex::new(Some(receiver)), Mutex::new(None));

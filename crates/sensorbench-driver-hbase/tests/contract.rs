@@ -1,8 +1,9 @@
 //! HBase's driver keeps the driver contract, with whatever cluster the URL names.
 
-use std::net::TcpStream;
-use std::sync::Arc;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
@@ -264,17 +265,63 @@ fn columns_versions_filters_and_pages_are_what_schemas_say() {
     driver.remove().unwrap();
 }
 
+/// A gateway that can be lost: what comes to it is passed on to the first one, until it ends.
+struct Passage {
+    address: String,
+    passing: Arc<Mutex<Option<Vec<TcpStream>>>>,
+    keeper: JoinHandle<()>,
+}
+
+impl Passage {
+    fn open() -> Self {
+        let door = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = door.local_addr().unwrap().to_string();
+        let passing = Arc::new(Mutex::new(Some(Vec::new())));
+        let kept = passing.clone();
+        let keeper = std::thread::spawn(move || {
+            for caller in door.incoming().map(Result::unwrap) {
+                let gateway = TcpStream::connect(&gateways()[0]).unwrap();
+                let ways = [(&caller, &gateway), (&gateway, &caller)]
+                    .map(|(from, to)| (from.try_clone().unwrap(), to.try_clone().unwrap()));
+                let Some(passing) = &mut *kept.lock().unwrap() else { return };
+                passing.extend([caller, gateway]);
+                for (mut from, mut to) in ways {
+                    std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+                }
+            }
+        });
+        Self { address, passing, keeper }
+    }
+
+    fn end(self) {
+        let passing = self.passing.lock().unwrap().take().unwrap();
+        assert!(!passing.is_empty(), "somebody came this way");
+        passing.iter().for_each(|stream| stream.shutdown(Shutdown::Both).unwrap());
+        // Whoever comes next has the door closed.
+        drop(TcpStream::connect(&self.address));
+        self.keeper.join().unwrap();
+    }
+}
+
 #[test]
 fn an_operation_goes_on_at_another_gateway() {
     let server = url("gateways", "");
-    let with_lost = server.replace("hbase://", "hbase://127.0.0.1:1,");
-    let driver = open(&with_lost);
+    let passage = Passage::open();
+    let driver = open(&server.replace("hbase://", &format!("hbase://{},127.0.0.1:1,", passage.address)));
     let schema = schema(json!({
         "create": {"table": {"t": {"key": [{"name": "id", "type": "integer"}]}}},
         "operations": [{"name": "all", "columns": [{"name": "id", "type": "integer"}], "statement": {"scan": {"table": "t"}}}],
     }));
     driver.create(&schema, "", true).unwrap();
-    assert!(Asking::of(driver.as_ref(), &schema).execute("all", &[]).unwrap().is_empty());
+    let ids = array_of(Type::Integer, [1, 2].map(ValueRef::Integer));
+    assert_eq!(load(driver.as_ref(), "t", vec![("id", ids)]).unwrap(), 2);
+    let mut asking = Asking::of(driver.as_ref(), &schema);
+    assert_eq!(asking.execute("all", &[]).unwrap().len(), 2);
+    passage.end();
+    let lost = asking.execute("all", &[]).unwrap_err();
+    assert_eq!(lost.kind(), ErrorKind::Connection, "{lost}");
+    assert!(lost.to_string().contains("ended the connection"), "{lost}");
+    assert_eq!(asking.execute("all", &[]).unwrap().len(), 2, "the next operation finds a gateway that answers");
     driver.remove().unwrap();
     let closed = open("hbase://127.0.0.1:1").describe().unwrap_err();
     assert_eq!(closed.kind(), ErrorKind::Connection);
