@@ -313,7 +313,7 @@ fn an_operation_goes_on_at_another_gateway() {
         "operations": [{"name": "all", "columns": [{"name": "id", "type": "integer"}], "statement": {"scan": {"table": "t"}}}],
     }));
     driver.create(&schema, "", true).unwrap();
-    let ids = array_of(Type::Integer, [1, 2].map(ValueRef::Integer));
+    let ids = array_of(Type::Integer, [1, 2].into_iter().map(ValueRef::Integer));
     assert_eq!(load(driver.as_ref(), "t", vec![("id", ids)]).unwrap(), 2);
     let mut asking = Asking::of(driver.as_ref(), &schema);
     assert_eq!(asking.execute("all", &[]).unwrap().len(), 2);
