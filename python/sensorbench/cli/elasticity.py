@@ -102,7 +102,7 @@ def run(
     ] = None,
     warm_up: Annotated[int, typer.Option("--warm-up", min=0, help="Measurements that do not count.")] = 2,
     before: Annotated[int, typer.Option("--before", min=2, help="Measurements before the change.")] = 20,
-    after: Annotated[int, typer.Option("--after", min=5, help="Measurements once it is stable again.")] = 20,
+    after: Annotated[int, typer.Option("--after", min=10, help="Measurements that must have been stable at the end.")] = 20,
     at_most: Annotated[str, typer.Option("--at-most", help="How long stability is waited for when the change is done.")] = "30m",
     timeout: Annotated[str, typer.Option("--timeout", help="How long a request may take.")] = "10s",
     no_growth: Annotated[

@@ -13,13 +13,13 @@ from sensorbench.elasticity.changes import Mark
 from sensorbench.errors import SensorbenchError, message_of
 
 # Events on the run's time axis, besides those of the change itself.
-STABLE, NEVER_STABLE, FAILED = "stable again", "not stable in time", "change failed"
+STABLE, NEVER_STABLE, FAILED = "seen to be stable", "not stable in time", "change failed"
 
 
 @dataclass(frozen=True)
 class Lengths:
-    """How long the parts of a transition are: measurements before that do not count, those before the change, those from stability
-    on; and how long (s) stability is waited for when the change is done.
+    """How long the parts of a transition are: measurements before that do not count, those before the change, those that were stable
+    when it ends; and how long (s) stability is waited for when the change is done.
     """
 
     warm_up: int
@@ -44,7 +44,7 @@ class Course:
     _thread: threading.Thread | None = None
     _begun_at_s: float | None = None
     _done_at_s: float | None = None
-    _left: int | None = None
+    _is_over: bool = False
 
     def look(self, run: Run, snapshot: dict[str, Any]) -> None:
         """Does what is next."""
@@ -54,11 +54,9 @@ class Course:
         elif self._done_at_s is None:
             self.tell(f"changing, {len(self._ends_s)} measurements")
             self._note_end(run)
-        elif self._left is None:
+        elif not self._is_over:
             self.tell(f"changed, {len(self._ends_s)} measurements")
             self._wait_for_stability(run)
-        elif len(self._ends_s) >= self._left:
-            run.stop()
 
     def wait(self) -> None:
         """Waits until the change is over, also when the run has ended before it."""
@@ -94,17 +92,20 @@ class Course:
             self._done_at_s = run.now_ns() / 1e9
 
     def _wait_for_stability(self, run: Run) -> None:
+        """Ends the run when all has been stable for long enough: what is stable now may turn out to have been a step on the way."""
         if self._begun_at_s is None or self._done_at_s is None:
             return
-        now_s = run.now_ns() / 1e9
-        at_s = stability(self._sets(), self._begun_at_s, self._done_at_s).by_band_at_s
-        if at_s is not None and self.problem is None:
-            run.mark(STABLE)
-        elif now_s > self._done_at_s + self.lengths.most_s or self.problem is not None:
-            run.mark(NEVER_STABLE)
-        else:
-            return
-        self._left = len(self._ends_s) + self.lengths.after
+        sets = self._sets()
+        at_s = stability(sets, self._begun_at_s, self._done_at_s).by_band_at_s
+        if self.problem is None and at_s is not None and len(sets.between(at_s, np.inf)) >= self.lengths.after:
+            self._end(run, STABLE)
+        elif self.problem is not None or run.now_ns() / 1e9 > self._done_at_s + self.lengths.most_s:
+            self._end(run, NEVER_STABLE)
+
+    def _end(self, run: Run, why: str) -> None:
+        self._is_over = True
+        run.mark(why)
+        run.stop()
 
     def _sets(self) -> Sets:
         """The measurements so far, without those that do not count."""

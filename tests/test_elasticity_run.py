@@ -1,0 +1,216 @@
+"""Clusters that are changed under load."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sensorbench import lab
+from sensorbench.analysis.request_sets import Requests, request_sets
+from sensorbench.elasticity.changes import Change, Mark, parse_change
+from sensorbench.elasticity.course import NEVER_STABLE, STABLE, Course, Lengths
+from sensorbench.errors import FailedError, UsageError
+from sensorbench.results.elasticity import read_elasticity
+from tests.conftest import Cli
+
+MS = 1_000_000
+
+
+# Sets
+
+
+def one_after_the_other(took_ms: list[int]) -> Requests:
+    """Requests of one thread, each due when the one before has ended."""
+    ends = np.cumsum(np.array(took_ms, dtype=np.int64)) * MS
+    starts = np.concatenate([[0], ends[:-1]])
+    return Requests(starts, starts, ends)
+
+
+def test_a_set_takes_from_its_first_start_to_its_last_end() -> None:
+    sets = request_sets(one_after_the_other([10] * 4 + [30] * 4 + [20] * 8 + [99]), per_set=4, executions=2)
+    assert sets.times_s.tolist() == [0.0, 0.160]
+    assert sets.durations_s == pytest.approx([0.080, 0.080])
+    assert sets.deviations_s == pytest.approx([0.080 / np.sqrt(2.0), 0.0])
+
+
+def test_sets_of_several_threads_overlap_by_what_is_in_flight() -> None:
+    # Two threads: the third request begins when the first has ended, while the second goes on.
+    starts, ends = np.array([0, 0, 10, 30]) * MS, np.array([10, 30, 50, 60]) * MS
+    sets = request_sets(Requests(starts, starts, ends), per_set=2, executions=1)
+    assert sets.durations_s.tolist() == [0.030, 0.050]
+
+
+def test_in_an_open_loop_a_set_takes_what_its_threads_would_wait() -> None:
+    due, starts = np.arange(8) * 100 * MS, np.arange(8) * 100 * MS + 5 * MS
+    sets = request_sets(Requests(due, starts, starts + 15 * MS), per_set=4, executions=2, threads=2)
+    assert sets.durations_s == pytest.approx([2 * 0.020])
+
+
+def test_what_fills_no_measurement_is_none() -> None:
+    assert len(request_sets(one_after_the_other([10] * 7), per_set=4, executions=2)) == 0
+
+
+# Changes
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        ("join", Change("join")),
+        ("join:2", Change("join", count=2)),
+        ("kill", Change("kill")),
+        ("pause:500ms", Change("pause", away_s=0.5)),
+        ("rolling-restart", Change("rolling-restart")),
+    ],
+)
+def test_changes_are_read(text: str, change: Change) -> None:
+    assert parse_change(text) == change
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("grow", "expected one of join, leave, kill"),
+        ("join:0", "expected a number of nodes"),
+        ("kill:soon", "--change kill:soon: "),
+        ("rolling-restart:2", "expected nothing behind rolling-restart"),
+    ],
+)
+def test_what_is_no_change_is_refused(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parse_change(text)
+
+
+# The course of a run
+
+
+class FakeRun:
+    """A run on whose clock measurements of so many operations each come as they are told."""
+
+    def __init__(self) -> None:
+        self.time_s = 0.0
+        self.marks: list[str] = []
+        self.is_stopped = False
+
+    def now_ns(self) -> int:
+        return int(self.time_s * 1e9)
+
+    def mark(self, name: str) -> None:
+        self.marks.append(name)
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+def followed(course: Course, run: FakeRun, lengths_s: list[float]) -> int:
+    """Carries on with measurements of these lengths, each seen when it ends, until the run is stopped; how many there were."""
+    for number, length_s in enumerate(lengths_s, start=1):
+        run.time_s += length_s
+        course.look(run, {"now_ns": run.now_ns(), "phases": [{"started": number * 100}]})  # type: ignore[arg-type]
+        course.wait()
+        if run.is_stopped:
+            return number
+    raise AssertionError("the run was never stopped")
+
+
+def course_of(lengths: Lengths, problem: str = "") -> tuple[Course, list[str]]:
+    done: list[str] = []
+
+    def change(mark: Mark) -> None:
+        done.append("changed")
+        if problem:
+            raise FailedError(problem)
+
+    return Course(lengths, operations=100.0, executions=1, change=change, tell=lambda _: None), done
+
+
+# Measurements before and after that differ a little, as all do.
+CALM = [1.0, 1.1] * 30
+
+
+def test_a_run_goes_on_until_the_cluster_was_stable_long_enough() -> None:
+    course, done = course_of(Lengths(warm_up=2, before=6, after=10, most_s=1000.0))
+    run = FakeRun()
+    count = followed(course, run, [*CALM[:8], 9.0, 7.0, 8.0, 3.0, 5.0, 5.0, 5.0, 5.0, 5.0, 4.0, *CALM])
+    assert done == ["changed"]
+    assert run.marks == [STABLE]
+    # Eight before and ten that were slow, five of them alike; then ten that are stable.
+    assert 8 + 10 + 10 <= count <= 8 + 10 + 10 + 3
+
+
+def test_what_is_not_stable_in_time_ends() -> None:
+    course, _ = course_of(Lengths(warm_up=0, before=6, after=10, most_s=500.0))
+    run = FakeRun()
+    followed(course, run, [*CALM[:6], *[2.0 + number for number in range(60)]])
+    assert run.marks == [NEVER_STABLE]
+
+
+def test_a_change_that_fails_is_told_and_ends_the_run() -> None:
+    course, _ = course_of(Lengths(warm_up=0, before=6, after=5, most_s=1000.0), problem="no disk")
+    run = FakeRun()
+    count = followed(course, run, CALM)
+    assert course.problem == "no disk"
+    assert run.marks == ["change failed: no disk", NEVER_STABLE]
+    assert count <= 6 + 3
+
+
+# On a cluster
+
+
+SHORT = ("--requests", "40", "--executions", "2", "--warm-up", "2", "--before", "8", "--after", "10", "--at-most", "60s")
+
+
+def test_a_cluster_grows_under_load(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ended = cli("elasticity", "run", "--target", "redis+cluster", "--change", "join", *SHORT, "--out", out, "--no-open", "--json")
+    assert ended.exit_code == 0, ended.err
+    (one,) = ended.json["transitions"]
+    assert one["failed"] is None
+    names = [event["name"] for event in one["events"]]
+    assert names[:3] == ["change begins", "node 4 joined", "change done"]
+    assert one["transfer_s"] > 0.0
+    # Every operation is accounted for.
+    counts = one["counts"]
+    assert counts["offered"] == counts["started"] == counts["ok"] + counts["error"] + counts["timeout"]
+    # Registers were written meanwhile, and nothing that was acknowledged is gone.
+    assert one["guarantees"]["acknowledged_writes"] > 100
+    assert one["guarantees"]["lost_writes"]["count"] == one["guarantees"]["stale_reads"]["count"] == 0
+    assert one["guarantees"]["lost_writes"]["of"] > 0
+    # The new node took its share of the requests, and nothing before it was there.
+    new = next(node for node in one["servers"] if node.endswith(".4"))
+    assert one["servers"][new]["before"] == 0.0
+    assert one["servers"][new]["after"] > 0.05 * sum(served["after"] for served in one["servers"].values())
+    score = one["scores"]["by_band"]
+    if score["stable_at_s"] is not None:
+        assert score["total_s"] == pytest.approx(one["transfer_s"] + score["additional_s"])
+        assert score["elasticity"] > 0.0
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "On 3 nodes a node joined" in page
+    assert "promised not to occur" in page
+    # It is written again from what is on disk.
+    assert cli("report", out, "--no-open", "--json").json["transitions"] == ended.json["transitions"]
+    assert read_elasticity(out).manifest.changes[0]["kind"] == "join"
+    assert json.loads((out / "manifest.json").read_text(encoding="utf-8"))["state"] == "complete"
+    assert not [instance for instance in lab.read_instances() if not instance.stays]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--target", "sqlite"], "sqlite has no nodes that join or leave"),
+        (["--target", "postgresql"], "postgresql has no nodes that join or leave"),
+        (["--target", "cassandra://me:secret@db.example"], "a cluster of your own is not the lab's to change"),
+        (["--target", "redis+cluster", "--change", "grow"], "--change grow: expected one of"),
+        (["--target", "redis+cluster", "--schema", "none"], "none"),
+        (["--target", "redis+cluster", "--set", "maxmemory"], "--set maxmemory: expected key=value"),
+        (["--target", "redis+cluster", "--at-most", "long"], "--at-most 'long': expected a length of time"),
+        (["--target", "redis+cluster", "--dataset", "cu-bems"], "articles"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(cli: Cli, tmp_path: Path, arguments: list[str], said: str) -> None:
+    ended = cli("elasticity", "run", *arguments, "--out", tmp_path / "out", "--no-open")
+    assert ended.exit_code == 2
+    assert said in " ".join(ended.err.split())
+    assert "secret" not in ended.err
+    assert not (tmp_path / "out").exists()
