@@ -25,17 +25,22 @@ def summary_of(cli: Cli, out: Path, *arguments: object) -> dict[str, Any]:
     return json.loads((out / "summary.json").read_text(encoding="utf-8"))
 
 
-def test_readings_in_documents_give_the_answers_of_cassandra_and_postgresql(
+def test_readings_in_documents_give_the_answers_of_hbase_cassandra_and_postgresql(
     cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path
 ) -> None:
     summary = summary_of(
-        cli, tmp_path / "out", "iot", *words("--target", (*SERVERS, "lab:cassandra", "lab:postgresql")),
+        cli, tmp_path / "out", "iot", *words("--target", (*SERVERS, "lab:hbase", "lab:cassandra", "lab:postgresql")),
         *words("--schema", (*SENSORS, "by_sensor", "natural")), "--dataset", "beijing-air-quality", "--scale", "0.001",
         "--operations", "16",
     )  # fmt: skip
     assert summary["answers_equal"] is True
     documents = {f"{server.removeprefix('lab:')}-{schema}" for server in SERVERS for schema in SENSORS}
-    assert {one["id"] for one in summary["settings"]} == {*documents, "cassandra-by_sensor", "postgresql-natural"}
+    assert {one["id"] for one in summary["settings"]} == {
+        *documents,
+        "hbase-by_sensor",
+        "cassandra-by_sensor",
+        "postgresql-natural",
+    }
     assert all(checks["wrong"] == 0 for checks in summary["known_answers"].values())
     # Reports say which server answered, and what it keeps the documents in.
     for setting in documents:

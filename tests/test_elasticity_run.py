@@ -161,14 +161,15 @@ def test_a_change_that_fails_is_told_and_ends_the_run() -> None:
 SHORT = ("--requests", "40", "--executions", "2", "--warm-up", "2", "--before", "8", "--after", "10", "--at-most", "60s")
 
 
-def test_a_cluster_grows_under_load(cli: Cli, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("target", "nodes"), [("redis+cluster", 3), ("hbase", 1)])
+def test_a_cluster_grows_under_load(cli: Cli, tmp_path: Path, target: str, nodes: int) -> None:
     out = tmp_path / "out"
-    ended = cli("elasticity", "run", "--target", "redis+cluster", "--change", "join", *SHORT, "--out", out, "--no-open", "--json")
+    ended = cli("elasticity", "run", "--target", target, "--change", "join", *SHORT, "--out", out, "--no-open", "--json")
     assert ended.exit_code == 0, ended.err
     (one,) = ended.json["transitions"]
     assert one["failed"] is None
     names = [event["name"] for event in one["events"]]
-    assert names[:3] == ["change begins", "node 4 joined", "change done"]
+    assert names[:3] == ["change begins", f"node {nodes + 1} joined", "change done"]
     assert one["transfer_s"] > 0.0
     # Every operation is accounted for.
     counts = one["counts"]
@@ -178,7 +179,7 @@ def test_a_cluster_grows_under_load(cli: Cli, tmp_path: Path) -> None:
     assert one["guarantees"]["lost_writes"]["count"] == one["guarantees"]["stale_reads"]["count"] == 0
     assert one["guarantees"]["lost_writes"]["of"] > 0
     # The new node took its share of the requests, and nothing before it was there.
-    new = next(node for node in one["servers"] if node.endswith(".4"))
+    new = next(node for node in one["servers"] if node.endswith(f".{nodes + 1}"))
     assert one["servers"][new]["before"] == 0.0
     assert one["servers"][new]["after"] > 0.05 * sum(served["after"] for served in one["servers"].values())
     score = one["scores"]["by_band"]
@@ -186,7 +187,7 @@ def test_a_cluster_grows_under_load(cli: Cli, tmp_path: Path) -> None:
         assert score["total_s"] == pytest.approx(one["transfer_s"] + score["additional_s"])
         assert score["elasticity"] > 0.0
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert "On 3 nodes a node joined" in page
+    assert ("On 1 node a node joined" if nodes == 1 else f"On {nodes} nodes a node joined") in page
     assert "promised not to occur" in page
     # It is written again from what is on disk.
     assert cli("report", out, "--no-open", "--json").json["transitions"] == ended.json["transitions"]
