@@ -31,19 +31,9 @@ def summarise_elasticity(result: ElasticityResult) -> dict[str, Any]:
     manifest = result.manifest
     transitions = [transition(run) for run in result.runs]
     return {
-        "kind": "elasticity",
-        "title": manifest.title,
-        "state": result.state,
-        "reason": manifest.reason,
-        "created": manifest.created.isoformat(),
-        "version": manifest.version,
-        "command": manifest.command,
-        "setting": manifest.setting.model_dump(mode="json"),
-        "operations": manifest.operations,
+        **manifest.head(result.state),
         "dataset": manifest.dataset,
         "changes": manifest.changes,
-        "workload": manifest.workload,
-        "environment": manifest.environment,
         "load": result.load,
         "transitions": transitions,
         "scalability": _scalability(transitions),

@@ -148,32 +148,50 @@ class ComparisonManifest(WorkManifest):
     order: list[list[str]] = Field(default=[], description="For each repeat, the settings in the order in which they ran.")
 
 
-class StressManifest(WorkManifest):
+class OneSettingManifest(WorkManifest):
+    """What the manifests of works on one setting share."""
+
+    kind: str
+    setting: SettingManifest
+    operations: dict[str, str] = Field(description="What is asked, in words, by name.")
+
+    def head(self, state: State) -> dict[str, Any]:
+        """What their summaries begin with, for a work that is in this state."""
+        return {
+            "kind": self.kind,
+            "title": self.title,
+            "state": state,
+            "reason": self.reason,
+            "created": self.created.isoformat(),
+            "version": self.version,
+            "command": self.command,
+            "setting": self.setting.model_dump(mode="json"),
+            "operations": self.operations,
+            "workload": self.workload,
+            "environment": self.environment,
+        }
+
+
+class StressManifest(OneSettingManifest):
     """`manifest.json` of a stress run: one target under rates that rise, or are searched."""
 
     kind: Literal["stress"] = "stress"
-    setting: SettingManifest
-    operations: dict[str, str] = Field(description="What is asked, in words, by name.")
     objective: dict[str, Any] | None = None
     search: dict[str, Any] | None = Field(default=None, description="How the highest rate was searched, where it was.")
 
 
-class ElasticityManifest(WorkManifest):
+class ElasticityManifest(OneSettingManifest):
     """`manifest.json` of a work on elasticity: one cluster that is changed under load, one change a run."""
 
     kind: Literal["elasticity"] = "elasticity"
-    setting: SettingManifest
-    operations: dict[str, str] = Field(description="What is asked, in words, by name.")
     dataset: dict[str, Any]
     changes: list[dict[str, Any]] = Field(description="What was to be done to the cluster, in this order.")
 
 
-class TuneManifest(WorkManifest):
+class TuneManifest(OneSettingManifest):
     """`manifest.json` of a search for better settings of a server."""
 
     kind: Literal["tune"] = "tune"
-    setting: SettingManifest
-    operations: dict[str, str] = Field(description="What is asked, in words, by name.")
     goal: dict[str, Any] = Field(description="The figure that is to become better.")
     space: dict[str, Any] = Field(description="Which settings may take which values.")
     left_out: list[str] = Field(description="Settings of the space that trade durability for speed, and were left out for that.")

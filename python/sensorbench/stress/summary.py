@@ -20,19 +20,9 @@ def summarise_stress(result: StressResult) -> dict[str, Any]:
     steps = [{**step, "servers": of_servers} for step, of_servers in zip(step_figures(result), _servers(result), strict=True)]
     found = _capacity(result, steps)
     return {
-        "kind": "stress",
-        "title": manifest.title,
-        "state": result.state,
-        "reason": manifest.reason,
-        "created": manifest.created.isoformat(),
-        "version": manifest.version,
-        "command": manifest.command,
-        "setting": manifest.setting.model_dump(mode="json"),
-        "operations": manifest.operations,
-        "workload": manifest.workload,
+        **manifest.head(result.state),
         "objective": manifest.objective,
         "search": manifest.search,
-        "environment": manifest.environment,
         "steps": steps,
         "capacity": found,
         "errors": [error for run in result.runs if run.manifest.whole for error in run.manifest.whole.errors],

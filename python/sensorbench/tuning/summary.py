@@ -26,17 +26,7 @@ def summarise_tune(result: TuneResult) -> dict[str, Any]:
     changed = {key: value for key, value in best.configuration.items() if manifest.start.get(key) != value} if best else {}
     is_gain = verdict is not None and verdict.is_gain
     return {
-        "kind": "tune",
-        "title": manifest.title,
-        "state": result.state,
-        "reason": manifest.reason,
-        "created": manifest.created.isoformat(),
-        "version": manifest.version,
-        "command": manifest.command,
-        "setting": manifest.setting.model_dump(mode="json"),
-        "operations": manifest.operations,
-        "workload": manifest.workload,
-        "environment": manifest.environment,
+        **manifest.head(result.state),
         "goal": manifest.goal,
         "space": manifest.space,
         "left_out": manifest.left_out,
