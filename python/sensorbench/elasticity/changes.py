@@ -10,13 +10,14 @@ from sensorbench import lab
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.experiment.lengths import seconds
 
-Kind = Literal["join", "leave", "kill", "pause", "rolling-restart"]
+Kind = Literal["join", "leave", "kill", "pause", "rolling-restart", "stay"]
 KINDS: dict[Kind, str] = {
     "join": "nodes join, one after the other",
     "leave": "nodes leave gracefully, the last one first",
-    "kill": "the last node is killed (kill -9), and started again when the cluster is as stable as without it",
+    "kill": "the last node is killed (kill -9), and started again after a time",
     "pause": "the last node stands still (SIGSTOP) for a time",
     "rolling-restart": "all nodes are ended and started again, one after the other",
+    "stay": "nothing is done: the load is measured on what there is",
 }
 # What the events of a run are called.
 BEGIN, DONE = "change begins", "change done"
@@ -45,6 +46,7 @@ class Change:
             "kill": "a node was killed",
             "pause": f"a node stood still for {self.away_s:g} s",
             "rolling-restart": "all nodes were restarted in turn",
+            "stay": "nothing was changed",
         }[self.kind]
 
     @property
@@ -82,6 +84,7 @@ def carry_out(change: Change, name: str, mark: Mark) -> None:
         "kill": _kill,
         "pause": _pause,
         "rolling-restart": _restart_in_turn,
+        "stay": _stay,
     }[change.kind](change, name, mark)
     mark(DONE)
 
@@ -123,6 +126,10 @@ def _restart_in_turn(change: Change, name: str, mark: Mark) -> None:
         mark(f"node {node.number} ended")
         lab.start_node(name, node.number)
         mark(f"node {node.number} is back")
+
+
+def _stay(change: Change, name: str, mark: Mark) -> None:
+    del change, name, mark
 
 
 def _send(name: str, wanted: signal.Signals) -> lab.Node:

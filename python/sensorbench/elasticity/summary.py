@@ -12,6 +12,7 @@ from sensorbench.analysis import guarantees
 from sensorbench.analysis.dips import dip
 from sensorbench.analysis.elasticity import LEAST_SETS, Sets, elasticity, scalability, stability
 from sensorbench.analysis.request_sets import Requests, request_sets
+from sensorbench.analysis.usl import LEAST_SIZES, fit_usl
 from sensorbench.elasticity.changes import BEGIN, DONE
 from sensorbench.elasticity.course import FAILED
 from sensorbench.elasticity.wish import REQUESTS
@@ -37,6 +38,7 @@ def summarise_elasticity(result: ElasticityResult) -> dict[str, Any]:
         "load": result.load,
         "transitions": transitions,
         "scalability": _scalability(transitions),
+        "law": _law(transitions),
         "errors": [error for run in result.runs if run.manifest.whole for error in run.manifest.whole.errors],
         "warnings": [warning for one in transitions for warning in one["warnings"]],
     }
@@ -193,6 +195,27 @@ def _scalability(transitions: list[dict[str, Any]]) -> list[dict[str, Any]]:
             score = scalability(one["before"]["mean_s"], other["before"]["mean_s"])
             found.append({"from_nodes": one["nodes"], "to_nodes": other["nodes"], "scalability": score})
     return found
+
+
+def _law(transitions: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The universal scalability law of requests a second, where data and load were in proportion to three numbers of nodes or more."""
+    if not transitions:
+        return None
+    first, measured = transitions[0], dict[int, list[float]]()
+    for one in transitions:
+        grown = one["nodes"] / first["nodes"]
+        if one["before"] and one["articles"] / first["articles"] == grown == one["requests_per_set"] / first["requests_per_set"]:
+            before_s = [
+                duration_s
+                for time_s, duration_s in zip(one["sets"]["time_s"], one["sets"]["duration_s"], strict=True)
+                if one["begun_at_s"] is None or time_s < one["begun_at_s"]
+            ]
+            measured.setdefault(one["nodes"], []).extend(one["requests_per_set"] / duration_s for duration_s in before_s)
+    if len(measured) < LEAST_SIZES:
+        return None
+    law = fit_usl({nodes: np.array(per_s) for nodes, per_s in measured.items()})
+    reached = {str(nodes): float(np.mean(per_s)) for nodes, per_s in measured.items()}
+    return {**asdict(law), "reached_per_s": reached}
 
 
 def _warnings(one: dict[str, Any]) -> list[dict[str, str]]:

@@ -1,0 +1,78 @@
+"""The universal scalability law: what a cluster of N nodes gets done, and which share of it contention and coherency take.
+
+    X(N) = λ N / (1 + σ (N - 1) + κ N (N - 1))
+
+λ is what one node would do, σ the contention (what must be done one after the other), κ the coherency (what every node has to agree on
+with every other). Gunther, "A general theory of computational scalability based on rational functions", arXiv:0808.1431, 2008.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import nnls
+
+from sensorbench.analysis.sample import Floats
+
+LEAST_SIZES = 3
+RESAMPLES = 2000
+_INTERVAL = (2.5, 97.5)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A parameter with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Usl:
+    """The law, fitted. `peak_nodes` is the number of nodes beyond which more get less done; None where there is none (κ = 0)."""
+
+    per_node: Estimate
+    contention: Estimate
+    coherency: Estimate
+    peak_nodes: float | None
+
+    def at(self, nodes: Floats) -> Floats:
+        """What so many nodes get done by the law."""
+        law = self.per_node.value, self.contention.value, self.coherency.value
+        return _law(nodes, *law)
+
+
+def fit_usl(measured: Mapping[int, Floats], seed: int = 1) -> Usl:
+    """Fits the law to what was measured (in operations a second, above zero), several times for each number of nodes. Relative deviations
+    count; σ and κ are not below zero. Intervals are percentiles of resampled measurements, so they say how sure the measurements are, and
+    nothing of whether the law holds.
+
+    Raises ValueError with fewer than three numbers of nodes: the law has three parameters.
+    """
+    if len(measured) < LEAST_SIZES:
+        raise ValueError(f"{len(measured)} numbers of nodes: expected {LEAST_SIZES} at least")
+    nodes = np.array(sorted(measured), dtype=np.float64)
+    samples = [np.asarray(measured[int(one)], dtype=np.float64) for one in nodes]
+    found = _fitted(nodes, np.array([sample.mean() for sample in samples]))
+    rng = np.random.default_rng(seed)
+    resampled = np.array(
+        [_fitted(nodes, np.array([rng.choice(sample, len(sample)).mean() for sample in samples])) for _ in range(RESAMPLES)]
+    )
+    low, high = np.percentile(resampled, _INTERVAL, axis=0)
+    per_node, contention, coherency = (Estimate(*map(float, one)) for one in zip(found, low, high, strict=True))
+    turns = coherency.value > 0.0 and contention.value < 1.0
+    peak = float(np.sqrt((1.0 - contention.value) / coherency.value)) if turns else None
+    return Usl(per_node, contention, coherency, peak)
+
+
+def _law(nodes: Floats, per_node: float, contention: float, coherency: float) -> Floats:
+    return per_node * nodes / (1.0 + contention * (nodes - 1.0) + coherency * nodes * (nodes - 1.0))
+
+
+def _fitted(nodes: Floats, per_s: Floats) -> tuple[float, float, float]:
+    """λ, σ and κ. N / X(N) is linear in 1/λ, σ/λ and κ/λ, none of which is below zero."""
+    terms = np.column_stack([np.ones_like(nodes), nodes - 1.0, nodes * (nodes - 1.0)])
+    weights = per_s / nodes
+    (inverse, contention, coherency), _ = nnls(terms * weights[:, None], np.ones_like(nodes))
+    return float(1.0 / inverse), float(contention / inverse), float(coherency / inverse)
