@@ -1,6 +1,7 @@
 """Clusters that are changed under load."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from sensorbench import lab
 from sensorbench.analysis.request_sets import Requests, request_sets
 from sensorbench.elasticity.changes import Change, Mark, parse_change
+from sensorbench.elasticity.clusters import OwnNodes
 from sensorbench.elasticity.course import NEVER_STABLE, STABLE, Course, Lengths
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.results.elasticity import read_elasticity
@@ -161,15 +163,14 @@ def test_a_change_that_fails_is_told_and_ends_the_run() -> None:
 SHORT = ("--requests", "40", "--executions", "2", "--warm-up", "2", "--before", "8", "--after", "10", "--at-most", "60s")
 
 
-@pytest.mark.parametrize(("target", "nodes"), [("redis+cluster", 3), ("hbase", 1)])
-def test_a_cluster_grows_under_load(cli: Cli, tmp_path: Path, target: str, nodes: int) -> None:
+def test_region_servers_that_join_under_load_serve_requests(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    ended = cli("elasticity", "run", "--target", target, "--change", "join", *SHORT, "--out", out, "--no-open", "--json")
+    ended = cli("elasticity", "run", "--target", "hbase", "--change", "join", *SHORT, "--out", out, "--no-open", "--json")
     assert ended.exit_code == 0, ended.err
     (one,) = ended.json["transitions"]
     assert one["failed"] is None
     names = [event["name"] for event in one["events"]]
-    assert names[:3] == ["change begins", f"node {nodes + 1} joined", "change done"]
+    assert names[:3] == ["change begins", "node 2 joined", "change done"]
     assert one["transfer_s"] > 0.0
     # Every operation is accounted for.
     counts = one["counts"]
@@ -179,7 +180,7 @@ def test_a_cluster_grows_under_load(cli: Cli, tmp_path: Path, target: str, nodes
     assert one["guarantees"]["lost_writes"]["count"] == one["guarantees"]["stale_reads"]["count"] == 0
     assert one["guarantees"]["lost_writes"]["of"] > 0
     # The new node took its share of the requests, and nothing before it was there.
-    new = next(node for node in one["servers"] if node.endswith(f".{nodes + 1}"))
+    new = next(node for node in one["servers"] if node.endswith(".2"))
     assert one["servers"][new]["before"] == 0.0
     assert one["servers"][new]["after"] > 0.05 * sum(served["after"] for served in one["servers"].values())
     score = one["scores"]["by_band"]
@@ -187,7 +188,7 @@ def test_a_cluster_grows_under_load(cli: Cli, tmp_path: Path, target: str, nodes
         assert score["total_s"] == pytest.approx(one["transfer_s"] + score["additional_s"])
         assert score["elasticity"] > 0.0
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert ("On 1 node a node joined" if nodes == 1 else f"On {nodes} nodes a node joined") in page
+    assert "On 1 node a node joined" in page
     assert "promised not to occur" in page
     # It is written again from what is on disk.
     assert cli("report", out, "--no-open", "--json").json["transitions"] == ended.json["transitions"]
@@ -196,12 +197,59 @@ def test_a_cluster_grows_under_load(cli: Cli, tmp_path: Path, target: str, nodes
     assert not [instance for instance in lab.read_instances() if not instance.stays]
 
 
+def test_a_cluster_of_ones_own_grows_and_shrinks_by_commands(cli: Cli, tmp_path: Path) -> None:
+    out, told = tmp_path / "out", tmp_path / "told"
+    with lab.borrowed(lab.Wish("redis+cluster", stays=False)) as instance:
+        sensorbench = f"{sys.executable} -m sensorbench lab"
+        # Data are moving the first time that it is asked.
+        status = tmp_path / "status"
+        status.write_text(f'#!/bin/sh\n[ -e "{told}" ] || {{ touch "{told}"; exit 1; }}\n', encoding="utf-8")
+        status.chmod(0o755)
+        ended = cli(
+            "elasticity", "run", "--target", lab.url_of(instance), "--nodes", 3, "--change", "join", "--change", "leave", "--no-growth",
+            "--add-node-command", f"{sensorbench} add-node {instance.name}",
+            "--remove-node-command", f"{sensorbench} remove-node {instance.name}",
+            "--status-command", status, *SHORT, "--out", out, "--no-open", "--json",
+        )  # fmt: skip
+        assert ended.exit_code == 0, ended.err
+        assert told.exists()
+        assert [node.number for node in lab.find_instance(instance.name).nodes] == [1, 2, 3]
+    assert instance.name not in " ".join(ended.json["command"])
+    grown, shrunk = ended.json["transitions"]
+    assert [event["name"] for event in grown["events"]][:3] == ["change begins", "node 4 joined", "change done"]
+    assert [event["name"] for event in shrunk["events"]][:3] == ["change begins", "node 4 left", "change done"]
+    assert (grown["nodes"], shrunk["nodes"], shrunk["articles"]) == (3, 4, grown["articles"])
+    # The master that came is gone, and its requests with it; those that stayed tell theirs.
+    assert len(shrunk["servers"]) == 4
+    assert all(one["guarantees"]["lost_writes"]["count"] == 0 for one in (grown, shrunk))
+
+
+def test_what_a_command_says_is_told_when_it_fails() -> None:
+    nodes = OwnNodes(2, "sh -c 'echo no such host >&2; exit 3'", "/nonexistent/remove", None, 5.0)
+    with pytest.raises(FailedError, match=r"--add-node-command sh .* it ended with 3: no such host"):
+        nodes.add_node()
+    with pytest.raises(FailedError, match="--remove-node-command /nonexistent/remove: it cannot be run"):
+        nodes.remove_node()
+    with pytest.raises(FailedError, match=r"it was not over after 0\.2 s"):
+        OwnNodes(2, "sleep 5", None, None, 0.2).add_node()
+    with pytest.raises(FailedError, match="--status-command false: it did not end with 0 within"):
+        OwnNodes(2, "true", None, "false", 0.2).add_node()
+    assert nodes.nodes == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["--target", "sqlite"], "sqlite has no nodes that join or leave"),
         (["--target", "postgresql"], "postgresql has no nodes that join or leave"),
-        (["--target", "cassandra://me:secret@db.example"], "a cluster of your own is not the lab's to change"),
+        (["--target", "cassandra://me:secret@db.example"], "of a cluster of your own say --nodes, how many it has"),
+        (["--target", "cassandra://db.example", "--nodes", "3"], "--change join: say with --add-node-command how that is done"),
+        (["--target", "cassandra://db.example", "--nodes", "3", "--change", "kill"], "expected join, leave, stay"),
+        (["--target", "redis+cluster", "--status-command", "true"], "true: commands change a cluster of your own"),
+        (
+            ["--target", "redis+cluster", "--change", "leave"],
+            "--change leave: 2 nodes would be left; the cluster needs 3 at least",
+        ),
         (["--target", "redis+cluster", "--change", "grow"], "--change grow: expected one of"),
         (["--target", "redis+cluster", "--schema", "none"], "none"),
         (["--target", "redis+cluster", "--set", "maxmemory"], "--set maxmemory: expected key=value"),

@@ -16,7 +16,7 @@ from sensorbench.dataset import open_dataset
 from sensorbench.elasticity.changes import KINDS, Change, parse_change
 from sensorbench.elasticity.course import Lengths
 from sensorbench.elasticity.run import run_elasticity
-from sensorbench.elasticity.wish import Load, Wish
+from sensorbench.elasticity.wish import Load, OwnCommands, Wish
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.experiment import TargetSpec, parse_target
 from sensorbench.experiment.settings import started_target
@@ -76,7 +76,9 @@ def analyse(
 
 @app.command("run")
 def run(
-    target: Annotated[str, typer.Option("--target", help="A cluster: a database's name (the lab starts it), or lab:NAME.")],
+    target: Annotated[
+        str, typer.Option("--target", help="A cluster: a database's name (the lab starts it), lab:NAME, or a URL.")
+    ],
     nodes: Annotated[
         int | None,
         typer.Option("--nodes", min=1, help="Nodes at the start; the database's least if not given.", show_default=False),
@@ -112,6 +114,18 @@ def run(
         list[str] | None,
         typer.Option("--set", help="A setting of the servers that the lab starts, KEY=VALUE.", show_default=False),
     ] = None,
+    add_node_command: Annotated[
+        str | None, typer.Option("--add-node-command", help="Of a URL: the command that adds a node.", show_default=False)
+    ] = None,
+    remove_node_command: Annotated[
+        str | None, typer.Option("--remove-node-command", help="Of a URL: the command that takes a node out.", show_default=False)
+    ] = None,
+    status_command: Annotated[
+        str | None,
+        typer.Option(
+            "--status-command", help="Of a URL: a command that ends with 0 when no data are moving any more.", show_default=False
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="From which all requests follow.")] = 1,
     out: Out = None,
     no_open: NoOpen = False,
@@ -120,15 +134,17 @@ def run(
     """Change a cluster under load: how long until it is stable again, what it cost, and whether anything was lost."""
     folder, teller = out or new_folder("elasticity"), Teller()
     spec = _target(target, nodes, settings or [])
+    commands = _commands(spec, nodes, add_node_command, remove_node_command, status_command)
     wish = Wish(
         target=spec,
         schema=schema,
         dataset=open_dataset(dataset, scale=scale, teller=teller),
         load=Load(requests, threads_per_node, executions, rate, length_s("--timeout", timeout)),
-        changes=[parse_change(text) for text in change] if change else [Change("join", _nodes_of(spec))],
+        changes=[parse_change(text) for text in change] if change else [Change("join", nodes or _nodes_of(spec))],
         lengths=Lengths(warm_up, before, after, length_s("--at-most", at_most)),
         grows=not no_growth,
         seed=seed,
+        commands=commands,
     )
     try:
         run_elasticity(wish, folder, teller)
@@ -146,10 +162,12 @@ def show_elasticity(folder: Path, *, no_open: bool, as_json: bool) -> None:
 
 
 def _target(text: str, nodes: int | None, settings: list[str]) -> TargetSpec:
-    """A cluster that is the lab's to change. Raises UsageError."""
+    """A cluster that can be changed. Raises UsageError."""
     spec = parse_target(text)
-    if spec.place == "url":
-        raise UsageError(f"--target {spec.label}: a cluster of your own is not the lab's to change; name a database, or lab:NAME")
+    if spec.place == "url" and not spec.database.embedded:
+        if nodes is None or settings:
+            raise UsageError(f"--target {spec.label}: of a cluster of your own say --nodes, how many it has, and no --set")
+        return spec
     if spec.place == "folder" or _kind(spec) not in lab.clusters():
         raise UsageError(
             f"--target {text}: {spec.database.name} has no nodes that join or leave; expected one of {', '.join(lab.clusters())}"
@@ -159,6 +177,17 @@ def _target(text: str, nodes: int | None, settings: list[str]) -> TargetSpec:
             raise UsageError(f"--target {text}: it runs already; --nodes and --set are for servers that the lab starts")
         return spec
     return started_target(spec.database.name, spec.options, nodes=nodes, server_settings=parse_settings(settings))
+
+
+def _commands(spec: TargetSpec, nodes: int | None, add: str | None, remove: str | None, status: str | None) -> OwnCommands | None:
+    """How a cluster of one's own is changed; None for the lab's. Raises UsageError."""
+    if spec.place == "url" and nodes is not None:
+        return OwnCommands(nodes, add, remove, status)
+    if given := [command for command in (add, remove, status) if command is not None]:
+        raise UsageError(
+            f"{given[0]}: commands change a cluster of your own, which --target names by URL; the lab changes its own"
+        )
+    return None
 
 
 def _kind(spec: TargetSpec) -> str:

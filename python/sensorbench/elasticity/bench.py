@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sensorbench import lab
 from sensorbench._engine import Run
 from sensorbench.elasticity.wish import Wish
 from sensorbench.experiment import DATA_FOLDER
@@ -114,15 +113,6 @@ class Bench:
             told=told,
             at_end=lambda run, is_complete: keep_history(up, at, folder, run, plan, parameters, is_complete=is_complete),
         )
-
-    def instance(self) -> lab.Instance:
-        """The instance of the lab that is worked on, as it is now."""
-        (instance,) = self._is_up().servers.instances.values()
-        return lab.find_instance(instance.name)
-
-    def status(self) -> str:
-        """What the servers count (JSON)."""
-        return self._is_up().targets[self.setting.id].status()
 
     def _with_all_ids(self) -> Parameters:
         """The parameters, with the ids of all copies among them."""

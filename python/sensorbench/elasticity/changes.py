@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sensorbench import lab
-from sensorbench.errors import FailedError, UsageError
+from sensorbench.elasticity.clusters import Cluster, LabNodes, OwnNodes
+from sensorbench.errors import UsageError
 from sensorbench.experiment.lengths import seconds
 
 Kind = Literal["join", "leave", "kill", "pause", "rolling-restart", "stay"]
@@ -23,6 +24,7 @@ KINDS: dict[Kind, str] = {
 BEGIN, DONE = "change begins", "change done"
 # How long a node that was killed stays away, and how long one stands still, if nothing else is said (s).
 USUAL_AWAY_S = 30.0
+_OF_ANY_CLUSTER = ("join", "leave", "stay")
 _WITH_COUNT, _WITH_LENGTH = {"join", "leave"}, {"kill", "pause"}
 
 Mark = Callable[[str], None]
@@ -73,71 +75,69 @@ def parse_change(text: str) -> Change:
     raise UsageError(f"--change {text}: expected {expected} behind {kind}")
 
 
-def carry_out(change: Change, name: str, mark: Mark) -> None:
-    """Changes an instance of the lab, and puts down when what happened. It is over when the database says that it is: all data are where
-    they belong. Raises FailedError and UsageError.
-    """
+def carry_out(change: Change, cluster: Cluster, mark: Mark) -> None:
+    """Changes a cluster, and puts down when what happened. Raises FailedError and UsageError."""
     mark(BEGIN)
-    {
-        "join": _join,
-        "leave": _leave,
-        "kill": _kill,
-        "pause": _pause,
-        "rolling-restart": _restart_in_turn,
-        "stay": _stay,
-    }[change.kind](change, name, mark)
+    if change.kind == "join":
+        _times(change, cluster.add_node, "joined", mark)
+    elif change.kind == "leave":
+        _times(change, cluster.remove_node, "left", mark)
+    elif change.kind != "stay":
+        _to_processes(change, _of_lab(change, cluster), mark)
     mark(DONE)
 
 
-def _join(change: Change, name: str, mark: Mark) -> None:
+def check_can(change: Change, cluster: Cluster) -> None:
+    """Raises UsageError for a change that cannot be made to a cluster."""
+    if change.kind not in _OF_ANY_CLUSTER:
+        _of_lab(change, cluster)
+    elif isinstance(cluster, OwnNodes):
+        cluster.require_command(change.kind)
+
+
+def _of_lab(change: Change, cluster: Cluster) -> LabNodes:
+    if not isinstance(cluster, LabNodes):
+        raise UsageError(
+            f"--change {change.kind}: the processes of a cluster of your own are not got at; expected {', '.join(_OF_ANY_CLUSTER)}"
+        )
+    return cluster
+
+
+def _times(change: Change, once: Callable[[], str], word: str, mark: Mark) -> None:
     for _ in range(change.count):
-        node = lab.add_node(name)
-        mark(f"node {node.number} joined")
+        mark(f"{once()} {word}")
 
 
-def _leave(change: Change, name: str, mark: Mark) -> None:
-    for _ in range(change.count):
-        node = lab.remove_node(name)
-        mark(f"node {node.number} left")
+def _to_processes(change: Change, cluster: LabNodes, mark: Mark) -> None:
+    if change.kind == "kill":
+        _kill(change, cluster, mark)
+    elif change.kind == "pause":
+        _pause(change, cluster, mark)
+    else:
+        _restart_in_turn(cluster, mark)
 
 
-def _kill(change: Change, name: str, mark: Mark) -> None:
-    node = _send(name, signal.SIGKILL)
-    mark(f"node {node.number} killed")
+def _kill(change: Change, cluster: LabNodes, mark: Mark) -> None:
+    number = cluster.send_to_last(signal.SIGKILL)
+    mark(f"node {number} killed")
     time.sleep(change.away_s)
-    lab.start_node(name, node.number)
-    mark(f"node {node.number} is back")
+    lab.start_node(cluster.name, number)
+    mark(f"node {number} is back")
 
 
-def _pause(change: Change, name: str, mark: Mark) -> None:
-    node = _send(name, signal.SIGSTOP)
-    mark(f"node {node.number} stands still")
+def _pause(change: Change, cluster: LabNodes, mark: Mark) -> None:
+    number = cluster.send_to_last(signal.SIGSTOP)
+    mark(f"node {number} stands still")
     try:
         time.sleep(change.away_s)
     finally:
-        _send(name, signal.SIGCONT)
-    mark(f"node {node.number} goes on")
+        cluster.send_to_last(signal.SIGCONT)
+    mark(f"node {number} goes on")
 
 
-def _restart_in_turn(change: Change, name: str, mark: Mark) -> None:
-    del change
-    for node in lab.find_instance(name).nodes:
-        lab.stop_node(name, node.number)
+def _restart_in_turn(cluster: LabNodes, mark: Mark) -> None:
+    for node in lab.find_instance(cluster.name).nodes:
+        lab.stop_node(cluster.name, node.number)
         mark(f"node {node.number} ended")
-        lab.start_node(name, node.number)
+        lab.start_node(cluster.name, node.number)
         mark(f"node {node.number} is back")
-
-
-def _stay(change: Change, name: str, mark: Mark) -> None:
-    del change, name, mark
-
-
-def _send(name: str, wanted: signal.Signals) -> lab.Node:
-    """Sends a signal to the last node and all its processes; the children of one that is killed go with it."""
-    node = lab.find_instance(name).nodes[-1]
-    process = node.find()
-    if process is None:
-        raise FailedError(f"{name}: node {node.number} does not run")
-    for one in [process, *process.children(recursive=True)]:
-        one.send_signal(wanted)
-    return node

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from sensorbench import __version__, lab
 from sensorbench.elasticity.bench import Bench
-from sensorbench.elasticity.changes import Change, carry_out
+from sensorbench.elasticity.changes import Change, carry_out, check_can
+from sensorbench.elasticity.clusters import Cluster, LabNodes, OwnNodes
 from sensorbench.elasticity.course import Course
 from sensorbench.elasticity.wish import Wish
 from sensorbench.errors import UsageError
@@ -29,27 +30,38 @@ def run_elasticity(wish: Wish, folder: Path, teller: Teller) -> ElasticityResult
     bench = Bench(wish, folder)
     # Nodes that share a machine with the client come and go: none has processors of its own.
     with servers([bench.setting], teller, pin=False) as started:
-        _check_nodes(wish, started)
+        cluster = _cluster(wish, started)
+        _check(wish, cluster)
         writer = ElasticityWriter(folder, _manifest(wish, bench, started, folder))
         with written_down(writer):
             writer.write_load(bench.load(started, teller))
-            nodes_at_start = len(bench.instance().nodes)
+            nodes_at_start = cluster.nodes
             for number, change in enumerate(wish.changes, start=1):
-                nodes = len(bench.instance().nodes)
-                if wish.grows and nodes > nodes_at_start:
-                    bench.add_copies(-(-nodes // nodes_at_start), teller)
-                _carry_out(wish, bench, change, number, nodes, writer, teller)
+                if wish.grows and cluster.nodes > nodes_at_start:
+                    bench.add_copies(-(-cluster.nodes // nodes_at_start), teller)
+                _carry_out(wish, bench, cluster, change, number, writer, teller)
     return read_elasticity(folder)
 
 
-def _check_nodes(wish: Wish, started: Servers) -> None:
-    """Raises UsageError when the cluster can never be as a change leaves it."""
+def _cluster(wish: Wish, started: Servers) -> Cluster:
+    """What is changed."""
+    if wish.commands is not None:
+        own = wish.commands
+        return OwnNodes(own.nodes, own.add, own.remove, own.status, wish.lengths.most_s)
     (instance,) = started.instances.values()
-    nodes, least = len(instance.nodes), lab.LAB_DATABASES[instance.database].nodes
+    return LabNodes(instance.name)
+
+
+def _check(wish: Wish, cluster: Cluster) -> None:
+    """Raises UsageError when the cluster can never be as a change leaves it."""
+    nodes, least = cluster.nodes, 1
+    if isinstance(cluster, LabNodes):
+        least = lab.LAB_DATABASES[lab.find_instance(cluster.name).database].nodes
     for change in wish.changes:
+        check_can(change, cluster)
         nodes += change.grows_by
         if nodes < least:
-            raise UsageError(f"--change leave: {nodes} nodes would be left, {instance.database} needs {least} at least")
+            raise UsageError(f"--change leave: {nodes} nodes would be left; the cluster needs {least} at least")
 
 
 def _manifest(wish: Wish, bench: Bench, started: Servers, folder: Path) -> ElasticityManifest:
@@ -76,18 +88,18 @@ def _manifest(wish: Wish, bench: Bench, started: Servers, folder: Path) -> Elast
 
 
 def _carry_out(
-    wish: Wish, bench: Bench, change: Change, number: int, nodes: int, writer: ElasticityWriter, teller: Teller
+    wish: Wish, bench: Bench, cluster: Cluster, change: Change, number: int, writer: ElasticityWriter, teller: Teller
 ) -> None:
     """One run with one change in it."""
+    nodes = cluster.nodes
     threads = nodes * wish.load.threads_per_node
     per_set = wish.load.requests_per_set(threads)
-    name = bench.instance().name
     with teller.task(f"{number}. {change.title}: {nodes} nodes, {bench.articles:,} articles") as task:
         course = Course(
             lengths=wish.lengths,
             operations=per_set * wish.load.executions * wish.operations_per_request,
             executions=wish.load.executions,
-            change=lambda mark: carry_out(change, name, mark),
+            change=lambda mark: carry_out(change, cluster, mark),
             tell=lambda text: task.advance_to(0.0, text),
         )
         told = {

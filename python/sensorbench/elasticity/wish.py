@@ -35,6 +35,16 @@ class Load:
 
 
 @dataclass(frozen=True)
+class OwnCommands:
+    """How a user's own cluster is changed; `nodes`: how many it has at the start."""
+
+    nodes: int
+    add: str | None
+    remove: str | None
+    status: str | None
+
+
+@dataclass(frozen=True)
 class Wish:
     """A cluster with data, a load, and the changes that are made to it one after the other. With `grows`, data and load are doubled, in
     the proportion of the nodes, between changes after which there are more nodes.
@@ -48,6 +58,7 @@ class Wish:
     lengths: Lengths
     grows: bool
     seed: int
+    commands: OwnCommands | None = None
 
     @property
     def mix(self) -> dict[str, float]:

@@ -53,6 +53,10 @@ from sensorbench.schemas import Operation
 from sensorbench.schemas.variants import mix_of_variants, with_variants
 
 
+# How options end that are followed by a command of the user's.
+_COMMANDS = "-command"
+
+
 def conduct(
     comparison: Comparison, out: Path, teller: Teller, *, resume: bool = False, replace: bool = False
 ) -> ComparisonResult:
@@ -234,11 +238,13 @@ def _one_a_database(settings: list[Setting]) -> list[Setting]:
 
 
 def told_command() -> list[str]:
-    """The command line, without what could be a secret: targets are shown in the settings."""
-    return [
-        "sensorbench",
-        *(argument.partition(":")[0] + ":…" if "//" in argument and ":" in argument else argument for argument in sys.argv[1:]),
-    ]
+    """The command line, without what could be a secret: targets are shown in the settings, and commands of users are not shown."""
+    words = zip(["", *sys.argv[1:]], sys.argv[1:], strict=False)
+    return ["sensorbench", *("…" if before.endswith(_COMMANDS) else _without_address(word) for before, word in words)]
+
+
+def _without_address(word: str) -> str:
+    return word.partition(":")[0] + ":…" if "//" in word and ":" in word else word
 
 
 def _check_same(before: ComparisonManifest, after: ComparisonManifest, out: Path) -> None:

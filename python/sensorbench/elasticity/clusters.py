@@ -1,0 +1,124 @@
+"""Clusters that can be changed: the lab's own, and those of users, who say with commands how."""
+
+import shlex
+import signal
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from sensorbench import lab
+from sensorbench.errors import FailedError, UsageError
+
+ASKS_EVERY_S = 1.0
+# So much of what a command said is told when it fails.
+_MOST_SAID = 500
+_OPTIONS = {"join": "--add-node-command", "leave": "--remove-node-command"}
+
+
+class Cluster(ABC):
+    """A cluster whose nodes come and go. What is done is over when the database says that all data are where they belong."""
+
+    @property
+    @abstractmethod
+    def nodes(self) -> int:
+        """How many nodes there are."""
+
+    @abstractmethod
+    def add_node(self) -> str:
+        """One more node; what it is called. Raises FailedError."""
+
+    @abstractmethod
+    def remove_node(self) -> str:
+        """Takes a node out gracefully; what it was called. Raises FailedError."""
+
+
+@dataclass(frozen=True)
+class LabNodes(Cluster):
+    """An instance of the lab, by name. Its processes can be got at, too."""
+
+    name: str
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return len(lab.find_instance(self.name).nodes)
+
+    def add_node(self) -> str:
+        """Starts one more node."""
+        return f"node {lab.add_node(self.name).number}"
+
+    def remove_node(self) -> str:
+        """Takes the last node out."""
+        return f"node {lab.remove_node(self.name).number}"
+
+    def send_to_last(self, wanted: signal.Signals) -> int:
+        """Sends a signal to the last node and all its processes; the node's number. Raises FailedError where it does not run."""
+        node = lab.find_instance(self.name).nodes[-1]
+        process = node.find()
+        if process is None:
+            raise FailedError(f"{self.name}: node {node.number} does not run")
+        for one in [process, *process.children(recursive=True)]:
+            one.send_signal(wanted)
+        return node.number
+
+
+@dataclass
+class OwnNodes(Cluster):
+    """A user's cluster. Commands have no shell; `status` ends with 0 when no data are moving any more; without it that is so when the other
+    command is over. `most_s` is how long is waited for each.
+    """
+
+    count: int
+    add: str | None
+    remove: str | None
+    status: str | None
+    most_s: float
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are, as the user said, and as nodes have come and gone since."""
+        return self.count
+
+    def add_node(self) -> str:
+        """Has one more node added."""
+        self._carry_out(*self._command("join"))
+        self.count += 1
+        return f"node {self.count}"
+
+    def remove_node(self) -> str:
+        """Has a node taken out."""
+        self._carry_out(*self._command("leave"))
+        self.count -= 1
+        return f"node {self.count + 1}"
+
+    def require_command(self, kind: str) -> None:
+        """Raises UsageError where a command is missing for a kind of change."""
+        if kind in _OPTIONS:
+            self._command(kind)
+
+    def _command(self, kind: str) -> tuple[str, str]:
+        option, command = _OPTIONS[kind], self.add if kind == "join" else self.remove
+        if command is None:
+            raise UsageError(f"--change {kind}: say with {option} how that is done to a cluster of your own")
+        return option, command
+
+    def _carry_out(self, option: str, command: str) -> None:
+        ended = self._run(option, command)
+        if ended.returncode != 0:
+            told = (ended.stderr or ended.stdout).strip()[-_MOST_SAID:]
+            raise FailedError(f"{option} {command}: it ended with {ended.returncode}: {told or 'it said nothing'}")
+        give_up_s = time.monotonic() + self.most_s
+        while self.status is not None and self._run("--status-command", self.status).returncode != 0:
+            if time.monotonic() > give_up_s:
+                raise FailedError(f"--status-command {self.status}: it did not end with 0 within {self.most_s:g} s")
+            time.sleep(ASKS_EVERY_S)
+
+    def _run(self, option: str, command: str) -> subprocess.CompletedProcess[str]:
+        try:
+            words = shlex.split(command)
+            return subprocess.run(words, capture_output=True, text=True, timeout=self.most_s, check=False)
+        except subprocess.TimeoutExpired:
+            raise FailedError(f"{option} {command}: it was not over after {self.most_s:g} s") from None
+        except (OSError, ValueError, IndexError) as error:
+            raise FailedError(f"{option} {command}: it cannot be run: {error}") from None
