@@ -208,7 +208,7 @@ def test_a_cluster_of_ones_own_grows_and_shrinks_by_commands(cli: Cli, tmp_path:
         ended = cli(
             "elasticity", "run", "--target", lab.url_of(instance), "--nodes", 3, "--change", "join", "--change", "leave", "--no-growth",
             "--add-node-command", f"{sensorbench} add-node {instance.name}",
-            "--remove-node-command", f"{sensorbench} remove-node {instance.name}",
+            f"--remove-node-command={sensorbench} remove-node {instance.name}",
             "--status-command", status, *SHORT, "--out", out, "--no-open", "--json",
         )  # fmt: skip
         assert ended.exit_code == 0, ended.err

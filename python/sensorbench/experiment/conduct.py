@@ -52,7 +52,6 @@ from sensorbench.results.manifest import OperationManifest, Process, now
 from sensorbench.schemas import Operation
 from sensorbench.schemas.variants import mix_of_variants, with_variants
 
-
 # How options end that are followed by a command of the user's.
 _COMMANDS = "-command"
 
@@ -240,10 +239,13 @@ def _one_a_database(settings: list[Setting]) -> list[Setting]:
 def told_command() -> list[str]:
     """The command line, without what could be a secret: targets are shown in the settings, and commands of users are not shown."""
     words = zip(["", *sys.argv[1:]], sys.argv[1:], strict=False)
-    return ["sensorbench", *("…" if before.endswith(_COMMANDS) else _without_address(word) for before, word in words)]
+    return ["sensorbench", *("…" if before.endswith(_COMMANDS) else _shown(word) for before, word in words)]
 
 
-def _without_address(word: str) -> str:
+def _shown(word: str) -> str:
+    option, equals, _ = word.partition("=")
+    if equals and option.startswith("--") and option.endswith(_COMMANDS):
+        return f"{option}=…"
     return word.partition(":")[0] + ":…" if "//" in word and ":" in word else word
 
 
