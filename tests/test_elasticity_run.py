@@ -1,6 +1,8 @@
 """Clusters that are changed under load."""
 
 import json
+import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,8 +11,9 @@ import pytest
 
 from sensorbench import lab
 from sensorbench.analysis.request_sets import Requests, request_sets
-from sensorbench.elasticity.changes import Change, Mark, parse_change
-from sensorbench.elasticity.clusters import OwnNodes
+from sensorbench.elasticity import network
+from sensorbench.elasticity.changes import Change, Mark, check_can, parse_change
+from sensorbench.elasticity.clusters import LabNodes, OwnNodes
 from sensorbench.elasticity.course import NEVER_STABLE, STABLE, Course, Lengths
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.results.elasticity import read_elasticity
@@ -263,3 +266,44 @@ def test_what_makes_no_sense_is_refused(cli: Cli, tmp_path: Path, arguments: lis
     assert said in " ".join(ended.err.split())
     assert "secret" not in ended.err
     assert not (tmp_path / "out").exists()
+
+
+# Cutting off
+
+
+def reaches(address: tuple[str, int]) -> bool:
+    try:
+        with socket.create_connection(address, timeout=1.0):
+            return True
+    except OSError:
+        return False
+
+
+def test_an_address_is_cut_off_for_a_while() -> None:
+    """Root may do so; who is not root is told."""
+    with socket.socket() as server:
+        server.bind(("127.77.0.2", 0))
+        server.listen()
+        address = server.getsockname()
+        assert reaches(address)
+        with network.cut_off(address[0]):
+            assert not reaches(address)
+        assert reaches(address)
+        # What work that was killed has left is taken away.
+        subprocess.run(["ip", "route", "add", "blackhole", "127.77.0.2/32", "table", "local"], check=True)
+        assert not reaches(address)
+        network.heal()
+        assert reaches(address)
+
+
+def test_where_nothing_can_be_cut_off_that_is_said_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(FailedError, match="File exists"), network.cut_off("127.77.0.2"), network.cut_off("127.77.0.2"):
+        pass
+    monkeypatch.setenv("PATH", str(tmp_path))
+    reason = network.why_not()
+    assert reason is not None
+    assert "the program ip (of iproute2) cannot be run" in reason
+    with pytest.raises(UsageError, match="--change partition: not available on this machine: the program ip"):
+        check_can(Change("partition"), LabNodes("any"))

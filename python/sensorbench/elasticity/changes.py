@@ -7,25 +7,29 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sensorbench import lab
-from sensorbench.elasticity.clusters import Cluster, LabNodes, OwnNodes
+from sensorbench.elasticity import network
+from sensorbench.elasticity.clusters import ASKS_EVERY_S, Cluster, LabNodes, OwnNodes
 from sensorbench.errors import UsageError
 from sensorbench.experiment.lengths import seconds
 
-Kind = Literal["join", "leave", "kill", "pause", "rolling-restart", "stay"]
+Kind = Literal["join", "leave", "kill", "pause", "partition", "rolling-restart", "stay"]
 KINDS: dict[Kind, str] = {
     "join": "nodes join, one after the other",
     "leave": "nodes leave gracefully, the last one first",
     "kill": "the last node is killed (kill -9), and started again after a time",
     "pause": "the last node stands still (SIGSTOP) for a time",
+    "partition": "no packet comes to the last node for a time, not from clients and not from the others",
     "rolling-restart": "all nodes are ended and started again, one after the other",
     "stay": "nothing is done: the load is measured on what there is",
 }
 # What the events of a run are called.
 BEGIN, DONE = "change begins", "change done"
+# Behind the name of a node: the others know that it does not answer.
+NOTICED = "is known to be down"
 # How long a node that was killed stays away, and how long one stands still, if nothing else is said (s).
 USUAL_AWAY_S = 30.0
 _OF_ANY_CLUSTER = ("join", "leave", "stay")
-_WITH_COUNT, _WITH_LENGTH = {"join", "leave"}, {"kill", "pause"}
+_WITH_COUNT, _WITH_LENGTH = {"join", "leave"}, {"kill", "pause", "partition"}
 
 Mark = Callable[[str], None]
 
@@ -47,6 +51,7 @@ class Change:
             "leave": f"{nodes} left",
             "kill": "a node was killed",
             "pause": f"a node stood still for {self.away_s:g} s",
+            "partition": f"a node was cut off for {self.away_s:g} s",
             "rolling-restart": "all nodes were restarted in turn",
             "stay": "nothing was changed",
         }[self.kind]
@@ -91,6 +96,8 @@ def check_can(change: Change, cluster: Cluster) -> None:
     """Raises UsageError for a change that cannot be made to a cluster."""
     if change.kind not in _OF_ANY_CLUSTER:
         _of_lab(change, cluster)
+        if change.kind == "partition" and (reason := network.why_not()):
+            raise UsageError(f"--change partition: not available on this machine: {reason}")
     elif isinstance(cluster, OwnNodes):
         cluster.require_command(change.kind)
 
@@ -113,6 +120,8 @@ def _to_processes(change: Change, cluster: LabNodes, mark: Mark) -> None:
         _kill(change, cluster, mark)
     elif change.kind == "pause":
         _pause(change, cluster, mark)
+    elif change.kind == "partition":
+        _partition(change, cluster, mark)
     else:
         _restart_in_turn(cluster, mark)
 
@@ -120,7 +129,7 @@ def _to_processes(change: Change, cluster: LabNodes, mark: Mark) -> None:
 def _kill(change: Change, cluster: LabNodes, mark: Mark) -> None:
     number = cluster.send_to_last(signal.SIGKILL)
     mark(f"node {number} killed")
-    time.sleep(change.away_s)
+    _wait_while_away(change, cluster, number, mark)
     lab.start_node(cluster.name, number)
     mark(f"node {number} is back")
 
@@ -129,10 +138,28 @@ def _pause(change: Change, cluster: LabNodes, mark: Mark) -> None:
     number = cluster.send_to_last(signal.SIGSTOP)
     mark(f"node {number} stands still")
     try:
-        time.sleep(change.away_s)
+        _wait_while_away(change, cluster, number, mark)
     finally:
         cluster.send_to_last(signal.SIGCONT)
     mark(f"node {number} goes on")
+
+
+def _partition(change: Change, cluster: LabNodes, mark: Mark) -> None:
+    node = lab.find_instance(cluster.name).nodes[-1]
+    with network.cut_off(node.host):
+        mark(f"node {node.number} cut off")
+        _wait_while_away(change, cluster, node.number, mark)
+    mark(f"node {node.number} is reached again")
+
+
+def _wait_while_away(change: Change, cluster: LabNodes, number: int, mark: Mark) -> None:
+    """Waits for as long as a node is to be away, and puts down when the others have noticed."""
+    over_s, is_known = time.monotonic() + change.away_s, False
+    while (left_s := over_s - time.monotonic()) > 0.0:
+        if not is_known and lab.knows_is_down(cluster.name, number):
+            is_known = True
+            mark(f"node {number} {NOTICED}")
+        time.sleep(min(left_s, ASKS_EVERY_S))
 
 
 def _restart_in_turn(cluster: LabNodes, mark: Mark) -> None:

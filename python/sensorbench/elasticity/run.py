@@ -4,6 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from sensorbench import __version__, lab
+from sensorbench.elasticity import network
 from sensorbench.elasticity.bench import Bench
 from sensorbench.elasticity.changes import Change, carry_out, check_can
 from sensorbench.elasticity.clusters import Cluster, LabNodes, OwnNodes
@@ -27,6 +28,7 @@ def run_elasticity(wish: Wish, folder: Path, teller: Teller) -> ElasticityResult
     disk.
     """
     check_is_free(folder)
+    network.heal()
     bench = Bench(wish, folder)
     # Nodes that share a machine with the client come and go: none has processors of its own.
     with servers([bench.setting], teller, pin=False) as started:

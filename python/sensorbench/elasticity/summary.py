@@ -13,7 +13,7 @@ from sensorbench.analysis.dips import dip
 from sensorbench.analysis.elasticity import LEAST_SETS, Sets, elasticity, scalability, stability
 from sensorbench.analysis.request_sets import Requests, request_sets
 from sensorbench.analysis.usl import LEAST_SIZES, fit_usl
-from sensorbench.elasticity.changes import BEGIN, DONE
+from sensorbench.elasticity.changes import BEGIN, DONE, NOTICED
 from sensorbench.elasticity.course import FAILED
 from sensorbench.elasticity.wish import REQUESTS
 from sensorbench.experiment.guaranteed import promised
@@ -65,6 +65,7 @@ def transition(run: RunResult) -> dict[str, Any]:
         "events": events,
         "begun_at_s": begun_at_s,
         "transfer_s": done_at_s - begun_at_s if begun_at_s is not None and done_at_s is not None else None,
+        "noticed_s": _noticed_s(events, begun_at_s),
         "before": _level(sets, 0.0, begun_at_s),
         "scores": _scores(run, sets, begun_at_s, done_at_s),
         "dip": _dip(run, begun_at_s),
@@ -84,6 +85,12 @@ def _events(run: RunResult) -> list[dict[str, Any]]:
 
 def _moment(events: list[dict[str, Any]], name: str) -> float | None:
     return next((event["time_s"] for event in events if event["name"] == name), None)
+
+
+def _noticed_s(events: list[dict[str, Any]], begun_at_s: float | None) -> float | None:
+    """After how long the other nodes knew that one does not answer; None where that is not known."""
+    at_s = next((event["time_s"] for event in events if event["name"].endswith(NOTICED)), None)
+    return None if at_s is None or begun_at_s is None else at_s - begun_at_s
 
 
 def _sets(run: RunResult) -> Sets:

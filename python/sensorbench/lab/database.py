@@ -149,6 +149,10 @@ class LabCluster(LabDatabase):
     def remove_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
         """Takes a node out of the cluster, before it is ended."""
 
+    def knows_is_down(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> bool:
+        """Whether the other nodes have noticed that a node does not answer; False where they do not tell."""
+        return False
+
     def rejoin(self, instance: Instance, software: Path, user: ServerUser) -> None:
         """Waits until all that run know of each other, after a node was started again."""
 

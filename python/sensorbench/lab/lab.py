@@ -230,6 +230,12 @@ def stop_node(name: str, number: int) -> Node:
     return node
 
 
+def knows_is_down(name: str, number: int) -> bool:
+    """Whether the other nodes of a cluster have noticed that a node does not answer."""
+    instance, database, software, user = _cluster(name)
+    return database.knows_is_down(instance, _named(instance, number)[0], software, user)
+
+
 def restart(name: str) -> None:
     """Ends all nodes and starts them again, at the same time, with the data that they have on disk."""
     instance, database, software, user = _known(name)

@@ -204,6 +204,14 @@ class Cassandra(LabCluster):
         # By force: else it counts the copies of the server's own keyspaces, too.
         nodetool.ask(instance, node, user, "decommission", "--force", timeout_s=_MOVES_WITHIN_S)
 
+    def knows_is_down(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> bool:
+        """Its state is D, down, in the ring of the others."""
+        others = instance.model_copy(update={"nodes": [other for other in instance.nodes if other.number != node.number]})
+        for asked in _living(others):
+            with contextlib.suppress(FailedError):
+                return nodetool.ring(nodetool.ask(instance, asked, user, "status"))[node.host]["state"].startswith("D")
+        return False
+
     def last_words(self, log: Path) -> str:
         """The error that ended it with its causes, without the lines that say where in the sources it was."""
         text = log.read_text(encoding="utf-8", errors="replace")

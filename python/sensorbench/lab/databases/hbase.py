@@ -147,6 +147,12 @@ class Hbase(LabCluster):
             return {node.number: {"regions": str(told[node.host]["regions"])} for node in instance.nodes if node.host in told}
         return {}
 
+    def knows_is_down(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> bool:
+        """The coordinator has no figures of it."""
+        with contextlib.suppress(FailedError):
+            return node.host not in hbase_admin.ask(instance, "status")
+        return False
+
     def url(self, instance: Instance) -> str:
         """All gateways, and where orders are taken for which they have no word."""
         hosts = ",".join(f"{node.host}:{node.port}" for node in instance.nodes)

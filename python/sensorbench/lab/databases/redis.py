@@ -1,5 +1,6 @@
 """Redis, and Redis Cluster."""
 
+import contextlib
 import json
 import time
 from collections.abc import Mapping
@@ -120,6 +121,14 @@ class RedisCluster(Redis, LabCluster):
         first, node_id = _place(others[0]), self._redis(instance, node, software, user, "CLUSTER", "MYID")
         self._cli(instance, software, user, "--cluster", "rebalance", first, "--cluster-weight", f"{node_id}=0")
         self._cli(instance, software, user, "--cluster", "del-node", first, node_id)
+
+    def knows_is_down(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> bool:
+        """It is marked as failed by another master."""
+        other = next(one for one in instance.nodes if one.number != node.number)
+        with contextlib.suppress(FailedError):
+            told = self._redis(instance, other, software, user, "CLUSTER", "NODES").splitlines()
+            return any(f" {node.host}:{node.port}@" in line and "fail" in line.split()[2].split(",") for line in told)
+        return False
 
     def _wait_until_agreed(self, instance: Instance, software: Path, user: ServerUser) -> None:
         def is_agreed() -> bool:
