@@ -1,0 +1,77 @@
+"""The study as a whole: tables of what several works measured beside what the source printed, and the claims."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from sensorbench import toml_file
+from sensorbench.study.elasticity.claims import JUDGES
+from sensorbench.study.elasticity.evidence import Evidence, evidence_of, published
+from sensorbench.study.judging import needs, told
+from sensorbench.study.study import Claim, ClaimsFile, untested_for
+
+FOLDER = Path(__file__).parent
+# Figures of the tables, in their order.
+FIGURES = ("transfer_s", "additional_s", "total_s", "elasticity", "scalability", "av_s", "sd_s", "hottest_share")
+
+
+class Role(toml_file.FileModel):
+    """A database of the study: its name there, and those that it has here."""
+
+    published: str
+    databases: list[str]
+
+
+class StudyFile(toml_file.FileModel):
+    """`study.toml`."""
+
+    roles: dict[str, Role]
+
+
+def claims() -> list[Claim]:
+    """The claims, each of which has a judge or says what it lacks."""
+    found = toml_file.load(FOLDER / "claims.toml", ClaimsFile).claim
+    if {claim.id for claim in found if not claim.lacks} != JUDGES.keys():
+        raise AssertionError("claims and judges do not fit")
+    return found
+
+
+def roles() -> dict[str, Role]:
+    """The databases of the study."""
+    return toml_file.load(FOLDER / "study.toml", StudyFile).roles
+
+
+def printed() -> list[dict[str, Any]]:
+    """What the source printed: role, transition, figure, value, note."""
+    return published(FOLDER / "published.csv", {role.published: name for name, role in roles().items()})
+
+
+def summarise(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Tables and claims of several works, of which those of the same database are repetitions. Times in s."""
+    of = roles()
+    evidence = evidence_of(summaries, {name: role.databases for name, role in of.items()})
+    return {
+        "kind": "elasticity comparison",
+        "works": [{"title": one["title"], "state": one["state"], "target": one["setting"]["target"]} for one in summaries],
+        "roles": {name: role.published for name, role in of.items()},
+        "figures": _figures(evidence),
+        "published": printed(),
+        "claims": [judged(claim, evidence) for claim in claims()],
+    }
+
+
+def judged(claim: Claim, evidence: Evidence) -> dict[str, Any]:
+    """What summaries say of a claim."""
+    judgement = untested_for(claim.lacks) if claim.lacks else JUDGES[claim.id](evidence)
+    return told(claim, needs(claim), judgement)
+
+
+def _figures(evidence: Evidence) -> list[dict[str, Any]]:
+    """Each figure of each role and transition, with its interval over works."""
+    found = []
+    for role, transition, figure in evidence.values:
+        interval = evidence.mean(role, transition, figure) if figure in FIGURES else None
+        if interval is not None:
+            found.append({"role": role, "transition": transition, "figure": figure, **asdict(interval)})
+    return found
