@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from sensorbench.elasticity.clusters import LabNodes, OwnNodes
 from sensorbench.elasticity.course import NEVER_STABLE, STABLE, Course, Lengths
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.results.elasticity import read_elasticity
-from tests.conftest import Cli
+from tests.conftest import Cli, run_main
 
 MS = 1_000_000
 
@@ -166,11 +167,21 @@ def test_a_change_that_fails_is_told_and_ends_the_run() -> None:
 SHORT = ("--requests", "40", "--executions", "2", "--warm-up", "2", "--before", "8", "--after", "10", "--at-most", "60s")
 
 
-def test_region_servers_that_join_under_load_serve_requests(cli: Cli, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    ended = cli("elasticity", "run", "--target", "hbase", "--change", "join", *SHORT, "--out", out, "--no-open", "--json")
-    assert ended.exit_code == 0, ended.err
-    (one,) = ended.json["transitions"]
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is left of a region server that joined another one under load."""
+    out = tmp_path_factory.mktemp("grown") / "out"
+    assert run_main(("elasticity", "run", "--target", "hbase", "--change", "join", *SHORT, "--out", out, "--no-open")) == 0
+    return out
+
+
+def summary_in(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    return found
+
+
+def test_region_servers_that_join_under_load_serve_requests(cli: Cli, grown: Path) -> None:
+    (one,) = summary_in(grown)["transitions"]
     assert one["failed"] is None
     names = [event["name"] for event in one["events"]]
     assert names[:3] == ["change begins", "node 2 joined", "change done"]
@@ -190,14 +201,28 @@ def test_region_servers_that_join_under_load_serve_requests(cli: Cli, tmp_path: 
     if score["stable_at_s"] is not None:
         assert score["total_s"] == pytest.approx(one["transfer_s"] + score["additional_s"])
         assert score["elasticity"] > 0.0
-    page = (out / "report.html").read_text(encoding="utf-8")
+    page = (grown / "report.html").read_text(encoding="utf-8")
     assert "On 1 node a node joined" in page
     assert "promised not to occur" in page
     # It is written again from what is on disk.
-    assert cli("report", out, "--no-open", "--json").json["transitions"] == ended.json["transitions"]
-    assert read_elasticity(out).manifest.changes[0]["kind"] == "join"
-    assert json.loads((out / "manifest.json").read_text(encoding="utf-8"))["state"] == "complete"
+    assert cli("report", grown, "--no-open", "--json").json["transitions"] == [one]
+    result = read_elasticity(grown)
+    assert (result.manifest.changes[0]["kind"], result.state) == ("join", "complete")
     assert not [instance for instance in lab.read_instances() if not instance.stays]
+
+
+def test_works_are_compared_beside_what_was_printed(cli: Cli, grown: Path, tmp_path: Path) -> None:
+    out = tmp_path / "compared"
+    ended = cli("elasticity", "compare", grown, grown, "--out", out, "--no-open", "--json")
+    assert ended.exit_code == 0, ended.err
+    found = {(one["role"], one["figure"]): one for one in ended.json["figures"]}
+    assert found["HB", "transfer_s"]["runs"] == 2
+    assert found["HB", "transfer_s"]["value"] == pytest.approx(summary_in(grown)["transitions"][0]["transfer_s"])
+    assert ended.json == summary_in(out)
+    page = (out / "report.html").read_text(encoding="utf-8")
+    # What was printed of the same transition stands beside it.
+    assert "3.30 min" in page or "198 s" in page
+    assert "HBase stabilizes faster than Cassandra" in page
 
 
 def test_a_cluster_of_ones_own_grows_and_shrinks_by_commands(cli: Cli, tmp_path: Path) -> None:

@@ -104,4 +104,4 @@ def test_works_are_summed_up_beside_what_was_printed() -> None:
     assert found["CA", "transfer_s"]["value"] == pytest.approx(160.0)
     assert found["CA", "transfer_s"]["low"] < 150.0
     assert {one["id"]: one["verdict"] for one in summary["claims"]}["ELA-5"] == "inconclusive"
-    assert {role.published for role in roles().values()} == {"Cassandra", "HBase", "mongoDB"}
+    assert {role.title for role in roles().values()} == {"Cassandra", "HBase", "mongoDB", "Redis Cluster"}

@@ -5,13 +5,20 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from sensorbench import lab
 from sensorbench.analysis.elasticity import LEAST_SETS, Elasticity, Sets, Stability, elasticity, stability
 from sensorbench.cli.load_options import length_s
 from sensorbench.cli.options import Json, NoOpen, Out, parse_settings
-from sensorbench.cli.output import new_folder, print_json, show_written, write_elasticity_summary_and_report
+from sensorbench.cli.output import (
+    new_folder,
+    print_json,
+    show_written,
+    write_elasticity_comparison,
+    write_elasticity_summary_and_report,
+)
 from sensorbench.dataset import open_dataset
 from sensorbench.elasticity.changes import KINDS, Change, parse_change
 from sensorbench.elasticity.course import Lengths
@@ -20,6 +27,7 @@ from sensorbench.elasticity.wish import Load, OwnCommands, Wish
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.experiment import TargetSpec, parse_target
 from sensorbench.experiment.settings import started_target
+from sensorbench.places import check_is_free
 from sensorbench.progress import Teller, console, error_console
 from sensorbench.report import words
 from sensorbench.results.request_sets import read_sets
@@ -77,7 +85,11 @@ def analyse(
 @app.command("run")
 def run(
     target: Annotated[
-        str, typer.Option("--target", help="A cluster: a database's name (the lab starts it), lab:NAME, or a URL.")
+        list[str],
+        typer.Option(
+            "--target",
+            help="A cluster: a database's name (the lab starts it), lab:NAME, or a URL. Several take turns, and are compared.",
+        ),
     ],
     nodes: Annotated[
         int | None,
@@ -126,6 +138,7 @@ def run(
             "--status-command", help="Of a URL: a command that ends with 0 when no data are moving any more.", show_default=False
         ),
     ] = None,
+    repeat: Annotated[int, typer.Option("--repeat", min=1, help="How many times each target has its turn.")] = 1,
     seed: Annotated[int, typer.Option("--seed", min=0, help="From which all requests follow.")] = 1,
     out: Out = None,
     no_open: NoOpen = False,
@@ -133,19 +146,42 @@ def run(
 ) -> None:
     """Change a cluster under load: how long until it is stable again, what it cost, and whether anything was lost."""
     folder, teller = out or new_folder("elasticity"), Teller()
-    spec = _target(target, nodes, settings or [])
-    commands = _commands(spec, nodes, add_node_command, remove_node_command, status_command)
-    wish = Wish(
-        target=spec,
-        schema=schema,
-        dataset=open_dataset(dataset, scale=scale, teller=teller),
-        load=Load(requests, threads_per_node, executions, rate, length_s("--timeout", timeout)),
-        changes=[parse_change(text) for text in change] if change else [Change("join", nodes or _nodes_of(spec))],
-        lengths=Lengths(warm_up, before, after, length_s("--at-most", at_most)),
-        grows=not no_growth,
-        seed=seed,
-        commands=commands,
-    )
+    articles = open_dataset(dataset, scale=scale, teller=teller)
+
+    def wish(text: str, number: int) -> Wish:
+        spec = _target(text, nodes, settings or [])
+        return Wish(
+            target=spec,
+            schema=schema,
+            dataset=articles,
+            load=Load(requests, threads_per_node, executions, rate, length_s("--timeout", timeout)),
+            changes=[parse_change(text) for text in change] if change else [Change("join", nodes or _nodes_of(spec))],
+            lengths=Lengths(warm_up, before, after, length_s("--at-most", at_most)),
+            grows=not no_growth,
+            seed=seed + number,
+            commands=_commands(spec, nodes, add_node_command, remove_node_command, status_command),
+        )
+
+    if len(target) == 1 and repeat == 1:
+        _run_one(wish(target[0], 0), folder, teller)
+        show_elasticity(folder, no_open=no_open, as_json=json)
+        return
+    # Whatever is wrong with one of them is said before the first begins.
+    turns = [[wish(text, number) for text in target] for number in range(repeat)]
+    check_is_free(folder)
+    folders = []
+    for number, one_turn in enumerate(turns, start=1):
+        # A B, B A: none is always the first.
+        for one in one_turn if number % 2 else one_turn[::-1]:
+            folders.append(folder / f"{one.target.label}-{number}")
+            teller.say(f"{one.target.label}, {number} of {repeat}")
+            _run_one(one, folders[-1], teller)
+            write_elasticity_summary_and_report(folders[-1])
+    show_written(write_elasticity_comparison(folders, folder), _print_claims, no_open=no_open, as_json=json)
+
+
+def _run_one(wish: Wish, folder: Path, teller: Teller) -> None:
+    """Carries out a wish; of one that was cut short, there is a report of what was done until then."""
     try:
         run_elasticity(wish, folder, teller)
     except (InterruptedRunError, FailedError):
@@ -153,7 +189,32 @@ def run(
             _, page = write_elasticity_summary_and_report(folder)
             teller.say(f"what was done until then: {page}")
         raise
-    show_elasticity(folder, no_open=no_open, as_json=json)
+
+
+@app.command("compare")
+def compare(
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders of works on elasticity; several of one database are repetitions.")
+    ],
+    out: Out = None,
+    no_open: NoOpen = False,
+    json: Json = False,
+) -> None:
+    """Set works beside one another and beside what the study of elastic databases printed, and judge its claims."""
+    written = write_elasticity_comparison(folders, out or new_folder("elasticity-comparison"))
+    show_written(written, _print_claims, no_open=no_open, as_json=json)
+
+
+def _print_claims(summary: dict[str, Any], page: Path) -> None:
+    """Prints each claim with its verdict."""
+    screen = console()
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("claim", "verdict", "why"):
+        table.add_column(column)
+    for claim in summary["claims"]:
+        table.add_row(f"{claim['id']} {escape(claim['text'])}", claim["verdict"], escape(claim["reason"]))
+    screen.print(table)
+    screen.print(f"report: {page}", highlight=False)
 
 
 def show_elasticity(folder: Path, *, no_open: bool, as_json: bool) -> None:

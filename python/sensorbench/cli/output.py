@@ -1,9 +1,10 @@
 """What commands print, and where results go."""
 
 import json
+import os
 import sys
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from sensorbench.results.stress import read_stress
 from sensorbench.results.tune import read_tune
 from sensorbench.stress.summary import summarise_stress
 from sensorbench.study import require_factor_study, summarise
+from sensorbench.study.elasticity import summarise as summarise_works
 from sensorbench.study.series import summarise_series
 from sensorbench.tuning.summary import summarise_tune
 
@@ -138,6 +140,17 @@ def write_elasticity_summary_and_report(folder: Path) -> tuple[dict[str, Any], P
     summary = summarise_elasticity(read_elasticity(folder))
     write_whole_summary(folder, summary)
     return summary, write_elasticity_report(folder, summary)
+
+
+def write_elasticity_comparison(folders: Sequence[Path], out: Path) -> tuple[dict[str, Any], Path]:
+    """Sums up several works on elasticity that are on disk, and writes the summary and its page into `out`."""
+    from sensorbench.report.elasticity_comparison import write_elasticity_comparison_report
+
+    summary = summarise_works([summarise_elasticity(read_elasticity(folder)) for folder in folders])
+    summary["folders"] = [str(os.path.relpath(folder, out)) for folder in folders]
+    out.mkdir(parents=True, exist_ok=True)
+    write_whole_summary(out, summary)
+    return summary, write_elasticity_comparison_report(out, summary)
 
 
 def write_tune_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:

@@ -17,9 +17,9 @@ FIGURES = ("transfer_s", "additional_s", "total_s", "elasticity", "scalability",
 
 
 class Role(toml_file.FileModel):
-    """A database of the study: its name there, and those that it has here."""
+    """A database: what people call it, as the source does if it has it, and its names here."""
 
-    published: str
+    title: str
     databases: list[str]
 
 
@@ -44,7 +44,7 @@ def roles() -> dict[str, Role]:
 
 def printed() -> list[dict[str, Any]]:
     """What the source printed: role, transition, figure, value, note."""
-    return published(FOLDER / "published.csv", {role.published: name for name, role in roles().items()})
+    return published(FOLDER / "published.csv", {role.title: name for name, role in roles().items()})
 
 
 def summarise(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def summarise(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "kind": "elasticity comparison",
         "works": [{"title": one["title"], "state": one["state"], "target": one["setting"]["target"]} for one in summaries],
-        "roles": {name: role.published for name, role in of.items()},
+        "roles": {name: role.title for name, role in of.items()},
         "figures": _figures(evidence),
         "published": printed(),
         "claims": [judged(claim, evidence) for claim in claims()],
