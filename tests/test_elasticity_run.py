@@ -1,6 +1,7 @@
 """Clusters that are changed under load."""
 
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -68,6 +69,7 @@ def test_what_fills_no_measurement_is_none() -> None:
         ("kill", Change("kill")),
         ("pause:500ms", Change("pause", away_s=0.5)),
         ("rolling-restart", Change("rolling-restart")),
+        ("slow-network:5s@200kbit", Change("slow-network", away_s=5.0, rate="200kbit")),
     ],
 )
 def test_changes_are_read(text: str, change: Change) -> None:
@@ -81,6 +83,8 @@ def test_changes_are_read(text: str, change: Change) -> None:
         ("join:0", "expected a number of nodes"),
         ("kill:soon", "--change kill:soon: "),
         ("rolling-restart:2", "expected nothing behind rolling-restart"),
+        ("slow-network:5s@fast", "expected a rate as 1mbit or 200kbit behind @"),
+        ("kill:5s@1mbit", "expected nothing behind @"),
     ],
 )
 def test_what_is_no_change_is_refused(text: str, said: str) -> None:
@@ -321,13 +325,31 @@ def test_an_address_is_cut_off_for_a_while() -> None:
         assert reaches(address)
 
 
+def test_what_goes_to_a_slow_address_goes_through_a_queue_of_its_own() -> None:
+    def sent() -> int:
+        told = subprocess.run(["tc", "-s", "class", "show", "dev", "lo"], capture_output=True, text=True, check=True).stdout
+        found = re.search(r"class htb 7700:2 .*\n Sent (\d+) bytes", told)
+        return int(found[1]) if found else -1
+
+    with socket.socket() as server:
+        server.bind(("127.77.0.2", 0))
+        server.listen()
+        with network.slowed("127.77.0.2", "10mbit"):
+            assert sent() == 0
+            assert reaches(server.getsockname())
+            assert sent() > 0
+            with pytest.raises(FailedError, match="tc qdisc add"), network.slowed("127.77.0.3", "10mbit"):
+                pass
+        assert sent() == -1
+
+
 def test_where_nothing_can_be_cut_off_that_is_said_before_anything_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(FailedError, match="File exists"), network.cut_off("127.77.0.2"), network.cut_off("127.77.0.2"):
         pass
     monkeypatch.setenv("PATH", str(tmp_path))
-    reason = network.why_not()
+    reason = network.why_not(network.cut_off)
     assert reason is not None
     assert "the program ip (of iproute2) cannot be run" in reason
     with pytest.raises(UsageError, match="--change partition: not available on this machine: the program ip"):

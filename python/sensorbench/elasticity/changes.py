@@ -1,9 +1,12 @@
 """What is done to a cluster while it works: nodes join or leave, are killed, stand still for a while, or are restarted in turn."""
 
+import re
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from sensorbench import lab
@@ -12,13 +15,14 @@ from sensorbench.elasticity.clusters import ASKS_EVERY_S, Cluster, LabNodes, Own
 from sensorbench.errors import UsageError
 from sensorbench.experiment.lengths import seconds
 
-Kind = Literal["join", "leave", "kill", "pause", "partition", "rolling-restart", "stay"]
+Kind = Literal["join", "leave", "kill", "pause", "partition", "slow-network", "rolling-restart", "stay"]
 KINDS: dict[Kind, str] = {
     "join": "nodes join, one after the other",
     "leave": "nodes leave gracefully, the last one first",
     "kill": "the last node is killed (kill -9), and started again after a time",
     "pause": "the last node stands still (SIGSTOP) for a time",
     "partition": "no packet comes to the last node for a time, not from clients and not from the others",
+    "slow-network": "packets to and from the last node go at a rate for a time",
     "rolling-restart": "all nodes are ended and started again, one after the other",
     "stay": "nothing is done: the load is measured on what there is",
 }
@@ -28,19 +32,22 @@ BEGIN, DONE = "change begins", "change done"
 NOTICED = "is known to be down"
 # How long a node that was killed stays away, and how long one stands still, if nothing else is said (s).
 USUAL_AWAY_S = 30.0
+USUAL_RATE = "1mbit"
 _OF_ANY_CLUSTER = ("join", "leave", "stay")
-_WITH_COUNT, _WITH_LENGTH = {"join", "leave"}, {"kill", "pause", "partition"}
+_WITH_COUNT, _WITH_LENGTH, _WITH_RATE = {"join", "leave"}, {"kill", "pause", "partition", "slow-network"}, {"slow-network"}
+_RATE = re.compile(r"[1-9]\d*[kmg]bit")
 
 Mark = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change; `count`: how many nodes; `away_s`: how long the node is away (s)."""
+    """A change; `count`: how many nodes; `away_s`: how long the node is away, or in trouble (s); `rate`: what its network has then."""
 
     kind: Kind
     count: int = 1
     away_s: float = USUAL_AWAY_S
+    rate: str = USUAL_RATE
 
     @property
     def title(self) -> str:
@@ -52,6 +59,7 @@ class Change:
             "kill": "a node was killed",
             "pause": f"a node stood still for {self.away_s:g} s",
             "partition": f"a node was cut off for {self.away_s:g} s",
+            "slow-network": f"the network of a node was slow ({self.rate}) for {self.away_s:g} s",
             "rolling-restart": "all nodes were restarted in turn",
             "stay": "nothing was changed",
         }[self.kind]
@@ -63,17 +71,22 @@ class Change:
 
 
 def parse_change(text: str) -> Change:
-    """A change as users write it: `join`, `join:2`, `kill:10s`. Raises UsageError."""
-    kind, _, more = text.partition(":")
+    """A change as users write it: `join`, `join:2`, `kill:10s`, `slow-network:30s@1mbit`. Raises UsageError."""
+    whole, at, rate = text.partition("@")
+    kind, _, more = whole.partition(":")
     if kind not in KINDS:
         raise UsageError(f"--change {text}: expected one of {', '.join(KINDS)}")
+    if at and (kind not in _WITH_RATE or not _RATE.fullmatch(rate)):
+        expected = "a rate as 1mbit or 200kbit" if kind in _WITH_RATE else "nothing"
+        raise UsageError(f"--change {text}: expected {expected} behind @")
+    change = Change(kind, rate=rate or USUAL_RATE)
     if not more:
-        return Change(kind)
+        return change
     if kind in _WITH_COUNT and more.isdecimal() and int(more) > 0:
-        return Change(kind, count=int(more))
+        return replace(change, count=int(more))
     if kind in _WITH_LENGTH:
         try:
-            return Change(kind, away_s=seconds(more))
+            return replace(change, away_s=seconds(more))
         except ValueError as error:
             raise UsageError(f"--change {text}: {error}") from None
     expected = "a number of nodes" if kind in _WITH_COUNT else "nothing"
@@ -96,8 +109,8 @@ def check_can(change: Change, cluster: Cluster) -> None:
     """Raises UsageError for a change that cannot be made to a cluster."""
     if change.kind not in _OF_ANY_CLUSTER:
         _of_lab(change, cluster)
-        if change.kind == "partition" and (reason := network.why_not()):
-            raise UsageError(f"--change partition: not available on this machine: {reason}")
+        if (trouble := _trouble(change)) and (reason := network.why_not(trouble)):
+            raise UsageError(f"--change {change.kind}: not available on this machine: {reason}")
     elif isinstance(cluster, OwnNodes):
         cluster.require_command(change.kind)
 
@@ -120,8 +133,8 @@ def _to_processes(change: Change, cluster: LabNodes, mark: Mark) -> None:
         _kill(change, cluster, mark)
     elif change.kind == "pause":
         _pause(change, cluster, mark)
-    elif change.kind == "partition":
-        _partition(change, cluster, mark)
+    elif trouble := _trouble(change):
+        _suffer(change, cluster, trouble, mark)
     else:
         _restart_in_turn(cluster, mark)
 
@@ -144,12 +157,19 @@ def _pause(change: Change, cluster: LabNodes, mark: Mark) -> None:
     mark(f"node {number} goes on")
 
 
-def _partition(change: Change, cluster: LabNodes, mark: Mark) -> None:
+def _trouble(change: Change) -> Callable[[str], AbstractContextManager[None]] | None:
+    """What the network does to an address; None for changes of other kinds."""
+    if change.kind == "partition":
+        return network.cut_off
+    return partial(network.slowed, rate=change.rate) if change.kind == "slow-network" else None
+
+
+def _suffer(change: Change, cluster: LabNodes, trouble: Callable[[str], AbstractContextManager[None]], mark: Mark) -> None:
     node = lab.find_instance(cluster.name).nodes[-1]
-    with network.cut_off(node.host):
-        mark(f"node {node.number} cut off")
+    with trouble(node.host):
+        mark(f"node {node.number} {'cut off' if change.kind == 'partition' else 'is slow to reach'}")
         _wait_while_away(change, cluster, node.number, mark)
-    mark(f"node {node.number} is reached again")
+    mark(f"node {node.number} is reached as ever")
 
 
 def _wait_while_away(change: Change, cluster: LabNodes, number: int, mark: Mark) -> None:

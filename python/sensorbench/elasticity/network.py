@@ -1,20 +1,22 @@
-"""Cutting an address of the lab off from the network, where the machine permits it: its packets go into a black hole."""
+"""Troubles of the network for an address of the lab, where the machine permits them: no packets at all, or few of them."""
 
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 from sensorbench.errors import FailedError
 
 # No node has this address.
 _NOBODY = "127.77.0.1"
 _LAB = "127.77."
+# Our queue of the loopback device, and what all other addresses have.
+_QUEUE, _NO_LIMIT = "7700:", "100gbit"
 
 
-def why_not() -> str | None:
-    """Why addresses cannot be cut off on this machine; None where they can."""
+def why_not(trouble: Callable[[str], AbstractContextManager[None]]) -> str | None:
+    """Why a trouble cannot be had on this machine; None where it can."""
     try:
-        with cut_off(_NOBODY):
+        with trouble(_NOBODY):
             return None
     except FailedError as error:
         return str(error)
@@ -32,9 +34,28 @@ def cut_off(host: str) -> Iterator[None]:
         _route("del", host)
 
 
+@contextmanager
+def slowed(host: str, rate: str) -> Iterator[None]:
+    """An address to and from which packets go at a rate (in the words of tc: 1mbit, 200kbit) in all. Raises FailedError where that is not
+    permitted, or is so already for an address.
+    """
+    _tc("qdisc", "add", "dev", "lo", "root", "handle", _QUEUE, "htb", "default", "1")
+    try:
+        for number, of_class in (("1", _NO_LIMIT), ("2", rate)):
+            _tc("class", "add", "dev", "lo", "parent", _QUEUE, "classid", f"{_QUEUE}{number}", "htb", "rate", of_class)
+        for side in ("src", "dst"):
+            match = ("match", "ip", side, f"{host}/32", "flowid", f"{_QUEUE}2")
+            _tc("filter", "add", "dev", "lo", "parent", _QUEUE, "protocol", "ip", "prio", "1", "u32", *match)
+        yield
+    finally:
+        _remove_queue()
+
+
 def heal() -> None:
     """Takes away what work that was killed has left behind."""
     with suppress(FailedError):
+        if f"htb {_QUEUE}" in _tc("qdisc", "show", "dev", "lo"):
+            _remove_queue()
         told = _ip("route", "show", "table", "local", "type", "blackhole")
         for host in (line.split()[1] for line in told.splitlines() if line.startswith(f"blackhole {_LAB}")):
             _route("del", host)
@@ -44,11 +65,23 @@ def _route(what: str, host: str) -> None:
     _ip("route", what, "blackhole", f"{host}/32", "table", "local")
 
 
+def _remove_queue() -> None:
+    _tc("qdisc", "del", "dev", "lo", "root", "handle", _QUEUE)
+
+
 def _ip(*words: str) -> str:
+    return _call("ip", *words)
+
+
+def _tc(*words: str) -> str:
+    return _call("tc", *words)
+
+
+def _call(program: str, *words: str) -> str:
     try:
-        ended = subprocess.run(["ip", *words], capture_output=True, text=True, timeout=10.0, check=False)
+        ended = subprocess.run([program, *words], capture_output=True, text=True, timeout=10.0, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise FailedError(f"the program ip (of iproute2) cannot be run: {error}") from None
+        raise FailedError(f"the program {program} (of iproute2) cannot be run: {error}") from None
     if ended.returncode != 0:
-        raise FailedError(f"ip {' '.join(words)}: {ended.stderr.strip() or ended.returncode}")
+        raise FailedError(f"{program} {' '.join(words)}: {ended.stderr.strip() or ended.returncode}")
     return ended.stdout
