@@ -10,7 +10,7 @@ import pytest
 
 from sensorbench import _engine, lab
 from sensorbench.errors import UsageError
-from sensorbench.experiment import measure
+from sensorbench.experiment import history, measure
 from sensorbench.experiment.comparison import Up
 from sensorbench.experiment.guaranteed import promised
 from sensorbench.experiment.registers import operations_with_registers, schema_with_registers
@@ -102,18 +102,18 @@ def test_what_is_lost_and_rolled_back_behind_the_clients_back_is_found(
 ) -> None:
     done: dict[str, Any] = {}
 
-    def meddle(history: pa.Table, run: _engine.Run, up: Up, setting: Setting) -> pa.Table:
-        writes = history.filter(pc.equal(history["f"].cast(pa.string()), "write")).group_by("key").aggregate([("value", "list")])
+    def meddle(so_far: pa.Table, run: _engine.Run, up: Up, setting: Setting) -> pa.Table:
+        writes = so_far.filter(pc.equal(so_far["f"].cast(pa.string()), "write")).group_by("key").aggregate([("value", "list")])
         deleted, rolled_back = (row for row in writes.to_pylist()[100:102])
         done.update(deleted=deleted["key"], rolled_back=rolled_back["key"], values=rolled_back["value_list"])
         other_client = setting.engine_target()
         change(other_client, f"DELETE FROM registers WHERE key = {deleted['key']}")
         change(other_client, f"UPDATE registers SET value = {rolled_back['value_list'][0]} WHERE key = {rolled_back['key']}")
         done["time_ns"] = run.now_ns()
-        return original(history, run, up, setting)
+        return original(so_far, run, up, setting)
 
-    original = measure.with_final_reads
-    monkeypatch.setattr(measure, "with_final_reads", meddle)
+    original = history.with_final_reads
+    monkeypatch.setattr(history, "with_final_reads", meddle)
     summary = conducted(cli, tmp_path, experiment(f"lab:postgresql?{OWN}", "registers", REGISTERS, repeat="1"))
     (guaranteed,) = summary["guarantees"].values()
     seen = guaranteed["seen"]
