@@ -73,7 +73,7 @@ def work(database: str, transfer_s: float) -> dict[str, Any]:
     ]
     score = {"elasticity": 12.0, "additional_s": 40.0, "total_s": transfer_s + 40.0}
     transition = {
-        "change": {"kind": "join"}, "failed": None, "nodes": 1, "begun_at_s": 200.0, "transfer_s": transfer_s,
+        "change": {"kind": "join"}, "failed": None, "nodes": 1, "begun_at_s": 203.0, "scored_from_s": 200.0, "transfer_s": transfer_s,
         "sets": {"time_s": times_s, "duration_s": durations_s}, "scores": {"by_band": score},
         "before": {"mean_s": 4.05, "sd_s": 0.05}, "servers": {"a": {"before": 30.0}, "b": {"before": 10.0}},
     }  # fmt: skip

@@ -50,6 +50,8 @@ def transition(run: RunResult) -> dict[str, Any]:
     events = _events(run)
     begun_at_s, done_at_s = _moment(events, BEGIN), _moment(events, DONE)
     sets = _sets(run)
+    scored_from_s = _scored_from_s(sets, begun_at_s)
+    is_quiet = plan["change"]["kind"] == "stay"
     failed = next((event["name"].removeprefix(f"{FAILED}: ") for event in events if event["name"].startswith(FAILED)), None)
     one: dict[str, Any] = {
         "number": run.manifest.repeat,
@@ -64,11 +66,12 @@ def transition(run: RunResult) -> dict[str, Any]:
         },
         "events": events,
         "begun_at_s": begun_at_s,
+        "scored_from_s": scored_from_s,
         "transfer_s": done_at_s - begun_at_s if begun_at_s is not None and done_at_s is not None else None,
         "noticed_s": _noticed_s(events, begun_at_s),
-        "before": _level(sets, 0.0, begun_at_s),
-        "scores": _scores(run, sets, begun_at_s, done_at_s),
-        "dip": _dip(run, begun_at_s),
+        "before": _level(sets, 0.0, scored_from_s),
+        "scores": {} if is_quiet else _scores(run, sets, scored_from_s, begun_at_s, done_at_s),
+        "dip": None if is_quiet else _dip(run, begun_at_s),
         "counts": _counts(run),
         "guarantees": _guarantees(run),
         "servers": _requests_per_node(run, begun_at_s, done_at_s),
@@ -107,6 +110,14 @@ def _sets(run: RunResult) -> Sets:
     return Sets(*(values[plan["warm_up"] :] for values in (sets.times_s, sets.durations_s, sets.deviations_s)))
 
 
+def _scored_from_s(sets: Sets, begun_at_s: float | None) -> float | None:
+    """The beginning of the measurement in which the change began: it is none of those before."""
+    if begun_at_s is None:
+        return None
+    place = int(np.searchsorted(sets.times_s, begun_at_s, side="right")) - 1
+    return float(sets.times_s[place]) if place >= 0 else begun_at_s
+
+
 def _level(sets: Sets, from_s: float, to_s: float | None) -> dict[str, float] | None:
     """Mean and standard deviation of the set times of a stretch, and how many there are; None where there are fewer than two."""
     durations_s = sets.between(from_s, np.inf if to_s is None else to_s).durations_s
@@ -115,12 +126,14 @@ def _level(sets: Sets, from_s: float, to_s: float | None) -> dict[str, float] | 
     return {"mean_s": float(durations_s.mean()), "sd_s": float(durations_s.std(ddof=1)), "sets": len(durations_s)}
 
 
-def _scores(run: RunResult, sets: Sets, begun_at_s: float | None, done_at_s: float | None) -> dict[str, dict[str, Any]]:
+def _scores(
+    run: RunResult, sets: Sets, scored_from_s: float | None, begun_at_s: float | None, done_at_s: float | None
+) -> dict[str, dict[str, Any]]:
     """By rule: when the cluster was stable again, after its data were where they belong, and the score with that."""
-    if begun_at_s is None or done_at_s is None:
+    if scored_from_s is None or begun_at_s is None or done_at_s is None:
         return {}
     try:
-        found = stability(sets, begun_at_s, done_at_s)
+        found = stability(sets, scored_from_s, done_at_s)
     except ValueError:
         return {}
     per_thread = run.manifest.plan["requests_per_set"] / run.manifest.plan["request_threads"]
@@ -131,7 +144,7 @@ def _scores(run: RunResult, sets: Sets, begun_at_s: float | None, done_at_s: flo
             scores[name] = {"stable_at_s": None}
             continue
         try:
-            score = asdict(elasticity(sets, begun_at_s, stable_at_s, per_thread))
+            score = asdict(elasticity(sets, scored_from_s, stable_at_s, per_thread))
         except ValueError as error:
             scores[name] = {"stable_at_s": stable_at_s, "reason": str(error)}
             continue
@@ -215,7 +228,7 @@ def _law(transitions: list[dict[str, Any]]) -> dict[str, Any] | None:
             before_s = [
                 duration_s
                 for time_s, duration_s in zip(one["sets"]["time_s"], one["sets"]["duration_s"], strict=True)
-                if one["begun_at_s"] is None or time_s < one["begun_at_s"]
+                if one["scored_from_s"] is None or time_s < one["scored_from_s"]
             ]
             measured.setdefault(one["nodes"], []).extend(one["requests_per_set"] / duration_s for duration_s in before_s)
     if len(measured) < LEAST_SIZES:

@@ -93,7 +93,7 @@ def figures_of(one: Mapping[str, Any], scalability: float | None) -> dict[str, f
     """The figures of a transition of a work; None where there is none."""
     score, before = one["scores"].get(RULE, {}), one["before"] or {}
     durations_s, times_s = np.array(one["sets"]["duration_s"]), np.array(one["sets"]["time_s"])
-    is_before, during = times_s < (one["begun_at_s"] or np.inf), np.zeros(len(times_s), dtype=bool)
+    is_before, during = times_s < (one["scored_from_s"] or np.inf), np.zeros(len(times_s), dtype=bool)
     if one["begun_at_s"] is not None and one["transfer_s"] is not None:
         during = ~is_before & (times_s < one["begun_at_s"] + one["transfer_s"])
     figures: dict[str, float | None] = {
