@@ -35,7 +35,10 @@ class Sets:
 
     def between(self, from_s: float, to_s: float) -> "Sets":
         """The sets that began at `from_s` or later, and before `to_s`."""
-        chosen = (self.times_s >= from_s) & (self.times_s < to_s)
+        return self.only((self.times_s >= from_s) & (self.times_s < to_s))
+
+    def only(self, chosen: slice | np.ndarray) -> "Sets":
+        """Some of the sets."""
         return Sets(self.times_s[chosen], self.durations_s[chosen], self.deviations_s[chosen])
 
     def __len__(self) -> int:
@@ -175,8 +178,7 @@ def _around(sets: Sets, from_s: float, to_s: float) -> Sets:
     """
     first = int(np.searchsorted(sets.times_s, from_s, side="right")) - 1
     last = int(np.searchsorted(sets.times_s, to_s, side="left"))
-    chosen = slice(max(0, first), last + 1)
-    return Sets(sets.times_s[chosen], sets.durations_s[chosen], sets.deviations_s[chosen])
+    return sets.only(slice(max(0, first), last + 1))
 
 
 def _minus_line(curve: PPoly, from_s: float, from_value: float, to_s: float, to_value: float) -> PPoly:

@@ -229,7 +229,7 @@ def _target(text: str, nodes: int | None, settings: list[str]) -> TargetSpec:
         if nodes is None or settings:
             raise UsageError(f"--target {spec.label}: of a cluster of your own say --nodes, how many it has, and no --set")
         return spec
-    if spec.place == "folder" or _kind(spec) not in lab.clusters():
+    if spec.place == "folder" or spec.database.name not in lab.clusters():
         raise UsageError(
             f"--target {text}: {spec.database.name} has no nodes that join or leave; expected one of {', '.join(lab.clusters())}"
         )
@@ -249,11 +249,6 @@ def _commands(spec: TargetSpec, nodes: int | None, add: str | None, remove: str 
             f"{given[0]}: commands change a cluster of your own, which --target names by URL; the lab changes its own"
         )
     return None
-
-
-def _kind(spec: TargetSpec) -> str:
-    """What the lab calls the kind of database."""
-    return lab.find_instance(spec.label).database if spec.place == "lab" else spec.database.name
 
 
 def _nodes_of(spec: TargetSpec) -> int:

@@ -14,7 +14,8 @@ from sensorbench.experiment import DATA_FOLDER
 from sensorbench.experiment.comparison import Comparison, Up
 from sensorbench.experiment.conduct import up_with, validated
 from sensorbench.experiment.history import keep_history
-from sensorbench.experiment.load import load_setting
+from sensorbench.experiment.load import load_setting, wait_for
+from sensorbench.experiment.memory import MemoryGuard
 from sensorbench.experiment.plan import Parameters, build_plan
 from sensorbench.experiment.prepare import PreparedTable, prepare
 from sensorbench.experiment.registers import with_keys_of_run
@@ -53,11 +54,6 @@ class Bench:
         return {name: self._ready.comparison.operations.operation[name].title for name in self._ready.names}
 
     @property
-    def names(self) -> list[str]:
-        """The operations, in the order of their numbers."""
-        return self._ready.names
-
-    @property
     def articles(self) -> int:
         """How many articles lie at the target."""
         return self._copies * self._wish.dataset.describe().readings
@@ -77,11 +73,12 @@ class Bench:
         up = self._is_up()
         rows = self._wish.dataset.describe().readings
         for copy in range(self._copies, copies):
-            with teller.task(f"loading copy {copy + 1} of {copies}", total=sum(table.rows for table in self._tables)) as task:
+            more = sum(table.rows for table in self._tables)
+            guard = MemoryGuard(up.comparison.settings[0], more)
+            with teller.task(f"loading copy {copy + 1} of {copies}", total=more) as task:
                 for table in self._tables:
                     load = up.targets[self.setting.id].load(table.table, _moved(table, copy * rows))
-                    while not load.wait(0.2):
-                        task.advance_to(load.rows, f"{load.rows:,} rows")
+                    wait_for(load, 0, task, guard)
                     load.result()
             self._copies += 1
 

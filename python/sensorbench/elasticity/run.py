@@ -58,7 +58,7 @@ def _check(wish: Wish, cluster: Cluster) -> None:
     """Raises UsageError when the cluster can never be as a change leaves it."""
     nodes, least = cluster.nodes, 1
     if isinstance(cluster, LabNodes):
-        least = lab.LAB_DATABASES[lab.find_instance(cluster.name).database].nodes
+        least = lab.LAB_DATABASES[wish.target.database.name].nodes
     for change in wish.changes:
         check_can(change, cluster)
         nodes += change.grows_by

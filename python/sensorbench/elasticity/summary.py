@@ -107,7 +107,7 @@ def _sets(run: RunResult) -> Sets:
     requests = Requests(*(wanted[name].to_numpy().astype(np.int64) for name in ("scheduled_ns", "start_ns", "end_ns")))
     is_open_loop = plan["phases"][0]["pace"] is not None
     sets = request_sets(requests, plan["requests_per_set"], plan["executions"], plan["request_threads"] if is_open_loop else None)
-    return Sets(*(values[plan["warm_up"] :] for values in (sets.times_s, sets.durations_s, sets.deviations_s)))
+    return sets.only(slice(plan["warm_up"], None))
 
 
 def _scored_from_s(sets: Sets, begun_at_s: float | None) -> float | None:
@@ -209,12 +209,16 @@ def _scalability(transitions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Between transitions with more nodes, and data and load in proportion: how much longer sets take (7.4)."""
     found = []
     for one, other in pairwise(transitions):
-        grown = other["nodes"] / one["nodes"]
-        in_proportion = other["articles"] / one["articles"] == grown == other["requests_per_set"] / one["requests_per_set"]
-        if grown > 1.0 and in_proportion and one["before"] and other["before"]:
+        if other["nodes"] > one["nodes"] and _in_proportion(one, other) and one["before"] and other["before"]:
             score = scalability(one["before"]["mean_s"], other["before"]["mean_s"])
             found.append({"from_nodes": one["nodes"], "to_nodes": other["nodes"], "scalability": score})
     return found
+
+
+def _in_proportion(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether data and load of two transitions are in the proportion of their nodes."""
+    grown = other["nodes"] / one["nodes"]
+    return bool(other["articles"] / one["articles"] == grown == other["requests_per_set"] / one["requests_per_set"])
 
 
 def _law(transitions: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -223,8 +227,7 @@ def _law(transitions: list[dict[str, Any]]) -> dict[str, Any] | None:
         return None
     first, measured = transitions[0], dict[int, list[float]]()
     for one in transitions:
-        grown = one["nodes"] / first["nodes"]
-        if one["before"] and one["articles"] / first["articles"] == grown == one["requests_per_set"] / first["requests_per_set"]:
+        if one["before"] and _in_proportion(first, one):
             before_s = [
                 duration_s
                 for time_s, duration_s in zip(one["sets"]["time_s"], one["sets"]["duration_s"], strict=True)

@@ -4,12 +4,12 @@ import json
 import time
 from typing import Any
 
-from sensorbench._engine import Target
+from sensorbench._engine import Load, Target
 from sensorbench.errors import FailedError
 from sensorbench.experiment.memory import MemoryGuard
 from sensorbench.experiment.prepare import PreparedTable
 from sensorbench.experiment.settings import Setting
-from sensorbench.progress import Teller
+from sensorbench.progress import Task, Teller
 
 SLICE_S = 0.2
 
@@ -33,7 +33,7 @@ def load_setting(
         loaded: list[dict[str, Any]] = []
         for table in tables:
             load = target.load(table.table, table.open())
-            _wait(load, sum(one["rows"] for one in loaded), task, guard)
+            wait_for(load, sum(one["rows"] for one in loaded), task, guard)
             loaded.append(
                 {"table": table.table, "prepare_s": table.prepare_s, "prepared_bytes": table.bytes, **json.loads(load.result())}
             )
@@ -75,7 +75,8 @@ def mark(fingerprint: str, state: str) -> str:
     return json.dumps({"fingerprint": fingerprint, "state": state})
 
 
-def _wait(load: Any, before: int, task: Any, guard: MemoryGuard) -> None:
+def wait_for(load: Load, before: int, task: Task, guard: MemoryGuard) -> None:
+    """Waits until a load is over, behind `before` rows of others, and tells how far it is; one that is cut short is stopped."""
     try:
         while not load.wait(SLICE_S):
             guard.check(before + load.rows)
