@@ -282,6 +282,7 @@ def test_what_a_command_says_is_told_when_it_fails() -> None:
             ["--target", "redis+cluster", "--change", "leave"],
             "--change leave: 2 nodes would be left; the cluster needs 3 at least",
         ),
+        (["--target", "redis+cluster", "--change", "join:x"], "--change join:x: expected a number of nodes behind join"),
         (["--target", "redis+cluster", "--change", "grow"], "--change grow: expected one of"),
         (["--target", "redis+cluster", "--schema", "none"], "none"),
         (["--target", "redis+cluster", "--set", "maxmemory"], "--set maxmemory: expected key=value"),

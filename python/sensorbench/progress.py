@@ -77,10 +77,10 @@ WIDTH_ELSEWHERE = 200
 
 
 def console() -> Console:
-    """Standard output, for people."""
-    return Console(soft_wrap=True, width=None if sys.stdout.isatty() else WIDTH_ELSEWHERE)
+    """Standard output, for people. `join:x:` is what a user wrote, and no picture."""
+    return Console(soft_wrap=True, emoji=False, width=None if sys.stdout.isatty() else WIDTH_ELSEWHERE)
 
 
 def error_console() -> Console:
     """Standard error, for people."""
-    return Console(stderr=True, soft_wrap=True)
+    return Console(stderr=True, soft_wrap=True, emoji=False)

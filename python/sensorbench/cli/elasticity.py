@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from sensorbench import lab
@@ -14,6 +13,7 @@ from sensorbench.cli.load_options import length_s
 from sensorbench.cli.options import Json, NoOpen, Out, parse_settings
 from sensorbench.cli.output import (
     new_folder,
+    print_claims,
     print_json,
     show_written,
     write_elasticity_comparison,
@@ -207,14 +207,8 @@ def compare(
 
 def _print_claims(summary: dict[str, Any], page: Path) -> None:
     """Prints each claim with its verdict."""
-    screen = console()
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("claim", "verdict", "why"):
-        table.add_column(column)
-    for claim in summary["claims"]:
-        table.add_row(f"{claim['id']} {escape(claim['text'])}", claim["verdict"], escape(claim["reason"]))
-    screen.print(table)
-    screen.print(f"report: {page}", highlight=False)
+    print_claims(summary["claims"])
+    console().print(f"report: {page}", highlight=False)
 
 
 def show_elasticity(folder: Path, *, no_open: bool, as_json: bool) -> None:

@@ -251,3 +251,23 @@ def _cell(place: dict[str, Any] | None) -> str:
         return "–"
     value = words.duration(place["value_s"])
     return f"[green]{value}[/green]" if answer.is_level(place) else value
+
+
+def print_claims(judged: list[dict[str, Any]]) -> None:
+    """Prints claims with their verdicts."""
+    table = Table(box=None)
+    for column in ("claim", "finding", "published", "verdict", "measured", "stand-ins", "why"):
+        table.add_column(column)
+    for claim in judged:
+        measured = claim["measured"]["value"] if claim["measured"] else None
+        stand_in = claim["stand_in"]["word"] if claim["stand_in"] else ""
+        table.add_row(
+            claim["id"],
+            claim["text"],
+            claim["published"],
+            claim["verdict"],
+            words.significant(measured) if measured else "",
+            stand_in,
+            claim["reason"],
+        )
+    console().print(table)

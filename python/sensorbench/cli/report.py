@@ -11,6 +11,7 @@ from sensorbench.cli.factors import show_factors
 from sensorbench.cli.options import Json, NoOpen
 from sensorbench.cli.output import (
     open_page,
+    print_claims,
     print_json,
     print_outcome,
     summarise_factor_study,
@@ -20,7 +21,6 @@ from sensorbench.cli.output import (
 from sensorbench.cli.stress import show_stress
 from sensorbench.cli.tune import show_tune
 from sensorbench.progress import console, error_console
-from sensorbench.report import words
 from sensorbench.results import kind_of, read_comparison
 from sensorbench.results.series import is_series, parts_with_results, read_series
 from sensorbench.study import summarise
@@ -76,23 +76,8 @@ def claims(folder: Folder, json: Json = False) -> None:
 def _tell_claims(judged: list[dict[str, Any]], *, as_json: bool) -> None:
     if as_json:
         print_json(judged)
-        return
-    table = Table(box=None)
-    for column in ("claim", "finding", "published", "verdict", "measured", "stand-ins", "why"):
-        table.add_column(column)
-    for claim in judged:
-        measured = claim["measured"]["value"] if claim["measured"] else None
-        stand_in = claim["stand_in"]["word"] if claim["stand_in"] else ""
-        table.add_row(
-            claim["id"],
-            claim["text"],
-            claim["published"],
-            claim["verdict"],
-            words.significant(measured) if measured else "",
-            stand_in,
-            claim["reason"],
-        )
-    console().print(table)
+    else:
+        print_claims(judged)
 
 
 def _claims_of_series(folder: Path, *, as_json: bool) -> None:
