@@ -132,7 +132,7 @@ class Run:
         """Waits until it is over; the last segment, and the run as a whole (JSON)."""
 
 def databases() -> str:
-    """The databases that are built in: name, dialect, summary, embedded, in_memory, relational (JSON)."""
+    """The databases that are built in: name, dialect, summary, embedded, in_memory, relational, bulk_load (JSON)."""
 
 def check_schema(name: str, schema: str) -> None:
     """Raises SchemaError when a database cannot use a schema."""

@@ -62,6 +62,10 @@ impl Database for CassandraDatabase {
         false
     }
 
+    fn bulk_load(&self) -> Option<&'static str> {
+        Some("SSTables that are streamed to the nodes (load=sstables)")
+    }
+
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
         Ok(Box::new(CassandraDriver::new(Arc::new(Target::of(url)?))))
     }

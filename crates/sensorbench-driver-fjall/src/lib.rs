@@ -34,6 +34,10 @@ impl Database for FjallDatabase {
         true
     }
 
+    fn bulk_load(&self) -> Option<&'static str> {
+        Some("sorted tables, past journal and memtables")
+    }
+
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
         Ok(Box::new(FjallDriver::new(Target::of(url)?)))
     }

@@ -77,6 +77,10 @@ macro_rules! database {
                 true
             }
 
+            fn bulk_load(&self) -> Option<&'static str> {
+                Some("LOAD DATA LOCAL")
+            }
+
             fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
                 Ok(Box::new(MysqlDriver::new(Arc::new(Link::of(url)?))))
             }

@@ -47,6 +47,10 @@ impl Database for PostgresqlDatabase {
         true
     }
 
+    fn bulk_load(&self) -> Option<&'static str> {
+        Some("binary COPY")
+    }
+
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
         Ok(Box::new(PostgresqlDriver::new(Arc::new(Target::of(url)?))))
     }

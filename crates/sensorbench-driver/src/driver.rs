@@ -35,6 +35,12 @@ pub trait Database: Sync {
         false
     }
 
+    /// What the database has for much data at once, past its ordinary writes, and loading goes by, always or by a target's option.
+    /// None where rows are loaded by ordinary writes.
+    fn bulk_load(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Opens a target. Nothing is created or changed there yet.
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError>;
 

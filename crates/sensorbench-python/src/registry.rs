@@ -53,6 +53,7 @@ pub fn databases() -> String {
             "embedded": database.embedded(),
             "in_memory": database.in_memory(),
             "relational": database.relational(),
+            "bulk_load": database.bulk_load(),
         })
     };
     written(&DATABASES.iter().map(described).collect::<Vec<_>>())

@@ -18,7 +18,9 @@ from sensorbench.schemas import Schema
 
 @dataclass(frozen=True)
 class Database:
-    """A database that is built in. `dialect` is the word in its schema files; one that is `in_memory` keeps all its data there."""
+    """A database that is built in. `dialect` is the word in its schema files; one that is `in_memory` keeps all its data there;
+    `bulk_load` is what it has for much data at once, past its ordinary writes, if loading goes by that.
+    """
 
     name: str
     dialect: str
@@ -26,6 +28,7 @@ class Database:
     embedded: bool
     in_memory: bool
     relational: bool
+    bulk_load: str | None
 
 
 @dataclass(frozen=True)
