@@ -25,7 +25,21 @@ MAY_IMPORT = {
     "stress": {"experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
     "elasticity": {"stress", "lab", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
     "tuning": {"stress", "lab", "experiment", "results", "analysis"} | COMMON,
-    "cli": {"lab", "study", "advisor", "stress", "elasticity", "tuning", "experiment", "dataset", "results", "analysis", "report"}
+    "catalog": {"advisor", "elasticity", "lab", "experiment", "schemas", "results", "analysis"} | COMMON,
+    "cli": {
+        "lab",
+        "catalog",
+        "study",
+        "advisor",
+        "stress",
+        "elasticity",
+        "tuning",
+        "experiment",
+        "dataset",
+        "results",
+        "analysis",
+        "report",
+    }
     | COMMON,
 }
 MAY_DEPEND = {

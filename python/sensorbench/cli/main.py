@@ -12,6 +12,7 @@ from sensorbench.cli import (
     cassandra_stress,
     compare,
     data,
+    databases,
     elasticity,
     experiment,
     guarantees,
@@ -53,6 +54,7 @@ app.command("tune")(tune.tune)
 app.add_typer(ycsb.app, name="ycsb")
 app.command("cassandra-stress")(cassandra_stress.cassandra_stress)
 app.command("recommend")(recommend.recommend)
+app.command("databases")(databases.databases)
 app.command("selfbench")(selfbench.selfbench)
 
 

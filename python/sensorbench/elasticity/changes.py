@@ -33,7 +33,8 @@ NOTICED = "is known to be down"
 # How long a node that was killed stays away, and how long one stands still, if nothing else is said (s).
 USUAL_AWAY_S = 30.0
 USUAL_RATE = "1mbit"
-_OF_ANY_CLUSTER = ("join", "leave", "stay")
+# What needs no hand on the processes of nodes.
+OF_ANY_CLUSTER: tuple[Kind, ...] = ("join", "leave", "stay")
 _WITH_COUNT, _WITH_LENGTH, _WITH_RATE = {"join", "leave"}, {"kill", "pause", "partition", "slow-network"}, {"slow-network"}
 _RATE = re.compile(r"[1-9]\d*[kmg]bit")
 
@@ -107,7 +108,7 @@ def carry_out(change: Change, cluster: Cluster, mark: Mark) -> None:
 
 def check_can(change: Change, cluster: Cluster) -> None:
     """Raises UsageError for a change that cannot be made to a cluster."""
-    if change.kind not in _OF_ANY_CLUSTER:
+    if change.kind not in OF_ANY_CLUSTER:
         _of_lab(change, cluster)
         if (trouble := _trouble(change)) and (reason := network.why_not(trouble)):
             raise UsageError(f"--change {change.kind}: not available on this machine: {reason}")
@@ -118,7 +119,7 @@ def check_can(change: Change, cluster: Cluster) -> None:
 def _of_lab(change: Change, cluster: Cluster) -> LabNodes:
     if not isinstance(cluster, LabNodes):
         raise UsageError(
-            f"--change {change.kind}: the processes of a cluster of your own are not got at; expected {', '.join(_OF_ANY_CLUSTER)}"
+            f"--change {change.kind}: the processes of a cluster of your own are not got at; expected {', '.join(OF_ANY_CLUSTER)}"
         )
     return cluster
 

@@ -79,14 +79,18 @@ class Sources(_Part):
 
 def sources_of(database: str) -> Sources:
     """What a kind of database tells: what the lab knows of any server, and then what the database says itself."""
-    common = _read(_OF_THE_LAB)
-    own = next((sources for sources in map(_read, _files()) if database in sources.databases), Sources())
+    common, own = _read(_OF_THE_LAB), own_sources_of(database)
     names = [*own.quantity, *(name for name in common.quantity if name not in own.quantity)]
     return Sources(
         databases=own.databases,
         cache=own.cache,
         quantity={name: (*common.quantity.get(name, ()), *own.quantity.get(name, ())) for name in names},
     )
+
+
+def own_sources_of(database: str) -> Sources:
+    """What a kind of database says itself, wherever it runs; nothing of one that says nothing."""
+    return next((sources for sources in map(_read, _files()) if database in sources.databases), Sources())
 
 
 def _files() -> list[Path]:

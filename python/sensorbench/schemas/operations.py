@@ -224,9 +224,14 @@ def operations_file(name_or_path: str, relative_to: Path | None = None) -> Path:
         return (relative_to or Path()) / name_or_path
     file = SHIPPED_FOLDER / name_or_path / OPERATIONS_FILE
     if not file.exists():
-        known = sorted(folder.parent.name for folder in SHIPPED_FOLDER.glob(f"*/{OPERATIONS_FILE}"))
-        raise UsageError(f"there is no set of operations {name_or_path!r}; expected one of {', '.join(known)}, or a file (.toml)")
+        known = ", ".join(shipped_operations())
+        raise UsageError(f"there is no set of operations {name_or_path!r}; expected one of {known}, or a file (.toml)")
     return file
+
+
+def shipped_operations() -> list[str]:
+    """The names of the shipped sets of operations."""
+    return sorted(folder.parent.name for folder in SHIPPED_FOLDER.glob(f"*/{OPERATIONS_FILE}"))
 
 
 def load_operations(name_or_path: str, relative_to: Path | None = None) -> Operations:

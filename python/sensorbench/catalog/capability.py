@@ -1,0 +1,88 @@
+"""What this project can do with a database: asked of the parts of the project that do it, so that nothing looks supported that is not."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sensorbench import lab
+from sensorbench.catalog.entry import Entry
+from sensorbench.elasticity.changes import KINDS, OF_ANY_CLUSTER
+from sensorbench.experiment.settings import Database, databases
+from sensorbench.results.sources import own_sources_of, sources_of
+from sensorbench.schemas import shipped_operations, shipped_schemas
+
+# A change of a cluster is measured by requests of articles, with registers beside them.
+_OF_ELASTICITY = {"articles", "registers"}
+# What Spark reads a database by: a file for each target that it can read.
+_CONNECTORS = Path(__file__).parents[1] / "spark" / "connectors"
+
+
+@dataclass(frozen=True)
+class Capability:
+    """Something that this project does with databases: for which names of a target, and what there is; nothing where it does not.
+    `only` is what it takes where it can be done in a part of the cases alone.
+    """
+
+    title: str
+    told: dict[str, str]
+    only: str = ""
+
+    @property
+    def can(self) -> bool:
+        """Whether it does it with this database at all."""
+        return bool(self.told)
+
+    @property
+    def short(self) -> str:
+        """Yes, no, or what it takes, in a word or two."""
+        return (self.only or "yes") if self.can else "no"
+
+
+def capabilities(entry: Entry) -> dict[str, Capability]:
+    """What can be done with a database, by name."""
+    drivers = [driver for driver in databases().values() if driver.name in entry.targets]
+
+    def of(told: Callable[[Database], str]) -> dict[str, str]:
+        return {driver.name: text for driver in drivers if (text := told(driver))}
+
+    is_changed_by_lab = any(driver.name in lab.clusters() for driver in drivers)
+    return {
+        "driver": Capability("Driver", of(lambda driver: driver.summary)),
+        "lab": Capability("Lab", of(_versions)),
+        "schemas": Capability("Schemas", of(lambda driver: ", ".join(_with_schemas(driver)))),
+        "bulk_load": Capability("Bulk load", of(lambda driver: driver.bulk_load or "")),
+        "metrics": Capability("Metrics", of(lambda driver: ", ".join(_quantities(driver.name)))),
+        "elasticity": Capability("Elasticity", of(_changes), only="" if is_changed_by_lab else "your own cluster"),
+        "mapreduce": Capability("MapReduce", of(lambda driver: _connector(driver.name))),
+    }
+
+
+def _versions(driver: Database) -> str:
+    """The versions that the lab starts; empty where it starts none."""
+    started = lab.LAB_DATABASES.get(driver.name)
+    return ", ".join(source.version for source in started.sources) if started else ""
+
+
+def _quantities(database: str) -> Sequence[str]:
+    """What can be known of a server; what the lab adds, of those that it starts."""
+    told = sources_of(database) if database in lab.LAB_DATABASES else own_sources_of(database)
+    return [*(f"hit rate ({cache})" for cache in told.cache), *told.quantity]
+
+
+def _with_schemas(driver: Database) -> Sequence[str]:
+    """The sets of operations for which there are schemas."""
+    return [name for name in shipped_operations() if shipped_schemas(name, driver.dialect)]
+
+
+def _changes(driver: Database) -> str:
+    """What can be done to a cluster under load; empty where nothing can."""
+    if driver.name in lab.clusters():
+        return ", ".join(KINDS)
+    if driver.embedded or not _OF_ELASTICITY.issubset(_with_schemas(driver)):
+        return ""
+    return f"a cluster of your own by your commands: {', '.join(OF_ANY_CLUSTER)}"
+
+
+def _connector(target: str) -> str:
+    """What Spark reads a target by; empty where there is nothing."""
+    return "Spark" if (_CONNECTORS / f"{target}.toml").exists() else ""
