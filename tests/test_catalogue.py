@@ -111,3 +111,11 @@ def test_page(cli: Cli, tmp_path: Path) -> None:
         for facts in entry.facts.values():
             assert entry.told_source(facts.today) in text
     assert "http" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL), "nothing is fetched from elsewhere"
+
+
+def test_what_spark_can_read_is_what_its_connectors_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = next(entry for entry in entries().values() if entry.targets)
+    monkeypatch.setattr("sensorbench.catalog.capability._CONNECTORS", tmp_path)
+    assert not capabilities(entry)["mapreduce"].can
+    (tmp_path / "one.toml").write_text(f'title = "A connector"\ndatabases = ["{entry.targets[0]}"]\n', encoding="utf-8")
+    assert capabilities(entry)["mapreduce"].told == {entry.targets[0]: "A connector"}

@@ -1,8 +1,10 @@
 """What this project can do with a database: asked of the parts of the project that do it, so that nothing looks supported that is not."""
 
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from sensorbench import lab
 from sensorbench.catalog.entry import Entry
@@ -13,7 +15,7 @@ from sensorbench.schemas import shipped_operations, shipped_schemas
 
 # A change of a cluster is measured by requests of articles, with registers beside them.
 _OF_ELASTICITY = {"articles", "registers"}
-# What Spark reads a database by: a file for each target that it can read.
+# What Spark reads databases by: files that name the targets, as part `spark` has them.
 _CONNECTORS = Path(__file__).parents[1] / "spark" / "connectors"
 
 
@@ -57,6 +59,14 @@ def capabilities(entry: Entry) -> dict[str, Capability]:
     }
 
 
+def measurable(entry: Entry) -> Literal["here", "by-url", "no"]:
+    """Whether a database can be measured on this machine as it is, only where somebody else starts it, or not at all."""
+    drivers = [driver for driver in databases().values() if driver.name in entry.targets]
+    if any(driver.embedded or driver.name in lab.LAB_DATABASES for driver in drivers):
+        return "here"
+    return "by-url" if drivers else "no"
+
+
 def _versions(driver: Database) -> str:
     """The versions that the lab starts; empty where it starts none."""
     started = lab.LAB_DATABASES.get(driver.name)
@@ -85,4 +95,5 @@ def _changes(driver: Database) -> str:
 
 def _connector(target: str) -> str:
     """What Spark reads a target by; empty where there is nothing."""
-    return "Spark" if (_CONNECTORS / f"{target}.toml").exists() else ""
+    files = [tomllib.loads(file.read_text(encoding="utf-8")) for file in sorted(_CONNECTORS.glob("*.toml"))]
+    return next((str(file["title"]) for file in files if target in file["databases"]), "")

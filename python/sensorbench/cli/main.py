@@ -10,6 +10,7 @@ import typer
 from sensorbench import __version__
 from sensorbench.cli import (
     cassandra_stress,
+    choose,
     compare,
     data,
     databases,
@@ -55,6 +56,7 @@ app.add_typer(ycsb.app, name="ycsb")
 app.command("cassandra-stress")(cassandra_stress.cassandra_stress)
 app.command("recommend")(recommend.recommend)
 app.command("databases")(databases.databases)
+app.command("choose")(choose.choose)
 app.command("selfbench")(selfbench.selfbench)
 
 

@@ -1,0 +1,189 @@
+"""`sensorbench choose`: which databases meet which needs, why others fall out, and which needs stand in one another's way."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sensorbench.advisor import bytes_of
+from sensorbench.catalog import (
+    YES,
+    Chosen,
+    Machine,
+    Profile,
+    choose_for,
+    measured_in,
+    need_kinds,
+    needs_of,
+    profiles,
+    require_profile,
+    told_choice,
+)
+from sensorbench.cli.chosen import print_choice, print_profiles
+from sensorbench.cli.interview import interview
+from sensorbench.cli.options import Json
+from sensorbench.cli.output import open_page, print_json
+from sensorbench.errors import UsageError
+from sensorbench.progress import console
+
+
+def choose(
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--profile", help="A use case of the studies with its needs; those that are given replace them.", show_default=False
+        ),
+    ] = None,
+    list_profiles: Annotated[bool, typer.Option("--profiles", help="List the use cases with what their studies advise.")] = False,
+    ask: Annotated[bool, typer.Option("--interview", help="Ask for the needs that are not given, one after the other.")] = False,
+    consistency: Annotated[
+        str | None,
+        typer.Option(
+            "--consistency",
+            help="What a reader must see: eventual, time-line, strong, row-locking, transactional.",
+            show_default=False,
+        ),
+    ] = None,
+    in_partition: Annotated[
+        str | None,
+        typer.Option(
+            "--in-partition",
+            help="What counts when the network divides the nodes: availability, consistency.",
+            show_default=False,
+        ),
+    ] = None,
+    query: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--query",
+            help="What the database must answer itself: range, predicates, aggregate, join, batch. May be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    transactions: Annotated[
+        str | None, typer.Option("--transactions", help="What is changed together: one (entity), several.", show_default=False)
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", help="What the data are: fields, nested, relational, key-value.", show_default=False),
+    ] = None,
+    growth: Annotated[
+        str | None, typer.Option("--growth", help="What is added while it is used: readers, nodes.", show_default=False)
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data", help="How much data there will be: 200GB, 5TB; or memory, disk (of a machine), cluster.", show_default=False
+        ),
+    ] = None,
+    write_share: Annotated[
+        str | None,
+        typer.Option("--write-share", help="Share of the operations that write: 0.9; or mostly, few.", show_default=False),
+    ] = None,
+    large_values: Annotated[bool, typer.Option("--large-values", help="There are values of many MB.")] = False,
+    durable: Annotated[bool, typer.Option("--durable", help="Data survive that all machines are without power.")] = False,
+    licence: Annotated[
+        str | None, typer.Option("--licence", help="Which licences will do: permissive, open-source.", show_default=False)
+    ] = None,
+    operations: Annotated[
+        str | None,
+        typer.Option("--operations", help="What you can operate: library (nothing), server (one kind).", show_default=False),
+    ] = None,
+    nodes_alike: Annotated[bool, typer.Option("--nodes-alike", help="The nodes of a cluster are all alike.")] = False,
+    maintained: Annotated[bool, typer.Option("--maintained", help="The database is still developed.")] = False,
+    measurable: Annotated[
+        str | None,
+        typer.Option(
+            "--measurable", help="sensorbench can measure it: here, by-url (also where you start it).", show_default=False
+        ),
+    ] = None,
+    wish: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--wish", help="A need that counts, but is no must: --wish licence. May be given several times.", show_default=False
+        ),
+    ] = None,
+    as_studied: Annotated[
+        bool, typer.Option("--as-studied", help="By what the studies found, in their versions, not by what is true today.")
+    ] = False,
+    node_disk: Annotated[str, typer.Option("--node-disk", help="Disk of a machine, by which --data is judged.")] = "1TB",
+    node_memory: Annotated[str, typer.Option("--node-memory", help="Memory of a machine, likewise.")] = "64GB",
+    results: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--results", help="Folder of your own results, to which is pointed. May be given several times.", show_default=False
+        ),
+    ] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write the choice as a page, too.", show_default=False)] = None,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the page in a browser.")] = False,
+    json: Json = False,
+) -> None:
+    """Choose a database by needs: which databases meet which, why others fall out, and, where none is left, the smallest sets of
+    needs that would have to be dropped. Without needs on a terminal: asks for them.
+    """
+    if list_profiles:
+        print_json([one.model_dump(mode="json") for one in profiles().values()]) if json else print_profiles()
+        return
+    case = require_profile(profile) if profile else None
+    machine = Machine(bytes_of(node_disk, "--node-disk"), bytes_of(node_memory, "--node-memory"))
+    given = _given(
+        case,
+        {
+            "consistency": consistency,
+            "in-partition": in_partition,
+            "query": query,
+            "transactions": transactions,
+            "model": model,
+            "growth": growth,
+            "data": data,
+            "write-share": write_share,
+            "large-values": large_values,
+            "durable": durable,
+            "licence": licence,
+            "operations": operations,
+            "nodes-alike": nodes_alike,
+            "maintained": maintained,
+            "measurable": measurable,
+        },
+    )
+    wishes = (*(case.wishes if case else ()), *(wish or ()))
+    needs_of(given, wishes, machine)
+    if ask or (not given and sys.stdin.isatty()):
+        asked = interview(given, machine)
+        given, wishes = asked.given, (*wishes, *asked.wishes)
+    if not given:
+        raise UsageError(
+            "say what you need, for example --query range --write-share 0.9; or a use case by --profile "
+            f"({', '.join(profiles())}); or answer questions by --interview"
+        )
+    chosen = choose_for(needs_of(given, wishes, machine), "studied" if as_studied else "today", case, measured_in(results or ()))
+    _tell(chosen, html, open_it=not no_open, as_json=json)
+
+
+def _given(case: Profile | None, options: Mapping[str, str | bool | Sequence[str] | None]) -> dict[str, Sequence[str]]:
+    """What was given for each need, in the order of needs; options replace what a profile says."""
+    texts: dict[str, Sequence[str]] = dict(case.needs) if case else {}
+    for name, value in options.items():
+        if value:
+            texts[name] = [YES] if value is True else [value] if isinstance(value, str) else value
+    return {name: texts[name] for name in need_kinds() if name in texts}
+
+
+def _tell(chosen: Chosen, html: Path | None, *, open_it: bool, as_json: bool) -> None:
+    told = told_choice(chosen)
+    if as_json:
+        print_json(told)
+    else:
+        print_choice(told)
+    if html is None:
+        return
+    # The template library takes its time to import, which an answer in the terminal should not wait for.
+    from sensorbench.report.catalogue import write_choice
+
+    page = write_choice(html, told)
+    if not as_json:
+        console().print(f"page: {page}", highlight=False)
+    if open_it:
+        open_page(page)

@@ -1,0 +1,109 @@
+"""What `sensorbench choose` prints for people."""
+
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from sensorbench.catalog import profiles
+from sensorbench.progress import console
+
+_MARKS = {"met": "[green]yes[/green]", "not met": "[red]no[/red]", "unknown": "[yellow]not known[/yellow]"}
+_AS_OF = {"today": "by what is true today", "studied": "by what the studies found, in their versions"}
+
+
+def print_choice(told: dict[str, Any]) -> None:
+    """Prints which databases fit, which meet what, why others fall out, which needs to drop, and what a study advises."""
+    screen = console()
+    needs = ", ".join(f"{need['name']}{'' if need['is_must'] else ' (a wish)'}" for need in told["needs"])
+    screen.print(f"needs, {_AS_OF[told['when']]}: {needs}", style="bold", highlight=False)
+    screen.print(_headline(told), style="bold", highlight=False)
+    for clash in told["clashes"]:
+        screen.print(f"{' and '.join(clash['needs'])} clash: {clash['why']}", highlight=False, markup=False)
+    if told["to_drop"]:
+        _print_drops(told)
+    screen.print(_table(told))
+    _print_reasons(told)
+    _print_measurements(told)
+    if told["profile"]:
+        _print_advice(told["profile"])
+    screen.print("facts with their sources: sensorbench databases NAME", highlight=False)
+
+
+def print_profiles() -> None:
+    """Prints the use cases with their needs and what their studies advise."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("profile", "use case", "needs", "the study advises", "source"):
+        table.add_column(column)
+    for profile in profiles().values():
+        needs = ", ".join(f"{name} {' '.join(choices)}" for name, choices in profile.needs.items())
+        advised = ", ".join([*profile.advice.advised, *filter(None, [profile.advice.outside])])
+        table.add_row(profile.name, f"{profile.title}. {profile.summary}", needs, advised, profile.source)
+    console().print(table)
+
+
+def _headline(told: dict[str, Any]) -> str:
+    fitting = told["fitting"]
+    if not fitting:
+        return "no database meets all of them"
+    return f"{', '.join(fitting)} {'meets' if len(fitting) == 1 else 'meet'} all{' musts' if told['has_wishes'] else ' of them'}"
+
+
+def _print_drops(told: dict[str, Any]) -> None:
+    screen = console()
+    several = len(told["to_drop"]) > 1
+    screen.print(f"the smallest {'sets' if several else 'set'} of needs to drop, so that a database is left:", highlight=False)
+    for drop in told["to_drop"]:
+        screen.print(f"  {' and '.join(drop['needs'])}: leaves {', '.join(drop['leaves'])}", highlight=False, markup=False)
+
+
+def _table(told: dict[str, Any]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("database")
+    table.add_column("met")
+    for need in told["needs"]:
+        table.add_column(need["name"])
+    for one in (one for one in told["databases"] if one["is_known"]):
+        name = f"[bold]{one['name']}[/bold]" if one["fits"] else one["name"]
+        met = f"{sum(verdict['verdict'] == 'met' for verdict in one['needs'].values())} of {len(told['needs'])}"
+        table.add_row(name, met, *(_MARKS[one["needs"][need["name"]]["verdict"]] for need in told["needs"]))
+    return table
+
+
+def _print_reasons(told: dict[str, Any]) -> None:
+    """Of those that fall out, what they have instead of what is needed."""
+    screen = console()
+    out = [one for one in told["databases"] if not one["fits"] and one["is_known"]]
+    if out:
+        screen.print("why others fall out:", highlight=False)
+    for one in out:
+        might = " (what is not known does not count as met)" if one["might_fit"] else ""
+        clashes = [f"{' and '.join(clash['needs'])}: not at once" for clash in one["clashes"]]
+        why = "; ".join(filter(None, [one["why_not"], *clashes]))
+        screen.print(f"  {one['name']} – {why}{might}", highlight=False, markup=False)
+    if unknown := [one["name"] for one in told["databases"] if not one["is_known"]]:
+        screen.print(f"no study had {', '.join(unknown)}", highlight=False)
+
+
+def _print_measurements(told: dict[str, Any]) -> None:
+    lines = [(one["name"], measured) for one in told["databases"] if one["fits"] for measured in one["measurements"]]
+    if not lines:
+        return
+    screen = console()
+    screen.print("measured:", highlight=False)
+    for name, measured in lines:
+        told_when = f"{measured['what']} ({measured['date']})" if measured["date"] else measured["what"]
+        screen.print(f"  {name}: {told_when}: {measured['seen']}", highlight=False, markup=False)
+
+
+def _print_advice(profile: dict[str, Any]) -> None:
+    """What the study advises, and where that differs."""
+    screen = console()
+    advice = profile["advice"]
+    also = [f"{name} {how}" for name, how in advice["also"].items()]
+    advised = ", ".join([*advice["advised"], *also, *filter(None, [advice["outside"]])])
+    screen.print(f"the study advises for this use case: {advised} ({profile['source']})", highlight=False)
+    if not profile["differences"]:
+        screen.print("the facts say the same, then and today", highlight=False)
+    for one in profile["differences"]:
+        screen.print(f"  {one['name']}: {escape(one['what'])} – {escape(one['why'])}", highlight=False)

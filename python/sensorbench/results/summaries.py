@@ -1,0 +1,59 @@
+"""Which databases were measured below a folder: told by the summaries that lie there, of whatever kind of work."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sensorbench.errors import UsageError
+from sensorbench.results.writer import EXPERIMENTS_FOLDER, SUMMARY_FILE
+
+_REPORT_FILE = "report.html"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A work and the databases that it measured; its report, if there is one."""
+
+    title: str
+    kind: str
+    created: str
+    databases: tuple[str, ...]
+    folder: Path
+    report: Path | None
+
+
+def measured_below(folder: Path) -> list[Measured]:
+    """The works below a folder, it included, by the places of their folders. Raises UsageError where there are none."""
+    files = sorted(file for file in folder.rglob(SUMMARY_FILE) if EXPERIMENTS_FOLDER not in file.relative_to(folder).parts)
+    found = [work for work in map(_work, files) if work.databases]
+    if not found:
+        raise UsageError(f"{folder}: no results are there ({SUMMARY_FILE} of a work that has measured a database)")
+    return found
+
+
+def _work(file: Path) -> Measured:
+    try:
+        summary = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file}: {error}") from None
+    if not isinstance(summary, dict):
+        raise UsageError(f"{file}: expected the summary of a work")
+    report = file.parent / _REPORT_FILE
+    return Measured(
+        title=summary.get("title", file.parent.name),
+        kind=summary.get("kind", ""),
+        created=summary.get("created", ""),
+        databases=tuple(dict.fromkeys(_databases(summary))),
+        folder=file.parent,
+        report=report if report.exists() else None,
+    )
+
+
+def _databases(summary: dict[str, Any]) -> list[str]:
+    """Of a comparison, those of its settings; of a load, a search or a transition, that of its one; of a study of factors, its target.
+    A series has none of its own: its parts do.
+    """
+    settings = [*summary.get("settings", ()), summary.get("setting")]
+    named = [setting["database"] for setting in settings if isinstance(setting, dict) and "database" in setting]
+    return named if named or summary.get("kind") != "factors" else [summary["target"].partition("?")[0]]

@@ -1,0 +1,230 @@
+"""The chooser: which databases meet which needs, the smallest sets of needs to drop, and the advice of the studies."""
+
+import io
+import json
+import shutil
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sensorbench.analysis.choosing import Candidate, Clash, Need, Verdict, choose
+from sensorbench.catalog import Machine, axes, choose_databases, need_kinds, needs_of, profiles, read_profile
+from sensorbench.catalog.choose import HOLDS, MEASURABLE
+from sensorbench.catalog.needs import clashes_of
+from sensorbench.catalog.profiles import PROFILES
+from sensorbench.errors import UsageError
+from tests.conftest import Cli
+
+MACHINE = Machine(disk_bytes=1e12, memory_bytes=64e9)
+WORDS = st.frozensets(st.sampled_from("abc"))
+
+
+@st.composite
+def _choices(draw: st.DrawFn) -> tuple[list[Need], list[Candidate], list[Clash]]:
+    needs = [
+        Need(f"need {number}", f"axis {number % 4}", draw(WORDS), draw(st.booleans()))
+        for number in range(draw(st.integers(1, 6)))
+    ]
+    candidates = [
+        Candidate(f"candidate {number}", {f"axis {axis}": draw(WORDS) for axis in range(draw(st.integers(0, 4)))})
+        for number in range(draw(st.integers(1, 4)))
+    ]
+    together = st.frozensets(st.sampled_from([need.name for need in needs]), min_size=1)
+    return needs, candidates, [Clash(names, "") for names in draw(st.lists(together, max_size=2))]
+
+
+@given(_choices())
+def test_the_smallest_sets_to_drop_are_those_of_trying_all(case: tuple[list[Need], list[Candidate], list[Clash]]) -> None:
+    needs, candidates, clashes = case
+
+    def left(kept: Sequence[Need]) -> set[str]:
+        """Those that have a word of each need that is kept, if all of them can be had at once."""
+        if any(clash.needs <= {need.name for need in kept} for clash in clashes):
+            return set()
+        return {one.name for one in candidates if all(one.traits.get(need.axis, frozenset()) & need.accepts for need in kept)}
+
+    musts = [need for need in needs if need.is_must]
+    found = choose(needs, candidates, clashes)
+    assert set(found.fitting) == left(musts)
+    for size in range(len(musts) + 1):
+        tried = {dropped: left([need for need in musts if need not in dropped]) for dropped in combinations(musts, size)}
+        by_hand = {tuple(need.name for need in dropped): names for dropped, names in tried.items() if names}
+        if by_hand:
+            break
+    assert {drop.needs: set(drop.leaves) for drop in found.to_drop} == ({} if found.fitting else by_hand)
+
+
+def test_what_is_not_known_is_not_met_and_told_apart() -> None:
+    need = Need("growth", "growing", frozenset({"serves"}))
+    found = choose([need], [Candidate("silent", {}), Candidate("fixed", {"growing": frozenset({"no"})})])
+    assert found.fitting == ()
+    assert [one.verdicts["growth"] for one in found.outcomes] == [Verdict.UNKNOWN, Verdict.NOT_MET]
+
+
+def test_a_wish_orders_and_excludes_nobody() -> None:
+    must, wish = Need("must", "a", frozenset("x")), Need("wish", "b", frozenset("x"), is_must=False)
+    candidates = [Candidate("plain", {"a": frozenset("x")}), Candidate("better", {"a": frozenset("x"), "b": frozenset("x")})]
+    assert choose([must, wish], candidates).fitting == ("better", "plain")
+
+
+def test_needs_are_about_axes_that_there_are() -> None:
+    known = {axis: set(about.words) for axis, about in axes().items()}
+    known |= {HOLDS: {"memory", "memories", "disk", "disks"}, MEASURABLE: {"here", "by-url", "no"}}
+    for kind in need_kinds().values():
+        for choice in kind.choices.values():
+            assert set(choice.accepts) <= known[kind.axis]
+
+
+@pytest.mark.parametrize("name", sorted(profiles()))
+def test_by_its_own_facts_each_study_is_right(name: str) -> None:
+    """What a study advises first is what meets the needs of its use case, in the versions of its time, and nothing else does."""
+    profile = profiles()[name]
+    assert set(choose_databases(needs_of(profile.needs, (), MACHINE), "studied").fitting) == set(profile.advice.advised)
+
+
+def test_differences_to_a_study_are_explained(cli: Cli) -> None:
+    told = cli("choose", "--profile", "traffic-analytics", "--json").json
+    differences = {(one["name"], one["what"]): one["why"] for one in told["profile"]["differences"]}
+    assert "query batch: get" in differences["voldemort", "advised with more work in clients, which is for what it has not"]
+    why = differences["riak", "fits today, not then"]
+    assert "then growth nodes: errors" in why
+    assert "today growth nodes: serves" in why
+
+
+def test_contradictory_needs_are_told_by_the_smallest_sets(cli: Cli) -> None:
+    told = cli("choose", "--consistency", "transactional", "--in-partition", "availability", "--growth", "nodes", "--json").json
+    assert told["fitting"] == []
+    drops = {tuple(drop["needs"]): set(drop["leaves"]) for drop in told["to_drop"]}
+    assert drops.keys() == {("consistency transactional",), ("in-partition availability",)}
+    assert {"cassandra", "riak"} <= drops["consistency transactional",]
+    assert "mongodb" in drops["in-partition availability",]
+
+
+def test_needs_that_a_database_meets_one_by_one_may_clash(cli: Cli) -> None:
+    given = {"consistency": ["strong"], "in-partition": ["availability"], "growth": ["nodes"]}
+    needs = needs_of(given, (), MACHINE)
+    assert [clash.needs for clash in clashes_of(needs)] == [{"consistency strong", "in-partition availability"}]
+    cassandra = next(one for one in choose_databases(needs, "today").outcomes if one.name == "cassandra")
+    assert not cassandra.missing
+    assert not cassandra.fits
+    assert (
+        "clash: while the network divides the nodes"
+        in cli("choose", "--consistency", "strong", "--in-partition", "availability").out
+    )
+
+
+@pytest.mark.parametrize(("amount", "fits"), [("10GB", {"redis", "fjall"}), ("200GB", {"fjall"}), ("5TB", set())])
+def test_data_are_judged_by_machines(cli: Cli, amount: str, fits: set[str]) -> None:
+    assert {"redis", "fjall"} & set(cli("choose", "--data", amount, "--json").json["fitting"]) == fits
+    assert "redis" in cli("choose", "--data", amount, "--node-memory", "9TB", "--json").json["fitting"]
+
+
+def test_measurements_are_pointed_to(cli: Cli, study_folder: Path) -> None:
+    found = cli("choose", "--operations", "library", "--results", study_folder.parent, "--json").json
+    measured = {one["name"]: one["measurements"] for one in found["databases"] if one["fits"]}
+    assert measured.keys() == {"sqlite", "fjall"}
+    for of_database in measured.values():
+        assert of_database[0]["seen"] == str(study_folder / "report.html")
+    assert [one["is_reference"] for one in measured["fjall"]] == [False, True]
+
+
+def test_flags_replace_what_a_profile_says_and_wishes_exclude_nobody(cli: Cli) -> None:
+    profile = ("choose", "--profile", "sensor-data", "--json")
+    assert "fjall" in cli(*profile, "--data", "10GB").json["fitting"]
+    wished = cli(*profile, "--wish", "data").json
+    assert {"cassandra", "hbase"} <= set(wished["fitting"][:3])
+    assert wished["fitting"][-1] in {"fjall", "redis"}
+    assert [need["name"] for need in wished["needs"] if not need["is_must"]] == ["data cluster"]
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, answers: dict[str, str]) -> None:
+    """Puts the answers to all questions where the command reads them."""
+    lines = "".join(f"{answers.get(name, '')}\n" for name in need_kinds())
+    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+
+
+def test_interview(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(
+        monkeypatch,
+        {"query": "range, batch", "write-share": "0.9", "durable": "yes", "maintained": "no", "licence": "permissive ?"},
+    )
+    asked = cli("choose", "--interview", "--json")
+    flags = ("--query", "range", "--query", "batch", "--write-share", "0.9", "--durable", "--licence", "permissive")
+    assert asked.json == cli("choose", *flags, "--wish", "licence", "--json").json
+    assert "Which queries must the database answer itself?" in asked.err
+
+
+def test_interview_asks_again_and_skips_what_is_given(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [name for name in need_kinds() if name != "query"]
+    lines = ["absolute", "strong", *([""] * (len(names) - 1))]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines) + "\n"))
+    asked = cli("choose", "--interview", "--query", "join", "--json")
+    assert [need["name"] for need in asked.json["needs"]] == ["consistency strong", "query join"]
+    assert "consistency absolute: expected one of eventual, time-line, strong" in asked.err
+
+
+def test_interview_that_is_interrupted_or_ends_early(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("strong\n"))
+    ended = cli("choose", "--interview")
+    assert ended.exit_code == 2
+    assert "the answers end before in-partition is answered" in ended.err
+
+    def interrupt() -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("builtins.input", interrupt)
+    assert cli("choose", "--interview").exit_code == 130
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((), "say what you need, for example --query range --write-share 0.9; or a use case by --profile (file-store,"),
+        (("--profile", "shop"), "--profile shop: expected one of file-store, sensor-data, traffic-analytics, web-site"),
+        (("--consistency", "absolute"), "--consistency absolute: expected one of eventual, time-line, strong"),
+        (("--write-share", "2"), "--write-share 2: expected a share from 0 to 1"),
+        (("--data", "much"), "--data much: expected a size such as 500MB"),
+        (("--durable", "--wish", "licence"), "--wish licence: expected one of the needs that are given: durable"),
+        (("--durable", "--node-disk", "big"), "--node-disk big: expected a size"),
+        (("--durable", "--results", "nowhere"), "nowhere: no results are there"),
+    ],
+)
+def test_what_makes_no_sense(cli: Cli, arguments: tuple[str, ...], expected: str) -> None:
+    outcome = cli("choose", *arguments)
+    assert outcome.exit_code == 2
+    assert expected in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('growth = "nodes"', 'growth = "much"', "needs.growth: there is no choice 'much'; expected one of readers, nodes"),
+        ('growth = "nodes"', 'grwth = "nodes"', "needs.grwth: there is no such need"),
+        ('advised = ["cassandra"]', 'advised = ["oracle"]', "advice.advised: there is no database 'oracle' in the catalogue"),
+        ('source = "elasticity: use-case advice"', 'source = "hearsay"', "source: expected one of the studies"),
+    ],
+)
+def test_a_profile_that_cannot_be_used(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    file = tmp_path / "file-store.toml"
+    shutil.copy(PROFILES / file.name, file)
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"file-store\.toml, line") as error:
+        read_profile(file)
+    assert expected in str(error.value)
+
+
+def test_page_and_profiles(cli: Cli, tmp_path: Path) -> None:
+    page = tmp_path / "choice.html"
+    told = cli("choose", "--profile", "web-site", "--html", page, "--no-open").out
+    assert f"page: {page}" in told
+    assert "fits today, not then" in page.read_text(encoding="utf-8")
+    listed = cli("choose", "--profiles").out
+    assert all(name in listed for name in profiles())
+    assert {one["name"] for one in json.loads(cli("choose", "--profiles", "--json").out)} == set(profiles())
