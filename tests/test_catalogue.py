@@ -5,16 +5,21 @@ import re
 import shutil
 from html import unescape
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from sensorbench import _engine, lab
+from sensorbench._engine import SchemaError, Target
 from sensorbench.catalog import axes, capabilities, entries, read_entry
+from sensorbench.catalog.claims import catalogue_claims
 from sensorbench.catalog.entry import ENTRIES
+from sensorbench.cli.main import app
 from sensorbench.elasticity.changes import KINDS
 from sensorbench.errors import UsageError
 from sensorbench.results.sources import own_sources_of
-from tests.conftest import Cli
+from tests.conftest import Cli, server_url
 
 DRIVERS = {driver["name"]: driver for driver in json.loads(_engine.databases())}
 # It answers nothing, and is no database that anybody would choose.
@@ -119,3 +124,33 @@ def test_what_spark_can_read_is_what_its_connectors_name(tmp_path: Path, monkeyp
     assert not capabilities(entry)["mapreduce"].can
     (tmp_path / "one.toml").write_text(f'title = "A connector"\ndatabases = ["{entry.targets[0]}"]\n', encoding="utf-8")
     assert capabilities(entry)["mapreduce"].told == {entry.targets[0]: "A connector"}
+
+
+def test_claims_name_commands_and_tests_that_there_are() -> None:
+    commands = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
+    claims = catalogue_claims()
+    assert [claim.id for claim in claims] == [f"CLS-{number}" for number in range(1, 21)]
+    for claim in claims:
+        assert set(re.findall(r"sensorbench (\S+)", claim.command)) <= commands
+        assert all((Path(__file__).parent / name).exists() for name in re.findall(r"\w+\.py", claim.test))
+
+
+READINGS = "CREATE TABLE readings (sensor int, site int, time timestamp, value double, PRIMARY KEY (sensor, site, time))"
+
+
+def test_cassandra_refuses_what_its_keys_do_not_serve(lab_servers: dict[str, lab.Instance]) -> None:
+    """CLS-17."""
+    target = Target(server_url("cassandra", "keys"))
+    target.create(json.dumps({"create": {"statements": [READINGS]}, "operations": []}), "{}", True)
+
+    def ask(where: str) -> Any:
+        statement = {"statement": f"SELECT value FROM readings WHERE {where}"}
+        operation = {"name": "ask", "columns": [{"name": "value", "type": "double"}], "statement": statement}
+        return json.loads(target.ask(json.dumps(operation), pa.table({}).to_reader()))
+
+    with pytest.raises(SchemaError, match='preceding column "site" is not restricted'):
+        ask("sensor = 1 AND time > 0")
+    with pytest.raises(SchemaError, match="use ALLOW FILTERING"):
+        ask("value = 1.0")
+    assert ask("sensor = 1 AND site = 1 AND time > 0") == ask("value = 1.0 ALLOW FILTERING") == []
+    target.remove()

@@ -7,16 +7,18 @@ from sensorbench.analysis.choosing import Outcome, Verdict
 from sensorbench.catalog.axes import axes, studies
 from sensorbench.catalog.capability import capabilities
 from sensorbench.catalog.choose import Chosen, told_facts, told_trait
+from sensorbench.catalog.claims import catalogue_claims
 from sensorbench.catalog.entry import WHEN, Entry, When, entries
 from sensorbench.catalog.needs import clashes_of
 
 
 def told_catalogue() -> dict[str, Any]:
-    """Axes with their words, studies, and all databases."""
+    """Axes with their words, studies, all databases, and the claims of the classification."""
     return {
         "axes": {name: axis.model_dump() for name, axis in axes().items()},
         "studies": {name: study.model_dump() for name, study in studies().items()},
         "databases": [told_entry(entry) for entry in entries().values()],
+        "claims": [claim.model_dump() for claim in catalogue_claims()],
     }
 
 
