@@ -5,6 +5,8 @@ from sensorbench.lab.instance import Instance, Node, find_instance, read_instanc
 from sensorbench.lab.lab import (
     Wish,
     add_node,
+    add_nodes,
+    at_once_costs,
     borrowed,
     databases,
     down,
@@ -33,6 +35,8 @@ __all__ = [
     "Node",
     "Wish",
     "add_node",
+    "add_nodes",
+    "at_once_costs",
     "borrowed",
     "clusters",
     "databases",

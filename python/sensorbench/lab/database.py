@@ -2,7 +2,7 @@
 
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,13 @@ class Place:
     node: Node
     software: Path
     user: ServerUser
+    # The nodes that join a cluster at the same time, this one among them; none where it is started with its cluster, or again.
+    joining: tuple[Node, ...] = ()
+
+    @property
+    def joins_with_others(self) -> bool:
+        """Whether other nodes join at the same time."""
+        return len(self.joining) > 1
 
     @property
     def folder(self) -> Path:
@@ -137,13 +144,16 @@ class LabDatabase(ABC):
 class LabCluster(LabDatabase):
     """A kind of database whose nodes work together."""
 
+    # What it costs when nodes join all at once instead of one after the other.
+    at_once_costs: str
+
     @abstractmethod
     def join(self, instance: Instance, software: Path, user: ServerUser) -> None:
         """Makes one cluster of the first nodes, which all run."""
 
     @abstractmethod
-    def add_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
-        """Makes a started node part of the cluster."""
+    def add_nodes(self, instance: Instance, nodes: Sequence[Node], software: Path, user: ServerUser) -> None:
+        """Makes started nodes part of the cluster."""
 
     @abstractmethod
     def remove_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:

@@ -180,25 +180,44 @@ def databases() -> list[dict[str, Any]]:
 
 def add_node(name: str, tell: Tell | None = None) -> Node:
     """Starts one more node and makes it part of the cluster; tells how far it is where that takes long."""
+    return add_nodes(name, 1, tell)[0]
+
+
+def add_nodes(name: str, count: int, tell: Tell | None = None) -> list[Node]:
+    """Starts more nodes, all at once, and makes them part of the cluster: what that costs, its kind of database says (`at_once_costs`)."""
     instance, database, software, user = _cluster(name)
-    number = max(node.number for node in instance.nodes) + 1
+    nodes = [_next_node(instance, number, database) for number in range(1, count + 1)]
+    started = instance.model_copy(update={"nodes": [*instance.nodes, *nodes]})
+    started.write()
+    try:
+        _start_coordinator_again(started, database, software, user)
+        for node in nodes:
+            _start_node(Place(started, node, software, user, joining=tuple(nodes)), database)
+            started.write()
+        for node in nodes:
+            _wait_until_ready(started, node, database, tell)
+        database.add_nodes(instance, nodes, software, user)
+    except BaseException:
+        for node in nodes:
+            _end_node(instance, node, database)
+        instance.write()
+        raise
+    return nodes
+
+
+def _next_node(instance: Instance, ahead: int, database: LabDatabase) -> Node:
+    """The node that is so many behind the last one. Raises FailedError where its address is taken."""
+    number = max(node.number for node in instance.nodes) + ahead
     node = Node(number=number, host=addresses.address(instance.cluster, number), port=instance.nodes[0].port)
     for port in (node.port, *database.other_ports):
         if not addresses.is_free(instance.cluster, number, port):
             raise FailedError(f"{node.host}:{port} is in use by somebody else")
-    started = instance.model_copy(update={"nodes": [*instance.nodes, node]})
-    started.write()
-    try:
-        _start_coordinator_again(started, database, software, user)
-        _start_node(Place(started, node, software, user), database)
-        started.write()
-        _wait_until_ready(started, node, database, tell)
-        database.add_node(instance, node, software, user)
-    except BaseException:
-        _end_node(instance, node, database)
-        instance.write()
-        raise
     return node
+
+
+def at_once_costs(name: str) -> str:
+    """What it costs when nodes of a cluster join all at once, in words."""
+    return _cluster(name)[1].at_once_costs
 
 
 def start_node(name: str, number: int | None = None) -> Node:
