@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "dataset": COMMON,
     "schemas": COMMON,
     "lab": COMMON,
+    "spark": {"lab"} | COMMON,
     "report": {"analysis", "results", "places"},
     "experiment": {"lab", "dataset", "schemas", "results", "analysis"} | COMMON,
     "study": {"tuning", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
@@ -25,7 +26,20 @@ MAY_IMPORT = {
     "stress": {"experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
     "elasticity": {"stress", "lab", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
     "tuning": {"stress", "lab", "experiment", "results", "analysis"} | COMMON,
-    "cli": {"lab", "study", "advisor", "stress", "elasticity", "tuning", "experiment", "dataset", "results", "analysis", "report"}
+    "cli": {
+        "lab",
+        "spark",
+        "study",
+        "advisor",
+        "stress",
+        "elasticity",
+        "tuning",
+        "experiment",
+        "dataset",
+        "results",
+        "analysis",
+        "report",
+    }
     | COMMON,
 }
 MAY_DEPEND = {

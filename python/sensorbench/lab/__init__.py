@@ -25,6 +25,7 @@ from sensorbench.lab.lab import (
     unknown_settings,
     up,
     url_of,
+    used_as,
 )
 from sensorbench.lab.limits import parse_cpus, parse_memory
 from sensorbench.lab.registry import LAB_DATABASES, clusters
@@ -62,4 +63,5 @@ __all__ = [
     "unknown_settings",
     "up",
     "url_of",
+    "used_as",
 ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sensorbench._engine import Target
 from sensorbench.errors import EngineError, FailedError
-from sensorbench.lab.homes import ServerUser
+from sensorbench.lab.homes import ServerUser, server_user
 from sensorbench.lab.instance import Instance, Node
 from sensorbench.lab.processes import last_lines
 from sensorbench.lab.software import Source
@@ -62,6 +62,8 @@ class LabDatabase(ABC):
     nodes: int = 1
     # Whether each of these nodes may be given replicas of its own.
     has_replicas: bool = False
+    # By which option of commands an instance is used: as a target, or otherwise.
+    used_as: str = "--target"
     # The port of a process that the nodes need beside them, which is started first and goes on when they are started again.
     coordinator_port: int | None = None
     # Options of a target's URL that need something that only a started server brings: they are checked when it is up.
@@ -79,6 +81,10 @@ class LabDatabase(ABC):
     def unknown_settings(self, software: Path, user: ServerUser, settings: Mapping[str, str]) -> dict[str, str]:
         """Settings that this version does not know, each with what it says about them."""
 
+    def user(self) -> ServerUser:
+        """As whom its processes run."""
+        return server_user()
+
     def make_credentials(self, instance: Instance) -> None:
         """Makes the file with user and password that servers and drivers read."""
         instance.password()
@@ -94,6 +100,10 @@ class LabDatabase(ABC):
     def environment(self, software: Path) -> dict[str, str]:
         """Variables that the server's programs need."""
         return {}
+
+    def environment_of(self, place: Place) -> dict[str, str]:
+        """Variables that a node needs."""
+        return self.environment(place.software)
 
     @abstractmethod
     def url(self, instance: Instance) -> str:

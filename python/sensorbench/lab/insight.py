@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from sensorbench.lab.instance import Instance, Node
-from sensorbench.lab.registry import LAB_DATABASES
+from sensorbench.lab.registry import LAB_SERVERS
 
 # What `st_blocks` counts in, whatever the blocks of the file system are.
 _BLOCK_BYTES = 512
@@ -22,7 +22,7 @@ def insight(instance: Instance, node: Node) -> dict[str, float]:
     """
     if node.find() is None:
         return {}
-    own = LAB_DATABASES[instance.database].insight(instance, node)
+    own = LAB_SERVERS[instance.database].insight(instance, node)
     return {**own, "lab.disk_bytes": float(_bytes_on_disk(instance.data_folder(node)))}
 
 

@@ -18,12 +18,12 @@ import psutil
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.lab import addresses, processes
 from sensorbench.lab.database import LabCluster, LabDatabase, Place
-from sensorbench.lab.homes import ServerUser, instances_folder, server_user
+from sensorbench.lab.homes import ServerUser, instances_folder
 from sensorbench.lab.instance import COORDINATOR, RECORD_FILE, Instance, Node, find_instance, read_instances
 from sensorbench.lab.limits import entering, limits, remove_group
 from sensorbench.lab.locks import locked
 from sensorbench.lab.processes import ProcessId
-from sensorbench.lab.registry import LAB_DATABASES, require_database
+from sensorbench.lab.registry import LAB_SERVERS, require_server
 from sensorbench.lab.software import Source
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
@@ -59,7 +59,7 @@ def up(wish: Wish) -> Instance:
     sweep()
     database, source = _wanted(wish)
     _check(wish, database)
-    software, user = source.get(), server_user()
+    software, user = source.get(), database.user()
     unknown = database.unknown_settings(software, user, wish.settings)
     if unknown:
         key, why = next(iter(unknown.items()))
@@ -80,7 +80,7 @@ def up(wish: Wish) -> Instance:
 def unknown_settings(wish: Wish) -> dict[str, str]:
     """Settings that the version which is wished for does not know, each with what it says about them. Nothing is started."""
     database, source = _wanted(wish)
-    return database.unknown_settings(source.get(), server_user(), wish.settings)
+    return database.unknown_settings(source.get(), database.user(), wish.settings)
 
 
 def down(name: str) -> None:
@@ -122,14 +122,20 @@ def borrowed(wish: Wish) -> Iterator[Instance]:
         _remove(instance)
 
 
+def used_as(instance: Instance) -> str:
+    """How commands are told to use an instance: an option and its value."""
+    return f"{LAB_SERVERS[instance.database].used_as} lab:{instance.name}"
+
+
 def url_of(instance: Instance) -> str:
     """The target's URL; it names the file of credentials instead of showing them."""
-    return LAB_DATABASES[instance.database].url(instance)
+    return LAB_SERVERS[instance.database].url(instance)
 
 
 def status(instance: Instance, *, ask_servers: bool = False) -> dict[str, Any]:
     """How an instance does: each node's process, memory and processor time, and what the servers say themselves if they are asked."""
-    told = LAB_DATABASES[instance.database].node_status(instance, server_user()) if ask_servers else {}
+    database = LAB_SERVERS[instance.database]
+    told = database.node_status(instance, database.user()) if ask_servers else {}
     nodes = [_shown(node, told.get(node.number)) for node in instance.nodes]
     coordinator = {"coordinator": _shown(instance.coordinator, None)} if instance.coordinator else {}
     runs = sum(bool(node["runs"]) for node in nodes)
@@ -174,7 +180,7 @@ def databases() -> list[dict[str, Any]]:
                 for source in database.sources
             ],
         }
-        for database in LAB_DATABASES.values()
+        for database in LAB_SERVERS.values()
     ]
 
 
@@ -307,16 +313,16 @@ def _cluster(name: str) -> tuple[Instance, LabCluster, Path, ServerUser]:
 def _known(name: str) -> tuple[Instance, LabDatabase, Path, ServerUser]:
     sweep()
     instance = find_instance(name)
-    database = require_database(instance.database)
+    database = require_server(instance.database)
     source = database.source(instance.version)
     if source is None:
         raise FailedError(f"{name}: {database.name} {instance.version} is not known any more")
-    return instance, database, source.get(), server_user()
+    return instance, database, source.get(), database.user()
 
 
 def _wanted(wish: Wish) -> tuple[LabDatabase, Source]:
     """The kind of database, and where its version comes from. Raises UsageError."""
-    database = require_database(wish.database)
+    database = require_server(wish.database)
     source = database.source(wish.version)
     if source is None:
         raise UsageError(f"{database.name} {wish.version}: expected one of {', '.join(one.version for one in database.sources)}")
@@ -404,7 +410,7 @@ def _launch(place: Place, database: LabDatabase) -> None:
         instance=place.instance.folder,
         folder=place.folder,
         user=place.user,
-        environment=database.environment(place.software),
+        environment=database.environment_of(place),
         cpus=limits_.cpus if limits_.cpus_by == "affinity" else None,
         enter_group=entering(limits_),
     )
@@ -443,7 +449,7 @@ def _wait_until(
                 f"{instance.name} does not answer after {database.ready_within_s:g} s ({why}): {database.last_words(log)}"
             )
         if tell and now_s - told_s > _TELL_EVERY_S:
-            tell(database.progress(instance, node, server_user()))
+            tell(database.progress(instance, node, database.user()))
             told_s = time.monotonic()
         time.sleep(_ASK_EVERY_S)
 
@@ -464,7 +470,7 @@ def _remove(instance: Instance) -> None:
     for node in instance.all_processes:
         if process := node.find():
             found[process.pid] = process
-    processes.end(list(found.values()), signal=LAB_DATABASES[instance.database].stop_signal, patience_s=_STOP_WITHIN_S)
+    processes.end(list(found.values()), signal=LAB_SERVERS[instance.database].stop_signal, patience_s=_STOP_WITHIN_S)
     remove_group(instance.limits)
     shutil.rmtree(instance.folder, ignore_errors=True)
 
