@@ -9,7 +9,7 @@ import re
 import signal
 import socket
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata, util
 from pathlib import Path
 
@@ -101,6 +101,7 @@ class Spark(LabCluster):
     name = "spark"
     summary = "Spark, a standalone master with workers; it computes and stores nothing"
     used_as = "--spark"
+    at_once_costs = "nothing"
     port = 7078
     other_ports = (_WORKER_PAGE,)
     coordinator_port = _MASTER_PORT
@@ -174,8 +175,8 @@ class Spark(LabCluster):
     def join(self, instance: Instance, software: Path, user: ServerUser) -> None:
         """They belong to the cluster when the master knows them."""
 
-    def add_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
-        """Applications that start from now on may use it."""
+    def add_nodes(self, instance: Instance, nodes: Sequence[Node], software: Path, user: ServerUser) -> None:
+        """The master knows them already; applications that start from now on may use them."""
 
     def remove_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
         """The master gives what it executed to others."""
