@@ -1,5 +1,6 @@
 """`sensorbench elasticity`: what it costs when a loaded cluster changes, and when it is stable again."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -169,15 +170,21 @@ def run(
     # Whatever is wrong with one of them is said before the first begins.
     turns = [[wish(text, number) for text in target] for number in range(repeat)]
     check_is_free(folder)
-    folders = []
-    for number, one_turn in enumerate(turns, start=1):
-        # A B, B A: none is always the first.
-        for one in one_turn if number % 2 else one_turn[::-1]:
-            folders.append(folder / f"{one.target.label}-{number}")
-            teller.say(f"{one.target.label}, {number} of {repeat}")
-            _run_one(one, folders[-1], teller)
-            write_elasticity_summary_and_report(folders[-1])
-    show_written(write_elasticity_comparison(folders, folder), _print_claims, no_open=no_open, as_json=json)
+    folders: list[Path] = []
+    try:
+        for number, one_turn in enumerate(turns, start=1):
+            # A B, B A: none is always the first.
+            for one in one_turn if number % 2 else one_turn[::-1]:
+                teller.say(f"{one.target.label}, {number} of {repeat}")
+                _run_one(one, folder / f"{one.target.label}-{number}", teller)
+                folders.append(folder / f"{one.target.label}-{number}")
+                write_elasticity_summary_and_report(folders[-1])
+    except (InterruptedRunError, FailedError):
+        if folders:
+            _, page = write_elasticity_comparison(folders, folder)
+            teller.say(f"what was compared until then: {page}")
+        raise
+    show_elasticity_comparison(folders, folder, no_open=no_open, as_json=json)
 
 
 def _run_one(wish: Wish, folder: Path, teller: Teller) -> None:
@@ -201,8 +208,12 @@ def compare(
     json: Json = False,
 ) -> None:
     """Set works beside one another and beside what the study of elastic databases printed, and judge its claims."""
-    written = write_elasticity_comparison(folders, out or new_folder("elasticity-comparison"))
-    show_written(written, _print_claims, no_open=no_open, as_json=json)
+    show_elasticity_comparison(folders, out or new_folder("elasticity-comparison"), no_open=no_open, as_json=json)
+
+
+def show_elasticity_comparison(folders: Sequence[Path], out: Path, *, no_open: bool, as_json: bool) -> None:
+    """Writes summary and report of several works that are on disk into `out`, and prints the claims."""
+    show_written(write_elasticity_comparison(folders, out), _print_claims, no_open=no_open, as_json=as_json)
 
 
 def _print_claims(summary: dict[str, Any], page: Path) -> None:

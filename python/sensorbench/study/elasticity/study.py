@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sensorbench import toml_file
+from sensorbench.results.elasticity import COMPARISON
 from sensorbench.study.elasticity.claims import JUDGES
 from sensorbench.study.elasticity.evidence import Evidence, evidence_of, published
 from sensorbench.study.judging import needs, told
@@ -52,7 +53,7 @@ def summarise(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     of = roles()
     evidence = evidence_of(summaries, {name: role.databases for name, role in of.items()})
     return {
-        "kind": "elasticity comparison",
+        "kind": COMPARISON,
         "works": [{"title": one["title"], "state": one["state"], "target": one["setting"]["target"]} for one in summaries],
         "roles": {name: role.title for name, role in of.items()},
         "figures": _figures(evidence),
