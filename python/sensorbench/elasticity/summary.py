@@ -17,7 +17,7 @@ from sensorbench.analysis.usl import LEAST_SIZES, fit_usl
 from sensorbench.elasticity.changes import BEGIN, DONE, NOTICED
 from sensorbench.elasticity.course import FAILED
 from sensorbench.elasticity.wish import REQUESTS
-from sensorbench.experiment.guaranteed import promised
+from sensorbench.experiment.guaranteed import beside_promises
 from sensorbench.results import RunResult
 from sensorbench.results.elasticity import ElasticityResult
 from sensorbench.results.history import HISTORY_FILE, read_history
@@ -182,13 +182,8 @@ def _guarantees(run: RunResult) -> dict[str, Any] | None:
     if not file.exists():
         return None
     checked = guarantees.check(read_history(file))
-    setting = run.manifest.setting
-    promises = promised(setting.promises, run.manifest.description.get("settings", {}))
-    return {
-        **checked.summary(),
-        "promised": {name: asdict(promise) for name, promise in promises.items()} if promises else None,
-        "broken": list(guarantees.broken(promises, checked.findings)) if promises else [],
-    }
+    settings = run.manifest.description.get("settings", {})
+    return {**checked.summary(), **beside_promises(checked, run.manifest.setting.promises, settings)}
 
 
 def _requests_per_node(run: RunResult, begun_at_s: float | None, done_at_s: float | None) -> dict[str, dict[str, Any]]:
