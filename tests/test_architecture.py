@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "dataset": COMMON,
     "schemas": COMMON,
     "lab": COMMON,
+    "spark": {"lab"} | COMMON,
     "report": {"analysis", "results", "places"},
     "experiment": {"lab", "dataset", "schemas", "results", "analysis"} | COMMON,
     "study": {"tuning", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
@@ -29,6 +30,7 @@ MAY_IMPORT = {
     "cli": {
         "lab",
         "catalog",
+        "spark",
         "study",
         "advisor",
         "stress",

@@ -15,6 +15,7 @@ def test_what_is_missing_is_the_area_and_recovery_is_from_five_good_seconds_on()
     ends_s = at_rates(*[100] * 10, 0, 0, 50, *[100] * 17)
     found = dip(ends_s, np.ones(len(ends_s), dtype=bool), 10.0, 30.0)
     assert (found.level_per_s, found.lowest_per_s, found.area, found.recovered_s) == (100.0, 0.0, 250.0, 3.0)
+    assert found.available_s == 0.0
 
 
 def test_a_good_second_on_the_way_is_no_recovery() -> None:
@@ -28,6 +29,8 @@ def test_failures_are_no_recovery_however_many_succeed() -> None:
     is_ok = ~((ends_s > 10.0) & (ends_s < 14.0) & (np.arange(len(ends_s)) % 50 == 0))
     found = dip(ends_s, is_ok, 10.0, 30.0)
     assert found.recovered_s == 4.0
+    # The last one that failed.
+    assert found.available_s == pytest.approx(3.505)
     assert found.area == (~is_ok).sum()
 
 

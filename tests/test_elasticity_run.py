@@ -5,22 +5,23 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from functools import partial
+import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import psutil
 import pytest
 
 from sensorbench import lab
 from sensorbench.analysis.request_sets import Requests, request_sets
-from sensorbench.elasticity import network
+from sensorbench.elasticity import disk, network
 from sensorbench.elasticity.changes import Change, Mark, check_can, parse_change
 from sensorbench.elasticity.clusters import LabNodes, OwnNodes
 from sensorbench.elasticity.course import NEVER_STABLE, STABLE, Course, Lengths
+from sensorbench.elasticity.troubles import TROUBLES, Kind
 from sensorbench.errors import FailedError, UsageError
+from sensorbench.lab.homes import instances_folder
 from sensorbench.results.elasticity import read_elasticity
 from tests.conftest import Cli, run_main
 
@@ -72,7 +73,12 @@ def test_what_fills_no_measurement_is_none() -> None:
         ("kill", Change("kill")),
         ("pause:500ms", Change("pause", away_s=0.5)),
         ("rolling-restart", Change("rolling-restart")),
-        ("slow-network:5s@200kbit", Change("slow-network", away_s=5.0, rate="200kbit")),
+        ("join:2@once", Change("join", count=2, how="once")),
+        ("slow-network:5s@200kbit", Change("slow-network", away_s=5.0, how="200kbit")),
+        ("slow-network:5s@20ms", Change("slow-network", away_s=5.0, how="20ms")),
+        ("slow-network@2%", Change("slow-network", how="2%")),
+        ("slow-disk", Change("slow-disk", how="1M")),
+        ("slow-disk:5s@500K", Change("slow-disk", away_s=5.0, how="500K")),
     ],
 )
 def test_changes_are_read(text: str, change: Change) -> None:
@@ -86,7 +92,10 @@ def test_changes_are_read(text: str, change: Change) -> None:
         ("join:0", "expected a number of nodes"),
         ("kill:soon", "--change kill:soon: "),
         ("rolling-restart:2", "expected nothing behind rolling-restart"),
-        ("slow-network:5s@fast", "expected a rate as 1mbit or 200kbit behind @"),
+        ("slow-network:5s@fast", "expected a rate as 1mbit or 200kbit, a delay as 20ms, or a share as 2% behind @"),
+        ("slow-disk:5s@1mbit", "expected bytes a second as 500K or 1M behind @"),
+        ("join:2@twice", "expected once behind @"),
+        ("partition:5s@1mbit", "expected nothing behind @"),
         ("kill:5s@1mbit", "expected nothing behind @"),
     ],
 )
@@ -203,6 +212,9 @@ def test_region_servers_that_join_under_load_serve_requests(cli: Cli, grown: Pat
     # The new node took its share of the requests, and nothing before it was there.
     new = next(node for node in one["servers"] if node.endswith(".2"))
     assert one["servers"][new]["before"] == 0.0
+    # Its processor time is known, although it was not there when the run began.
+    processors = one["servers"][new]["processors"]
+    assert processors["before"] == 0.0 < processors["during"]
     assert one["servers"][new]["after"] > 0.05 * sum(served["after"] for served in one["servers"].values())
     score = one["scores"]["by_band"]
     if score["stable_at_s"] is not None:
@@ -226,6 +238,9 @@ def test_works_are_compared_beside_what_was_printed(cli: Cli, grown: Path, tmp_p
     assert found["HB", "transfer_s"]["runs"] == 2
     assert found["HB", "transfer_s"]["value"] == pytest.approx(summary_in(grown)["transitions"][0]["transfer_s"])
     assert ended.json == summary_in(out)
+    # It is written again from the works.
+    assert cli("report", out, "--no-open", "--json").json == ended.json
+    assert cli("claims", out, "--json").json == ended.json["claims"]
     page = (out / "report.html").read_text(encoding="utf-8")
     # What was printed of the same transition stands beside it.
     assert "3.30 min" in page or "198 s" in page
@@ -298,7 +313,7 @@ def test_what_makes_no_sense_is_refused(cli: Cli, tmp_path: Path, arguments: lis
     assert not (tmp_path / "out").exists()
 
 
-# Cutting off
+# Troubles of a node
 
 
 def reaches(address: tuple[str, int]) -> bool:
@@ -309,9 +324,9 @@ def reaches(address: tuple[str, int]) -> bool:
         return False
 
 
-def is_said_to_be_unavailable(change: Change, trouble: Callable[[str], AbstractContextManager[None]]) -> bool:
+def is_said_to_be_unavailable(change: Change) -> bool:
     """Where a machine does not permit a trouble, users are told so, which is all that can be tested there."""
-    if network.why_not(trouble) is None:
+    if TROUBLES[cast("Kind", change.kind)].why_not(change.how) is None:
         check_can(change, LabNodes("any"))
         return False
     with pytest.raises(UsageError, match=f"--change {change.kind}: not available on this machine: "):
@@ -320,7 +335,7 @@ def is_said_to_be_unavailable(change: Change, trouble: Callable[[str], AbstractC
 
 
 def test_an_address_is_cut_off_for_a_while() -> None:
-    if is_said_to_be_unavailable(Change("partition"), network.cut_off):
+    if is_said_to_be_unavailable(Change("partition")):
         return
     with socket.socket() as server:
         server.bind(("127.77.0.2", 0))
@@ -345,7 +360,7 @@ def test_what_goes_to_a_slow_address_goes_through_a_queue_of_its_own() -> None:
         found = re.search(r"class htb 7700:2 .*\n Sent (\d+) bytes", told)
         return int(found[1]) if found else -1
 
-    if is_said_to_be_unavailable(Change("slow-network"), partial(network.slowed, rate="10mbit")):
+    if is_said_to_be_unavailable(Change("slow-network", how="10mbit")):
         return
     with socket.socket() as server:
         server.bind(("127.77.0.2", 0))
@@ -359,11 +374,67 @@ def test_what_goes_to_a_slow_address_goes_through_a_queue_of_its_own() -> None:
         assert sent() == -1
 
 
+@pytest.mark.parametrize(("how", "told"), [("20ms", "delay 20ms"), ("2%", "loss 2%")])
+def test_packets_are_late_or_lost_where_the_kernel_can_do_that(how: str, told: str) -> None:
+    def queues() -> str:
+        return subprocess.run(["tc", "qdisc", "show", "dev", "lo"], capture_output=True, text=True, check=True).stdout
+
+    if not is_said_to_be_unavailable(Change("slow-network", how=how)):
+        with network.slowed("127.77.0.2", how):
+            assert told in queues()
+    # Whatever was begun is taken away, also where it failed half-way.
+    assert "7700:" not in queues()
+
+
+WRITES_FOR_A_SECOND = """
+import os, sys, time
+file, written = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_DSYNC), 0
+sys.stdin.readline()
+begun_s = time.monotonic()
+while time.monotonic() - begun_s < 1.0:
+    written += os.write(file, bytes(16384))
+print(written, time.monotonic() - begun_s, flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_a_process_has_a_slow_disk_for_a_while() -> None:
+    if is_said_to_be_unavailable(Change("slow-disk", how="64K")):
+        return
+    with (
+        tempfile.TemporaryDirectory(dir=instances_folder().parent) as folder,
+        subprocess.Popen(
+            [sys.executable, "-c", WRITES_FOR_A_SECOND, f"{folder}/file"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as writer,
+    ):
+        assert writer.stdin
+        assert writer.stdout
+
+        def groups() -> str:
+            return Path(f"/proc/{writer.pid}/cgroup").read_text()
+
+        before = groups()
+        with disk.slowed([psutil.Process(writer.pid)], Path(folder), 64 << 10):
+            writer.stdin.write("\n")
+            writer.stdin.flush()
+            written, elapsed_s = map(float, writer.stdout.readline().split())
+            assert "sensorbench-slow-disk" in groups()
+            with pytest.raises(FailedError, match="File exists"), disk.slowed([], Path(folder), 64 << 10):
+                pass
+        assert groups() == before
+        # The kernel lets a tenth of a second's worth go at first.
+        assert 0 < written <= 1.2 * (elapsed_s + 0.5) * (64 << 10)
+        writer.stdin.write("\n")
+
+
 def test_where_nothing_can_be_cut_off_that_is_said_before_anything_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    reason = network.why_not(network.cut_off)
+    reason = TROUBLES["partition"].why_not("")
     assert reason is not None
     assert "the program ip (of iproute2) cannot be run" in reason
     with pytest.raises(UsageError, match="--change partition: not available on this machine: the program ip"):

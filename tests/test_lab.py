@@ -129,6 +129,13 @@ def test_a_cluster_grows_and_shrinks(cli: Cli, lab_servers: dict[str, lab.Instan
     assert removed.exit_code == 0, removed.err
     assert removed.json["number"] == added.json["number"]
     assert len(lab.find_instance("redis-cluster").nodes) == before
+    # Two at once; a client learns of those only that have slots.
+    both = lab.add_nodes("redis-cluster", 2)
+    told = json.loads(_engine.Target(lab.url_of(grown)).status())
+    for node in both:
+        assert [name for name in told if name.startswith(f"{node.host}.")]
+        lab.remove_node("redis-cluster", node.number)
+    assert len(lab.find_instance("redis-cluster").nodes) == before
 
 
 def test_foreign_servers_and_a_second_lab_live_side_by_side(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sensorbench.study.elasticity.evidence import Evidence, evidence_of
-from sensorbench.study.elasticity.study import claims, judged, printed, roles, summarise
+from sensorbench.study.elasticity.study import ELASTICITY, judged, printed, summarise
 
 
 def of_printed(change: Callable[[str, float], float] = lambda _, value: value, *, leave_out: tuple[str, ...] = ()) -> Evidence:
@@ -26,7 +26,7 @@ def of_printed(change: Callable[[str, float], float] = lambda _, value: value, *
 
 
 def verdicts(evidence: Evidence) -> dict[str, str]:
-    return {claim.id: judged(claim, evidence)["verdict"] for claim in claims()}
+    return {claim.id: judged(claim, evidence)["verdict"] for claim in ELASTICITY.claims}
 
 
 # What its own tables say of its claims; 9, 10 are of charts.
@@ -38,7 +38,7 @@ OWN = {
 
 def test_the_sources_own_figures_give_its_claims() -> None:
     found = verdicts(of_printed())
-    assert found == {claim.id: OWN.get(claim.id, "holds") for claim in claims()}
+    assert found == {claim.id: OWN.get(claim.id, "holds") for claim in ELASTICITY.claims}
 
 
 def test_the_opposite_gives_the_opposite() -> None:
@@ -51,7 +51,7 @@ def test_the_opposite_gives_the_opposite() -> None:
 
 
 def test_databases_that_were_not_measured_leave_claims_open() -> None:
-    found = {claim.id: judged(claim, of_printed(leave_out=("MO",))) for claim in claims()}
+    found = {claim.id: judged(claim, of_printed(leave_out=("MO",))) for claim in ELASTICITY.claims}
     assert found["ELA-1"]["verdict"] == "inconclusive"
     assert "not measured: MO" in found["ELA-1"]["reason"]
     assert {found[one]["verdict"] for one in ("ELA-3", "ELA-6", "ELA-11", "ELA-15", "ELA-19", "ELA-21")} == {"not tested here"}
@@ -104,4 +104,4 @@ def test_works_are_summed_up_beside_what_was_printed() -> None:
     assert found["CA", "transfer_s"]["value"] == pytest.approx(160.0)
     assert found["CA", "transfer_s"]["low"] < 150.0
     assert {one["id"]: one["verdict"] for one in summary["claims"]}["ELA-5"] == "inconclusive"
-    assert {role.title for role in roles().values()} == {"Cassandra", "HBase", "mongoDB", "Redis Cluster"}
+    assert {role.title for role in ELASTICITY.file.roles.values()} == {"Cassandra", "HBase", "mongoDB", "Redis Cluster"}

@@ -20,13 +20,15 @@ class Dip:
 
     `level_per_s`: the median before; `lowest_per_s`: the least afterwards; `area`: operations fewer than at that level, over the windows
     below it; `recovered_s`: from the fault to the first five windows in a row that are as good as before and followed by no five worse
-    ones; None if there are none.
+    ones; None if there are none. `available_s`: from the fault until nothing failed any more: what is measured of a database that refuses
+    access to data in motion (the source's restricted elasticity).
     """
 
     level_per_s: float
     lowest_per_s: float
     area: float
     recovered_s: float | None
+    available_s: float
 
 
 def dip(ends_s: Floats, is_ok: NDArray[np.bool_], fault_at_s: float, end_s: float) -> Dip:
@@ -45,6 +47,7 @@ def dip(ends_s: Floats, is_ok: NDArray[np.bool_], fault_at_s: float, end_s: floa
         lowest_per_s=float(good.min()) / WINDOW_S,
         area=float(np.maximum(level - good, 0.0).sum()),
         recovered_s=_recovered_s(as_good),
+        available_s=float(failed_s.max() - fault_at_s) if len(failed_s := ends_s[~is_ok & (ends_s > fault_at_s)]) else 0.0,
     )
 
 

@@ -1,6 +1,7 @@
 """`sensorbench elasticity`: what it costs when a loaded cluster changes, and when it is stable again."""
 
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,14 +24,16 @@ from sensorbench.dataset import open_dataset
 from sensorbench.elasticity.changes import KINDS, Change, parse_change
 from sensorbench.elasticity.course import Lengths
 from sensorbench.elasticity.run import run_elasticity
-from sensorbench.elasticity.wish import Load, OwnCommands, Wish
+from sensorbench.elasticity.wish import USUAL_LENGTHS, USUAL_LOAD, USUAL_SCHEMA, Load, OwnCommands, Wish
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.experiment import TargetSpec, parse_target
 from sensorbench.experiment.settings import started_target
 from sensorbench.places import check_is_free
 from sensorbench.progress import Teller, console, error_console
 from sensorbench.report import words
+from sensorbench.results.elasticity import works_of
 from sensorbench.results.request_sets import read_sets
+from sensorbench.study.elasticity import ElasticityStudy
 
 app = typer.Typer(help="What it costs when a loaded cluster changes, and when it is stable again.", no_args_is_help=True)
 
@@ -106,17 +109,25 @@ def run(
     ] = None,
     dataset: Annotated[str, typer.Option("--dataset", help="Articles: a dataset's name or folder.")] = "wikipedia",
     scale: Annotated[float, typer.Option("--scale", help="The share of the dataset that is loaded.")] = 1.0,
-    schema: Annotated[str, typer.Option("--schema", help="A schema of articles for the database.")] = "by_id",
-    requests: Annotated[int, typer.Option("--requests", min=1, help="Requests of a set that each thread issues.")] = 1667,
-    threads_per_node: Annotated[int, typer.Option("--threads-per-node", min=1, help="Threads for each node at the start.")] = 1,
-    executions: Annotated[int, typer.Option("--executions", min=1, help="Sets that are one measurement.")] = 10,
+    schema: Annotated[str, typer.Option("--schema", help="A schema of articles for the database.")] = USUAL_SCHEMA,
+    requests: Annotated[
+        int, typer.Option("--requests", min=1, help="Requests of a set that each thread issues.")
+    ] = USUAL_LOAD.requests_per_thread,
+    threads_per_node: Annotated[
+        int, typer.Option("--threads-per-node", min=1, help="Threads for each node at the start.")
+    ] = USUAL_LOAD.threads_per_node,
+    executions: Annotated[
+        int, typer.Option("--executions", min=1, help="Sets that are one measurement.")
+    ] = USUAL_LOAD.executions,
     rate: Annotated[
         float | None,
         typer.Option("--rate", min=0.001, help="An open loop: requests a second for each node at the start.", show_default=False),
     ] = None,
-    warm_up: Annotated[int, typer.Option("--warm-up", min=0, help="Measurements that do not count.")] = 2,
-    before: Annotated[int, typer.Option("--before", min=2, help="Measurements before the change.")] = 20,
-    after: Annotated[int, typer.Option("--after", min=10, help="Measurements that must have been stable at the end.")] = 20,
+    warm_up: Annotated[int, typer.Option("--warm-up", min=0, help="Measurements that do not count.")] = USUAL_LENGTHS.warm_up,
+    before: Annotated[int, typer.Option("--before", min=2, help="Measurements before the change.")] = USUAL_LENGTHS.before,
+    after: Annotated[
+        int, typer.Option("--after", min=10, help="Measurements that must have been stable at the end.")
+    ] = USUAL_LENGTHS.after,
     at_most: Annotated[str, typer.Option("--at-most", help="How long stability is waited for when the change is done.")] = "30m",
     timeout: Annotated[str, typer.Option("--timeout", help="How long a request may take.")] = "10s",
     no_growth: Annotated[
@@ -166,18 +177,87 @@ def run(
         _run_one(wish(target[0], 0), folder, teller)
         show_elasticity(folder, no_open=no_open, as_json=json)
         return
+    _run_in_turn(target, repeat, wish, folder, teller)
+    show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=json)
+
+
+def _run_in_turn(targets: Sequence[str], repeat: int, wish: Callable[[str, int], Wish], folder: Path, teller: Teller) -> None:
+    """Carries out what is wished of each target, as many times; of what was cut short, works that are over are compared."""
     # Whatever is wrong with one of them is said before the first begins.
-    turns = [[wish(text, number) for text in target] for number in range(repeat)]
+    turns = [[wish(text, number) for text in targets] for number in range(repeat)]
     check_is_free(folder)
-    folders = []
-    for number, one_turn in enumerate(turns, start=1):
-        # A B, B A: none is always the first.
-        for one in one_turn if number % 2 else one_turn[::-1]:
-            folders.append(folder / f"{one.target.label}-{number}")
-            teller.say(f"{one.target.label}, {number} of {repeat}")
-            _run_one(one, folders[-1], teller)
-            write_elasticity_summary_and_report(folders[-1])
-    show_written(write_elasticity_comparison(folders, folder), _print_claims, no_open=no_open, as_json=json)
+    folders: list[Path] = []
+    try:
+        for number, one_turn in enumerate(turns, start=1):
+            # A B, B A: none is always the first.
+            for one in one_turn if number % 2 else one_turn[::-1]:
+                teller.say(f"{one.target.label}, {number} of {repeat}")
+                _run_one(one, folder / f"{one.target.label}-{number}", teller)
+                folders.append(folder / f"{one.target.label}-{number}")
+                write_elasticity_summary_and_report(folders[-1])
+    except (InterruptedRunError, FailedError):
+        if folders:
+            _, page = write_elasticity_comparison(folders, folder)
+            teller.say(f"what was compared until then: {page}")
+        raise
+
+
+def show_elasticity_study(study: ElasticityStudy, *, as_json: bool) -> None:
+    """What a study does to which clusters, and its claims."""
+    if as_json:
+        told = ("id", "text", "form", "published", "lacks")
+        claims = [{key: getattr(claim, key) for key in told} for claim in study.claims]
+        print_json({"name": study.name, **study.file.model_dump(mode="json"), "claims": claims})
+        return
+    screen, file = console(), study.file
+    screen.print(file.title, style="bold")
+    screen.print(file.question)
+    screen.print(f"source: {file.source}", highlight=False)
+    screen.print(
+        f"{' and '.join(file.targets)}, {file.nodes} node at the start: {', then '.join(file.changes)}; {file.repeat} times each\n",
+        highlight=False,
+    )
+    table = Table(box=None)
+    for column in ("claim", "finding", "form", "published"):
+        table.add_column(column)
+    for claim in study.claims:
+        table.add_row(claim.id, claim.text, claim.form, claim.published)
+    screen.print(table)
+
+
+def run_elasticity_study(
+    study: ElasticityStudy,
+    out: Path | None,
+    *,
+    targets: Sequence[str],
+    dataset: str | None,
+    scale: float,
+    seed: int,
+    requests: int | None,
+    rate: float | None,
+    repeat: int | None,
+    no_open: bool,
+    as_json: bool,
+) -> None:
+    """Carries out the study's changes on clusters of each target, in turn, and judges its claims."""
+    folder, teller, file = out or new_folder(study.name), Teller(), study.file
+    articles = open_dataset(dataset or file.dataset, scale=scale, teller=teller)
+
+    def wish(text: str, number: int) -> Wish:
+        spec = parse_target(text)
+        if spec.place == "url":
+            raise UsageError(
+                f"--target {text}: a cluster of your own grows by your command; see sensorbench elasticity run --add-node-command"
+            )
+        nodes = None if spec.place == "lab" else max(file.nodes, _nodes_of(spec))
+        changes = [parse_change(change) for change in file.changes]
+        load = replace(USUAL_LOAD, requests_per_thread=requests or USUAL_LOAD.requests_per_thread, rate_per_node=rate)
+        return Wish(
+            _target(text, nodes, []), USUAL_SCHEMA, articles, load, changes, USUAL_LENGTHS, grows=True, seed=seed + number
+        )
+
+    _run_in_turn(targets or file.targets, repeat or file.repeat, wish, folder, teller)
+    show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=as_json)
 
 
 def _run_one(wish: Wish, folder: Path, teller: Teller) -> None:
@@ -201,8 +281,12 @@ def compare(
     json: Json = False,
 ) -> None:
     """Set works beside one another and beside what the study of elastic databases printed, and judge its claims."""
-    written = write_elasticity_comparison(folders, out or new_folder("elasticity-comparison"))
-    show_written(written, _print_claims, no_open=no_open, as_json=json)
+    show_elasticity_comparison(folders, out or new_folder("elasticity-comparison"), no_open=no_open, as_json=json)
+
+
+def show_elasticity_comparison(folders: Sequence[Path], out: Path, *, no_open: bool, as_json: bool) -> None:
+    """Writes summary and report of several works that are on disk into `out`, and prints the claims."""
+    show_written(write_elasticity_comparison(folders, out), _print_claims, no_open=no_open, as_json=as_json)
 
 
 def _print_claims(summary: dict[str, Any], page: Path) -> None:

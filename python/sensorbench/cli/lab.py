@@ -100,7 +100,7 @@ def up(
     for what in ("cpus_by", "memory_by"):
         if shown["limits"][what] != "not limited":
             Teller().say(f"  {what.removesuffix('_by')}: {shown['limits'][what]}")
-    console().print(f"{instance.name} runs; use it as --target lab:{instance.name}", highlight=False)
+    console().print(f"{instance.name} runs; use it as {lab.used_as(instance)}", highlight=False)
     console().print(f"  {shown['url']}\n  log: {shown['log']}", highlight=False)
 
 

@@ -146,11 +146,16 @@ def write_elasticity_comparison(folders: Sequence[Path], out: Path) -> tuple[dic
     """Sums up several works on elasticity that are on disk, and writes the summary and its page into `out`."""
     from sensorbench.report.elasticity_comparison import write_elasticity_comparison_report
 
-    summary = summarise_works([summarise_elasticity(read_elasticity(folder)) for folder in folders])
+    summary = summarise_elasticity_works(folders)
     summary["folders"] = [str(os.path.relpath(folder, out)) for folder in folders]
     out.mkdir(parents=True, exist_ok=True)
     write_whole_summary(out, summary)
     return summary, write_elasticity_comparison_report(out, summary)
+
+
+def summarise_elasticity_works(folders: Sequence[Path]) -> dict[str, Any]:
+    """Several works on elasticity that are on disk, side by side, with the claims of the study."""
+    return summarise_works([summarise_elasticity(read_elasticity(folder)) for folder in folders])
 
 
 def write_tune_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:

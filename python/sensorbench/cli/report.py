@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from sensorbench.cli.elasticity import show_elasticity
+from sensorbench.cli.elasticity import show_elasticity, show_elasticity_comparison
 from sensorbench.cli.factors import show_factors
 from sensorbench.cli.options import Json, NoOpen
 from sensorbench.cli.output import (
@@ -14,6 +14,7 @@ from sensorbench.cli.output import (
     print_claims,
     print_json,
     print_outcome,
+    summarise_elasticity_works,
     summarise_factor_study,
     write_series_summary_and_report,
     write_summary_and_report,
@@ -22,6 +23,7 @@ from sensorbench.cli.stress import show_stress
 from sensorbench.cli.tune import show_tune
 from sensorbench.progress import console, error_console
 from sensorbench.results import kind_of, read_comparison
+from sensorbench.results.elasticity import works_of
 from sensorbench.results.series import is_series, parts_with_results, read_series
 from sensorbench.study import summarise
 from sensorbench.study.series import summarise_series
@@ -33,6 +35,9 @@ def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
     """Write the report of results on disk again; also of those that were cut short."""
     if is_series(folder):
         _report_series(folder, no_open=no_open, as_json=json)
+        return
+    if works := works_of(folder):
+        show_elasticity_comparison(works, folder, no_open=no_open, as_json=json)
         return
     shows = {"stress": show_stress, "elasticity": show_elasticity, "tune": show_tune, "factors": show_factors}
     show = shows.get(kind_of(folder) or "")
@@ -68,8 +73,12 @@ def claims(folder: Folder, json: Json = False) -> None:
     if is_series(folder):
         _claims_of_series(folder, as_json=json)
         return
-    of_factors = kind_of(folder) == "factors"
-    summary = summarise_factor_study(folder) if of_factors else summarise(read_comparison(folder))
+    if works := works_of(folder):
+        summary = summarise_elasticity_works(works)
+    elif kind_of(folder) == "factors":
+        summary = summarise_factor_study(folder)
+    else:
+        summary = summarise(read_comparison(folder))
     _tell_claims(summary["claims"], as_json=json)
 
 

@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from sensorbench.cli.elasticity import run_elasticity_study, show_elasticity_study
 from sensorbench.cli.factors import run_factor_study, show_factor_study
 from sensorbench.cli.options import Json, NoOpen, Out, Replace, Resume, Sweep
 from sensorbench.cli.output import conduct_and_report, new_folder, print_json, write_series_summary_and_report
@@ -19,7 +20,7 @@ from sensorbench.progress import Teller, console
 from sensorbench.results import has_results, read_comparison
 from sensorbench.results.files import DiskFullError
 from sensorbench.results.series import SeriesManifest, is_series, parts_with_results, write_series
-from sensorbench.study import FACTOR_STUDIES, STUDIES, Part, Study, StudyOptions, plan_study, require_study
+from sensorbench.study import ELASTICITY_STUDIES, FACTOR_STUDIES, STUDIES, Part, Study, StudyOptions, plan_study, require_study
 from sensorbench.study.study import Cell, Grid, Layout, grouped
 
 app = typer.Typer(help="Reproduce published studies.", no_args_is_help=True)
@@ -43,6 +44,10 @@ def list_studies(json: Json = False) -> None:
                 {"name": study.name, "title": study.file.title, "claims": len(study.claims), "targets": [study.file.database]}
                 for study in FACTOR_STUDIES.values()
             ]
+            + [
+                {"name": study.name, "title": study.file.title, "claims": len(study.claims), "targets": study.file.targets}
+                for study in ELASTICITY_STUDIES.values()
+            ]
         )
         return
     table = Table(box=None)
@@ -52,6 +57,8 @@ def list_studies(json: Json = False) -> None:
         table.add_row(study.name, study.file.title, ", ".join(study.file.schemas), str(len(study.claims)))
     for of_factors in FACTOR_STUDIES.values():
         table.add_row(of_factors.name, of_factors.file.title, of_factors.file.database, str(len(of_factors.claims)))
+    for grown in ELASTICITY_STUDIES.values():
+        table.add_row(grown.name, grown.file.title, ", ".join(grown.file.targets), str(len(grown.claims)))
     console().print(table)
 
 
@@ -71,6 +78,11 @@ def show(
         if results is not None:
             raise UsageError(f"--results: study {name} does not say which cells its source has")
         show_factor_study(FACTOR_STUDIES[name], as_json=json)
+        return
+    if name in ELASTICITY_STUDIES:
+        if results is not None:
+            raise UsageError(f"--results: study {name} does not say which cells its source has")
+        show_elasticity_study(ELASTICITY_STUDIES[name], as_json=json)
         return
     study = require_study(name)
     cells = _cells(study, results)
@@ -234,6 +246,7 @@ def run(
     if name in FACTOR_STUDIES:
         _refuse(
             name,
+            "varies settings of servers on records of its own",
             {
                 "--schema": schema,
                 "--dataset": dataset,
@@ -258,6 +271,38 @@ def run(
             in_flight=in_flight,
             rate=rate,
             resume=resume,
+            no_open=no_open,
+            as_json=json,
+        )
+        return
+    if name in ELASTICITY_STUDIES:
+        _refuse(
+            name,
+            "lets clusters grow under a load of its own",
+            {
+                "--schema": schema,
+                "--part": part,
+                "--duration": duration,
+                "--warm-up": warm_up,
+                "--in-flight": in_flight,
+                "--arrival": arrival,
+                "--sweep": sweep,
+                "--registers": registers,
+                "--replace": replace,
+                "--resume": resume,
+                "a second --dataset": (dataset or [])[1:],
+            },
+        )
+        run_elasticity_study(
+            ELASTICITY_STUDIES[name],
+            out,
+            targets=target or (),
+            dataset=dataset[0] if dataset else None,
+            scale=scale,
+            seed=seed,
+            requests=operations,
+            rate=rate,
+            repeat=repeat,
             no_open=no_open,
             as_json=json,
         )
@@ -295,11 +340,11 @@ def run(
         _run_series(study, parts, out, teller, resume=resume, replace=replace, as_json=json)
 
 
-def _refuse(name: str, options: dict[str, object]) -> None:
-    """Raises UsageError for an option that says nothing to a study of factors."""
+def _refuse(name: str, does: str, options: dict[str, object]) -> None:
+    """Raises UsageError for an option that says nothing to a study, because of what it does."""
     given = [option for option, value in options.items() if value]
     if given:
-        raise UsageError(f"{given[0]}: study {name} varies settings of servers on records of its own, and has no use for it")
+        raise UsageError(f"{given[0]}: study {name} {does}, and has no use for it")
 
 
 def _run_series(

@@ -1,28 +1,24 @@
 """What is done to a cluster while it works: nodes join or leave, are killed, stand still for a while, or are restarted in turn."""
 
-import re
 import signal
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal
 
 from sensorbench import lab
-from sensorbench.elasticity import network
 from sensorbench.elasticity.clusters import ASKS_EVERY_S, Cluster, LabNodes, OwnNodes
+from sensorbench.elasticity.troubles import TROUBLES, Trouble
 from sensorbench.errors import UsageError
 from sensorbench.experiment.lengths import seconds
 
-Kind = Literal["join", "leave", "kill", "pause", "partition", "slow-network", "rolling-restart", "stay"]
+Kind = Literal["join", "leave", "kill", "pause", "partition", "slow-network", "slow-disk", "rolling-restart", "stay"]
 KINDS: dict[Kind, str] = {
-    "join": "nodes join, one after the other",
+    "join": "nodes join, one after the other (`@once`: all at once)",
     "leave": "nodes leave gracefully, the last one first",
     "kill": "the last node is killed (kill -9), and started again after a time",
     "pause": "the last node stands still (SIGSTOP) for a time",
-    "partition": "no packet comes to the last node for a time, not from clients and not from the others",
-    "slow-network": "packets to and from the last node go at a rate for a time",
+    **{kind: trouble.summary for kind, trouble in TROUBLES.items()},
     "rolling-restart": "all nodes are ended and started again, one after the other",
     "stay": "nothing is done: the load is measured on what there is",
 }
@@ -32,38 +28,45 @@ BEGIN, DONE = "change begins", "change done"
 NOTICED = "is known to be down"
 # How long a node that was killed stays away, and how long one stands still, if nothing else is said (s).
 USUAL_AWAY_S = 30.0
-USUAL_RATE = "1mbit"
 # What needs no hand on the processes of nodes.
 OF_ANY_CLUSTER: tuple[Kind, ...] = ("join", "leave", "stay")
-_WITH_COUNT, _WITH_LENGTH, _WITH_RATE = {"join", "leave"}, {"kill", "pause", "partition", "slow-network"}, {"slow-network"}
-_RATE = re.compile(r"[1-9]\d*[kmg]bit")
+_WITH_COUNT, _WITH_LENGTH = {"join", "leave"}, {"kill", "pause", *TROUBLES}
+# Nodes that join do so all at the same time.
+ONCE = "once"
 
 Mark = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change; `count`: how many nodes; `away_s`: how long the node is away, or in trouble (s); `rate`: what its network has then."""
+    """A change; `count`: how many nodes; `away_s`: how long the node is away, or in trouble (s); `how`: what stands behind @, ONCE for nodes
+    that join at the same time, or what the node is left with in its trouble.
+    """
 
     kind: Kind
     count: int = 1
     away_s: float = USUAL_AWAY_S
-    rate: str = USUAL_RATE
+    how: str = ""
 
     @property
     def title(self) -> str:
         """In a few words."""
+        if self.kind in TROUBLES:
+            return f"{TROUBLES[self.kind].title.format(how=self.how)} for {self.away_s:g} s"
         nodes = f"{self.count} nodes" if self.count > 1 else "a node"
         return {
-            "join": f"{nodes} joined",
+            "join": f"{nodes} joined{', all at once' if self.is_at_once else ''}",
             "leave": f"{nodes} left",
             "kill": "a node was killed",
             "pause": f"a node stood still for {self.away_s:g} s",
-            "partition": f"a node was cut off for {self.away_s:g} s",
-            "slow-network": f"the network of a node was slow ({self.rate}) for {self.away_s:g} s",
             "rolling-restart": "all nodes were restarted in turn",
             "stay": "nothing was changed",
         }[self.kind]
+
+    @property
+    def is_at_once(self) -> bool:
+        """Whether several nodes join at the same time."""
+        return self.kind == "join" and self.how == ONCE and self.count > 1
 
     @property
     def grows_by(self) -> int:
@@ -72,15 +75,14 @@ class Change:
 
 
 def parse_change(text: str) -> Change:
-    """A change as users write it: `join`, `join:2`, `kill:10s`, `slow-network:30s@1mbit`. Raises UsageError."""
-    whole, at, rate = text.partition("@")
+    """A change as users write it: `join`, `join:2@once`, `kill:10s`, `slow-network:30s@1mbit`. Raises UsageError."""
+    whole, at, how = text.partition("@")
     kind, _, more = whole.partition(":")
     if kind not in KINDS:
         raise UsageError(f"--change {text}: expected one of {', '.join(KINDS)}")
-    if at and (kind not in _WITH_RATE or not _RATE.fullmatch(rate)):
-        expected = "a rate as 1mbit or 200kbit" if kind in _WITH_RATE else "nothing"
+    if at and (expected := _expected_behind_at(kind, how)):
         raise UsageError(f"--change {text}: expected {expected} behind @")
-    change = Change(kind, rate=rate or USUAL_RATE)
+    change = Change(kind, how=how or (TROUBLES[kind].usual if kind in TROUBLES else ""))
     if not more:
         return change
     if kind in _WITH_COUNT and more.isdecimal() and int(more) > 0:
@@ -94,10 +96,21 @@ def parse_change(text: str) -> Change:
     raise UsageError(f"--change {text}: expected {expected} behind {kind}")
 
 
+def _expected_behind_at(kind: Kind, how: str) -> str | None:
+    """What should stand behind @; None if it does."""
+    if kind == "join":
+        return None if how == ONCE else ONCE
+    if kind not in TROUBLES or not TROUBLES[kind].usual:
+        return "nothing"
+    return None if TROUBLES[kind].form.fullmatch(how) else TROUBLES[kind].expected
+
+
 def carry_out(change: Change, cluster: Cluster, mark: Mark) -> None:
     """Changes a cluster, and puts down when what happened. Raises FailedError and UsageError."""
     mark(BEGIN)
-    if change.kind == "join":
+    if change.is_at_once:
+        mark(f"{cluster.add_nodes(change.count)} joined")
+    elif change.kind == "join":
         _times(change, cluster.add_node, "joined", mark)
     elif change.kind == "leave":
         _times(change, cluster.remove_node, "left", mark)
@@ -110,7 +123,7 @@ def check_can(change: Change, cluster: Cluster) -> None:
     """Raises UsageError for a change that cannot be made to a cluster."""
     if change.kind not in OF_ANY_CLUSTER:
         _of_lab(change, cluster)
-        if (trouble := _trouble(change)) and (reason := network.why_not(trouble)):
+        if change.kind in TROUBLES and (reason := TROUBLES[change.kind].why_not(change.how)):
             raise UsageError(f"--change {change.kind}: not available on this machine: {reason}")
     elif isinstance(cluster, OwnNodes):
         cluster.require_command(change.kind)
@@ -134,8 +147,8 @@ def _to_processes(change: Change, cluster: LabNodes, mark: Mark) -> None:
         _kill(change, cluster, mark)
     elif change.kind == "pause":
         _pause(change, cluster, mark)
-    elif trouble := _trouble(change):
-        _suffer(change, cluster, trouble, mark)
+    elif change.kind in TROUBLES:
+        _suffer(change, cluster, TROUBLES[change.kind], mark)
     else:
         _restart_in_turn(cluster, mark)
 
@@ -158,19 +171,12 @@ def _pause(change: Change, cluster: LabNodes, mark: Mark) -> None:
     mark(f"node {number} goes on")
 
 
-def _trouble(change: Change) -> Callable[[str], AbstractContextManager[None]] | None:
-    """What the network does to an address; None for changes of other kinds."""
-    if change.kind == "partition":
-        return network.cut_off
-    return partial(network.slowed, rate=change.rate) if change.kind == "slow-network" else None
-
-
-def _suffer(change: Change, cluster: LabNodes, trouble: Callable[[str], AbstractContextManager[None]], mark: Mark) -> None:
-    node = lab.find_instance(cluster.name).nodes[-1]
-    with trouble(node.host):
-        mark(f"node {node.number} {'cut off' if change.kind == 'partition' else 'is slow to reach'}")
-        _wait_while_away(change, cluster, node.number, mark)
-    mark(f"node {node.number} is reached as ever")
+def _suffer(change: Change, cluster: LabNodes, trouble: Trouble, mark: Mark) -> None:
+    number = lab.find_instance(cluster.name).nodes[-1].number
+    with trouble.on_node(cluster.name, number, change.how):
+        mark(f"node {number} {trouble.mark}")
+        _wait_while_away(change, cluster, number, mark)
+    mark(f"node {number} is well again")
 
 
 def _wait_while_away(change: Change, cluster: LabNodes, number: int, mark: Mark) -> None:

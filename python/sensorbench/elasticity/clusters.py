@@ -5,6 +5,8 @@ import signal
 import subprocess
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from sensorbench import lab
@@ -24,9 +26,18 @@ class Cluster(ABC):
     def nodes(self) -> int:
         """How many nodes there are."""
 
+    @property
+    @abstractmethod
+    def at_once_costs(self) -> str:
+        """What it costs when nodes join all at once."""
+
     @abstractmethod
     def add_node(self) -> str:
         """One more node; what it is called. Raises FailedError."""
+
+    @abstractmethod
+    def add_nodes(self, count: int) -> str:
+        """So many more nodes, all at once; what they are called. Raises FailedError."""
 
     @abstractmethod
     def remove_node(self) -> str:
@@ -44,9 +55,18 @@ class LabNodes(Cluster):
         """How many nodes there are."""
         return len(lab.find_instance(self.name).nodes)
 
+    @property
+    def at_once_costs(self) -> str:
+        """What its kind of database gives up then."""
+        return lab.at_once_costs(self.name)
+
     def add_node(self) -> str:
         """Starts one more node."""
         return f"node {lab.add_node(self.name).number}"
+
+    def add_nodes(self, count: int) -> str:
+        """Starts more nodes at the same time."""
+        return _named(node.number for node in lab.add_nodes(self.name, count))
 
     def remove_node(self) -> str:
         """Takes the last node out."""
@@ -61,6 +81,10 @@ class LabNodes(Cluster):
         for one in [process, *process.children(recursive=True)]:
             one.send_signal(wanted)
         return node.number
+
+
+def _named(numbers: Iterable[int]) -> str:
+    return f"nodes {', '.join(map(str, numbers))}"
 
 
 @dataclass
@@ -80,11 +104,24 @@ class OwnNodes(Cluster):
         """How many nodes there are, as the user said, and as nodes have come and gone since."""
         return self.count
 
+    @property
+    def at_once_costs(self) -> str:
+        """That depends on how the command adds them."""
+        return "what --add-node-command makes of that: it was called for all nodes at the same time"
+
     def add_node(self) -> str:
         """Has one more node added."""
         self._carry_out(*self._command("join"))
         self.count += 1
         return f"node {self.count}"
+
+    def add_nodes(self, count: int) -> str:
+        """Has more nodes added, by as many commands at the same time."""
+        option, command = self._command("join")
+        with ThreadPoolExecutor(count) as commands:
+            list(commands.map(lambda _: self._carry_out(option, command), range(count)))
+        self.count += count
+        return _named(range(self.count - count + 1, self.count + 1))
 
     def remove_node(self) -> str:
         """Has a node taken out."""

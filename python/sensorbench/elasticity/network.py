@@ -1,25 +1,16 @@
-"""Troubles of the network for an address of the lab, where the machine permits them: no packets at all, or few of them."""
+"""Troubles of the network for an address of the lab, where the machine permits them: no packets at all; few, late, or not all of them."""
 
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from sensorbench.errors import FailedError
 
 # No node has this address.
-_NOBODY = "127.77.0.1"
+NOBODY = "127.77.0.1"
 _LAB = "127.77."
 # Our queue of the loopback device, and what all other addresses have.
 _QUEUE, _NO_LIMIT = "7700:", "100gbit"
-
-
-def why_not(trouble: Callable[[str], AbstractContextManager[None]]) -> str | None:
-    """Why a trouble cannot be had on this machine; None where it can."""
-    try:
-        with trouble(_NOBODY):
-            return None
-    except FailedError as error:
-        return str(error)
 
 
 @contextmanager
@@ -35,14 +26,16 @@ def cut_off(host: str) -> Iterator[None]:
 
 
 @contextmanager
-def slowed(host: str, rate: str) -> Iterator[None]:
-    """An address to and from which packets go at a rate (in the words of tc: 1mbit, 200kbit) in all. Raises FailedError where that is not
-    permitted, or is so already for an address.
+def slowed(host: str, how: str) -> Iterator[None]:
+    """An address to and from which packets go, in the words of tc, at a rate in all (1mbit), each so much later (20ms), or with such a share
+    of them lost (2%). Raises FailedError where that is not permitted, or is so already for an address.
     """
     _tc("qdisc", "add", "dev", "lo", "root", "handle", _QUEUE, "htb", "default", "1")
     try:
-        for number, of_class in (("1", _NO_LIMIT), ("2", rate)):
-            _tc("class", "add", "dev", "lo", "parent", _QUEUE, "classid", f"{_QUEUE}{number}", "htb", "rate", of_class)
+        for number, rate in (("1", _NO_LIMIT), ("2", how if how.endswith("bit") else _NO_LIMIT)):
+            _tc("class", "add", "dev", "lo", "parent", _QUEUE, "classid", f"{_QUEUE}{number}", "htb", "rate", rate)
+        if not how.endswith("bit"):
+            _tc("qdisc", "add", "dev", "lo", "parent", f"{_QUEUE}2", "netem", "loss" if how.endswith("%") else "delay", how)
         for side in ("src", "dst"):
             match = ("match", "ip", side, f"{host}/32", "flowid", f"{_QUEUE}2")
             _tc("filter", "add", "dev", "lo", "parent", _QUEUE, "protocol", "ip", "prio", "1", "u32", *match)

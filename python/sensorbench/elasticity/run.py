@@ -4,7 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from sensorbench import __version__, lab
-from sensorbench.elasticity import network
+from sensorbench.elasticity import troubles
 from sensorbench.elasticity.bench import Bench
 from sensorbench.elasticity.changes import Change, carry_out, check_can
 from sensorbench.elasticity.clusters import Cluster, LabNodes, OwnNodes
@@ -28,7 +28,7 @@ def run_elasticity(wish: Wish, folder: Path, teller: Teller) -> ElasticityResult
     disk.
     """
     check_is_free(folder)
-    network.heal()
+    troubles.heal()
     bench = Bench(wish, folder)
     # Nodes that share a machine with the client come and go: none has processors of its own.
     with servers([bench.setting], teller, pin=False) as started:
@@ -105,7 +105,7 @@ def _carry_out(
             tell=lambda text: task.advance_to(0.0, text),
         )
         told = {
-            "change": {**asdict(change), "title": change.title},
+            "change": {**asdict(change), "title": change.title, "costs": cluster.at_once_costs if change.is_at_once else ""},
             "nodes": nodes,
             "articles": bench.articles,
             "request_threads": threads,

@@ -12,11 +12,12 @@ from sensorbench.analysis import guarantees
 from sensorbench.analysis.dips import dip
 from sensorbench.analysis.elasticity import LEAST_SETS, Sets, elasticity, scalability, stability
 from sensorbench.analysis.request_sets import Requests, request_sets
+from sensorbench.analysis.sample import Floats
 from sensorbench.analysis.usl import LEAST_SIZES, fit_usl
 from sensorbench.elasticity.changes import BEGIN, DONE, NOTICED
 from sensorbench.elasticity.course import FAILED
 from sensorbench.elasticity.wish import REQUESTS
-from sensorbench.experiment.guaranteed import promised
+from sensorbench.experiment.guaranteed import beside_promises
 from sensorbench.results import RunResult
 from sensorbench.results.elasticity import ElasticityResult
 from sensorbench.results.history import HISTORY_FILE, read_history
@@ -181,28 +182,32 @@ def _guarantees(run: RunResult) -> dict[str, Any] | None:
     if not file.exists():
         return None
     checked = guarantees.check(read_history(file))
-    setting = run.manifest.setting
-    promises = promised(setting.promises, run.manifest.description.get("settings", {}))
-    return {
-        **checked.summary(),
-        "promised": {name: asdict(promise) for name, promise in promises.items()} if promises else None,
-        "broken": list(guarantees.broken(promises, checked.findings)) if promises else [],
-    }
+    settings = run.manifest.description.get("settings", {})
+    return {**checked.summary(), **beside_promises(checked, run.manifest.setting.promises, settings)}
 
 
-def _requests_per_node(run: RunResult, begun_at_s: float | None, done_at_s: float | None) -> dict[str, dict[str, float]]:
-    """Requests that each node served before the change, while it went on, and afterwards, by its own count; those that tell none are absent."""
+def _requests_per_node(run: RunResult, begun_at_s: float | None, done_at_s: float | None) -> dict[str, dict[str, Any]]:
+    """Requests that each node served before the change, while it went on, and afterwards, by its own count, and how many processors were busy
+    with that, where the lab knows its processes; nodes that tell no requests are absent.
+    """
     if begun_at_s is None or run.manifest.whole is None:
         return {}
     end_s = run.manifest.whole.duration_ns / 1e9
     edges = {"before": (0.0, begun_at_s), "during": (begun_at_s, done_at_s or end_s), "after": (done_at_s or end_s, end_s)}
-    served: dict[str, dict[str, float]] = {}
+    lengths_s = {name: to_s - from_s for name, (from_s, to_s) in edges.items()}
+    served: dict[str, dict[str, Any]] = {}
     for node, said in insight(run, run.manifest.setting.database).nodes.items():
         if "requests" in said.series:
-            times_s, values = said.series["requests"]
-            growth = {name: np.interp(edge, times_s, values) for name, edge in edges.items()}
-            served[node] = {name: float(to - at) for name, (at, to) in growth.items()}
+            busy_s = _growth(said.series["processor_s"], edges) if "processor_s" in said.series else {}
+            processors = {name: grown / lengths_s[name] for name, grown in busy_s.items() if lengths_s[name] > 0.0}
+            served[node] = {**_growth(said.series["requests"], edges), "processors": processors}
     return served
+
+
+def _growth(series: tuple[Floats, Floats], edges: dict[str, tuple[float, float]]) -> dict[str, float]:
+    """By how much a counter grew in each stretch."""
+    grown = {name: np.interp(edge, *series) for name, edge in edges.items()}
+    return {name: float(to - at) for name, (at, to) in grown.items()}
 
 
 def _scalability(transitions: list[dict[str, Any]]) -> list[dict[str, Any]]:

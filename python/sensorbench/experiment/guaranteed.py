@@ -38,13 +38,7 @@ def _of_setting(kind: str | None, facts: Mapping[str, str], runs: list[RunResult
     # No two runs have a key in common, so that their histories are checked as one.
     checked = guarantees.check(pa.concat_tables(histories.values()).unify_dictionaries())
     run_of_key = {key: repeat for repeat, history in histories.items() for key in history["key"].unique().to_pylist()}
-    promises = promised(kind, facts)
-    return {
-        "counts": checked.counts,
-        "seen": _seen(checked, run_of_key),
-        "promised": {name: asdict(promise) for name, promise in promises.items()} if promises else None,
-        "broken": list(guarantees.broken(promises, checked.findings)) if promises else [],
-    }
+    return {"counts": checked.counts, "seen": _seen(checked, run_of_key), **beside_promises(checked, kind, facts)}
 
 
 def _seen(checked: Checked, run_of_key: Mapping[Any, int]) -> dict[str, Any]:
@@ -57,6 +51,15 @@ def _seen(checked: Checked, run_of_key: Mapping[Any, int]) -> dict[str, Any]:
             "examples": [{"run": run_of_key[example["key"]], **example} for example in finding.examples[:MOST_EXAMPLES]],
         }
         for name, finding in checked.findings.items()
+    }
+
+
+def beside_promises(checked: Checked, kind: str | None, settings: Mapping[str, str]) -> dict[str, Any]:
+    """What a kind of database promises with its settings, None where nothing is known of that; and which of it a history broke."""
+    promises = promised(kind, settings)
+    return {
+        "promised": {name: asdict(promise) for name, promise in promises.items()} if promises else None,
+        "broken": list(guarantees.broken(promises, checked.findings)) if promises else [],
     }
 
 

@@ -188,6 +188,8 @@ def parse_target(text: str) -> TargetSpec:
     if text.startswith(_LAB):
         name, _, options = text.removeprefix(_LAB).partition("?")
         instance = lab.find_instance(name)
+        if instance.database not in known:
+            raise UsageError(f"--target {text}: {instance.database} stores nothing; it is used by {lab.used_as(instance)}")
         _check_url(_joined(lab.url_of(instance), options))
         return TargetSpec(text, known[instance.database], "lab", options)
     scheme = _SCHEME.match(text)

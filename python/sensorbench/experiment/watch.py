@@ -3,19 +3,28 @@
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
 
 import psutil
 
 from sensorbench import lab
 from sensorbench._engine import Run, Target
-from sensorbench.errors import EngineError
+from sensorbench.errors import EngineError, FailedError, UsageError
 
 EVERY_S = 1.0
 CLIENT = "client"
 # What the table `status` has of a server's processes, by the columns of `resources`.
 _OF_PROCESSES = ("cpu_s", "memory_bytes", "read_bytes", "written_bytes")
+
+
+class _Known(NamedTuple):
+    """A node of the measured server: how its process is called, and what the names of its figures begin with."""
+
+    name: str
+    prefix: str
+    instance: lab.Instance
+    node: lab.Node
 
 
 class Watcher:
@@ -28,14 +37,9 @@ class Watcher:
     def __init__(self, target: Target, servers: Mapping[str, psutil.Process]) -> None:
         self._run: Run | None = None
         self._target = target
-        measured = lab.instance_at(target.url) if servers else None
-        self._in_lab = [measured] if measured else []
+        self._measured = lab.instance_at(target.url) if servers else None
         # What the names of a node's figures begin with, by the name of its process.
-        self._prefixes = {
-            lab.process_name(instance, node): lab.node_prefix(instance, node)
-            for instance in self._in_lab
-            for node in instance.all_processes
-        }
+        self._prefixes = {one.name: one.prefix for one in self._nodes_now()}
         self._processes = {CLIENT: psutil.Process(), **servers}
         self._asks = True
         self._resources: list[dict[str, Any]] = []
@@ -46,6 +50,7 @@ class Watcher:
         self._threads = [threading.Thread(target=watch, name="watcher", daemon=True) for watch in watches]
         self._ask()
         self._ask_lab()
+        self._used_cpu_s: dict[str, float] = {}
         self._start_cpu_s = {name: _cpu_s(name, process) for name, process in self._processes.items()}
 
     @contextmanager
@@ -91,12 +96,39 @@ class Watcher:
             self._ask_lab()
 
     def _ask_lab(self) -> None:
-        for instance in self._in_lab:
-            self._tell(lab.insight(instance))
+        told: dict[str, float] = {}
+        for one in self._nodes_now():
+            told |= {f"{one.prefix}{name}": value for name, value in lab.insight(one.instance, one.node).items()}
+        self._tell(told)
+
+    def _nodes_now(self) -> list[_Known]:
+        """The nodes that the measured server has by now. Those that it had at the beginning keep their names, also if one was alone then."""
+        if self._measured is None:
+            return []
+        now = _as_it_is_now(self._measured)
+        first = {node.number for node in self._measured.all_processes}
+        return [
+            _Known(lab.process_name(namer, node), lab.node_prefix(namer, node), now, node)
+            for node in now.all_processes
+            for namer in (self._measured if node.number in first else now,)
+        ]
+
+    def _meet_newcomers(self) -> None:
+        """Nodes that have joined since the beginning, or were started again, are watched, too. Processor time goes on where that of the
+        process before has ended.
+        """
+        for one in self._nodes_now():
+            process = one.node.find()
+            if process is not None and process != self._processes.get(one.name):
+                self._prefixes[one.name] = one.prefix
+                self._processes[one.name] = process
+                self._start_cpu_s[one.name] = -self._used_cpu_s.get(one.name, 0.0)
 
     def _look(self) -> None:
+        self._meet_newcomers()
         time_ns = self._now_ns()
         rows = [row for name, process in self._processes.items() if (row := self._used(name, process, time_ns))]
+        self._used_cpu_s |= {row["process"]: row["cpu_s"] for row in rows}
         with self._lock:
             self._resources += rows
             self._status += _status_rows(time_ns, self._of_measured(rows))
@@ -141,6 +173,13 @@ class Watcher:
 
     def _now_ns(self) -> int:
         return self._run.now_ns() if self._run else 0
+
+
+def _as_it_is_now(instance: lab.Instance) -> lab.Instance:
+    """With the nodes that it has by now; as it was once nothing is left of it."""
+    with suppress(UsageError, FailedError):
+        return lab.find_instance(instance.name)
+    return instance
 
 
 def _status_rows(time_ns: int, status: Mapping[str, float]) -> list[dict[str, Any]]:

@@ -5,6 +5,8 @@ from sensorbench.lab.instance import Instance, Node, find_instance, read_instanc
 from sensorbench.lab.lab import (
     Wish,
     add_node,
+    add_nodes,
+    at_once_costs,
     borrowed,
     databases,
     down,
@@ -23,6 +25,7 @@ from sensorbench.lab.lab import (
     unknown_settings,
     up,
     url_of,
+    used_as,
 )
 from sensorbench.lab.limits import parse_cpus, parse_memory
 from sensorbench.lab.registry import LAB_DATABASES, clusters
@@ -33,6 +36,8 @@ __all__ = [
     "Node",
     "Wish",
     "add_node",
+    "add_nodes",
+    "at_once_costs",
     "borrowed",
     "clusters",
     "databases",
@@ -58,4 +63,5 @@ __all__ = [
     "unknown_settings",
     "up",
     "url_of",
+    "used_as",
 ]

@@ -2,13 +2,13 @@
 
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from sensorbench._engine import Target
 from sensorbench.errors import EngineError, FailedError
-from sensorbench.lab.homes import ServerUser
+from sensorbench.lab.homes import ServerUser, server_user
 from sensorbench.lab.instance import Instance, Node
 from sensorbench.lab.processes import last_lines
 from sensorbench.lab.software import Source
@@ -22,6 +22,13 @@ class Place:
     node: Node
     software: Path
     user: ServerUser
+    # The nodes that join a cluster at the same time, this one among them; none where it is started with its cluster, or again.
+    joining: tuple[Node, ...] = ()
+
+    @property
+    def joins_with_others(self) -> bool:
+        """Whether other nodes join at the same time."""
+        return len(self.joining) > 1
 
     @property
     def folder(self) -> Path:
@@ -55,6 +62,8 @@ class LabDatabase(ABC):
     nodes: int = 1
     # Whether each of these nodes may be given replicas of its own.
     has_replicas: bool = False
+    # By which option of commands an instance is used: as a target, or otherwise.
+    used_as: str = "--target"
     # The port of a process that the nodes need beside them, which is started first and goes on when they are started again.
     coordinator_port: int | None = None
     # Options of a target's URL that need something that only a started server brings: they are checked when it is up.
@@ -72,6 +81,10 @@ class LabDatabase(ABC):
     def unknown_settings(self, software: Path, user: ServerUser, settings: Mapping[str, str]) -> dict[str, str]:
         """Settings that this version does not know, each with what it says about them."""
 
+    def user(self) -> ServerUser:
+        """As whom its processes run."""
+        return server_user()
+
     def make_credentials(self, instance: Instance) -> None:
         """Makes the file with user and password that servers and drivers read."""
         instance.password()
@@ -87,6 +100,10 @@ class LabDatabase(ABC):
     def environment(self, software: Path) -> dict[str, str]:
         """Variables that the server's programs need."""
         return {}
+
+    def environment_of(self, place: Place) -> dict[str, str]:
+        """Variables that a node needs."""
+        return self.environment(place.software)
 
     @abstractmethod
     def url(self, instance: Instance) -> str:
@@ -137,13 +154,16 @@ class LabDatabase(ABC):
 class LabCluster(LabDatabase):
     """A kind of database whose nodes work together."""
 
+    # What it costs when nodes join all at once instead of one after the other.
+    at_once_costs: str
+
     @abstractmethod
     def join(self, instance: Instance, software: Path, user: ServerUser) -> None:
         """Makes one cluster of the first nodes, which all run."""
 
     @abstractmethod
-    def add_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
-        """Makes a started node part of the cluster."""
+    def add_nodes(self, instance: Instance, nodes: Sequence[Node], software: Path, user: ServerUser) -> None:
+        """Makes started nodes part of the cluster."""
 
     @abstractmethod
     def remove_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:

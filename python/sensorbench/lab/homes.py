@@ -29,7 +29,15 @@ class ServerUser:
 
 def server_user() -> ServerUser:
     """`nobody` for root, else whoever calls."""
-    entry = pwd.getpwnam(UNPRIVILEGED_USER) if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
+    return _user(pwd.getpwnam(UNPRIVILEGED_USER)) if os.geteuid() == 0 else calling_user()
+
+
+def calling_user() -> ServerUser:
+    """Whoever calls."""
+    return _user(pwd.getpwuid(os.geteuid()))
+
+
+def _user(entry: pwd.struct_passwd) -> ServerUser:
     return ServerUser(entry.pw_name, entry.pw_uid, entry.pw_gid)
 
 

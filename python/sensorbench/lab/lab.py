@@ -18,12 +18,12 @@ import psutil
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.lab import addresses, processes
 from sensorbench.lab.database import LabCluster, LabDatabase, Place
-from sensorbench.lab.homes import ServerUser, instances_folder, server_user
+from sensorbench.lab.homes import ServerUser, instances_folder
 from sensorbench.lab.instance import COORDINATOR, RECORD_FILE, Instance, Node, find_instance, read_instances
 from sensorbench.lab.limits import entering, limits, remove_group
 from sensorbench.lab.locks import locked
 from sensorbench.lab.processes import ProcessId
-from sensorbench.lab.registry import LAB_DATABASES, require_database
+from sensorbench.lab.registry import LAB_SERVERS, require_server
 from sensorbench.lab.software import Source
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
@@ -59,7 +59,7 @@ def up(wish: Wish) -> Instance:
     sweep()
     database, source = _wanted(wish)
     _check(wish, database)
-    software, user = source.get(), server_user()
+    software, user = source.get(), database.user()
     unknown = database.unknown_settings(software, user, wish.settings)
     if unknown:
         key, why = next(iter(unknown.items()))
@@ -80,7 +80,7 @@ def up(wish: Wish) -> Instance:
 def unknown_settings(wish: Wish) -> dict[str, str]:
     """Settings that the version which is wished for does not know, each with what it says about them. Nothing is started."""
     database, source = _wanted(wish)
-    return database.unknown_settings(source.get(), server_user(), wish.settings)
+    return database.unknown_settings(source.get(), database.user(), wish.settings)
 
 
 def down(name: str) -> None:
@@ -122,14 +122,20 @@ def borrowed(wish: Wish) -> Iterator[Instance]:
         _remove(instance)
 
 
+def used_as(instance: Instance) -> str:
+    """How commands are told to use an instance: an option and its value."""
+    return f"{LAB_SERVERS[instance.database].used_as} lab:{instance.name}"
+
+
 def url_of(instance: Instance) -> str:
     """The target's URL; it names the file of credentials instead of showing them."""
-    return LAB_DATABASES[instance.database].url(instance)
+    return LAB_SERVERS[instance.database].url(instance)
 
 
 def status(instance: Instance, *, ask_servers: bool = False) -> dict[str, Any]:
     """How an instance does: each node's process, memory and processor time, and what the servers say themselves if they are asked."""
-    told = LAB_DATABASES[instance.database].node_status(instance, server_user()) if ask_servers else {}
+    database = LAB_SERVERS[instance.database]
+    told = database.node_status(instance, database.user()) if ask_servers else {}
     nodes = [_shown(node, told.get(node.number)) for node in instance.nodes]
     coordinator = {"coordinator": _shown(instance.coordinator, None)} if instance.coordinator else {}
     runs = sum(bool(node["runs"]) for node in nodes)
@@ -174,31 +180,50 @@ def databases() -> list[dict[str, Any]]:
                 for source in database.sources
             ],
         }
-        for database in LAB_DATABASES.values()
+        for database in LAB_SERVERS.values()
     ]
 
 
 def add_node(name: str, tell: Tell | None = None) -> Node:
     """Starts one more node and makes it part of the cluster; tells how far it is where that takes long."""
+    return add_nodes(name, 1, tell)[0]
+
+
+def add_nodes(name: str, count: int, tell: Tell | None = None) -> list[Node]:
+    """Starts more nodes, all at once, and makes them part of the cluster: what that costs, its kind of database says (`at_once_costs`)."""
     instance, database, software, user = _cluster(name)
-    number = max(node.number for node in instance.nodes) + 1
+    nodes = [_next_node(instance, number, database) for number in range(1, count + 1)]
+    started = instance.model_copy(update={"nodes": [*instance.nodes, *nodes]})
+    started.write()
+    try:
+        _start_coordinator_again(started, database, software, user)
+        for node in nodes:
+            _start_node(Place(started, node, software, user, joining=tuple(nodes)), database)
+            started.write()
+        for node in nodes:
+            _wait_until_ready(started, node, database, tell)
+        database.add_nodes(instance, nodes, software, user)
+    except BaseException:
+        for node in nodes:
+            _end_node(instance, node, database)
+        instance.write()
+        raise
+    return nodes
+
+
+def _next_node(instance: Instance, ahead: int, database: LabDatabase) -> Node:
+    """The node that is so many behind the last one. Raises FailedError where its address is taken."""
+    number = max(node.number for node in instance.nodes) + ahead
     node = Node(number=number, host=addresses.address(instance.cluster, number), port=instance.nodes[0].port)
     for port in (node.port, *database.other_ports):
         if not addresses.is_free(instance.cluster, number, port):
             raise FailedError(f"{node.host}:{port} is in use by somebody else")
-    started = instance.model_copy(update={"nodes": [*instance.nodes, node]})
-    started.write()
-    try:
-        _start_coordinator_again(started, database, software, user)
-        _start_node(Place(started, node, software, user), database)
-        started.write()
-        _wait_until_ready(started, node, database, tell)
-        database.add_node(instance, node, software, user)
-    except BaseException:
-        _end_node(instance, node, database)
-        instance.write()
-        raise
     return node
+
+
+def at_once_costs(name: str) -> str:
+    """What it costs when nodes of a cluster join all at once, in words."""
+    return _cluster(name)[1].at_once_costs
 
 
 def start_node(name: str, number: int | None = None) -> Node:
@@ -288,16 +313,16 @@ def _cluster(name: str) -> tuple[Instance, LabCluster, Path, ServerUser]:
 def _known(name: str) -> tuple[Instance, LabDatabase, Path, ServerUser]:
     sweep()
     instance = find_instance(name)
-    database = require_database(instance.database)
+    database = require_server(instance.database)
     source = database.source(instance.version)
     if source is None:
         raise FailedError(f"{name}: {database.name} {instance.version} is not known any more")
-    return instance, database, source.get(), server_user()
+    return instance, database, source.get(), database.user()
 
 
 def _wanted(wish: Wish) -> tuple[LabDatabase, Source]:
     """The kind of database, and where its version comes from. Raises UsageError."""
-    database = require_database(wish.database)
+    database = require_server(wish.database)
     source = database.source(wish.version)
     if source is None:
         raise UsageError(f"{database.name} {wish.version}: expected one of {', '.join(one.version for one in database.sources)}")
@@ -385,7 +410,7 @@ def _launch(place: Place, database: LabDatabase) -> None:
         instance=place.instance.folder,
         folder=place.folder,
         user=place.user,
-        environment=database.environment(place.software),
+        environment=database.environment_of(place),
         cpus=limits_.cpus if limits_.cpus_by == "affinity" else None,
         enter_group=entering(limits_),
     )
@@ -424,7 +449,7 @@ def _wait_until(
                 f"{instance.name} does not answer after {database.ready_within_s:g} s ({why}): {database.last_words(log)}"
             )
         if tell and now_s - told_s > _TELL_EVERY_S:
-            tell(database.progress(instance, node, server_user()))
+            tell(database.progress(instance, node, database.user()))
             told_s = time.monotonic()
         time.sleep(_ASK_EVERY_S)
 
@@ -445,7 +470,7 @@ def _remove(instance: Instance) -> None:
     for node in instance.all_processes:
         if process := node.find():
             found[process.pid] = process
-    processes.end(list(found.values()), signal=LAB_DATABASES[instance.database].stop_signal, patience_s=_STOP_WITHIN_S)
+    processes.end(list(found.values()), signal=LAB_SERVERS[instance.database].stop_signal, patience_s=_STOP_WITHIN_S)
     remove_group(instance.limits)
     shutil.rmtree(instance.folder, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""Which kinds of database the lab can start. Adding one is one file and one line here."""
+"""Which kinds of database the lab can start, and what else. Adding one is one file and one line here."""
 
 from sensorbench.errors import UsageError
 from sensorbench.lab.database import LabCluster, LabDatabase
@@ -8,20 +8,22 @@ from sensorbench.lab.databases.hbase import Hbase
 from sensorbench.lab.databases.mariadb import Mariadb
 from sensorbench.lab.databases.postgresql import Postgresql
 from sensorbench.lab.databases.redis import Redis, RedisCluster
+from sensorbench.lab.spark import Spark
 
 LAB_DATABASES: dict[str, LabDatabase] = {
     database.name: database
     for database in (Mariadb(), Postgresql(), Redis(), RedisCluster(), Cassandra(), Ferretdb(), FerretdbPostgresql(), Hbase())
 }
 
+# What the lab starts: databases, and what computes beside them, which is no target.
+LAB_SERVERS: dict[str, LabDatabase] = {**LAB_DATABASES, Spark.name: Spark()}
 
-def require_database(name: str) -> LabDatabase:
-    """A kind of database by name. Raises UsageError."""
-    if name not in LAB_DATABASES:
-        raise UsageError(
-            f"the lab cannot start {name!r}; it can start {', '.join(LAB_DATABASES)} (see: sensorbench lab databases)"
-        )
-    return LAB_DATABASES[name]
+
+def require_server(name: str) -> LabDatabase:
+    """A kind of server by name. Raises UsageError."""
+    if name not in LAB_SERVERS:
+        raise UsageError(f"the lab cannot start {name!r}; it can start {', '.join(LAB_SERVERS)} (see: sensorbench lab databases)")
+    return LAB_SERVERS[name]
 
 
 def clusters() -> list[str]:

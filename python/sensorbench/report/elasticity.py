@@ -15,6 +15,7 @@ RULES = {
     "by_rule": "five in a row differ little (the source's rule)",
     "in_band": "both: five in a row differ little, near the level at the end",
 }
+PARTS = ("before", "during", "after")
 # How many pieces the shaded areas are drawn with.
 _PIECES = 200
 
@@ -22,7 +23,7 @@ _PIECES = 200
 def write_elasticity_report(folder: Path, summary: dict[str, Any]) -> Path:
     """Writes `report.html` into the folder of the results, and its charts as SVG and PNG beside it. Returns the page."""
     drawn = {f"transition-{one['number']}": _curve(one) for one in summary["transitions"] if len(one["sets"]["time_s"]) > 1}
-    path = write_page(folder, "elasticity.html.j2", drawn, summary=summary, rules=RULES)
+    path = write_page(folder, "elasticity.html.j2", drawn, summary=summary, rules=RULES, parts=PARTS)
     write_chart_files(folder / CHARTS_FOLDER, drawn, FILE_WIDTH)
     return path
 

@@ -7,10 +7,12 @@ from typing import Any
 
 from sensorbench.results.files import write_text
 from sensorbench.results.manifest import MANIFEST_FILE, ElasticityManifest, State
-from sensorbench.results.reader import RunResult, manifest_in, read_run, state_of
-from sensorbench.results.writer import LOAD_FILE, WorkWriter
+from sensorbench.results.reader import RunResult, kind_of, manifest_in, read_run, state_of
+from sensorbench.results.writer import LOAD_FILE, SUMMARY_FILE, WorkWriter
 
 RUNS_FOLDER = "runs"
+# What kind of summary several works have together.
+COMPARISON = "elasticity comparison"
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,15 @@ class ElasticityWriter(WorkWriter[ElasticityManifest]):
     def write_load(self, load: dict[str, Any]) -> None:
         """Writes how loading went."""
         write_text(self.folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
+
+
+def works_of(folder: Path) -> list[Path]:
+    """The works on elasticity that a folder compares, or will when all of them are there; none where it is no such folder."""
+    summary = folder / SUMMARY_FILE
+    if summary.exists():
+        said = json.loads(summary.read_text(encoding="utf-8"))
+        return [folder / one for one in said["folders"]] if said.get("kind") == COMPARISON else []
+    return sorted(path.parent for path in folder.glob(f"*/{MANIFEST_FILE}") if kind_of(path.parent) == "elasticity")
 
 
 def read_elasticity(folder: Path) -> ElasticityResult:

@@ -1,7 +1,10 @@
-"""Which studies there are: those that compare databases and schemas, and those of factors, whose levels are settings of a server."""
+"""Which studies there are: those that compare databases and schemas; those of factors, whose levels are settings of a server; and that of
+clusters that grow.
+"""
 
 from sensorbench.errors import UsageError
 from sensorbench.study.cassandra_tuning import CASSANDRA_TUNING
+from sensorbench.study.elasticity import ELASTICITY, ElasticityStudy
 from sensorbench.study.factors import FactorStudy
 from sensorbench.study.iot import IOT
 from sensorbench.study.layouts import LAYOUTS
@@ -11,12 +14,15 @@ from sensorbench.study.study import Study
 
 STUDIES: dict[str, Study] = {study.name: study for study in (IOT, LOG_ANALYTICS, SENSOR_SCHEMAS, LAYOUTS)}
 FACTOR_STUDIES: dict[str, FactorStudy] = {study.name: study for study in (CASSANDRA_TUNING,)}
+ELASTICITY_STUDIES: dict[str, ElasticityStudy] = {study.name: study for study in (ELASTICITY,)}
 
 
 def require_study(name: str) -> Study:
     """A study that compares databases and schemas, by its name."""
     if name not in STUDIES:
-        raise UsageError(f"there is no study {name!r}; expected one of {', '.join([*STUDIES, *FACTOR_STUDIES])}")
+        raise UsageError(
+            f"there is no study {name!r}; expected one of {', '.join([*STUDIES, *FACTOR_STUDIES, *ELASTICITY_STUDIES])}"
+        )
     return STUDIES[name]
 
 

@@ -4,7 +4,7 @@ import contextlib
 import re
 import signal
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -88,6 +88,11 @@ class Cassandra(LabCluster):
     """Cassandra: nodes that share a ring, each on an address of its own at the same ports."""
 
     name = "cassandra"
+    at_once_costs = (
+        "a node gets its data from any replica, not from the one whose place it takes (cassandra.consistent.rangemovement=false): what a "
+        "quorum has acknowledged may then be on fewer than a quorum, and be lost to readers; tokens are chosen by chance, so that shares "
+        "are less even"
+    )
     # SSTables are written by a program that is compiled against the node.
     options_of_its_own = ("load",)
     summary = "Cassandra, one node or many"
@@ -158,8 +163,7 @@ class Cassandra(LabCluster):
             f"-Dcassandra.ring_delay_ms={_RING_DELAY_MS}",
             f"-Dcassandra.superuser_setup_delay_ms={_FIRST_ROLE_DELAY_MS}",
             "-Dcassandra.skip_wait_for_gossip_to_settle=0",
-            # The nodes of a fresh cluster all join at the same time.
-            *(["-Dcassandra.consistent.rangemovement=false"] if place.instance.state == "starting" else []),
+            *(["-Dcassandra.consistent.rangemovement=false"] if _joins_with_others(place) else []),
             "-cp",
             class_path(place.software, compiled(_HELPERS, place.software, java)),
             "CassandraNode",
@@ -183,9 +187,9 @@ class Cassandra(LabCluster):
         """The others have taken it for dead."""
         _wait_until_agreed(instance, user)
 
-    def add_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
-        """A node that answers has its share of the data already; the others must know it."""
-        _wait_until_agreed(instance.model_copy(update={"nodes": [*instance.nodes, node]}), user)
+    def add_nodes(self, instance: Instance, nodes: Sequence[Node], software: Path, user: ServerUser) -> None:
+        """Nodes that answer have their share of the data already; the others must know it."""
+        _wait_until_agreed(instance.model_copy(update={"nodes": [*instance.nodes, *nodes]}), user)
 
     def remove_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
         """Streams the node's data to the others; what a dead node had, they copy from one another."""
@@ -266,7 +270,8 @@ def _of_the_lab(place: Place) -> dict[str, str]:
     """What the lab sets for one node. Addresses are its own; ports are the same for all."""
     instance, node = place.instance, place.node
     has_data = any(place.data.iterdir())
-    others = [other for other in instance.nodes if other.number != node.number]
+    joining = {other.number for other in place.joining}
+    others = [other for other in instance.nodes if other.number != node.number and other.number not in joining]
     settings = {
         "cluster_name": f"'{instance.name}'",
         **({"storage_compatibility_mode": "NONE"} if instance.version.startswith("5.") else {}),
@@ -285,11 +290,18 @@ def _of_the_lab(place: Place) -> dict[str, str]:
     else:
         # Seeds do not bootstrap; and one that was there before can start with nobody else.
         seeds = instance.nodes if has_data else others
-        settings["allocate_tokens_for_local_replication_factor"] = _USUAL_COPIES
+        # Nodes that look at the ring at the same time would all choose the same tokens: those take tokens by chance.
+        if not place.joins_with_others:
+            settings["allocate_tokens_for_local_replication_factor"] = _USUAL_COPIES
     addresses = ",".join(f"{seed.host}:{_STORAGE_PORT}" for seed in seeds)
     provider = "org.apache.cassandra.locator.SimpleSeedProvider"
     settings["seed_provider"] = f"[{{class_name: {provider}, parameters: [{{seeds: '{addresses}'}}]}}]"
     return settings
+
+
+def _joins_with_others(place: Place) -> bool:
+    """The nodes of a fresh cluster all join at the same time."""
+    return place.instance.state == "starting" or place.joins_with_others
 
 
 def _asks_for_password(instance: Instance) -> bool:

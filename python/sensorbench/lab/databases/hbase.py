@@ -8,7 +8,7 @@ import contextlib
 import re
 import signal
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from sensorbench.errors import FailedError
@@ -55,6 +55,9 @@ class Hbase(LabCluster):
 
     name = "hbase"
     summary = "HBase on local files, one region server or many, with a Thrift gateway each"
+    at_once_costs = (
+        "Nothing: region servers join without regions, and regions are then moved once instead of once for each of them"
+    )
     port = 9090
     other_ports = (ZOOKEEPER_PORT, _MASTER_PORT, _SERVER_PORT, _FIGURES_PORT, hbase_admin.PORT)
     coordinator_port = ZOOKEEPER_PORT
@@ -122,8 +125,8 @@ class Hbase(LabCluster):
     def join(self, instance: Instance, software: Path, user: ServerUser) -> None:
         """They belong to the cluster when they answer."""
 
-    def add_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
-        """A share of the regions for it."""
+    def add_nodes(self, instance: Instance, nodes: Sequence[Node], software: Path, user: ServerUser) -> None:
+        """A share of the regions for each."""
         hbase_admin.ask(instance, "balance")
 
     def remove_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:

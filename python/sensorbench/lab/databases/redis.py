@@ -3,7 +3,7 @@
 import contextlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sensorbench.errors import FailedError
@@ -87,6 +87,7 @@ class RedisCluster(Redis, LabCluster):
 
     name = "redis+cluster"
     summary = "Redis Cluster, masters and replicas"
+    at_once_costs = "nothing: masters join without slots, and slots are then moved once instead of once for each of them"
     nodes = 3
     has_replicas = True
 
@@ -106,14 +107,15 @@ class RedisCluster(Redis, LabCluster):
                   "--cluster-replicas", str(instance.replicas), "--cluster-yes")  # fmt: skip
         self._wait_until_agreed(instance, software, user)
 
-    def add_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
-        """A new master, and an equal share of the slots for it."""
-        first = _place(instance.nodes[0])
-        self._cli(instance, software, user, "--cluster", "add-node", _place(node), first)
-        with_it = instance.model_copy(update={"nodes": [*instance.nodes, node]})
-        self._wait_until_agreed(with_it, software, user)
-        self._cli(with_it, software, user, "--cluster", "rebalance", first, "--cluster-use-empty-masters")
-        self._wait_until_agreed(with_it, software, user)
+    def add_nodes(self, instance: Instance, nodes: Sequence[Node], software: Path, user: ServerUser) -> None:
+        """New masters, and an equal share of the slots for each."""
+        first, grown = _place(instance.nodes[0]), instance
+        for node in nodes:
+            self._cli(grown, software, user, "--cluster", "add-node", _place(node), first)
+            grown = grown.model_copy(update={"nodes": [*grown.nodes, node]})
+            self._wait_until_agreed(grown, software, user)
+        self._cli(grown, software, user, "--cluster", "rebalance", first, "--cluster-use-empty-masters")
+        self._wait_until_agreed(grown, software, user)
 
     def remove_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
         """Moves the node's slots to the others, then forgets it."""

@@ -1,11 +1,12 @@
 """The study as a whole: tables of what several works measured beside what the source printed, and the claims."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from sensorbench import toml_file
+from sensorbench.results.elasticity import COMPARISON
 from sensorbench.study.elasticity.claims import JUDGES
 from sensorbench.study.elasticity.evidence import Evidence, evidence_of, published
 from sensorbench.study.judging import needs, told
@@ -24,40 +25,57 @@ class Role(toml_file.FileModel):
 
 
 class StudyFile(toml_file.FileModel):
-    """`study.toml`."""
+    """`study.toml`. `changes` are as users write them, after each of which that adds nodes data and load grow; `repeat`: how many times each
+    target has its turn.
+    """
 
+    title: str
+    question: str
+    source: str
+    dataset: str
+    targets: list[str]
+    nodes: int
+    changes: list[str]
+    repeat: int
     roles: dict[str, Role]
 
 
-def claims() -> list[Claim]:
-    """The claims, each of which has a judge or says what it lacks."""
-    found = toml_file.load(FOLDER / "claims.toml", ClaimsFile).claim
-    if {claim.id for claim in found if not claim.lacks} != JUDGES.keys():
-        raise AssertionError("claims and judges do not fit")
-    return found
+@dataclass(frozen=True)
+class ElasticityStudy:
+    """What is done to which clusters, and the claims, each of which has a judge or says what it lacks."""
+
+    name: str
+    file: StudyFile
+    claims: tuple[Claim, ...]
+
+    @classmethod
+    def load(cls) -> "ElasticityStudy":
+        """The study in this folder of the package."""
+        found = toml_file.load(FOLDER / "claims.toml", ClaimsFile).claim
+        if {claim.id for claim in found if not claim.lacks} != JUDGES.keys():
+            raise AssertionError("claims and judges do not fit")
+        return cls(FOLDER.name, toml_file.load(FOLDER / "study.toml", StudyFile), tuple(found))
 
 
-def roles() -> dict[str, Role]:
-    """The databases of the study."""
-    return toml_file.load(FOLDER / "study.toml", StudyFile).roles
+ELASTICITY = ElasticityStudy.load()
 
 
 def printed() -> list[dict[str, Any]]:
     """What the source printed: role, transition, figure, value, note."""
-    return published(FOLDER / "published.csv", {role.title: name for name, role in roles().items()})
+    return published(FOLDER / "published.csv", {role.title: name for name, role in ELASTICITY.file.roles.items()})
 
 
 def summarise(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Tables and claims of several works, of which those of the same database are repetitions. Times in s."""
-    of = roles()
+    of = ELASTICITY.file.roles
     evidence = evidence_of(summaries, {name: role.databases for name, role in of.items()})
     return {
-        "kind": "elasticity comparison",
+        "kind": COMPARISON,
         "works": [{"title": one["title"], "state": one["state"], "target": one["setting"]["target"]} for one in summaries],
         "roles": {name: role.title for name, role in of.items()},
         "figures": _figures(evidence),
         "published": printed(),
-        "claims": [judged(claim, evidence) for claim in claims()],
+        "claims": [judged(claim, evidence) for claim in ELASTICITY.claims],
     }
 
 

@@ -1,0 +1,97 @@
+"""Sessions of Spark: on a cluster of the lab, on threads alone, and what is said when there is none."""
+
+import importlib.util
+import socket
+import sys
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from sensorbench import lab
+from sensorbench.errors import FailedError, UsageError
+from sensorbench.spark import Master, driver, find_master, session
+from tests.conftest import Cli
+
+
+@pytest.fixture(scope="module")
+def cluster(lab_home: object) -> Iterator[lab.Instance]:
+    instance = lab.up(lab.Wish("spark", name="spark-two", nodes=2))
+    yield instance
+    lab.down(instance.name)
+
+
+def listening(cluster: lab.Instance) -> set[str]:
+    """The addresses at which this process' driver, the cluster and its executors can be reached."""
+    roots = [psutil.Process(), *lab.server_processes(cluster).values()]
+    return {
+        connection.laddr.ip.removeprefix("::ffff:")
+        for one in [each for root in roots for each in root.children(recursive=True)] + roots[1:]
+        if one.status() != psutil.STATUS_ZOMBIE
+        for connection in one.net_connections()
+        if connection.status == psutil.CONN_LISTEN
+    }
+
+
+def test_applications_get_as_many_executors_as_they_ask_for_and_nothing_can_be_reached_from_outside(
+    cluster: lab.Instance,
+) -> None:
+    password, before = cluster.password(), {one.pid for one in psutil.Process().children()}
+    with driver(find_master(lab.url_of(cluster))) as one:
+        for executors in (1, 2):
+            with one.application("test", executors=executors) as application:
+                assert application.executors == executors
+                context = application.session.sparkContext
+                assert context._jsc.sc().getExecutorMemoryStatus().size() - 1 == executors
+                assert application.session.range(1000, numPartitions=4).groupBy().sum().collect()[0][0] == 499_500
+                assert len(listening(cluster)) > executors
+                assert all(address.startswith("127.") for address in listening(cluster))
+                commands = [" ".join(one.info["cmdline"] or []) for one in psutil.process_iter(["cmdline"])]
+                assert not any(password in command for command in commands)
+    assert {one.pid for one in psutil.Process().children()} == before
+
+
+def test_a_cluster_with_too_few_workers_is_said_to_have_too_few(cluster: lab.Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[Master.__module__], "_EXECUTORS_WITHIN_S", 8.0)
+    with (
+        driver(find_master(f"lab:{cluster.name}")) as one,
+        pytest.raises(FailedError, match="gave 2 of 3 executors within 8 s"),
+        one.application("test", executors=3),
+    ):
+        pass
+
+
+def test_threads_need_no_cluster() -> None:
+    with session(find_master("local[2]"), "test") as spark:
+        assert spark.sparkContext.defaultParallelism == 2
+        assert spark.range(10).count() == 10
+
+
+@pytest.mark.parametrize("text", ["yarn", "spark://", "spark://host", "local[0]", "local[x]", "lab:none"])
+def test_masters_that_make_no_sense_are_refused(text: str, lab_home: object) -> None:
+    with pytest.raises(UsageError, match=r"expected spark://HOST:PORT|no instance"):
+        find_master(text)
+
+
+def test_a_master_that_does_not_answer_is_named() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"spark://127.0.0.1:{closed.getsockname()[1]}"
+        with pytest.raises(UsageError, match=f"--spark {url}: no master answers there"), driver(find_master(url)):
+            pass
+
+
+def test_without_the_extra_it_is_said_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "pyspark" else find(name))
+    with pytest.raises(UsageError, match=r"pip install 'sensorbench\[spark\]'"):
+        find_master("local[2]")
+
+
+def test_what_computes_is_no_target(cluster: lab.Instance, cli: Cli) -> None:
+    ended = cli("study", "run", "iot", "--target", f"lab:{cluster.name}")
+    assert ended.exit_code == 2
+    assert f"it is used by --spark lab:{cluster.name}" in ended.err
+    refused = cli("lab", "up", "spark", "--set", "spark.authenticate=false")
+    assert refused.exit_code == 2
+    assert "the lab sets it itself" in refused.err
