@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sensorbench.advisor import shipped
 from sensorbench.analysis.choosing import Candidate, Choice, Need, choose
 from sensorbench.catalog.capability import measurable
 from sensorbench.catalog.entry import WHEN, Entry, When, entries
 from sensorbench.catalog.measurements import Measurement, measurements
-from sensorbench.catalog.needs import clashes_of
+from sensorbench.catalog.needs import Machine, clashes_of, needs_of
 from sensorbench.catalog.profiles import Profile
 from sensorbench.results.summaries import Measured
 
@@ -51,9 +52,10 @@ class Chosen:
 
 def choose_for(needs: Sequence[Need], when: When, profile: Profile | None, works: Sequence[Measured]) -> Chosen:
     """Chooses, and gathers what is to be told of it."""
-    found = {name: measurements(entry, works) for name, entry in entries().items()}
+    reference = shipped()
+    found = {name: measurements(entry, works, reference) for name, entry in entries().items()}
     return Chosen(
-        tuple(needs), when, choose_databases(needs, when), found, profile, tuple(differences(profile, needs)) if profile else ()
+        tuple(needs), when, choose_databases(needs, when), found, profile, tuple(differences(profile)) if profile else ()
     )
 
 
@@ -81,8 +83,11 @@ def told_trait(entry: Entry, axis: str, when: When) -> str:
     return f"{words} ({fact.note})" if fact.note else words
 
 
-def differences(profile: Profile, needs: Sequence[Need]) -> list[Difference]:
-    """What the chooser says otherwise than the study that a profile is from: by the facts of then, and by those of today."""
+def differences(profile: Profile) -> list[Difference]:
+    """What the chooser says of a profile's own needs otherwise than the study that it is from: by the facts of then, and by those of
+    today.
+    """
+    needs = needs_of(profile.needs, profile.wishes, Machine())
     then, now = (choose_databases(needs, when) for when in ("studied", "today"))
     return [*_from_advice(profile, needs, then), *_since_then(profile, needs, then, now)]
 
@@ -106,7 +111,7 @@ def _from_advice(profile: Profile, needs: Sequence[Need], choice: Choice) -> lis
         is_advised = outcome.name in advice.advised or outcome.name in advice.also
         if is_advised and not outcome.fits:
             how = advice.also.get(outcome.name)
-            what = f"advised {how}, which is for what it has not" if how else "advised; by the study's own facts it does not fit"
+            what = f"advised {how}, for what it lacks" if how else "advised; by the study's own facts it does not fit"
             found.append(Difference(outcome.name, what, told_facts(entry, needs, outcome.missing, "studied")))
         elif outcome.fits and not is_advised:
             why = _told_dismissal(profile, outcome.name) or "the study does not speak of it for this use"

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sensorbench.advisor import shipped
 from sensorbench.catalog.entry import Entry
+from sensorbench.experiment.candidates import Gathered
 from sensorbench.results.summaries import Measured, measured_below
 
 
@@ -24,18 +24,17 @@ def measured_in(folders: Sequence[Path]) -> list[Measured]:
     return [work for folder in folders for work in measured_below(folder)]
 
 
-def measurements(entry: Entry, works: Sequence[Measured]) -> list[Measurement]:
-    """What there is of a database: own works first, then the reference."""
+def measurements(entry: Entry, works: Sequence[Measured], reference: Gathered) -> list[Measurement]:
+    """What there is of a database: own works first, then the reference that is shipped."""
     own = [
         Measurement(work.title, work.created[:10], str(work.report or work.folder), is_reference=False)
         for work in works
         if set(work.databases) & set(entry.targets)
     ]
-    return [*own, *_of_reference(entry)]
+    return [*own, *_of_reference(entry, reference)]
 
 
-def _of_reference(entry: Entry) -> list[Measurement]:
-    reference = shipped()
+def _of_reference(entry: Entry, reference: Gathered) -> list[Measurement]:
     found = [candidate for candidate in reference.candidates if candidate.database in entry.targets]
     if not found:
         return []

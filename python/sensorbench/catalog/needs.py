@@ -56,8 +56,8 @@ class _NeedKinds(RootModel[dict[str, NeedKind]]):
 class Machine:
     """What a machine has (bytes), by which amounts of data are judged."""
 
-    disk_bytes: float
-    memory_bytes: float
+    disk_bytes: float = 1e12
+    memory_bytes: float = 64e9
 
 
 # What was given for each need: choices, or numbers.
@@ -86,15 +86,11 @@ def clashes_of(needs: Sequence[Need]) -> list[Clash]:
     return [
         Clash(frozenset(together), clash.why)
         for clash in load(FOLDER / "clashes.toml", _Clashes).clash
-        for together in product(*([told for told in _all_told(*one) if told in names] for one in clash.needs.items()))
+        for together in product(*(names & {_called(name, choice) for choice in choices} for name, choices in clash.needs.items()))
     ]
 
 
-def _all_told(name: str, choices: Sequence[str]) -> list[str]:
-    return [_told(name, choice) for choice in choices]
-
-
-def _told(name: str, text: str) -> str:
+def _called(name: str, text: str) -> str:
     """What a need is called."""
     return name if text == YES else f"{name} {text}"
 
@@ -102,7 +98,7 @@ def _told(name: str, text: str) -> str:
 def _need(name: str, text: str, machine: Machine, *, is_must: bool) -> Need:
     kind = need_kinds()[name]
     choice = choice_of(name, text, machine)
-    return Need(_told(name, text), kind.axis, frozenset(kind.choices[choice].accepts), is_must)
+    return Need(_called(name, text), kind.axis, frozenset(kind.choices[choice].accepts), is_must)
 
 
 def choice_of(name: str, text: str, machine: Machine) -> str:

@@ -102,7 +102,7 @@ def _print_advice(profile: dict[str, Any]) -> None:
     advice = profile["advice"]
     also = [f"{name} {how}" for name, how in advice["also"].items()]
     advised = ", ".join([*advice["advised"], *also, *filter(None, [advice["outside"]])])
-    screen.print(f"the study advises for this use case: {advised} ({profile['source']})", highlight=False)
+    screen.print(f"the study advises for this use case, with its own needs: {advised} ({profile['source']})", highlight=False)
     if not profile["differences"]:
         screen.print("the facts say the same, then and today", highlight=False)
     for one in profile["differences"]:
