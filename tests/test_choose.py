@@ -192,6 +192,7 @@ def test_interview_that_is_interrupted_or_ends_early(cli: Cli, monkeypatch: pyte
         (("--durable", "--wish", "licence"), "--wish licence: expected one of the needs that are given: durable"),
         (("--durable", "--node-disk", "big"), "--node-disk big: expected a size"),
         (("--durable", "--results", "nowhere"), "nowhere: no results are there"),
+        (("--durable", "--html", "nowhere/page.html"), "--html nowhere/page.html: expected a file in a folder that is there"),
     ],
 )
 def test_what_makes_no_sense(cli: Cli, arguments: tuple[str, ...], expected: str) -> None:

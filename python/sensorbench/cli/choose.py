@@ -24,7 +24,7 @@ from sensorbench.catalog import (
 from sensorbench.cli.chosen import print_choice, print_profiles
 from sensorbench.cli.interview import interview
 from sensorbench.cli.options import Json
-from sensorbench.cli.output import open_page, print_json
+from sensorbench.cli.output import check_page, open_page, print_json
 from sensorbench.errors import UsageError
 from sensorbench.progress import console
 
@@ -126,6 +126,8 @@ def choose(
     if list_profiles:
         print_json([one.model_dump(mode="json") for one in profiles().values()]) if json else print_profiles()
         return
+    if html is not None:
+        check_page(html)
     case = require_profile(profile) if profile else None
     machine = Machine(bytes_of(node_disk, "--node-disk"), bytes_of(node_memory, "--node-memory"))
     given = _given(
@@ -149,6 +151,7 @@ def choose(
         },
     )
     wishes = (*(case.wishes if case else ()), *(wish or ()))
+    # What makes no sense is told before anything is asked.
     needs_of(given, wishes, machine)
     if ask or (not given and sys.stdin.isatty()):
         asked = interview(given, machine)

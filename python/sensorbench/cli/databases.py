@@ -9,7 +9,7 @@ from rich.table import Table
 
 from sensorbench.catalog import WHEN, Entry, Fact, When, axes, capabilities, entries, require_entry, told_catalogue, told_entry
 from sensorbench.cli.options import Json
-from sensorbench.cli.output import open_page, print_json
+from sensorbench.cli.output import check_page, open_page, print_json
 from sensorbench.progress import console
 
 # What fits beside one another; all axes are shown of one database.
@@ -35,6 +35,7 @@ def databases(
     """
     entry = require_entry(name) if name else None
     if html is not None:
+        check_page(html)
         # The template library takes its time to import, which a listing should not wait for.
         from sensorbench.report.catalogue import write_catalogue
 

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from sensorbench.elasticity.summary import summarise_elasticity
-from sensorbench.errors import FailedError, InterruptedRunError
+from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.experiment import Comparison, check_out, conduct
 from sensorbench.progress import Teller, console
 from sensorbench.report import answer, words
@@ -69,6 +69,12 @@ def conduct_and_report(
     if open_browser:
         open_page(page)
     fail_if_wrong(summary)
+
+
+def check_page(page: Path) -> None:
+    """Raises UsageError for a page that --html names and that cannot be written there."""
+    if page.is_dir() or not page.parent.is_dir():
+        raise UsageError(f"--html {page}: expected a file in a folder that is there")
 
 
 def open_page(page: Path) -> None:
