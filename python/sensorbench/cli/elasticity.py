@@ -102,8 +102,8 @@ def run(
         list[str] | None,
         typer.Option(
             "--change",
-            help=f"What is done to the cluster: {', '.join(KINDS)}; join:2, kill:30s. May be given several times, for one after the other. "
-            "Without it as many nodes join as there are.",
+            help=f"What is done to the cluster, as join:2 or kill:30s: {'; '.join(f'{kind}: {said}' for kind, said in KINDS.items())}. May be given "
+            "several times, for one after the other. Without it as many nodes join as there are.",
             show_default=False,
         ),
     ] = None,
