@@ -21,7 +21,8 @@ MAY_IMPORT = {
     "spark": {"lab"} | COMMON,
     "report": {"analysis", "results", "places"},
     "experiment": {"lab", "dataset", "schemas", "results", "analysis"} | COMMON,
-    "study": {"tuning", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
+    "mapreduce": {"spark", "lab", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
+    "study": {"mapreduce", "tuning", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
     "advisor": {"experiment", "results", "analysis"} | COMMON,
     "stress": {"experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
     "elasticity": {"stress", "lab", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
@@ -29,6 +30,7 @@ MAY_IMPORT = {
     "cli": {
         "lab",
         "spark",
+        "mapreduce",
         "study",
         "advisor",
         "stress",

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from sensorbench.cli.elasticity import show_elasticity
 from sensorbench.cli.factors import show_factors
+from sensorbench.cli.mapreduce import show_mapreduce
 from sensorbench.cli.options import Json, NoOpen
 from sensorbench.cli.output import (
     open_page,
@@ -22,8 +23,10 @@ from sensorbench.cli.stress import show_stress
 from sensorbench.cli.tune import show_tune
 from sensorbench.progress import console, error_console
 from sensorbench.results import kind_of, read_comparison
+from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.series import is_series, parts_with_results, read_series
 from sensorbench.study import summarise
+from sensorbench.study.mapreduce import summarise_mapreduce_study
 from sensorbench.study.series import summarise_series
 
 Folder = Annotated[Path, typer.Argument(help="Folder of the results.")]
@@ -34,7 +37,13 @@ def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
     if is_series(folder):
         _report_series(folder, no_open=no_open, as_json=json)
         return
-    shows = {"stress": show_stress, "elasticity": show_elasticity, "tune": show_tune, "factors": show_factors}
+    shows = {
+        "stress": show_stress,
+        "elasticity": show_elasticity,
+        "tune": show_tune,
+        "factors": show_factors,
+        "mapreduce": show_mapreduce,
+    }
     show = shows.get(kind_of(folder) or "")
     if show is not None:
         show(folder, no_open=no_open, as_json=json)
@@ -68,9 +77,17 @@ def claims(folder: Folder, json: Json = False) -> None:
     if is_series(folder):
         _claims_of_series(folder, as_json=json)
         return
-    of_factors = kind_of(folder) == "factors"
-    summary = summarise_factor_study(folder) if of_factors else summarise(read_comparison(folder))
-    _tell_claims(summary["claims"], as_json=json)
+    _tell_claims(_summary(folder)["claims"], as_json=json)
+
+
+def _summary(folder: Path) -> dict[str, Any]:
+    match kind_of(folder):
+        case "factors":
+            return summarise_factor_study(folder)
+        case "mapreduce":
+            return summarise_mapreduce_study(read_mapreduce(folder))
+        case _:
+            return summarise(read_comparison(folder))
 
 
 def _tell_claims(judged: list[dict[str, Any]], *, as_json: bool) -> None:

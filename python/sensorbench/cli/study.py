@@ -1,6 +1,7 @@
 """`sensorbench study`: list, show and run studies."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from sensorbench.cli.factors import run_factor_study, show_factor_study
+from sensorbench.cli.mapreduce import Asked, run_mapreduce_study, show_mapreduce_study
 from sensorbench.cli.options import Json, NoOpen, Out, Replace, Resume, Sweep
 from sensorbench.cli.output import conduct_and_report, new_folder, print_json, write_series_summary_and_report
 from sensorbench.dataset import DEFAULT_SEED
@@ -20,6 +22,7 @@ from sensorbench.results import has_results, read_comparison
 from sensorbench.results.files import DiskFullError
 from sensorbench.results.series import SeriesManifest, is_series, parts_with_results, write_series
 from sensorbench.study import FACTOR_STUDIES, STUDIES, Part, Study, StudyOptions, plan_study, require_study
+from sensorbench.study.mapreduce import MAPREDUCE
 from sensorbench.study.study import Cell, Grid, Layout, grouped
 
 app = typer.Typer(help="Reproduce published studies.", no_args_is_help=True)
@@ -43,6 +46,14 @@ def list_studies(json: Json = False) -> None:
                 {"name": study.name, "title": study.file.title, "claims": len(study.claims), "targets": [study.file.database]}
                 for study in FACTOR_STUDIES.values()
             ]
+            + [
+                {
+                    "name": MAPREDUCE.name,
+                    "title": MAPREDUCE.file.title,
+                    "claims": len(MAPREDUCE.claims),
+                    "targets": MAPREDUCE.file.targets,
+                }
+            ]
         )
         return
     table = Table(box=None)
@@ -52,6 +63,7 @@ def list_studies(json: Json = False) -> None:
         table.add_row(study.name, study.file.title, ", ".join(study.file.schemas), str(len(study.claims)))
     for of_factors in FACTOR_STUDIES.values():
         table.add_row(of_factors.name, of_factors.file.title, of_factors.file.database, str(len(of_factors.claims)))
+    table.add_row(MAPREDUCE.name, MAPREDUCE.file.title, ", ".join(MAPREDUCE.file.targets), str(len(MAPREDUCE.claims)))
     console().print(table)
 
 
@@ -71,6 +83,11 @@ def show(
         if results is not None:
             raise UsageError(f"--results: study {name} does not say which cells its source has")
         show_factor_study(FACTOR_STUDIES[name], as_json=json)
+        return
+    if name == MAPREDUCE.name:
+        if results is not None:
+            raise UsageError(f"--results: study {name} does not say which cells its source has")
+        show_mapreduce_study(MAPREDUCE, as_json=json)
         return
     study = require_study(name)
     cells = _cells(study, results)
@@ -222,6 +239,26 @@ def run(
             show_default=False,
         ),
     ] = None,
+    spark: Annotated[
+        str | None,
+        typer.Option(
+            "--spark",
+            help="Of mapreduce: Spark's master, spark://HOST:PORT, lab:NAME or local[N]; without it the lab starts one.",
+            show_default=False,
+        ),
+    ] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option("--workers", help="Of mapreduce: numbers of Spark's workers, for example 1,2.", show_default=False),
+    ] = None,
+    word: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--word",
+            help="Of mapreduce: a word that is looked for. May be given several times; chosen by frequency if not given.",
+            show_default=False,
+        ),
+    ] = None,
     out: Out = None,
     resume: Resume = False,
     replace: Replace = False,
@@ -231,9 +268,33 @@ def run(
     """Run a study: load, ask, check the answers, judge the claims, write a report."""
     if resume and out is None:
         raise UsageError("--resume: name the folder of the work to go on with by --out")
+    of_mapreduce: dict[str, object] = {"--spark": spark, "--workers": workers, "--word": word}
+    if name == MAPREDUCE.name:
+        others: dict[str, object] = {
+            "--schema": schema,
+            "--part": part,
+            "--operations": operations,
+            "--duration": duration,
+            "--warm-up": warm_up,
+        }
+        others |= {"--in-flight": in_flight, "--rate": rate, "--arrival": arrival, "--sweep": sweep, "--registers": registers}
+        others |= {"--resume": resume, "--replace": replace, "a second --dataset": (dataset or [])[1:]}
+        _refuse(others, f"study {name} carries out one job on Spark, and has no use for it")
+        asked = Asked(
+            targets=tuple(target or ()),
+            dataset=dataset[0] if dataset else None,
+            scale=scale,
+            seed=seed,
+            repeat=repeat,
+            spark=spark,
+            workers=workers,
+            words=tuple(word or ()),
+        )
+        run_mapreduce_study(MAPREDUCE, out, asked, no_open=no_open, as_json=json)
+        return
+    _refuse(of_mapreduce, f"study {name} does not run on Spark; study {MAPREDUCE.name} does")
     if name in FACTOR_STUDIES:
         _refuse(
-            name,
             {
                 "--schema": schema,
                 "--dataset": dataset,
@@ -245,6 +306,7 @@ def run(
                 "--replace": replace,
                 "a second --target": (target or [])[1:],
             },
+            f"study {name} varies settings of servers on records of its own, and has no use for it",
         )
         run_factor_study(
             FACTOR_STUDIES[name],
@@ -295,11 +357,11 @@ def run(
         _run_series(study, parts, out, teller, resume=resume, replace=replace, as_json=json)
 
 
-def _refuse(name: str, options: dict[str, object]) -> None:
-    """Raises UsageError for an option that says nothing to a study of factors."""
+def _refuse(options: Mapping[str, object], why: str) -> None:
+    """Raises UsageError for an option that says nothing to a study."""
     given = [option for option, value in options.items() if value]
     if given:
-        raise UsageError(f"{given[0]}: study {name} varies settings of servers on records of its own, and has no use for it")
+        raise UsageError(f"{given[0]}: {why}")
 
 
 def _run_series(

@@ -1,4 +1,4 @@
-"""Which studies there are: those that compare databases and schemas, and those of factors, whose levels are settings of a server."""
+"""Which studies there are: those that compare databases and schemas, those of factors, whose levels are settings of a server, and that of MapReduce."""
 
 from sensorbench.errors import UsageError
 from sensorbench.study.cassandra_tuning import CASSANDRA_TUNING
@@ -6,6 +6,7 @@ from sensorbench.study.factors import FactorStudy
 from sensorbench.study.iot import IOT
 from sensorbench.study.layouts import LAYOUTS
 from sensorbench.study.log_analytics import LOG_ANALYTICS
+from sensorbench.study.mapreduce import MAPREDUCE
 from sensorbench.study.sensor_schemas import SENSOR_SCHEMAS
 from sensorbench.study.study import Study
 
@@ -16,7 +17,7 @@ FACTOR_STUDIES: dict[str, FactorStudy] = {study.name: study for study in (CASSAN
 def require_study(name: str) -> Study:
     """A study that compares databases and schemas, by its name."""
     if name not in STUDIES:
-        raise UsageError(f"there is no study {name!r}; expected one of {', '.join([*STUDIES, *FACTOR_STUDIES])}")
+        raise UsageError(f"there is no study {name!r}; expected one of {', '.join([*STUDIES, *FACTOR_STUDIES, MAPREDUCE.name])}")
     return STUDIES[name]
 
 
