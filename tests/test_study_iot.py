@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sensorbench.study import ELASTICITY_STUDIES, FACTOR_STUDIES, STUDIES
+from sensorbench.study import FACTOR_STUDIES, OTHER_STUDIES, STUDIES
 from tests.conftest import SMALL, Cli
 
 QUESTIONS = ["get_sensor_data", "get_peak_data", "get_available_data", "get_floor_zone_data"]
@@ -81,7 +81,7 @@ def test_claims_are_printed(cli: Cli, study_folder: Path) -> None:
 
 
 def test_studies_are_listed_and_shown(cli: Cli) -> None:
-    assert [study["name"] for study in cli("study", "list", "--json").json] == [*STUDIES, *FACTOR_STUDIES, *ELASTICITY_STUDIES]
+    assert [study["name"] for study in cli("study", "list", "--json").json] == [*STUDIES, *FACTOR_STUDIES, *OTHER_STUDIES]
     assert cli("study", "show", "iot", "--json").json["schemas"]["sqlite"] == ["star", "natural"]
     assert "IOT-1" in cli("study", "show", "iot").out
 

@@ -22,12 +22,14 @@ from sensorbench.results import ComparisonResult, has_results, read_comparison, 
 from sensorbench.results.elasticity import read_elasticity
 from sensorbench.results.factors import read_factors
 from sensorbench.results.files import DiskFullError
+from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.series import read_series
 from sensorbench.results.stress import read_stress
 from sensorbench.results.tune import read_tune
 from sensorbench.stress.summary import summarise_stress
 from sensorbench.study import require_factor_study, summarise
 from sensorbench.study.elasticity import summarise as summarise_works
+from sensorbench.study.mapreduce import summarise_mapreduce_study
 from sensorbench.study.series import summarise_series
 from sensorbench.tuning.summary import summarise_tune
 
@@ -180,6 +182,15 @@ def write_factors_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path
     summary = summarise_factor_study(folder)
     write_whole_summary(folder, summary)
     return summary, write_factors_report(folder, summary)
+
+
+def write_mapreduce_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:
+    """Sums up a MapReduce study on disk and writes its report."""
+    from sensorbench.report.mapreduce import write_mapreduce_report
+
+    summary = summarise_mapreduce_study(read_mapreduce(folder))
+    write_whole_summary(folder, summary)
+    return summary, write_mapreduce_report(folder, summary)
 
 
 def summarise_factor_study(folder: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from sensorbench.cli.elasticity import show_elasticity, show_elasticity_comparison
 from sensorbench.cli.factors import show_factors
+from sensorbench.cli.mapreduce import show_mapreduce
 from sensorbench.cli.options import Json, NoOpen
 from sensorbench.cli.output import (
     open_page,
@@ -24,8 +25,10 @@ from sensorbench.cli.tune import show_tune
 from sensorbench.progress import console, error_console
 from sensorbench.results import kind_of, read_comparison
 from sensorbench.results.elasticity import works_of
+from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.series import is_series, parts_with_results, read_series
 from sensorbench.study import summarise
+from sensorbench.study.mapreduce import summarise_mapreduce_study
 from sensorbench.study.series import summarise_series
 
 Folder = Annotated[Path, typer.Argument(help="Folder of the results.")]
@@ -39,7 +42,13 @@ def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
     if works := works_of(folder):
         show_elasticity_comparison(works, folder, no_open=no_open, as_json=json)
         return
-    shows = {"stress": show_stress, "elasticity": show_elasticity, "tune": show_tune, "factors": show_factors}
+    shows = {
+        "stress": show_stress,
+        "elasticity": show_elasticity,
+        "tune": show_tune,
+        "factors": show_factors,
+        "mapreduce": show_mapreduce,
+    }
     show = shows.get(kind_of(folder) or "")
     if show is not None:
         show(folder, no_open=no_open, as_json=json)
@@ -73,13 +82,19 @@ def claims(folder: Folder, json: Json = False) -> None:
     if is_series(folder):
         _claims_of_series(folder, as_json=json)
         return
+    _tell_claims(_summary(folder)["claims"], as_json=json)
+
+
+def _summary(folder: Path) -> dict[str, Any]:
     if works := works_of(folder):
-        summary = summarise_elasticity_works(works)
-    elif kind_of(folder) == "factors":
-        summary = summarise_factor_study(folder)
-    else:
-        summary = summarise(read_comparison(folder))
-    _tell_claims(summary["claims"], as_json=json)
+        return summarise_elasticity_works(works)
+    match kind_of(folder):
+        case "factors":
+            return summarise_factor_study(folder)
+        case "mapreduce":
+            return summarise_mapreduce_study(read_mapreduce(folder))
+        case _:
+            return summarise(read_comparison(folder))
 
 
 def _tell_claims(judged: list[dict[str, Any]], *, as_json: bool) -> None:

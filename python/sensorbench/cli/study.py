@@ -1,7 +1,8 @@
 """`sensorbench study`: list, show and run studies."""
 
 from collections import Counter
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,6 +12,7 @@ from rich.table import Table
 
 from sensorbench.cli.elasticity import run_elasticity_study, show_elasticity_study
 from sensorbench.cli.factors import run_factor_study, show_factor_study
+from sensorbench.cli.mapreduce import Asked, run_mapreduce_study, show_mapreduce_study
 from sensorbench.cli.options import Json, NoOpen, Out, Replace, Resume, Sweep
 from sensorbench.cli.output import conduct_and_report, new_folder, print_json, write_series_summary_and_report
 from sensorbench.dataset import DEFAULT_SEED
@@ -20,7 +22,9 @@ from sensorbench.progress import Teller, console
 from sensorbench.results import has_results, read_comparison
 from sensorbench.results.files import DiskFullError
 from sensorbench.results.series import SeriesManifest, is_series, parts_with_results, write_series
-from sensorbench.study import ELASTICITY_STUDIES, FACTOR_STUDIES, STUDIES, Part, Study, StudyOptions, plan_study, require_study
+from sensorbench.study import FACTOR_STUDIES, OTHER_STUDIES, STUDIES, Part, Study, StudyOptions, plan_study, require_study
+from sensorbench.study.elasticity import ELASTICITY
+from sensorbench.study.mapreduce import MAPREDUCE
 from sensorbench.study.study import Cell, Grid, Layout, grouped
 
 app = typer.Typer(help="Reproduce published studies.", no_args_is_help=True)
@@ -46,7 +50,7 @@ def list_studies(json: Json = False) -> None:
             ]
             + [
                 {"name": study.name, "title": study.file.title, "claims": len(study.claims), "targets": study.file.targets}
-                for study in ELASTICITY_STUDIES.values()
+                for study in OTHER_STUDIES.values()
             ]
         )
         return
@@ -57,8 +61,8 @@ def list_studies(json: Json = False) -> None:
         table.add_row(study.name, study.file.title, ", ".join(study.file.schemas), str(len(study.claims)))
     for of_factors in FACTOR_STUDIES.values():
         table.add_row(of_factors.name, of_factors.file.title, of_factors.file.database, str(len(of_factors.claims)))
-    for grown in ELASTICITY_STUDIES.values():
-        table.add_row(grown.name, grown.file.title, ", ".join(grown.file.targets), str(len(grown.claims)))
+    for other in OTHER_STUDIES.values():
+        table.add_row(other.name, other.file.title, ", ".join(other.file.targets), str(len(other.claims)))
     console().print(table)
 
 
@@ -79,10 +83,13 @@ def show(
             raise UsageError(f"--results: study {name} does not say which cells its source has")
         show_factor_study(FACTOR_STUDIES[name], as_json=json)
         return
-    if name in ELASTICITY_STUDIES:
+    if name in OTHER_STUDIES:
         if results is not None:
             raise UsageError(f"--results: study {name} does not say which cells its source has")
-        show_elasticity_study(ELASTICITY_STUDIES[name], as_json=json)
+        if name == ELASTICITY.name:
+            show_elasticity_study(ELASTICITY, as_json=json)
+        else:
+            show_mapreduce_study(MAPREDUCE, as_json=json)
         return
     study = require_study(name)
     cells = _cells(study, results)
@@ -234,6 +241,26 @@ def run(
             show_default=False,
         ),
     ] = None,
+    spark: Annotated[
+        str | None,
+        typer.Option(
+            "--spark",
+            help="Of mapreduce: Spark's master, spark://HOST:PORT, lab:NAME or local[N]; without it the lab starts one.",
+            show_default=False,
+        ),
+    ] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option("--workers", help="Of mapreduce: numbers of Spark's workers, for example 1,2.", show_default=False),
+    ] = None,
+    word: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--word",
+            help="Of mapreduce: a word that is looked for. May be given several times; chosen by frequency if not given.",
+            show_default=False,
+        ),
+    ] = None,
     out: Out = None,
     resume: Resume = False,
     replace: Replace = False,
@@ -243,22 +270,58 @@ def run(
     """Run a study: load, ask, check the answers, judge the claims, write a report."""
     if resume and out is None:
         raise UsageError("--resume: name the folder of the work to go on with by --out")
-    if name in FACTOR_STUDIES:
-        _refuse(
-            name,
-            "varies settings of servers on records of its own",
-            {
-                "--schema": schema,
-                "--dataset": dataset,
-                "--operations": operations,
-                "--warm-up": warm_up,
-                "--arrival": arrival,
-                "--sweep": sweep,
-                "--registers": registers,
-                "--replace": replace,
-                "a second --target": (target or [])[1:],
-            },
+    _refuse(
+        name,
+        {
+            "--schema": schema,
+            "--dataset": dataset,
+            "--part": part,
+            "--operations": operations,
+            "--duration": duration,
+            "--warm-up": warm_up,
+            "--in-flight": in_flight,
+            "--rate": rate,
+            "--arrival": arrival,
+            "--sweep": sweep,
+            "--registers": registers,
+            "--spark": spark,
+            "--workers": workers,
+            "--word": word,
+            "--resume": resume,
+            "--replace": replace,
+            "a second --target": (target or [])[1:],
+            "a second --dataset": (dataset or [])[1:],
+        },
+    )
+    if name == MAPREDUCE.name:
+        asked = Asked(
+            targets=tuple(target or ()),
+            dataset=dataset[0] if dataset else None,
+            scale=scale,
+            seed=seed,
+            repeat=repeat,
+            spark=spark,
+            workers=workers,
+            words=tuple(word or ()),
         )
+        run_mapreduce_study(MAPREDUCE, out, asked, no_open=no_open, as_json=json)
+        return
+    if name == ELASTICITY.name:
+        run_elasticity_study(
+            ELASTICITY,
+            out,
+            targets=target or (),
+            dataset=dataset[0] if dataset else None,
+            scale=scale,
+            seed=seed,
+            requests=operations,
+            rate=rate,
+            repeat=repeat,
+            no_open=no_open,
+            as_json=json,
+        )
+        return
+    if name in FACTOR_STUDIES:
         run_factor_study(
             FACTOR_STUDIES[name],
             out,
@@ -271,38 +334,6 @@ def run(
             in_flight=in_flight,
             rate=rate,
             resume=resume,
-            no_open=no_open,
-            as_json=json,
-        )
-        return
-    if name in ELASTICITY_STUDIES:
-        _refuse(
-            name,
-            "lets clusters grow under a load of its own",
-            {
-                "--schema": schema,
-                "--part": part,
-                "--duration": duration,
-                "--warm-up": warm_up,
-                "--in-flight": in_flight,
-                "--arrival": arrival,
-                "--sweep": sweep,
-                "--registers": registers,
-                "--replace": replace,
-                "--resume": resume,
-                "a second --dataset": (dataset or [])[1:],
-            },
-        )
-        run_elasticity_study(
-            ELASTICITY_STUDIES[name],
-            out,
-            targets=target or (),
-            dataset=dataset[0] if dataset else None,
-            scale=scale,
-            seed=seed,
-            requests=operations,
-            rate=rate,
-            repeat=repeat,
             no_open=no_open,
             as_json=json,
         )
@@ -340,11 +371,37 @@ def run(
         _run_series(study, parts, out, teller, resume=resume, replace=replace, as_json=json)
 
 
-def _refuse(name: str, does: str, options: dict[str, object]) -> None:
-    """Raises UsageError for an option that says nothing to a study, because of what it does."""
-    given = [option for option, value in options.items() if value]
+@dataclass(frozen=True)
+class _Way:
+    """What studies of a kind do, in a few words, and which options say nothing to them."""
+
+    does: str
+    useless: frozenset[str]
+
+
+_OF_SPARK = frozenset({"--spark", "--workers", "--word"})
+_OF_COMPARISONS = frozenset({"--schema", "--warm-up", "--arrival", "--sweep", "--registers", "--replace"})
+_COMPARES = _Way("does not run on Spark", _OF_SPARK)
+_VARIES = _Way(
+    "varies settings of servers on records of its own",
+    _OF_SPARK | _OF_COMPARISONS | {"--dataset", "--operations", "a second --target"},
+)
+_GROWS = _Way(
+    "lets clusters grow under a load of its own",
+    _OF_SPARK | _OF_COMPARISONS | {"--part", "--duration", "--in-flight", "--resume", "a second --dataset"},
+)
+_COMPUTES = _Way(
+    "carries out one job on Spark",
+    _OF_COMPARISONS | {"--part", "--operations", "--duration", "--in-flight", "--rate", "--resume", "a second --dataset"},
+)
+
+
+def _refuse(name: str, options: Mapping[str, object]) -> None:
+    """Raises UsageError for an option that says nothing to a study."""
+    way = {ELASTICITY.name: _GROWS, MAPREDUCE.name: _COMPUTES}.get(name, _VARIES if name in FACTOR_STUDIES else _COMPARES)
+    given = [option for option, value in options.items() if value and option in way.useless]
     if given:
-        raise UsageError(f"{given[0]}: study {name} {does}, and has no use for it")
+        raise UsageError(f"{given[0]}: study {name} {way.does}, and has no use for it")
 
 
 def _run_series(

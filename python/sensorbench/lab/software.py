@@ -74,7 +74,7 @@ class MavenJar(Source):
         """Maven, and the one kind of machine that the binaries are for."""
         if platform.machine() != MACHINE:
             return f"its binaries are for {MACHINE}, this is {platform.machine()}; use a server of your own by its URL"
-        return None if is_on_path("mvn") else "mvn is not installed (apt-get install maven)"
+        return _missing_maven()
 
     def unpack_into(self, folder: Path) -> None:
         """Downloads the archive with Maven, compares its checksum, unpacks it and the archive within it."""
@@ -122,23 +122,52 @@ class MavenClasspath(Source):
         """A Java that fits, and Maven."""
         if problem := missing_java(self.java):
             return problem
-        return None if is_on_path("mvn") else "mvn is not installed (apt-get install maven)"
+        return _missing_maven()
 
     def unpack_into(self, folder: Path) -> None:
         """Lets Maven find all jars and compares their checksum."""
-        jars = folder / "lib"
-        dependencies = "".join([_dependency(self.coordinates), *(_dependency(one, _ALONE) for one in self.alone)])
-        with tempfile.TemporaryDirectory() as project:
-            pom = Path(project) / "pom.xml"
-            pom.write_text(_POM.format(name=self.name, dependencies=dependencies), encoding="utf-8")
-            goal = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={jars}", "-DincludeScope=runtime"]
-            run_tool(goal, cwd=Path(project))
-        lines = [f"{jar.name} {hashlib.sha256(jar.read_bytes()).hexdigest()}" for jar in sorted(jars.glob("*.jar"))]
-        found = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-        if found != self.sha256:
-            raise FailedError(
-                f"{self.coordinates}: the checksum of its {len(lines)} jars is {found}, expected {self.sha256}; they were not kept"
-            )
+        dependencies = [_dependency(self.coordinates), *(_dependency(one, _ALONE) for one in self.alone)]
+        _get_jars(self.name, dependencies, folder / "lib", self.coordinates, self.sha256)
+
+
+@dataclass(frozen=True)
+class MavenJars(Source):
+    """Archives of the Maven repository without what they ask for, because whoever loads them has that; known by one checksum."""
+
+    coordinates: tuple[str, ...]
+    # As that of a class path.
+    sha256: str
+
+    def missing(self) -> str | None:
+        """Maven."""
+        return _missing_maven()
+
+    def unpack_into(self, folder: Path) -> None:
+        """Lets Maven get them and compares their checksum."""
+        dependencies = [_dependency(one, _ALONE) for one in self.coordinates]
+        _get_jars(self.name, dependencies, folder / "lib", self.coordinates[0], self.sha256)
+
+    @property
+    def jars(self) -> list[Path]:
+        """The archives; got first if they are not there. Raises FailedError."""
+        return sorted((self.get() / "lib").glob("*.jar"))
+
+
+def _missing_maven() -> str | None:
+    return None if is_on_path("mvn") else "mvn is not installed (apt-get install maven)"
+
+
+def _get_jars(name: str, dependencies: Sequence[str], jars: Path, told: str, sha256: str) -> None:
+    """Lets Maven get archives into a folder. Raises FailedError when their checksum is another one."""
+    with tempfile.TemporaryDirectory() as project:
+        pom = Path(project) / "pom.xml"
+        pom.write_text(_POM.format(name=name, dependencies="".join(dependencies)), encoding="utf-8")
+        goal = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={jars}", "-DincludeScope=runtime"]
+        run_tool(goal, cwd=Path(project))
+    lines = [f"{jar.name} {hashlib.sha256(jar.read_bytes()).hexdigest()}" for jar in sorted(jars.glob("*.jar"))]
+    found = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    if found != sha256:
+        raise FailedError(f"{told}: the checksum of its {len(lines)} jars is {found}, expected {sha256}; they were not kept")
 
 
 def _dependency(coordinates: str, exclusions: str = "") -> str:

@@ -166,7 +166,7 @@ class Spark(LabCluster):
         def problem() -> str:
             try:
                 known = [one["host"] for one in _told(instance)["workers"] if one["state"] == "ALIVE"]
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 return f"the master's page: {error}"
             return "" if node.host in known else "the master does not know it yet"
 
@@ -185,7 +185,7 @@ class Spark(LabCluster):
         """What the master says of each worker."""
         try:
             told = {one["host"]: one for one in _told(instance)["workers"]}
-        except OSError:
+        except (OSError, ValueError):
             return {}
         return {node.number: _shown(told[node.host]) for node in instance.nodes if node.host in told}
 
@@ -226,7 +226,7 @@ appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 
 
 def _told(instance: Instance) -> dict[str, list[dict[str, str]]]:
-    """What the master's page says of its workers. Raises OSError."""
+    """What the master's page says of its workers. Raises OSError, and ValueError for a page of a master that only starts."""
     with urllib.request.urlopen(f"http://{_master(instance).host}:{_MASTER_PAGE}/json/", timeout=_ANSWERS_WITHIN_S) as page:
         told: dict[str, list[dict[str, str]]] = json.load(page)
     return told

@@ -228,6 +228,22 @@ class FactorsManifest(WorkManifest):
     rates: dict[str, list[float]] = Field(default={}, description="The rates of each load, operations a second.")
 
 
+class MapReduceManifest(WorkManifest):
+    """`manifest.json` of the MapReduce study: one job over the same articles in several systems, with one worker and more."""
+
+    kind: Literal["mapreduce"] = "mapreduce"
+    name: str = "mapreduce"
+    dataset: dict[str, Any]
+    systems: dict[str, dict[str, Any]] = Field(
+        description="Of each system: its database, how Spark gets there, and its own means."
+    )
+    words: list[dict[str, Any]] = Field(
+        description="What is looked for, with its frequency; the first is that of a fresh application."
+    )
+    workers: list[int]
+    executions: int
+
+
 def now() -> datetime:
     """The present, to the second."""
     return datetime.now(UTC).replace(microsecond=0)
@@ -242,6 +258,7 @@ def json_schemas() -> dict[str, dict[str, Any]]:
         ElasticityManifest,
         TuneManifest,
         FactorsManifest,
+        MapReduceManifest,
     ]
     schemas = {f"{model.__name__.removesuffix('Manifest').lower()}-manifest": model.model_json_schema() for model in models}
     return {name: {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema} for name, schema in schemas.items()}

@@ -52,6 +52,10 @@ class Master:
         """Whether all of it is on this machine, so that nothing needs to be reached from elsewhere."""
         return self.threads is not None or self.host == "localhost" or self.host.startswith("127.")
 
+    def url_for(self, cores: int) -> str:
+        """Its URL for an application with so many cores."""
+        return self.url if self.threads is None else f"local[{cores}]"
+
     def check_answers(self) -> None:
         """Raises UsageError when nobody listens there."""
         if self.threads is not None:
@@ -124,8 +128,8 @@ class Driver:
         jars: Sequence[Path] = (),
         settings: Mapping[str, str] = NOTHING,
     ) -> Iterator[Application]:
-        """An application with so many executors of so many cores, which get `jars` from the driver; on `local[N]` there are none,
-        but N threads. Ends it, whatever happens.
+        """An application with so many executors of so many cores, which get `jars` from the driver; without a cluster, with as many
+        threads as they would have. Ends it, whatever happens.
 
         Raises FailedError when they are not there in time.
         """
@@ -143,7 +147,7 @@ class Driver:
         handler = signal.getsignal(signal.SIGINT)
         start_s = time.monotonic()
         try:
-            conf = SparkConf().setAppName(name).setMaster(self.master.url).setAll(list(wanted.items()))
+            conf = SparkConf().setAppName(name).setMaster(self.master.url_for(executors * cores)).setAll(list(wanted.items()))
             spark = SparkSession.builder.config(conf=conf).getOrCreate()
         except Exception as error:
             raise FailedError(f"Spark at {self.master.url} did not start: {first_line(error)}{last_error(self.log)}") from None
@@ -151,12 +155,13 @@ class Driver:
             _leave_interrupts_to(handler)
         try:
             context_s = time.monotonic() - start_s
-            there = self.master.threads or self._wait_for(spark, executors)
-            yield Application(spark, there, context_s, time.monotonic() - start_s - context_s)
+            if self.master.threads is None:
+                self._wait_for(spark, executors)
+            yield Application(spark, executors, context_s, time.monotonic() - start_s - context_s)
         finally:
             spark.stop()
 
-    def _wait_for(self, spark: "SparkSession", executors: int) -> int:
+    def _wait_for(self, spark: "SparkSession", executors: int) -> None:
         """Waits until so many executors are there, so that none joins while something is timed."""
         end_s = time.monotonic() + _EXECUTORS_WITHIN_S
         while (there := self._executors(spark)) < executors:
@@ -166,7 +171,6 @@ class Driver:
                     f"and are cores and memory of them free?{last_error(self.log)}"
                 )
             time.sleep(_ASK_EVERY_S)
-        return executors
 
     def _executors(self, spark: "SparkSession") -> int:
         from py4j.protocol import Py4JJavaError
@@ -260,12 +264,15 @@ def session(
     master: Master,
     name: str,
     *,
-    executors: int = 1,
+    executors: int | None = None,
     jars: Sequence[Path] = (),
     settings: Mapping[str, str] = NOTHING,
 ) -> Iterator["SparkSession"]:
-    """A session with a driver of its own, for one application. Raises UsageError and FailedError."""
-    with driver(master, jars=jars) as own, own.application(name, executors=executors, jars=jars, settings=settings) as started:
+    """A session with a driver of its own, for one application: with one executor, or all threads, if not said otherwise. Raises
+    UsageError and FailedError.
+    """
+    wanted = executors or master.threads or 1
+    with driver(master, jars=jars) as own, own.application(name, executors=wanted, jars=jars, settings=settings) as started:
         yield started.session
 
 

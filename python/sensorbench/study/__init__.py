@@ -1,12 +1,12 @@
 """Studies: grids of experiments, their analysis and their claims."""
 
-from sensorbench.study.registry import ELASTICITY_STUDIES, FACTOR_STUDIES, STUDIES, require_factor_study, require_study
+from sensorbench.study.registry import FACTOR_STUDIES, OTHER_STUDIES, STUDIES, require_factor_study, require_study
 from sensorbench.study.run import Part, StudyOptions, plan_study, summarise
 from sensorbench.study.study import Claim, Evidence, Study
 
 __all__ = [
-    "ELASTICITY_STUDIES",
     "FACTOR_STUDIES",
+    "OTHER_STUDIES",
     "STUDIES",
     "Claim",
     "Evidence",

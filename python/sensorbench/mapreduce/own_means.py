@@ -1,0 +1,75 @@
+"""The job by a database's own means, where it has any: statements of `own/<dialect>.toml`, each of the two jobs one of them."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pydantic import ConfigDict, Field
+
+from sensorbench import toml_file
+from sensorbench._engine import Target
+from sensorbench.spark.inverted_index import Word
+
+FOLDER = Path(__file__).parent / "own"
+
+
+class Statement(toml_file.FileModel):
+    """What only the database's driver understands, with the parameters `:word` and `:pattern`."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """As the driver takes it."""
+        return dict(self.model_extra or {})
+
+
+class OwnMeans(toml_file.FileModel):
+    """A file in `own/`."""
+
+    title: str
+    job: list[Statement] = Field(min_length=2, max_length=2)
+    empty: list[Statement]
+    # The final pairs: their columns are `id` and `n`.
+    counts: Statement
+
+    def do_empty(self, target: Target) -> None:
+        """Removes what earlier jobs stored. Raises EngineError."""
+        for statement in self.empty:
+            _ask(target, statement, {})
+
+    def do_jobs(self, target: Target, word: Word) -> list[float]:
+        """Carries out both jobs; what each took (s). Raises EngineError with what the database says."""
+        durations = []
+        for statement in self.job:
+            begun_s = time.monotonic()
+            _ask(target, statement, {"word": word.text, "pattern": word.pattern})
+            durations.append(time.monotonic() - begun_s)
+        return durations
+
+    def read_counts(self, target: Target, word: Word) -> dict[int, int]:
+        """The final pairs. Raises EngineError."""
+        return {int(article): int(n) for article, n in _ask(target, self.counts, {"word": word.text}, ("id", "n"))}
+
+
+def own_means(dialect: str) -> OwnMeans | None:
+    """The own means of databases of a dialect; None where they have none."""
+    file = FOLDER / f"{dialect}.toml"
+    return toml_file.load(file, OwnMeans) if file.exists() else None
+
+
+def _ask(target: Target, statement: Statement, values: dict[str, str], columns: tuple[str, ...] = ()) -> list[list[Any]]:
+    """Asks a statement with those of the values that it names; the rows of integer columns."""
+    used = {name: value for name, value in values.items() if f":{name}" in json.dumps(statement.content)}
+    operation = {
+        "name": "own",
+        "parameters": [{"name": name, "type": "text"} for name in used],
+        "columns": [{"name": name, "type": "integer", "computed": False} for name in columns],
+        "order": [],
+        "statement": statement.content,
+    }
+    parameters = pa.table({name: pa.array([value]) for name, value in used.items()}) if used else pa.table({})
+    rows: list[list[Any]] = json.loads(target.ask(json.dumps(operation), parameters.to_reader()))
+    return rows

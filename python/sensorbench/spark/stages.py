@@ -1,0 +1,81 @@
+"""What Spark itself says of the stages of a job."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage: its tasks, when it was executed (s since 1970), and Spark's own counters; 0 where a connector does not report.
+
+    `reads_shuffled`: whether it reads what other stages wrote, instead of a table. `deserialize_s`: until executors knew what to do in its
+    tasks, getting jars among it; `run_s`: what tasks took, summed over tasks.
+    """
+
+    id: int
+    tasks: int
+    begun_s: float
+    ended_s: float
+    run_s: float
+    cpu_s: float
+    deserialize_s: float
+    input_bytes: int
+    input_records: int
+    output_bytes: int
+    output_records: int
+    shuffle_read_bytes: int
+    shuffle_write_bytes: int
+
+    @property
+    def reads_shuffled(self) -> bool:
+        """Whether it reads what other stages wrote."""
+        return self.shuffle_read_bytes > 0
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The stages of a job that were executed, in order."""
+
+    stages: tuple[Stage, ...]
+
+    @property
+    def executed_s(self) -> float:
+        """How long at least one of them was executed: the job without planning, asking for splits and committing."""
+        total, until = 0.0, 0.0
+        for stage in sorted(self.stages, key=lambda one: one.begun_s):
+            total += max(0.0, stage.ended_s - max(until, stage.begun_s))
+            until = max(until, stage.ended_s)
+        return total
+
+    @property
+    def map_tasks(self) -> int:
+        """Tasks of the first stage, which reads the table: one for each split."""
+        return self.stages[0].tasks if self.stages else 0
+
+
+def stages_of(context: Any, group: str) -> Stages:
+    """The executed stages of all jobs of Spark in a group, when Spark has noted them all."""
+    java = context._jsc.sc()
+    java.listenerBus().waitUntilEmpty()
+    tracker, store = context.statusTracker(), java.statusStore()
+    ids = sorted({stage for job in tracker.getJobIdsForGroup(group) for stage in tracker.getJobInfo(job).stageIds})
+    told = [store.lastStageAttempt(stage) for stage in ids]
+    return Stages(tuple(_stage(one) for one in told if str(one.status()) == "COMPLETE"))
+
+
+def _stage(told: Any) -> Stage:
+    return Stage(
+        id=told.stageId(),
+        tasks=told.numTasks(),
+        begun_s=told.submissionTime().get().getTime() / 1e3,
+        ended_s=told.completionTime().get().getTime() / 1e3,
+        run_s=told.executorRunTime() / 1e3,
+        cpu_s=told.executorCpuTime() / 1e9,
+        deserialize_s=told.executorDeserializeTime() / 1e3,
+        input_bytes=told.inputBytes(),
+        input_records=told.inputRecords(),
+        output_bytes=told.outputBytes(),
+        output_records=told.outputRecords(),
+        shuffle_read_bytes=told.shuffleReadBytes(),
+        shuffle_write_bytes=told.shuffleWriteBytes(),
+    )

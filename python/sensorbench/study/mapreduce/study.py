@@ -1,0 +1,79 @@
+"""The study as a whole: what it runs if nothing else is said, its claims, and the summary with them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sensorbench import toml_file
+from sensorbench.mapreduce.summary import summarise_mapreduce
+from sensorbench.results.mapreduce import MapReduceResult
+from sensorbench.study.judging import needs, told
+from sensorbench.study.mapreduce.claims import JUDGES, Evidence, judged_as_printed, printed_gains
+from sensorbench.study.study import Claim, ClaimsFile, untested_for
+
+FOLDER = Path(__file__).parent
+
+
+class Role(toml_file.FileModel):
+    """A database: what the source calls it, and its names here."""
+
+    title: str
+    databases: list[str]
+
+
+class StudyFile(toml_file.FileModel):
+    """`study.toml`."""
+
+    title: str
+    question: str
+    source: str
+    targets: list[str]
+    dataset: str
+    workers: list[int]
+    executions: int
+    cores: int
+    memory: str
+    roles: dict[str, Role]
+
+
+@dataclass(frozen=True)
+class MapReduceStudy:
+    """The study: what it runs, its claims, and what its source printed."""
+
+    name: str
+    file: StudyFile
+    claims: tuple[Claim, ...]
+    printed: Mapping[str, Mapping[str, float]]
+
+    def summarise(self, summary: dict[str, Any]) -> dict[str, Any]:
+        """The summary of executions with the claims, and with what the source printed in both readings."""
+        roles = self.file.roles
+        titles = {name: role.title for name, role in roles.items()}
+        evidence = Evidence(summary, {name: role.databases for name, role in roles.items()}, titles)
+        return {
+            **summary,
+            "claims": [self._judged(claim, evidence) for claim in self.claims],
+            "printed": {"gains": self.printed, "claims": judged_as_printed(self.printed)},
+        }
+
+    def _judged(self, claim: Claim, evidence: Evidence) -> dict[str, Any]:
+        judgement = untested_for(claim.lacks) if claim.lacks else JUDGES[claim.id](evidence)
+        return told(claim, needs(claim), judgement)
+
+
+def _load() -> MapReduceStudy:
+    claims = toml_file.load(FOLDER / "claims.toml", ClaimsFile).claim
+    if {claim.id for claim in claims if not claim.lacks} != JUDGES.keys():
+        raise AssertionError("claims and judges do not fit")
+    return MapReduceStudy(
+        "mapreduce", toml_file.load(FOLDER / "study.toml", StudyFile), tuple(claims), printed_gains(FOLDER / "published.csv")
+    )
+
+
+MAPREDUCE = _load()
+
+
+def summarise_mapreduce_study(result: MapReduceResult) -> dict[str, Any]:
+    """The summary of results of the study, with its claims."""
+    return MAPREDUCE.summarise(summarise_mapreduce(result))
