@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "dataset": COMMON,
     "schemas": COMMON,
     "lab": COMMON,
-    "spark": {"lab"} | COMMON,
+    "spark": {"lab", "dataset"} | COMMON,
     "report": {"analysis", "results", "places"},
     "experiment": {"lab", "dataset", "schemas", "results", "analysis"} | COMMON,
     "study": {"tuning", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -18,6 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import sensorbench
 from sensorbench import lab
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.lab.jvm import require_java
@@ -118,23 +120,23 @@ class Driver:
         self,
         name: str,
         *,
-        executors: int = 1,
+        executors: int | None = 1,
         cores: int = 1,
         memory: str = "1g",
         jars: Sequence[Path] = (),
         settings: Mapping[str, str] = NOTHING,
     ) -> Iterator[Application]:
-        """An application with so many executors of so many cores, which get `jars` from the driver; on `local[N]` there are none,
-        but N threads. Ends it, whatever happens.
+        """An application with so many executors of so many cores, which get `jars` from the driver; None: all that there is. On
+        `local[N]` there are none, but N threads. Ends it, whatever happens.
 
         Raises FailedError when they are not there in time.
         """
         from pyspark import SparkConf
         from pyspark.sql import SparkSession
 
+        share = {} if executors is None else {"spark.cores.max": str(executors * cores), "spark.executor.cores": str(cores)}
         wanted = {
-            "spark.cores.max": str(executors * cores),
-            "spark.executor.cores": str(cores),
+            **share,
             "spark.executor.memory": memory,
             "spark.jars": ",".join(map(str, jars)),
             **settings,
@@ -151,7 +153,9 @@ class Driver:
             _leave_interrupts_to(handler)
         try:
             context_s = time.monotonic() - start_s
-            there = self.master.threads or self._wait_for(spark, executors)
+            if self.master.is_here:
+                spark.sparkContext.pythonExec = sys.executable
+            there = self.master.threads or self._wait_for(spark, executors or 1)
             yield Application(spark, there, context_s, time.monotonic() - start_s - context_s)
         finally:
             spark.stop()
@@ -181,8 +185,19 @@ class Driver:
 
 
 def _at(master: Master) -> dict[str, str]:
-    """What every application has: no pages, and nothing that can be reached from outside where all is on this machine."""
-    here = {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK} if master.is_here else {}
+    """What every application has: no pages; where all is on this machine, nothing that can be reached from outside, and workers
+    that import what this process does.
+    """
+    modules = os.pathsep.join([str(Path(sensorbench.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    here = (
+        {
+            "spark.driver.host": _LOOPBACK,
+            "spark.driver.bindAddress": _LOOPBACK,
+            "spark.executorEnv.PYTHONPATH": modules,
+        }
+        if master.is_here
+        else {}
+    )
     return {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", **here, **master.settings}
 
 
