@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "dataset": COMMON,
     "schemas": COMMON,
     "lab": COMMON,
-    "spark": {"lab"} | COMMON,
+    "spark": {"lab", "dataset"} | COMMON,
     "report": {"analysis", "results", "places"},
     "experiment": {"lab", "dataset", "schemas", "results", "analysis"} | COMMON,
     "mapreduce": {"spark", "lab", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,

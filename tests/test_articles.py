@@ -20,7 +20,7 @@ DATABASES = sorted(folder.name for folder in (SHIPPED_FOLDER / "articles").iterd
 
 
 def texts(folder: Path) -> list[str]:
-    found: list[str] = pq.read_table(folder / "articles.parquet")["text"].to_pylist()
+    found: list[str] = pq.read_table(next(folder.glob("articles*")))["text"].to_pylist()
     return found
 
 
@@ -52,7 +52,7 @@ def test_an_article_is_a_function_of_seed_and_id(cli: Cli, tmp_path: Path) -> No
     assert texts(tmp_path / "many")[:200] == few
     assert texts(tmp_path / "other") != few
     # A partition, made by itself.
-    part = generate_articles(shipped_model().plan(200), 42, 51, 61, 3).read_all()
+    part = generate_articles(shipped_model().plan(200), 42, 51, 61).rows(threads=3).read_all()
     assert (part["id"].to_pylist(), part["text"].to_pylist()) == (list(range(51, 61)), few[50:60])
 
 

@@ -99,7 +99,9 @@ def test_the_same_seed_gives_the_same_bytes(cli: Cli, tmp_path: Path) -> None:
         return described["fingerprint"]
 
     assert fingerprint("a") == fingerprint("b", "--seed", DEFAULT_SEED)
-    assert (tmp_path / "a/measurements.parquet").read_bytes() == (tmp_path / "b/measurements.parquet").read_bytes()
+    files = sorted((tmp_path / "a/measurements").iterdir())
+    assert [file.name for file in files] == [f"{number:08}.parquet" for number in range(len(files))]
+    assert all(file.read_bytes() == (tmp_path / "b/measurements" / file.name).read_bytes() for file in files)
     assert fingerprint("c", "--seed", 7) != fingerprint("d")
 
 

@@ -4,6 +4,7 @@ import importlib.util
 import socket
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -59,6 +60,19 @@ def test_a_cluster_with_too_few_workers_is_said_to_have_too_few(cluster: lab.Ins
         one.application("test", executors=3),
     ):
         pass
+
+
+def test_datasets_are_generated_on_a_cluster(cluster: lab.Instance, cli: Cli, tmp_path: Path) -> None:
+    wanted = ("data", "generate", "sensor-timelines-100", "--scale", "0.009", "--json")
+    spark = cli(*wanted, "--spark", f"lab:{cluster.name}", "--partitions", "9", "--out", tmp_path / "spark")
+    assert spark.exit_code == 0, spark.err
+    assert "7 files; 2 of 9 partitions have nothing to do" in spark.err
+    assert spark.json == cli(*wanted, "--out", tmp_path / "local").json
+    found = [cli("data", "checksum", tmp_path / name, "--json").json for name in ("spark", "local")]
+    assert found[0] == found[1]
+    assert found[0]["relations"]["measurements"]["rows"] == 60_000
+    shown = cli("data", "checksum", "sensor-timelines-100", "--scale", "0.009")
+    assert shown.out.splitlines()[-1] == f"{found[0]['checksum']}  sensor-timelines-100"
 
 
 def test_threads_need_no_cluster() -> None:

@@ -131,6 +131,17 @@ class Run:
     def end(self) -> tuple[Segment, str]:
         """Waits until it is over; the last segment, and the run as a whole (JSON)."""
 
+@final
+class Generator:
+    """Rows in parts, each a function of what the generator was made with and of its number alone."""
+
+    @property
+    def parts(self) -> int:
+        """How many parts there are."""
+
+    def rows(self, threads: int, first: int = 0, end: int | None = None) -> pa.RecordBatchReader:
+        """The rows of the parts from `first` until before `end`, of all if not given, a batch a part; so many are made at a time."""
+
 def databases() -> str:
     """The databases that are built in: name, dialect, summary, embedded, in_memory, relational, bulk_load (JSON)."""
 
@@ -140,16 +151,16 @@ def check_schema(name: str, schema: str) -> None:
 def no_op_schema(name: str) -> str | None:
     """A schema with an operation that does as little as this database can, or None when only a server can tell."""
 
-def generate_building(series: str, seed: int, start_us: int, minutes: int, threads: int) -> pa.RecordBatchReader:
+def generate_building(series: str, seed: int, start_us: int, minutes: int) -> Generator:
     """Measurements of a building's sensors, minute by minute: site, zone, sensor, time, value."""
 
-def generate_fitted(series: str, seed: int, start_us: int, end_us: int, copies: int, threads: int) -> pa.RecordBatchReader:
+def generate_fitted(series: str, seed: int, start_us: int, end_us: int, copies: int) -> Generator:
     """Measurements of sensors like fitted ones, each so many times."""
 
-def generate_machine_log(plan: str, seed: int, threads: int) -> pa.RecordBatchReader:
+def generate_machine_log(plan: str, seed: int) -> Generator:
     """The log of machines, in the order of its records: machine, sensor, begin_time, end_time, value."""
 
-def generate_articles(plan: str, seed: int, first_id: int, end_id: int, threads: int) -> pa.RecordBatchReader:
+def generate_articles(plan: str, seed: int, first_id: int, end_id: int) -> Generator:
     """Articles from one id until before another: id, title, text. Each is a function of the seed and its id alone."""
 
 def batch_rows(rows: pa.RecordBatchReader, batching: str) -> pa.RecordBatchReader:

@@ -7,7 +7,7 @@ use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
 use sensorbench_dataset::generator::{
-    Articles, ArticlesPlan, Building, BuildingSeries, Fitted, FittedSeries, GeneratedRows, MachineLog, MachineLogPlan,
+    Articles, ArticlesPlan, Building, BuildingSeries, Fitted, FittedSeries, GeneratedRows, MachineLog, MachineLogPlan, Parts,
 };
 use sensorbench_dataset::{BatchedRows, Batching};
 
@@ -15,28 +15,46 @@ use crate::errors::{DataError, parsed};
 
 type Stream = PyArrowType<Box<dyn RecordBatchReader + Send>>;
 
+/// A generator, of which any stretch of parts can be had.
+#[pyclass(frozen, module = "sensorbench._engine")]
+pub struct Generator(Arc<dyn Parts>);
+
+#[pymethods]
+impl Generator {
+    #[getter]
+    fn parts(&self) -> usize {
+        self.0.parts()
+    }
+
+    #[pyo3(signature = (threads, first = 0, end = None))]
+    fn rows(&self, threads: usize, first: usize, end: Option<usize>) -> Stream {
+        let numbers = first..end.unwrap_or(usize::MAX);
+        PyArrowType(Box::new(GeneratedRows::stretch(self.0.clone(), numbers, threads)))
+    }
+}
+
 #[pyfunction]
-pub fn generate_building(series: &str, seed: u64, start_us: i64, minutes: usize, threads: usize) -> PyResult<Stream> {
+pub fn generate_building(series: &str, seed: u64, start_us: i64, minutes: usize) -> PyResult<Generator> {
     let series: Vec<BuildingSeries> = parsed(series)?;
-    Ok(PyArrowType(Box::new(GeneratedRows::new(Arc::new(Building::new(series, seed, start_us, minutes)), threads))))
+    Ok(Generator(Arc::new(Building::new(series, seed, start_us, minutes))))
 }
 
 #[pyfunction]
-pub fn generate_fitted(series: &str, seed: u64, start_us: i64, end_us: i64, copies: usize, threads: usize) -> PyResult<Stream> {
+pub fn generate_fitted(series: &str, seed: u64, start_us: i64, end_us: i64, copies: usize) -> PyResult<Generator> {
     let series: Vec<FittedSeries> = parsed(series)?;
-    Ok(PyArrowType(Box::new(GeneratedRows::new(Arc::new(Fitted::new(series, seed, start_us, end_us, copies)), threads))))
+    Ok(Generator(Arc::new(Fitted::new(series, seed, start_us, end_us, copies))))
 }
 
 #[pyfunction]
-pub fn generate_machine_log(plan: &str, seed: u64, threads: usize) -> PyResult<Stream> {
+pub fn generate_machine_log(plan: &str, seed: u64) -> PyResult<Generator> {
     let plan: MachineLogPlan = parsed(plan)?;
-    Ok(PyArrowType(Box::new(GeneratedRows::new(Arc::new(MachineLog::new(plan, seed)), threads))))
+    Ok(Generator(Arc::new(MachineLog::new(plan, seed))))
 }
 
 #[pyfunction]
-pub fn generate_articles(plan: &str, seed: u64, first_id: u64, end_id: u64, threads: usize) -> PyResult<Stream> {
+pub fn generate_articles(plan: &str, seed: u64, first_id: u64, end_id: u64) -> PyResult<Generator> {
     let plan: ArticlesPlan = parsed(plan)?;
-    Ok(PyArrowType(Box::new(GeneratedRows::new(Arc::new(Articles::new(plan, seed, first_id..end_id)), threads))))
+    Ok(Generator(Arc::new(Articles::new(plan, seed, first_id..end_id))))
 }
 
 #[pyfunction]

@@ -25,6 +25,7 @@ fn _engine(module: &Bound<PyModule>) -> PyResult<()> {
     module.add_class::<target::Target>()?;
     module.add_class::<load::Load>()?;
     module.add_class::<run::Run>()?;
+    module.add_class::<generate::Generator>()?;
     for function in [
         wrap_pyfunction!(registry::databases, module)?,
         wrap_pyfunction!(registry::check_schema, module)?,

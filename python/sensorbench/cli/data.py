@@ -1,7 +1,7 @@
-"""`sensorbench data`: list, describe, generate, import, export, clean."""
+"""`sensorbench data`: list, describe, checksum, generate, import, export, clean."""
 
-import os
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -28,10 +28,14 @@ from sensorbench.dataset.article_model import ArticleModel, articles_at, fit_art
 from sensorbench.dataset.csv_rows import MOST_SHOWN
 from sensorbench.dataset.export import FORMS, export
 from sensorbench.dataset.fitted import MODEL_SUFFIX, Model, fit, generate_like, read_model
+from sensorbench.dataset.generated import in_this_process
+from sensorbench.dataset.registry import make_in
 from sensorbench.errors import UsageError
+from sensorbench.experiment.checksum import checksum_of_all, checksums
 from sensorbench.places import cache_folder, check_is_free
 from sensorbench.progress import Teller, console
 from sensorbench.results.files import write_text
+from sensorbench.spark import find_master, on_spark
 
 app = typer.Typer(help="Datasets: real, generated, and your own.", no_args_is_help=True)
 
@@ -86,22 +90,60 @@ def generate_dataset(
     days: Annotated[
         float | None, typer.Option("--days", help="Length of the span (fitted generators).", show_default=False)
     ] = None,
+    spark: Annotated[
+        str | None,
+        typer.Option(
+            "--spark",
+            help="Have Spark generate it: spark://HOST:PORT, lab:NAME, or local[N]; --out must be on storage that all workers share.",
+            show_default=False,
+        ),
+    ] = None,
+    partitions: Annotated[
+        int | None,
+        typer.Option("--partitions", help="Partitions of Spark's that share the files; each file is one if not given.", min=1),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Generate a dataset. Equal seeds give equal bytes; a smaller scale gives a part of a larger one: its beginning, or its first sensors."""
+    """Generate a dataset. Equal seeds give equal bytes, on one machine or on Spark; a smaller scale gives a part of a larger one: its
+    beginning, or its first sensors.
+    """
     check_is_free(out)
+    if partitions is not None and spark is None:
+        raise UsageError("--partitions: they are Spark's; expected --spark, too")
+    if days is not None and days <= 0:
+        raise UsageError(f"--days {days:g}: expected a length above zero")
+    master = None if spark is None else find_master(spark)
     model = _model(name, is_needed=articles is not None or copies > 1)
     if articles is not None and not isinstance(model, ArticleModel):
         raise UsageError(f"--articles: {name} generates none; expected wikipedia or a generator that was fitted to articles")
-    if isinstance(model, ArticleModel):
-        dataset = _generate_articles(model, out, seed, articles or articles_at(scale), copies)
-    elif model is not None:
-        if days is not None and days <= 0:
-            raise UsageError(f"--days {days:g}: expected a length above zero")
-        dataset = generate_like(model, out, seed=seed, copies=copies, days=days, threads=os.cpu_count() or 1)
-    else:
-        dataset = generate(name, out, scale=scale, seed=seed, teller=Teller())
-    _print(dataset.describe(), as_json=json)
+
+    def make(folder: Path) -> datasets.Dataset:
+        teller = Teller()
+        with nullcontext(in_this_process(teller)) if master is None else on_spark(master, partitions, teller) as write:
+            if isinstance(model, ArticleModel):
+                number = articles or articles_at(scale)
+                return article_model.generate_like(model, folder, seed=seed, articles=number, copies=copies, write=write)
+            if model is not None:
+                return generate_like(model, folder, seed=seed, copies=copies, days=days, write=write)
+            return generate(name, folder, scale=scale, seed=seed, write=write)
+
+    _print(make_in(out, make).describe(), as_json=json)
+
+
+@app.command("checksum")
+def show_checksum(dataset: Dataset, scale: Scale = 1.0, seed: Seed = DEFAULT_SEED, json: Json = False) -> None:
+    """The checksum of a dataset's rows: equal for equal rows, in any order, in any number of files, wherever they were generated."""
+    teller = Teller()
+    relations = checksums(open_dataset(dataset, scale=scale, seed=seed, teller=teller), teller)
+    whole = checksum_of_all(relations)
+    if json:
+        print_json(
+            {"checksum": whole, "relations": {name: {"rows": one.rows, "checksum": str(one)} for name, one in relations.items()}}
+        )
+        return
+    for name, one in relations.items():
+        console().print(f"  {name}: {one} ({one.rows:,} rows)", highlight=False)
+    console().print(f"{whole}  {dataset}", highlight=False)
 
 
 def _model(name: str, *, is_needed: bool) -> Model | ArticleModel | None:
@@ -109,19 +151,6 @@ def _model(name: str, *, is_needed: bool) -> Model | ArticleModel | None:
     if name.endswith(MODEL_SUFFIX):
         return read_model(Path(name))
     return shipped_model() if is_needed and name in article_model.DATASETS else None
-
-
-def _generate_articles(model: ArticleModel, out: Path, seed: int, articles: int, copies: int) -> datasets.Dataset:
-    with Teller().task(f"generating {model.name}", total=articles * copies) as task:
-        return article_model.generate_like(
-            model,
-            out,
-            seed=seed,
-            articles=articles,
-            copies=copies,
-            threads=os.cpu_count() or 1,
-            tell_rows=lambda rows: task.advance_to(rows, f"{rows:,} articles"),
-        )
 
 
 @app.command("fit")

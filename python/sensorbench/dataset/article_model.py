@@ -4,7 +4,7 @@ The one in the package was fitted to what its `source` says by `sensorbench data
 """
 
 import json
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from sensorbench._engine import generate_articles
-from sensorbench.dataset.dataset import ARTICLE_SCHEMA, ARTICLES, Dataset, DatasetWriter, Description
+from sensorbench.dataset.dataset import ARTICLE_READINGS, ARTICLE_SCHEMA, ARTICLES, Dataset, DatasetWriter, Description
+from sensorbench.dataset.generated import WriteFiles
 from sensorbench.dataset.wikipedia import NAME, SHIPPED_FOLDER
 from sensorbench.errors import UsageError
 
@@ -101,7 +102,7 @@ def fit_articles(dataset: Dataset, seed: int) -> ArticleModel:
     )
     made = [
         size
-        for batch in generate_articles(model.plan(COMPARED), seed, 1, COMPARED + 1, 1)
+        for batch in generate_articles(model.plan(COMPARED), seed, 1, COMPARED + 1).rows(threads=1)
         for size in pc.binary_length(batch["text"]).to_pylist()
     ]
     return model.model_copy(update={"sizes_ks": round(_ks(sizes, np.array(made)), 4)})
@@ -150,14 +151,13 @@ def generate_like(
     seed: int,
     articles: int,
     copies: int,
-    threads: int,
-    tell_rows: Callable[[int], None],
+    write: WriteFiles,
     scale: float = 1.0,
 ) -> Dataset:
     """Generates so many different articles, and the same again under new ids for each further copy. `scale` is what is said of it."""
     writer = DatasetWriter(out)
-    rows = generate_articles(model.plan(articles), seed, 1, articles * copies + 1, threads)
-    writer.add(ARTICLES, ARTICLE_SCHEMA, rows, tell_rows)
+    generator = partial(generate_articles, model.plan(articles), seed, 1, articles * copies + 1)
+    writer.add_generated(ARTICLE_READINGS, ARTICLE_SCHEMA, generator, write)
     again = f", {copies} times under new ids" if copies > 1 else ""
     return writer.finish(
         Description(
@@ -181,12 +181,10 @@ def generate_like(
     )
 
 
-def generate(out: Path, seed: int, scale: float, threads: int, tell_rows: Callable[[int], None]) -> Dataset:
+def generate(out: Path, seed: int, scale: float, write: WriteFiles) -> Dataset:
     """Generates a share of as many articles as the MapReduce study had, by the generator in the package."""
     articles = articles_at(scale)
-    return generate_like(
-        shipped_model(), out, seed=seed, articles=articles, copies=1, threads=threads, tell_rows=tell_rows, scale=scale
-    )
+    return generate_like(shipped_model(), out, seed=seed, articles=articles, copies=1, write=write, scale=scale)
 
 
 def articles_at(scale: float) -> int:

@@ -6,14 +6,15 @@ itself generated. Floor 6 is left out, as in the source study, because its origi
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from sensorbench._engine import generate_building
 from sensorbench.dataset.csv_rows import TextRows, columns_of, quoted, require_columns
-from sensorbench.dataset.dataset import MEASUREMENT_SCHEMA, MEASUREMENTS, Dataset, DatasetWriter, Description
+from sensorbench.dataset.dataset import MEASUREMENT_READINGS, MEASUREMENT_SCHEMA, Dataset, DatasetWriter, Description
+from sensorbench.dataset.generated import WriteFiles
 from sensorbench.dataset.staging import Location, Series, Staging, write_locations
 from sensorbench.errors import UsageError
 
@@ -81,7 +82,7 @@ def _sensors(zone: Zone) -> list[tuple[str, str]]:
     return units + [("Plug", "plug")] * zone.plug + [("Light", "light")] * zone.light + indoor * zone.indoor
 
 
-def generate(out: Path, seed: int, scale: float, threads: int, tell_rows: Callable[[int], None]) -> Dataset:
+def generate(out: Path, seed: int, scale: float, write: WriteFiles) -> Dataset:
     """Generates the first `scale` of the year. Equal seeds give equal rows; a smaller scale gives the beginning of a larger one."""
     minutes = round(MINUTES * scale)
     if minutes < 1:
@@ -94,9 +95,9 @@ def generate(out: Path, seed: int, scale: float, threads: int, tell_rows: Callab
         ),
         key=lambda one: (one["site"], one["zone"], one["sensor"]),
     )
-    rows = generate_building(json.dumps(series), seed, int(START.timestamp() * 1e6), minutes, threads)
+    generator = partial(generate_building, json.dumps(series), seed, int(START.timestamp() * 1e6), minutes)
     writer = DatasetWriter(out)
-    writer.add(MEASUREMENTS, MEASUREMENT_SCHEMA, rows, tell_rows)
+    writer.add_generated(MEASUREMENT_READINGS, MEASUREMENT_SCHEMA, generator, write)
     write_locations(
         writer, [Location(zone.floor, zone.zone, f"floor {zone.floor}, zone {zone.zone}", zone.source) for zone in zones()]
     )

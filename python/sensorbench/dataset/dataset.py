@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict
 
+from sensorbench._engine import Generator
+from sensorbench.dataset.generated import Generated, WriteFiles, WrittenFile, files_of
+from sensorbench.dataset.parquet import ROWS_A_GROUP, SUFFIX, parquet_options
 from sensorbench.errors import UsageError
 
 DESCRIPTION_FILE = "dataset.json"
 KNOWN_ANSWERS_FILE = "known_answers.toml"
 FORMAT = 1
-
-# Rows that DuckDB's threads take at a time.
-ROWS_A_GROUP = 122_880
 
 MEASUREMENTS = "measurements"
 LOCATIONS = "locations"
@@ -77,11 +77,10 @@ class Readings:
 
 
 # A dataset has one of these.
-READINGS = (
-    Readings(MEASUREMENTS, ("site", "zone", "sensor"), "time"),
-    Readings(LOG, ("machine", "sensor"), "begin_time"),
-    Readings(ARTICLES, ("id",), None),
-)
+MEASUREMENT_READINGS = Readings(MEASUREMENTS, ("site", "zone", "sensor"), "time")
+LOG_READINGS = Readings(LOG, ("machine", "sensor"), "begin_time")
+ARTICLE_READINGS = Readings(ARTICLES, ("id",), None)
+READINGS = (MEASUREMENT_READINGS, LOG_READINGS, ARTICLE_READINGS)
 
 
 def readings_of(relations: Iterable[str]) -> Readings:
@@ -98,7 +97,7 @@ def workbench() -> duckdb.DuckDBPyConnection:
 
 
 class Relation(BaseModel):
-    """One relation: a Parquet file in the dataset's folder."""
+    """One relation: a Parquet file in the dataset's folder, or several by a pattern, whose order is that of their names."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -243,6 +242,7 @@ class DatasetWriter:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._relations: dict[str, Relation] = {}
+        self._generated: dict[str, list[WrittenFile]] = {}
         folder.mkdir(parents=True, exist_ok=True)
 
     def add(
@@ -262,12 +262,22 @@ class DatasetWriter:
     @contextmanager
     def writing(self, name: str, schema: pa.Schema) -> Iterator["RelationWriter"]:
         """Writes a relation batch by batch, beside others."""
-        file = f"{name}.parquet"
-        with pq.ParquetWriter(self._folder / file, schema, **_parquet_options(schema)) as parquet:
+        file = f"{name}{SUFFIX}"
+        with pq.ParquetWriter(self._folder / file, schema, **parquet_options(schema)) as parquet:
             writer = RelationWriter(parquet)
             yield writer
-        columns = {field.name: str(field.type) for field in schema}
-        self._relations[name] = Relation(file=file, rows=writer.rows, columns=columns)
+        self._add_relation(name, file, writer.rows, schema)
+
+    def add_generated(self, readings: Readings, schema: pa.Schema, generator: Callable[[], Generator], write: WriteFiles) -> None:
+        """Has readings generated and written, by `write`, which may send `generator` elsewhere."""
+        name, files = readings.relation, files_of(readings.relation, generator().parts)
+        (self._folder / files[0].place).parent.mkdir(exist_ok=True)
+        written = self._generated[name] = write(Generated(name, generator, schema, readings.time), self._folder, files)
+        file = files[0].place if len(files) == 1 else f"{name}/*{SUFFIX}"
+        self._add_relation(name, file, sum(one.rows for one in written), schema)
+
+    def _add_relation(self, name: str, file: str, rows: int, schema: pa.Schema) -> None:
+        self._relations[name] = Relation(file=file, rows=rows, columns={field.name: str(field.type) for field in schema})
 
     def add_table(self, name: str, table: pa.Table) -> None:
         """Writes a relation that is in memory."""
@@ -276,34 +286,40 @@ class DatasetWriter:
     def finish(self, description: Description) -> Dataset:
         """Writes the description, with what is known from the rows."""
         readings = readings_of(self._relations)
-        facts = _facts(self._folder / self._relations[readings.relation].file, readings)
+        facts = self._facts(readings)
         description = description.model_copy(update={**facts, "relations": self._relations, "fingerprint": self._fingerprint()})
         text = json.dumps(description.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
         (self._folder / DESCRIPTION_FILE).write_text(text, encoding="utf-8")
         return Dataset(self._folder, description)
 
+    def _facts(self, readings: Readings) -> dict[str, Any]:
+        """First and last time, and the interval; nothing where there are no times. Of generated readings, only the first file is
+        read, however many there are.
+        """
+        if readings.time is None:
+            return {}
+        generated = self._generated.get(readings.relation)
+        first_file = min(self._folder.glob(self._relations[readings.relation].file))
+        with workbench() as connection:
+            connection.read_parquet(str(first_file)).create_view(readings.relation)
+            interval_s = _interval_s(connection, readings)
+            first, last = _span(connection, readings) if generated is None else _span_of_files(generated)
+        return {"first_time": first, "last_time": last, "interval_s": interval_s}
+
     def _fingerprint(self) -> str:
         digest = hashlib.sha256()
         for name, relation in sorted(self._relations.items()):
             digest.update(name.encode())
-            with (self._folder / relation.file).open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
+            for file_digest in self._file_digests(name, relation):
+                digest.update(file_digest)
         return digest.hexdigest()[:16]
 
-
-def _parquet_options(schema: pa.Schema) -> dict[str, Any]:
-    """Regular times shrink to nothing as differences; readings have few different values, which a dictionary holds. No two texts of
-    articles are alike.
-    """
-    times = [field.name for field in schema if pa.types.is_timestamp(field.type)]
-    texts = [field.name for field in schema if pa.types.is_large_string(field.type)]
-    return {
-        "compression": "zstd",
-        "compression_level": 9,
-        "use_dictionary": [field.name for field in schema if field.name not in (*times, *texts)],
-        "column_encoding": dict.fromkeys(times, "DELTA_BINARY_PACKED"),
-        "dictionary_pagesize_limit": 8 << 20,
-    }
+    def _file_digests(self, name: str, relation: Relation) -> list[bytes]:
+        """The SHA-256 of each file of a relation. Nobody reads generated ones again for that."""
+        if name in self._generated:
+            return [file.sha256 for file in self._generated[name]]
+        with (self._folder / relation.file).open("rb") as file:
+            return [hashlib.file_digest(file, "sha256").digest()]
 
 
 def _usual_step(readings: Readings) -> str:
@@ -330,19 +346,20 @@ def _span(connection: duckdb.DuckDBPyConnection, readings: Readings) -> tuple[da
     return first, last
 
 
-def _facts(file: Path, readings: Readings) -> dict[str, Any]:
-    """First and last time, and the median interval between readings of one sensor; nothing where there are no times."""
-    if readings.time is None:
-        return {}
+def _span_of_files(files: list[WrittenFile]) -> tuple[datetime | None, datetime | None]:
+    firsts = [file.first_time for file in files if file.first_time is not None]
+    lasts = [file.last_time for file in files if file.last_time is not None]
+    return min(firsts, default=None), max(lasts, default=None)
+
+
+def _interval_s(connection: duckdb.DuckDBPyConnection, readings: Readings) -> float | None:
+    """The median interval between readings of one sensor."""
     relation, time, series = readings.relation, readings.time, ", ".join(readings.series)
-    with workbench() as connection:
-        connection.read_parquet(str(file)).create_view(relation)
-        first, last = _span(connection, readings)
-        interval = connection.sql(
-            f"""
-            SELECT quantile_disc(epoch_us(next) - epoch_us({time}), 0.5) / 1e6 FROM (
-                SELECT {time}, lead({time}) OVER (PARTITION BY {series} ORDER BY {time}) AS next
-                FROM {relation} SEMI JOIN (SELECT {series} FROM {relation} LIMIT 1) USING ({series}))
-            """
-        ).fetchall()[0][0]
-    return {"first_time": first, "last_time": last, "interval_s": interval}
+    interval_s: float | None = connection.sql(
+        f"""
+        SELECT quantile_disc(epoch_us(next) - epoch_us({time}), 0.5) / 1e6 FROM (
+            SELECT {time}, lead({time}) OVER (PARTITION BY {series} ORDER BY {time}) AS next
+            FROM {relation} SEMI JOIN (SELECT {series} FROM {relation} LIMIT 1) USING ({series}))
+        """
+    ).fetchall()[0][0]
+    return interval_s

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,15 @@ from scipy.special import ndtri
 
 from sensorbench._engine import generate_fitted
 from sensorbench.dataset.article_model import KIND, ArticleModel
-from sensorbench.dataset.dataset import MEASUREMENT_SCHEMA, MEASUREMENTS, Dataset, DatasetWriter, Description
+from sensorbench.dataset.dataset import (
+    MEASUREMENT_READINGS,
+    MEASUREMENT_SCHEMA,
+    MEASUREMENTS,
+    Dataset,
+    DatasetWriter,
+    Description,
+)
+from sensorbench.dataset.generated import WriteFiles
 from sensorbench.dataset.staging import Location, write_locations
 from sensorbench.errors import UsageError
 
@@ -200,7 +209,9 @@ def _persistence(times: Integers, values: Floats) -> float:
 
 
 def _closeness(series: Series, times: Integers, values: Floats, seed: int) -> Closeness:
-    made = generate_fitted(json.dumps([series.model_dump()]), seed, int(times[0]), int(times[-1]) + 1, 1, 1).read_all()
+    made = (
+        generate_fitted(json.dumps([series.model_dump()]), seed, int(times[0]), int(times[-1]) + 1, 1).rows(threads=1).read_all()
+    )
     made_times = made["time"].cast("int64").to_numpy()
     made_values = made["value"].to_numpy()
     return Closeness(
@@ -247,14 +258,15 @@ def read_model(path: Path) -> Model | ArticleModel:
         raise UsageError(f"{path}: not a fitted generator (`sensorbench data fit` writes one): {error}") from None
 
 
-def generate_like(model: Model, out: Path, *, seed: int, copies: int, days: float | None, threads: int) -> Dataset:
+def generate_like(model: Model, out: Path, *, seed: int, copies: int, days: float | None, write: WriteFiles) -> Dataset:
     """Generates sensors like the fitted ones: each location so many times, for so many days (the fitted span if not given)."""
     start = model.first_time.replace(tzinfo=UTC)
     span = timedelta(days=days) if days else model.last_time - model.first_time + timedelta(microseconds=1)
     series = json.dumps([one.model_dump() for one in model.series])
-    rows = generate_fitted(series, seed, int(start.timestamp() * 1e6), int((start + span).timestamp() * 1e6), copies, threads)
+    start_us, end_us = int(start.timestamp() * 1e6), int((start + span).timestamp() * 1e6)
     writer = DatasetWriter(out)
-    writer.add(MEASUREMENTS, MEASUREMENT_SCHEMA, rows)
+    generator = partial(generate_fitted, series, seed, start_us, end_us, copies)
+    writer.add_generated(MEASUREMENT_READINGS, MEASUREMENT_SCHEMA, generator, write)
     zone_step = max(1, *(one.zone for one in model.series))
     locations = [
         Location(site, zone + copy * zone_step, name if not copy else f"{name}, copy {copy + 1}", f"copy {copy + 1}")

@@ -6,13 +6,14 @@ in the study. A scale is a share of the sensors, not of the time, so that each s
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from sensorbench._engine import generate_machine_log
-from sensorbench.dataset.dataset import LOG, LOG_SCHEMA, Dataset, DatasetWriter, Description
+from sensorbench.dataset.dataset import LOG_READINGS, LOG_SCHEMA, Dataset, DatasetWriter, Description
+from sensorbench.dataset.generated import WriteFiles
 from sensorbench.errors import UsageError
 
 NAME = "machine-log"
@@ -127,14 +128,13 @@ def records_of(size: str) -> int:
     return sum(piece.records for piece in pieces_of(size))
 
 
-def generate(size: str, out: Path, seed: int, scale: float, threads: int, tell_rows: Callable[[int], None]) -> Dataset:
+def generate(size: str, out: Path, seed: int, scale: float, write: WriteFiles) -> Dataset:
     """Generates a size with the first `scale` of the sensors. Equal seeds give equal rows."""
     sensors = round(SENSORS * scale)
     if sensors < 1:
         raise UsageError(f"--scale {scale:g} leaves none of the {SENSORS:,} sensors; expected at least {1 / SENSORS:.1g}")
     writer = DatasetWriter(out)
-    rows = generate_machine_log(json.dumps(_plan(size, sensors)), seed, threads)
-    writer.add(LOG, LOG_SCHEMA, rows, tell_rows)
+    writer.add_generated(LOG_READINGS, LOG_SCHEMA, partial(generate_machine_log, json.dumps(_plan(size, sensors)), seed), write)
     description = Description(
         name=DATASETS[size],
         title=f"A generated log of machines with the record and the drift of the persistent-log study, its {size}",

@@ -20,6 +20,7 @@ from sensorbench.dataset import (
 )
 from sensorbench.dataset.csv_rows import columns_of
 from sensorbench.dataset.dataset import DESCRIPTION_FILE, KNOWN_ANSWERS_FILE, Dataset
+from sensorbench.dataset.generated import WriteFiles, in_this_process
 from sensorbench.errors import UsageError
 from sensorbench.places import cache_folder, check_is_free
 from sensorbench.progress import Teller
@@ -52,11 +53,10 @@ def _of_csv_files(module: _OfCsvFiles) -> Importer:
 
 @dataclass(frozen=True)
 class Generator:
-    """A generator, and how many rows it makes at full scale, roughly."""
+    """A generator: the folder, the seed, the scale, and who writes the files."""
 
-    generate: Callable[[Path, int, float, int, Callable[[int], None]], Dataset]
+    generate: Callable[[Path, int, float, WriteFiles], Dataset]
     version: int
-    rows: int
 
 
 SHIPPED = {
@@ -65,21 +65,16 @@ SHIPPED = {
     wikipedia.NAME: wikipedia.SHIPPED_FOLDER,
 }
 GENERATED = {
-    cu_bems.NAME: Generator(cu_bems.generate, cu_bems.GENERATOR_VERSION, 85_000_000),
+    cu_bems.NAME: Generator(cu_bems.generate, cu_bems.GENERATOR_VERSION),
     **{
-        name: Generator(partial(machine_log.generate, size), machine_log.GENERATOR_VERSION, machine_log.records_of(size))
+        name: Generator(partial(machine_log.generate, size), machine_log.GENERATOR_VERSION)
         for size, name in machine_log.DATASETS.items()
     },
     **{
-        name: Generator(
-            partial(sensor_timelines.generate, name), sensor_timelines.GENERATOR_VERSION, sensor_timelines.readings_of_all(name)
-        )
+        name: Generator(partial(sensor_timelines.generate, name), sensor_timelines.GENERATOR_VERSION)
         for name in sensor_timelines.DATASETS
     },
-    **{
-        name: Generator(article_model.generate, article_model.GENERATOR_VERSION, article_model.ARTICLES_OF_THE_STUDY)
-        for name in article_model.DATASETS
-    },
+    **{name: Generator(article_model.generate, article_model.GENERATOR_VERSION) for name in article_model.DATASETS},
 }
 IMPORTERS = {
     # The first, because the others cannot look into what is no text.
@@ -111,16 +106,13 @@ def open_dataset(name: str, *, scale: float = 1.0, seed: int = DEFAULT_SEED, tel
     )
 
 
-def generate(name: str, out: Path, *, scale: float, seed: int, teller: Teller) -> Dataset:
-    """Generates a dataset into a folder."""
+def generate(name: str, out: Path, *, scale: float, seed: int, write: WriteFiles) -> Dataset:
+    """Generates a dataset into a folder, whose files are written by `write`."""
     if name not in GENERATED:
         raise UsageError(f"there is no generator {name!r}; expected one of {', '.join(GENERATED)}")
     if not 0.0 < scale <= 1.0:
         raise UsageError(f"--scale {scale:g}: expected a share of the full span, above 0 and at most 1")
-    generator = GENERATED[name]
-    with teller.task(f"generating {name}", total=generator.rows * scale) as task:
-        dataset = generator.generate(out, seed, scale, os.cpu_count() or 1, lambda rows: task.advance_to(rows, f"{rows:,} rows"))
-        task.end(f"{dataset.describe().readings:,} rows")
+    dataset = GENERATED[name].generate(out, seed, scale, write)
     known_answers = Path(__file__).parent / name.replace("-", "_") / KNOWN_ANSWERS_FILE
     if known_answers.exists() and seed == DEFAULT_SEED:
         shutil.copyfile(known_answers, out / KNOWN_ANSWERS_FILE)
@@ -129,7 +121,9 @@ def generate(name: str, out: Path, *, scale: float, seed: int, teller: Teller) -
 
 def _generated(name: str, scale: float, seed: int, teller: Teller) -> Dataset:
     folder = cache_folder("datasets") / f"{name}-v{GENERATED[name].version}-seed{seed}-scale{scale:g}"
-    return _made_once(folder, lambda unfinished: generate(name, unfinished, scale=scale, seed=seed, teller=teller))
+    return _made_once(
+        folder, lambda unfinished: generate(name, unfinished, scale=scale, seed=seed, write=in_this_process(teller))
+    )
 
 
 def _imported(mapping_file: Path, teller: Teller) -> Path:
@@ -157,7 +151,7 @@ def import_files(names: list[str], out: Path, *, skip_bad_rows: bool, teller: Te
     teller = teller or Teller(quiet=True)
     first, files = names[0], [Path(name) for name in names[1:]]
     if first.endswith(".toml"):
-        return _into(out, lambda folder: mapping.import_mapping(Path(first), files, folder, skip_bad_rows=skip_bad_rows))
+        return make_in(out, lambda folder: mapping.import_mapping(Path(first), files, folder, skip_bad_rows=skip_bad_rows))
     if first in IMPORTERS:
         if not files:
             raise UsageError(f"data import {first}: name the files to import")
@@ -165,7 +159,7 @@ def import_files(names: list[str], out: Path, *, skip_bad_rows: bool, teller: Te
     else:
         files = [Path(name) for name in names]
         importer = _recognised(files[0])
-    return _into(out, lambda folder: importer.import_files(files, folder, skip_bad_rows, teller))
+    return make_in(out, lambda folder: importer.import_files(files, folder, skip_bad_rows, teller))
 
 
 def _recognised(file: Path) -> Importer:
@@ -182,7 +176,7 @@ def _recognised(file: Path) -> Importer:
     return found
 
 
-def _into(out: Path, make: Callable[[Path], Dataset]) -> Dataset:
+def make_in(out: Path, make: Callable[[Path], Dataset]) -> Dataset:
     """Makes a dataset in `out`, which must be free; nothing is left there when it fails."""
     check_is_free(out)
     unfinished = out.with_name(f".{out.name}.unfinished")

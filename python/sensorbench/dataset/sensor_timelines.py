@@ -6,12 +6,13 @@ so values here are numbers with two decimals that wander.
 """
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from sensorbench._engine import generate_fitted
-from sensorbench.dataset.dataset import MEASUREMENT_SCHEMA, MEASUREMENTS, Dataset, DatasetWriter, Description
+from sensorbench.dataset.dataset import MEASUREMENT_READINGS, MEASUREMENT_SCHEMA, Dataset, DatasetWriter, Description
+from sensorbench.dataset.generated import WriteFiles
 from sensorbench.dataset.staging import Location, write_locations
 from sensorbench.errors import UsageError
 
@@ -34,7 +35,7 @@ def readings_of_all(name: str) -> int:
     return sensors * readings
 
 
-def generate(name: str, out: Path, seed: int, scale: float, threads: int, tell_rows: Callable[[int], None]) -> Dataset:
+def generate(name: str, out: Path, seed: int, scale: float, write: WriteFiles) -> Dataset:
     """Generates the first `scale` of each timeline. Equal seeds give equal rows; a smaller scale gives the beginning of a larger one."""
     sensors, whole = DATASETS[name]
     readings = round(whole * scale / READINGS_IN) * READINGS_IN
@@ -43,9 +44,9 @@ def generate(name: str, out: Path, seed: int, scale: float, threads: int, tell_r
         raise UsageError(f"--scale {scale:g} leaves less than {READINGS_IN} of {whole:,} readings; expected at least {least:.2g}")
     end = START + readings * STEP
     series = json.dumps([_series(number) for number in range(sensors)])
-    rows = generate_fitted(series, seed, _us(START), _us(end), 1, threads)
     writer = DatasetWriter(out)
-    writer.add(MEASUREMENTS, MEASUREMENT_SCHEMA, rows, tell_rows)
+    generator = partial(generate_fitted, series, seed, _us(START), _us(end), 1)
+    writer.add_generated(MEASUREMENT_READINGS, MEASUREMENT_SCHEMA, generator, write)
     write_locations(writer, [Location(0, number, f"sensor {number}") for number in range(sensors)])
     return writer.finish(
         Description(

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -18,6 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import sensorbench
 from sensorbench import lab
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.lab.jvm import require_java
@@ -52,9 +54,9 @@ class Master:
         """Whether all of it is on this machine, so that nothing needs to be reached from elsewhere."""
         return self.threads is not None or self.host == "localhost" or self.host.startswith("127.")
 
-    def url_for(self, cores: int) -> str:
-        """Its URL for an application with so many cores."""
-        return self.url if self.threads is None else f"local[{cores}]"
+    def url_for(self, cores: int | None) -> str:
+        """Its URL for an application with so many cores; None: with all."""
+        return self.url if self.threads is None or cores is None else f"local[{cores}]"
 
     def check_answers(self) -> None:
         """Raises UsageError when nobody listens there."""
@@ -122,23 +124,23 @@ class Driver:
         self,
         name: str,
         *,
-        executors: int = 1,
+        executors: int | None = 1,
         cores: int = 1,
         memory: str = "1g",
         jars: Sequence[Path] = (),
         settings: Mapping[str, str] = NOTHING,
     ) -> Iterator[Application]:
         """An application with so many executors of so many cores, which get `jars` from the driver; without a cluster, with as many
-        threads as they would have. Ends it, whatever happens.
+        threads as they would have. None: all executors, or threads, that there are. Ends it, whatever happens.
 
         Raises FailedError when they are not there in time.
         """
         from pyspark import SparkConf
         from pyspark.sql import SparkSession
 
+        share = {} if executors is None else {"spark.cores.max": str(executors * cores), "spark.executor.cores": str(cores)}
         wanted = {
-            "spark.cores.max": str(executors * cores),
-            "spark.executor.cores": str(cores),
+            **share,
             "spark.executor.memory": memory,
             "spark.jars": ",".join(map(str, jars)),
             **settings,
@@ -147,7 +149,8 @@ class Driver:
         handler = signal.getsignal(signal.SIGINT)
         start_s = time.monotonic()
         try:
-            conf = SparkConf().setAppName(name).setMaster(self.master.url_for(executors * cores)).setAll(list(wanted.items()))
+            url = self.master.url_for(None if executors is None else executors * cores)
+            conf = SparkConf().setAppName(name).setMaster(url).setAll(list(wanted.items()))
             spark = SparkSession.builder.config(conf=conf).getOrCreate()
         except Exception as error:
             raise FailedError(f"Spark at {self.master.url} did not start: {first_line(error)}{last_error(self.log)}") from None
@@ -155,14 +158,18 @@ class Driver:
             _leave_interrupts_to(handler)
         try:
             context_s = time.monotonic() - start_s
+            if self.master.is_here:
+                spark.sparkContext.pythonExec = sys.executable
             if self.master.threads is None:
-                self._wait_for(spark, executors)
-            yield Application(spark, executors, context_s, time.monotonic() - start_s - context_s)
+                there = self._wait_for(spark, executors or 1)
+            else:
+                there = executors or self.master.threads
+            yield Application(spark, there, context_s, time.monotonic() - start_s - context_s)
         finally:
             spark.stop()
 
-    def _wait_for(self, spark: "SparkSession", executors: int) -> None:
-        """Waits until so many executors are there, so that none joins while something is timed."""
+    def _wait_for(self, spark: "SparkSession", executors: int) -> int:
+        """Waits until so many executors are there, so that none joins while something is timed; how many there are."""
         end_s = time.monotonic() + _EXECUTORS_WITHIN_S
         while (there := self._executors(spark)) < executors:
             if time.monotonic() > end_s:
@@ -171,6 +178,7 @@ class Driver:
                     f"and are cores and memory of them free?{last_error(self.log)}"
                 )
             time.sleep(_ASK_EVERY_S)
+        return there
 
     def _executors(self, spark: "SparkSession") -> int:
         from py4j.protocol import Py4JJavaError
@@ -185,8 +193,19 @@ class Driver:
 
 
 def _at(master: Master) -> dict[str, str]:
-    """What every application has: no pages, and nothing that can be reached from outside where all is on this machine."""
-    here = {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK} if master.is_here else {}
+    """What every application has: no pages; where all is on this machine, nothing that can be reached from outside, and workers
+    that import what this process does.
+    """
+    modules = os.pathsep.join([str(Path(sensorbench.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    here = (
+        {
+            "spark.driver.host": _LOOPBACK,
+            "spark.driver.bindAddress": _LOOPBACK,
+            "spark.executorEnv.PYTHONPATH": modules,
+        }
+        if master.is_here
+        else {}
+    )
     return {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", **here, **master.settings}
 
 

@@ -279,6 +279,16 @@ mod tests {
     }
 
     #[test]
+    fn stretches_of_its_parts_are_those_of_the_whole() {
+        let whole = rows(200_000, 1);
+        let building: Arc<dyn Parts> = Arc::new(Building::new(series(), 42, START_US, 200_000));
+        let stretch = |numbers| GeneratedRows::stretch(building.clone(), numbers, 3).map(Result::unwrap).collect::<Vec<_>>();
+        assert_eq!(whole.len(), building.parts());
+        assert_eq!([stretch(0..5), stretch(5..6), stretch(6..100)].concat(), whole);
+        assert_eq!(stretch(100..110), []);
+    }
+
+    #[test]
     fn a_shorter_span_is_the_beginning_of_a_longer_one() {
         let (short, long) = (readings(&rows(5_256, 1), 1), readings(&rows(100_000, 1), 1));
         assert_eq!(short, long[..short.len()]);

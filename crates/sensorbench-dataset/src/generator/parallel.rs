@@ -1,6 +1,7 @@
 //! Parts of generated rows, made by any number of threads and given in order.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
@@ -49,24 +50,30 @@ pub(super) fn measurements(site: i32, zone: i32, sensor: &str, times: Vec<i64>, 
     RecordBatch::try_new(measurement_schema(), columns.to_vec()).expect("columns of the schema, of one length")
 }
 
-/// Gives the parts of a generator in order. `threads` of them are made at a time.
+/// Gives parts of a generator in order. `threads` of them are made at a time.
 pub struct GeneratedRows {
     parts: Arc<dyn Parts>,
     threads: usize,
-    next: usize,
+    numbers: Range<usize>,
     ready: VecDeque<RecordBatch>,
 }
 
 impl GeneratedRows {
     /// All parts, made by at least one thread.
     pub fn new(parts: Arc<dyn Parts>, threads: usize) -> Self {
-        Self { parts, threads: threads.max(1), next: 0, ready: VecDeque::new() }
+        let numbers = 0..parts.parts();
+        Self::stretch(parts, numbers, threads)
+    }
+
+    /// The parts with these numbers, of which those that there are not have no rows.
+    pub fn stretch(parts: Arc<dyn Parts>, numbers: Range<usize>, threads: usize) -> Self {
+        let numbers = numbers.start..numbers.end.min(parts.parts());
+        Self { parts, threads: threads.max(1), numbers, ready: VecDeque::new() }
     }
 
     fn make_ready(&mut self) {
-        let end = (self.next + self.threads).min(self.parts.parts());
-        let numbers = self.next..end;
-        self.next = end;
+        let numbers = self.numbers.start..self.numbers.end.min(self.numbers.start + self.threads);
+        self.numbers.start = numbers.end;
         if numbers.len() <= 1 {
             self.ready.extend(numbers.map(|number| self.parts.part(number)));
             return;

@@ -1,0 +1,114 @@
+"""Generated rows and their files, which are the same byte for byte whoever writes them: this process, or many machines.
+
+A generator makes rows in parts, each a function of the seed and the part's number. A file holds so many parts that follow one
+another, and no group of rows goes from one part into the next. So the files follow from the dataset alone, and from nothing
+that is different where it is generated: threads, partitions, or how often somebody had to begin again.
+"""
+
+import hashlib
+import os
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from sensorbench._engine import Generator
+from sensorbench.dataset.parquet import ROWS_A_GROUP, SUFFIX, parquet_options
+from sensorbench.progress import Task, Teller
+
+# Parts are some ten thousand readings or some megabytes of articles, so a file is some tens of megabytes.
+PARTS_A_FILE = 16
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What it takes to have a relation's rows anywhere: what makes the engine's generator, the columns, and which of them is the time."""
+
+    relation: str
+    generator: Callable[[], Generator]
+    schema: pa.Schema
+    time: str | None
+
+
+@dataclass(frozen=True)
+class PartsFile:
+    """A file, by its place in the dataset's folder, of the parts from `first` until before `end`."""
+
+    place: str
+    first: int
+    end: int
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """What is known of a file that was written: its rows, its span where there are times, and the SHA-256 of its bytes."""
+
+    rows: int
+    first_time: datetime | None
+    last_time: datetime | None
+    sha256: bytes
+
+
+# Writes the files of generated rows into a folder, by whatever means.
+WriteFiles = Callable[[Generated, Path, Sequence[PartsFile]], list[WrittenFile]]
+
+
+def files_of(relation: str, parts: int) -> list[PartsFile]:
+    """The files of a relation with so many parts: one that is called like it, or several in a folder that is."""
+    if parts <= PARTS_A_FILE:
+        return [PartsFile(f"{relation}{SUFFIX}", 0, parts)]
+    return [
+        PartsFile(f"{relation}/{first // PARTS_A_FILE:08}{SUFFIX}", first, min(first + PARTS_A_FILE, parts))
+        for first in range(0, parts, PARTS_A_FILE)
+    ]
+
+
+def in_this_process(teller: Teller, threads: int | None = None) -> WriteFiles:
+    """Writes file after file; so many threads, as many as there are processors if not given, make the rows."""
+
+    def write(generated: Generated, folder: Path, files: Sequence[PartsFile]) -> list[WrittenFile]:
+        written: list[WrittenFile] = []
+        with teller.task(f"generating {generated.relation}", total=files[-1].end) as task:
+            for file in files:
+                tell = partial(_tell, task, file.first, sum(one.rows for one in written))
+                written.append(write_file(generated, folder, file, threads or os.cpu_count() or 1, tell))
+            task.end(f"{sum(one.rows for one in written):,} rows")
+        return written
+
+    return write
+
+
+def _tell(task: Task, parts_before: int, rows_before: int, parts: int, rows: int) -> None:
+    task.advance_to(parts_before + parts, f"{rows_before + rows:,} rows")
+
+
+def write_file(
+    generated: Generated, folder: Path, file: PartsFile, threads: int, tell: Callable[[int, int], None] = lambda parts, rows: None
+) -> WrittenFile:
+    """Writes a file beside its place and then puts it there, so that half of it is never taken for whole; who writes it again
+    leaves the same. Tells parts and rows so far. The folder of its place must be there. Raises OSError.
+    """
+    place = folder / file.place
+    unfinished = place.with_name(f".{place.stem}.{uuid.uuid4().hex}.unfinished")
+    rows, times = 0, []
+    try:
+        with pq.ParquetWriter(unfinished, generated.schema, **parquet_options(generated.schema)) as parquet:
+            for parts, batch in enumerate(generated.generator().rows(threads, file.first, file.end), start=1):
+                parquet.write_batch(batch, row_group_size=ROWS_A_GROUP)
+                rows += batch.num_rows
+                if generated.time is not None and batch.num_rows:
+                    times += pc.min_max(batch[generated.time]).values()
+                tell(parts, rows)
+        with unfinished.open("rb") as done:
+            sha256 = hashlib.file_digest(done, "sha256").digest()
+        unfinished.replace(place)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    ends = [time.as_py() for time in times]
+    return WrittenFile(rows, min(ends, default=None), max(ends, default=None), sha256)

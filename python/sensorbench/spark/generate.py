@@ -1,0 +1,166 @@
+"""Datasets larger than one machine: Spark's executors write the files, which are those that one machine would write."""
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import pyarrow as pa
+
+import sensorbench
+from sensorbench.dataset.generated import Generated, PartsFile, WriteFiles, WrittenFile, write_file
+from sensorbench.errors import FailedError, UsageError
+from sensorbench.progress import Task, Teller
+from sensorbench.spark.session import Application, Master, driver
+
+if TYPE_CHECKING:
+    from pyspark import RDD
+
+T = TypeVar("T")
+
+_LOOK_EVERY_S = 1.0
+# Tasks that look at each core's machine: several, because Spark does not promise one to each.
+_LOOKS_A_CORE = 4
+_THREADS_A_TASK = 1
+
+
+@contextmanager
+def on_spark(master: Master, partitions: int | None, teller: Teller) -> Iterator[WriteFiles]:
+    """Has files written by an application of its own. Raises UsageError where nothing answers; FailedError."""
+    teller.say(f"starting an application on Spark at {master.url}")
+    with driver(master) as own, own.application("sensorbench data generate", executors=None) as application:
+        yield write_on(application, partitions, teller)
+
+
+def write_on(application: Application, partitions: int | None, teller: Teller) -> WriteFiles:
+    """Has files written by an application's executors, in so many partitions; if not given, each file is one.
+
+    What it gives raises UsageError where a worker cannot do that, FailedError where a task failed as often as Spark lets it.
+    """
+    return partial(_write_files, application, partitions, teller)
+
+
+def _write_files(
+    application: Application,
+    partitions: int | None,
+    teller: Teller,
+    generated: Generated,
+    folder: Path,
+    files: Sequence[PartsFile],
+) -> list[WrittenFile]:
+    context, folder = application.session.sparkContext, folder.resolve()
+    _check_workers(application, folder)
+    if partitions is not None and partitions > len(files):
+        idle = partitions - len(files)
+        teller.say(f"{generated.relation}: {len(files)} files; {idle} of {partitions} partitions have nothing to do")
+    with teller.task(f"generating {generated.relation}", total=len(files)) as task:
+        tasks = context.parallelize(files, partitions or len(files))
+        written = _collected(tasks.map(partial(_write_file, generated, folder)), lambda: _tell_files(task, folder, files))
+        rows = sum(one.rows for one in written)
+        task.end(f"{rows:,} rows in {len(files)} files, by {tasks.getNumPartitions()} partitions")
+    _check_all_are_there(folder, files)
+    return written
+
+
+def _write_file(generated: Generated, folder: Path, file: PartsFile) -> WrittenFile:
+    """What a task does."""
+    return write_file(generated, folder, file, _THREADS_A_TASK)
+
+
+def _check_workers(application: Application, folder: Path) -> None:
+    """Raises UsageError when a worker has not this package, or not this folder, so that it would write elsewhere or other bytes."""
+    context = application.session.sparkContext
+    token = folder / f".{uuid.uuid4().hex}.unfinished"
+    token.touch()
+    try:
+        looks = range(_LOOKS_A_CORE * context.defaultParallelism)
+        found = _collected(context.parallelize(looks, len(looks)).map(_look(str(token), _versions())), lambda: None)
+    except FailedError as error:
+        raise UsageError(f"the workers of {context.master} cannot run Python as it is here: {error}") from None
+    finally:
+        token.unlink()
+    if problems := sorted({problem for problem in found if problem}):
+        raise UsageError(f"--spark {context.master}: {'; '.join(problems)}")
+
+
+def _versions() -> str:
+    """What the bytes of a file depend on."""
+    return f"sensorbench {sensorbench.__version__} with pyarrow {pa.__version__}"
+
+
+def _look(token: str, versions: str) -> Callable[[int], str]:
+    """A function that says why a worker cannot generate; empty when it can. It goes there as a whole and imports nothing of this
+    package before it knows that it can.
+    """
+
+    def problem(_: int) -> str:
+        import pathlib
+        import socket
+        import sys
+
+        host, python = socket.gethostname(), sys.executable
+        try:
+            import pyarrow
+
+            import sensorbench
+        except ImportError as error:
+            return f"worker {host}: {error} in its Python ({python}); install sensorbench there, or name another one by PYSPARK_PYTHON"
+        found = f"sensorbench {sensorbench.__version__} with pyarrow {pyarrow.__version__}"
+        if found != versions:
+            return f"worker {host} has {found}, which may write other bytes; expected {versions}, as here"
+        if not pathlib.Path(token).exists():
+            folder = pathlib.Path(token).parent.parent
+            return f"worker {host} does not see {folder} of this machine; expected --out on storage that all workers share"
+        return ""
+
+    return problem
+
+
+def _collected(tasks: "RDD[T]", look: Callable[[], None]) -> list[T]:
+    """What tasks return; meanwhile, `look` is called. When this process is interrupted, the tasks are cancelled.
+
+    Raises FailedError with the cause of the one that failed.
+    """
+    from py4j.protocol import Py4JJavaError
+
+    pool = ThreadPoolExecutor(1)
+    try:
+        collecting = pool.submit(tasks.collect)
+        while True:
+            try:
+                return collecting.result(_LOOK_EVERY_S)
+            except TimeoutError:
+                look()
+    except Py4JJavaError as error:
+        raise FailedError(_cause(str(error.java_exception))) from None
+    except BaseException:
+        tasks.context.cancelAllJobs()
+        raise
+    finally:
+        pool.shutdown()
+
+
+def _cause(trace: str) -> str:
+    """The last line that Python said of an error in a task; what Java said where Python said nothing."""
+    said = trace.partition("\n\tat ")[0].strip().splitlines()
+    return said[-1] if "Traceback" in trace else said[0]
+
+
+def _tell_files(task: Task, folder: Path, files: Sequence[PartsFile]) -> None:
+    places = {folder / file.place for file in files}
+    done = len(places.intersection((folder / files[0].place).parent.iterdir()))
+    task.advance_to(done, f"{done} of {len(files)} files")
+
+
+def _check_all_are_there(folder: Path, files: Sequence[PartsFile]) -> None:
+    """Removes what tasks left that were killed. Raises FailedError when a file is missing here, which a worker has written."""
+    parent = (folder / files[0].place).parent
+    for left in parent.glob(".*.unfinished"):
+        left.unlink(missing_ok=True)
+    if missing := [file.place for file in files if not (folder / file.place).exists()]:
+        raise FailedError(
+            f"{len(missing)} of {len(files)} files were written but are not in {folder} ({missing[0]}): is --out shared by all?"
+        )
