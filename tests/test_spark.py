@@ -75,6 +75,15 @@ def test_datasets_are_generated_on_a_cluster(cluster: lab.Instance, cli: Cli, tm
     assert shown.out.splitlines()[-1] == f"{found[0]['checksum']}  sensor-timelines-100"
 
 
+def test_executors_that_were_lost_are_told(cluster: lab.Instance) -> None:
+    with driver(find_master(f"lab:{cluster.name}")) as one, one.application("test", executors=2) as application:
+        one.check_none_was_lost(application)
+        lab.stop_node(cluster.name, 2)
+        assert application.session.range(1000, numPartitions=4).count() == 1000
+        with pytest.raises(FailedError, match="1 of 2 executors were lost"):
+            one.check_none_was_lost(application)
+
+
 def test_threads_need_no_cluster() -> None:
     with session(find_master("local[2]"), "test") as spark:
         assert spark.sparkContext.defaultParallelism == 2

@@ -71,7 +71,7 @@ def _cell(result: MapReduceResult, system: str, means: str, workers: int | None)
         "setup_s": float(np.mean(setup_s)) if workers is not None else None,
         "setup_share": float(np.mean(setup_s)) / total.value if workers is not None else None,
         "setup_parts": _setup_parts(those) if workers is not None else None,
-        "words": [_word(those, number) for number in range(len(result.manifest.words))],
+        "words": [word for number in range(len(result.manifest.words)) if (word := _word(those, number)) is not None],
         "equal": all(word["equal"] for one in of_cell for word in one["words"]),
     }
 
@@ -82,11 +82,15 @@ def _setup_parts(executions: Sequence[dict[str, Any]]) -> dict[str, float]:
     return {**known, "jobs_s": float(np.mean([one["setup_s"] for one in executions])) - sum(known.values())}
 
 
-def _word(executions: Sequence[dict[str, Any]], number: int) -> dict[str, Any]:
-    of_word = [one["words"][number] for one in executions]
+def _word(executions: Sequence[dict[str, Any]], number: int) -> dict[str, Any] | None:
+    """The figures of a word; None where no execution has come to it, as all but the first are looked for in the last one alone."""
+    of_word = [one["words"][number] for one in executions if len(one["words"]) > number]
+    if not of_word:
+        return None
     last = of_word[-1]
     return {
         "word": last["word"],
+        "executions": len(of_word),
         "jobs_s": float(np.mean([sum(job["duration_s"] for job in one["jobs"]) for one in of_word])),
         "jobs": [
             {**job, "duration_s": float(np.mean([one["jobs"][place]["duration_s"] for one in of_word]))}

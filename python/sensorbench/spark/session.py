@@ -34,7 +34,7 @@ _CLUSTER = re.compile(r"spark://(?P<host>[^:/,]+|\[[^\]]+\]):(?P<port>\d+)")
 _LOCAL = re.compile(r"local(\[(?P<threads>[1-9]\d*)\])?")
 _LOOPBACK = "127.0.0.1"
 _ANSWERS_WITHIN_S = 5.0
-_EXECUTORS_WITHIN_S = 60.0
+_EXECUTORS_WITHIN_S = 120.0
 _ASK_EVERY_S = 0.05
 
 
@@ -160,13 +160,19 @@ class Driver:
             context_s = time.monotonic() - start_s
             if self.master.is_here:
                 spark.sparkContext.pythonExec = sys.executable
+            there = executors or self.master.threads or 1
             if self.master.threads is None:
-                there = self._wait_for(spark, executors or 1)
-            else:
-                there = executors or self.master.threads
+                there = self._wait_for(spark, there)
             yield Application(spark, there, context_s, time.monotonic() - start_s - context_s)
         finally:
             spark.stop()
+
+    def check_none_was_lost(self, application: Application) -> None:
+        """Raises FailedError when executors are gone: what was timed is not what as many would have taken."""
+        if self.master.threads is None and (left := self._executors(application.session)) < application.executors:
+            raise FailedError(
+                f"{application.executors - left} of {application.executors} executors were lost while it was executed{last_error(self.log)}"
+            )
 
     def _wait_for(self, spark: "SparkSession", executors: int) -> int:
         """Waits until so many executors are there, so that none joins while something is timed; how many there are."""
@@ -187,9 +193,7 @@ class Driver:
             # The driver counts itself.
             return int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1
         except Py4JJavaError:
-            raise FailedError(
-                f"{self.master.url} ended the application before its executors were there; see {self.log}"
-            ) from None
+            raise FailedError(f"{self.master.url} ended the application{last_error(self.log)}") from None
 
 
 def _at(master: Master) -> dict[str, str]:

@@ -1,0 +1,283 @@
+"""The MapReduce study: the job on every connector and by databases themselves, its figures, its claims, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from sensorbench import lab
+from sensorbench.errors import UsageError
+from sensorbench.mapreduce.summary import summarise_mapreduce
+from sensorbench.mapreduce.words import BLANKS, reference_of, word_of
+from sensorbench.results.manifest import MapReduceManifest, Process, now
+from sensorbench.results.mapreduce import MapReduceResult, MapReduceWriter, read_mapreduce
+from sensorbench.spark import driver, find_master
+from sensorbench.spark.connector import connectors, files_in, place_of
+from sensorbench.spark.inverted_index import InvertedIndex, tally_jar
+from sensorbench.study.mapreduce import MAPREDUCE
+from sensorbench.study.mapreduce.claims import judged_as_printed
+from tests.conftest import Cli
+
+# The worked example of the spec; then blanks of all kinds, punctuation, other letters, and a word with signs of regular expressions.
+EXAMPLE = {7: "the cat the", 9: "The end"}
+TRICKY = {
+    1: "\tTHE\nthe, (the)\x0bthe\x0cthe\rthe the\u00a0end other",
+    2: "ΚΑΙ και Και λόγοσ ΛΌΓΟΣ λόγος logos",
+    3: "a.b* aab A.B* a.b*c",
+    4: "",
+}
+
+
+def articles(texts: dict[int, str]) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE articles (id BIGINT, text VARCHAR)")
+    connection.executemany("INSERT INTO articles VALUES (?, ?)", list(texts.items()))
+    return connection
+
+
+def test_spark_and_duckdb_find_what_the_worked_example_has_and_agree_on_blanks_and_case(tmp_path: Path) -> None:
+    wanted = [
+        (EXAMPLE, "the", {7: 2, 9: 1}),
+        (TRICKY, "the", {1: 4}),
+        (TRICKY, "Και", {2: 3}),
+        (TRICKY, "λόγος", {2: 3}),
+        (TRICKY, "a.b*", {3: 2}),
+        (TRICKY, "nothing", {}),
+    ]
+    with driver(find_master("local[2]"), jars=[tally_jar()]) as one, one.application("test", executors=2) as application:
+        for number, (texts, text, counts) in enumerate(wanted):
+            connection, word = articles(texts), word_of(text)
+            folder = tmp_path / str(number)
+            (folder / "articles").mkdir(parents=True)
+            connection.execute(f"COPY articles TO '{folder / 'articles' / 'all.parquet'}' (FORMAT parquet)")
+            assert reference_of(connection, "", word).counts == counts, text
+            index = InvertedIndex(application.session, files_in(folder), max(texts), 2, BLANKS)
+            index.empty()
+            first, second = index.first_job(word), index.second_job(word)
+            assert index.counts() == counts, text
+            assert second.elements == sum(counts.values())
+            assert (first.read.rows, first.read.bytes) == (len(texts), sum(len(one.encode()) for one in texts.values()))
+            assert first.stages.map_tasks >= 1
+            assert 0.0 < first.stages.executed_s <= first.duration_s
+
+
+def test_every_connector_gives_the_same_results(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
+    names = [name for name in MAPREDUCE.file.targets if name in lab_servers]
+    targets = [part for name in names for part in ("--target", f"lab:{name}?namespace=mapreduce")]
+    out = tmp_path / "out"
+    options = ("--dataset", "wikipedia", "--scale", "0.1", "--word", "the", "--workers", "1", "--repeat", "1", "--no-open")
+    ended = cli("study", "run", "mapreduce", *targets, "--target", "files", *options, "--out", out)
+    assert ended.exit_code == 0, ended.err
+    summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    assert summary["state"] == "complete"
+    assert summary["results_equal"] is True
+    on_spark = {cell["system"]: cell for cell in summary["cells"] if cell["workers"] is not None}
+    assert list(on_spark) == [*names, "files"]
+    sizes = set()
+    for cell in on_spark.values():
+        (word,) = cell["words"]
+        first, second = word["jobs"]
+        assert first["map_tasks"] >= 1
+        assert first["read_rows"] == summary["dataset"]["articles"]
+        assert second["read_rows"] == 1
+        assert word["list_length"] == word["occurrences"] == summary["words"][0]["occurrences"] > 100
+        assert 0.0 < cell["setup_share"] < 1.0
+        sizes.add((first["read_bytes"], second["read_bytes"]))
+    assert len(sizes) == 1
+    own = {cell["system"] for cell in summary["cells"] if cell["workers"] is None}
+    gaps = {(gap["system"], gap["what"]): gap["why"] for gap in summary["gaps"]}
+    assert own | {system for system, what in gaps if what == "own means"} == {*names, "files"}
+    assert len(own) == 2
+    assert any("NotImplemented" in why for why in gaps.values())
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "All results equal those of DuckDB." in page
+    assert {claim["id"] for claim in cli("claims", out, "--json").json} == {f"MR-{number}" for number in range(1, 15)}
+    assert not (out / "data").exists()
+    assert not [one for one in lab.read_instances() if one.database == "spark" and not one.stays]
+
+
+def test_ctrl_c_leaves_what_was_measured(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first_job, done = InvertedIndex.first_job, []
+
+    def interrupted(self: InvertedIndex, word: Any) -> Any:
+        if done:
+            raise KeyboardInterrupt
+        done.append(word)
+        return first_job(self, word)
+
+    monkeypatch.setattr(InvertedIndex, "first_job", interrupted)
+    options = (
+        "--target",
+        "files",
+        "--spark",
+        "local[2]",
+        "--dataset",
+        "wikipedia",
+        "--scale",
+        "0.05",
+        "--word",
+        "the",
+        "--no-open",
+    )
+    ended = cli("study", "run", "mapreduce", *options, "--out", tmp_path / "out")
+    assert ended.exit_code == 130
+    assert "interrupted; what was measured until then is in" in ended.err
+    shown = cli("report", tmp_path / "out", "--no-open", "--json").json
+    assert (shown["state"], len(shown["executions"]), shown["results_equal"]) == ("interrupted", 1, True)
+
+
+def executions(times: dict[tuple[str, int], list[float]], *, equal: bool = True) -> list[dict[str, Any]]:
+    """Executions that took so long, half of it set-up."""
+    job = {"duration_s": 1.0, "map_tasks": 2, "read_rows": 1, "read_bytes": 1, "spark_read_rows": 1, "spark_read_bytes": None}
+    word = {"word": "the", "jobs": [job, job], "pairs": 1, "occurrences": 1, "list_length": 1, "equal": equal}
+    return [
+        {
+            "execution": number,
+            "system": system,
+            "means": "Spark",
+            "workers": workers,
+            "failed": None,
+            "context_s": 0.1,
+            "executors_s": 0.1,
+            "launch_s": 0.1,
+            "total_s": total_s,
+            "setup_s": total_s / 2,
+            "words": [word],
+        }
+        for (system, workers), of_cell in times.items()
+        for number, total_s in enumerate(of_cell, start=1)
+    ]
+
+
+def result(folder: Path, found: list[dict[str, Any]]) -> MapReduceResult:
+    """Results with these executions, written and read again."""
+    systems = {one["system"]: {"database": one["system"], "connector": "", "splits": "", "own_means": None} for one in found}
+    manifest = MapReduceManifest(
+        title="MapReduce",
+        process=Process.this(),
+        created=now(),
+        version="0",
+        command=[],
+        workload={"cores_a_worker": 1, "memory_a_worker": "1g", "splits": 2, "articles_a_part": 100},
+        environment={"servers": {}, "spark": {"started": True}, "memory_bytes": 1},
+        dataset={"name": "made", "title": "made", "articles": 1, "scale": 1.0, "generated": True},
+        systems=systems,
+        words=[{"kind": "named", "word": "the", "occurrences": 1, "articles": 1}],
+        workers=[3, 8],
+        executions=4,
+    )
+    writer = MapReduceWriter(folder, manifest)
+    for one in found:
+        writer.write_execution(one)
+    writer.finish("complete")
+    return read_mapreduce(folder)
+
+
+def several(seconds: float, first: float = 99.0) -> list[float]:
+    return [first, seconds * 0.99, seconds, seconds * 1.01]
+
+
+AS_IN_THE_SOURCE = {
+    ("cassandra", 3): several(40.0),
+    ("cassandra", 8): several(38.0),
+    ("hbase", 3): several(88.0),
+    ("hbase", 8): several(40.0),
+    ("mongodb", 3): several(126.0),
+    ("mongodb", 8): several(60.0),
+}
+
+
+def verdicts(found: MapReduceResult) -> dict[str, str]:
+    summary = MAPREDUCE.summarise(summarise_mapreduce(found))
+    return {claim["id"]: claim["verdict"] for claim in summary["claims"] if claim["verdict"] != "not tested here"}
+
+
+def test_times_of_the_sources_kind_give_its_claims_and_the_opposite_the_opposite(tmp_path: Path) -> None:
+    judged = ["MR-1", "MR-2", "MR-3", "MR-4", "MR-5", "MR-7", "MR-8", "MR-12"]
+    assert verdicts(result(tmp_path / "one", executions(AS_IN_THE_SOURCE))) == dict.fromkeys(judged, "holds")
+    inverted = {place: [1000.0 / seconds**1.5 for seconds in of_cell] for place, of_cell in AS_IN_THE_SOURCE.items()}
+    opposite = verdicts(result(tmp_path / "other", executions(inverted)))
+    # The slowest is still more than twice as slow, and nothing gains more than its workers.
+    assert {claim for claim, word in opposite.items() if word == "does not hold"} == {"MR-3", "MR-4", "MR-5", "MR-7"}
+
+
+def test_the_first_execution_is_in_no_mean_and_all_are_told(tmp_path: Path) -> None:
+    summary = summarise_mapreduce(result(tmp_path, executions({("files", 1): [9.0, 4.0, 4.0], ("files", 2): [9.0, 2.0, 2.0]})))
+    one, two = summary["cells"]
+    assert (one["total"]["value"], two["total"]["value"]) == (4.0, 2.0)
+    assert [told["total_s"] for told in one["all_total_s"]] == [9.0, 4.0, 4.0]
+    assert [told["first"] for told in one["all_total_s"]] == [True, False, False]
+    (speed_up,) = summary["speed_ups"]
+    assert (speed_up["speed_up"], speed_up["speed_up_without_setup"], speed_up["linear"]) == (2.0, 2.0, 2.0)
+    assert one["setup_share"] == 0.5
+
+
+def test_wrong_results_are_shown_in_red(cli: Cli, tmp_path: Path) -> None:
+    result(tmp_path, executions({("files", 1): [1.0]}, equal=False))
+    assert cli("report", tmp_path, "--no-open", "--json").json["results_equal"] is False
+    assert '<p class="banner bad">Results differ' in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_sources_percentages_are_judged_in_both_readings(cli: Cli) -> None:
+    gains = MAPREDUCE.printed
+    assert {name: (round(gain["increase"], 9), gain["ratio"]) for name, gain in gains.items()} == {
+        "Cassandra": (2.29, 1.29),
+        "HBase": (3.2, 2.2),
+        "mongoDB": (3.11, 2.11),
+        "Riak": (2.89, 1.89),
+    }
+    shown = cli("study", "show", "mapreduce", "--json").json
+    assert len(shown["claims"]) == 14
+    assert "mapreduce" in {study["name"] for study in cli("study", "list", "--json").json}
+
+
+def test_no_percentage_but_linear_scaling_depends_on_the_reading() -> None:
+    both = {"increase": True, "ratio": True}
+    assert judged_as_printed(MAPREDUCE.printed) == {"MR-7": both, "MR-11": both, "MR-12": {"increase": False, "ratio": True}}
+
+
+def test_connectors_take_places_and_credentials_from_a_targets_url(tmp_path: Path) -> None:
+    login = tmp_path / "login.toml"
+    login.write_text('user = "me"\npassword = "s{host}t"\n', encoding="utf-8")
+    name = next(name for one in connectors().values() if one.format == "jdbc" for name in one.databases)
+    place = place_of(name, f"{name}://127.0.0.1:5000/base?credentials={login}&namespace=mine")
+    options = place._options(place.connector.read, "articles", {"key": "id", "low": "1", "high": "9", "splits": "4"})
+    assert "127.0.0.1:5000" in options["url"]
+    assert (options["user"], options["password"], options["dbtable"]) == ("me", "s{host}t", "articles")
+    assert (options["partitionColumn"], options["numPartitions"]) == ("id", "4")
+    assert "user" not in place_of(name, f"{name}://127.0.0.1:5000/base")._options({}, "articles", {})
+    with pytest.raises(UsageError, match="connectors are not told of it"):
+        place_of(name, f"{name}://127.0.0.1:5000/base?tls=on")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--workers", "0"), "--workers 0: expected whole numbers above 0"),
+        (("--workers", "1,x"), "--workers 1,x: expected whole numbers above 0"),
+        (("--spark", "yarn"), "--spark yarn: expected spark://HOST:PORT"),
+        (("--spark", "spark://127.0.0.1:1"), "--spark spark://127.0.0.1:1: no master answers there"),
+        (("--spark", "local[1]"), "--workers 2: local[1] has 1 threads"),
+        (("--word", "two words"), "expected a word without blanks"),
+        (("--target", "sqlite"), "no connector between Spark and sqlite is registered; expected one of"),
+        (("--target", "files", "--dataset", "beijing-air-quality", "--scale", "0.01"), "it has no articles"),
+        (("--schema", "by_id"), "--schema: study mapreduce carries out one job on Spark"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_written(
+    options: tuple[str, ...], expected: str, cli: Cli, tmp_path: Path
+) -> None:
+    ended = cli("study", "run", "mapreduce", "--dataset", "wikipedia", "--target", "files", *options, "--out", tmp_path / "out")
+    if "--dataset" in options:
+        ended = cli("study", "run", "mapreduce", *options, "--out", tmp_path / "out")
+    assert ended.exit_code == 2, ended
+    assert expected in " ".join(ended.err.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_studies_do_not_run_on_spark(cli: Cli) -> None:
+    ended = cli("study", "run", "iot", "--spark", "local[2]")
+    assert ended.exit_code == 2
+    assert "study iot does not run on Spark; study mapreduce does" in " ".join(ended.err.split())
