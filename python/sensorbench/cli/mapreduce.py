@@ -33,6 +33,7 @@ class Asked:
     spark: str | None
     workers: str | None
     words: tuple[str, ...]
+    replace: bool
 
 
 def show_mapreduce_study(study: MapReduceStudy, *, as_json: bool) -> None:
@@ -99,6 +100,7 @@ def _wish(study: MapReduceStudy, asked: Asked, teller: Teller) -> Wish:
         cores=study.file.cores,
         memory=study.file.memory,
         spark=asked.spark,
+        replace=asked.replace,
     )
 
 

@@ -278,7 +278,7 @@ def run(
             "--warm-up": warm_up,
         }
         others |= {"--in-flight": in_flight, "--rate": rate, "--arrival": arrival, "--sweep": sweep, "--registers": registers}
-        others |= {"--resume": resume, "--replace": replace, "a second --dataset": (dataset or [])[1:]}
+        others |= {"--resume": resume, "a second --dataset": (dataset or [])[1:]}
         _refuse(others, f"study {name} carries out one job on Spark, and has no use for it")
         asked = Asked(
             targets=tuple(target or ()),
@@ -289,6 +289,7 @@ def run(
             spark=spark,
             workers=workers,
             words=tuple(word or ()),
+            replace=replace,
         )
         run_mapreduce_study(MAPREDUCE, out, asked, no_open=no_open, as_json=json)
         return
