@@ -205,7 +205,7 @@ def _on_spark(
         memory=wish.memory,
         jars=jars,
         # Spark's own 200 parts of a shuffle are for far more data.
-        settings={**system.place.settings(), "spark.sql.shuffle.partitions": str(wish.splits)},
+        settings={**system.place.settings(splits=str(wish.splits)), "spark.sql.shuffle.partitions": str(wish.splits)},
     ) as application:
         begun_s = time.monotonic()
         tasks = workers * wish.cores
