@@ -86,6 +86,9 @@ def test_every_connector_gives_the_same_results(cli: Cli, lab_servers: dict[str,
         assert 0.0 < cell["setup_share"] < 1.0
         sizes.add((first["read_bytes"], second["read_bytes"]))
     assert len(sizes) == 1
+    # Two splits were asked for; of a region there is one.
+    assert {cell["words"][0]["jobs"][0]["map_tasks"] for cell in on_spark.values()} >= {1, 2}
+    assert on_spark["files"]["words"][0]["jobs"][0]["map_tasks"] == 2
     own = {cell["system"] for cell in summary["cells"] if cell["workers"] is None}
     gaps = {(gap["system"], gap["what"]): gap["why"] for gap in summary["gaps"]}
     assert own | {system for system, what in gaps if what == "own means"} == {*names, "files"}

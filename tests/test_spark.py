@@ -56,7 +56,7 @@ def test_a_cluster_with_too_few_workers_is_said_to_have_too_few(cluster: lab.Ins
     monkeypatch.setattr(sys.modules[Master.__module__], "_EXECUTORS_WITHIN_S", 8.0)
     with (
         driver(find_master(f"lab:{cluster.name}")) as one,
-        pytest.raises(FailedError, match="gave 2 of 3 executors within 8 s"),
+        pytest.raises(FailedError, match=r"gave \d of 3 executors within 8 s"),
         one.application("test", executors=3),
     ):
         pass

@@ -33,6 +33,7 @@ class Asked:
     spark: str | None
     workers: str | None
     words: tuple[str, ...]
+    replace: bool
 
 
 def show_mapreduce_study(study: MapReduceStudy, *, as_json: bool) -> None:
@@ -99,6 +100,7 @@ def _wish(study: MapReduceStudy, asked: Asked, teller: Teller) -> Wish:
         cores=study.file.cores,
         memory=study.file.memory,
         spark=asked.spark,
+        replace=asked.replace,
     )
 
 
@@ -129,7 +131,11 @@ def _print(summary: dict[str, Any], page: Path) -> None:
         table.add_column(column, justify="left" if column in {"system", "means"} else "right")
     for cell in summary["cells"]:
         first, second = cell["words"][0]["jobs"]
-        means = cell["means"] if cell["workers"] is None else f"{cell['means']}, {cell['workers']} workers"
+        means = (
+            cell["means"]
+            if cell["workers"] is None
+            else f"{cell['means']}, {cell['workers']} worker{'s' if cell['workers'] > 1 else ''}"
+        )
         share = "–" if cell["setup_share"] is None else words.percent(cell["setup_share"])
         counted = [
             "–" if "read_bytes" not in job else f"{job['read_rows']:,} rows, {words.size(job['read_bytes'])}"

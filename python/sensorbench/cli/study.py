@@ -303,6 +303,7 @@ def run(
             spark=spark,
             workers=workers,
             words=tuple(word or ()),
+            replace=replace,
         )
         run_mapreduce_study(MAPREDUCE, out, asked, no_open=no_open, as_json=json)
         return
@@ -380,15 +381,15 @@ class _Way:
 
 
 _OF_SPARK = frozenset({"--spark", "--workers", "--word"})
-_OF_COMPARISONS = frozenset({"--schema", "--warm-up", "--arrival", "--sweep", "--registers", "--replace"})
+_OF_COMPARISONS = frozenset({"--schema", "--warm-up", "--arrival", "--sweep", "--registers"})
 _COMPARES = _Way("does not run on Spark", _OF_SPARK)
 _VARIES = _Way(
     "varies settings of servers on records of its own",
-    _OF_SPARK | _OF_COMPARISONS | {"--dataset", "--operations", "a second --target"},
+    _OF_SPARK | _OF_COMPARISONS | {"--dataset", "--operations", "--replace", "a second --target"},
 )
 _GROWS = _Way(
     "lets clusters grow under a load of its own",
-    _OF_SPARK | _OF_COMPARISONS | {"--part", "--duration", "--in-flight", "--resume", "a second --dataset"},
+    _OF_SPARK | _OF_COMPARISONS | {"--part", "--duration", "--in-flight", "--resume", "--replace", "a second --dataset"},
 )
 _COMPUTES = _Way(
     "carries out one job on Spark",

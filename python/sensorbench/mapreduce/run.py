@@ -63,7 +63,7 @@ def run_mapreduce(wish: Wish, folder: Path, teller: Teller) -> MapReduceResult:
         with servers(settings, teller, pin=False) as started, _cluster(wish, master, teller) as (at, described_spark):
             writer = MapReduceWriter(folder, _manifest(wish, started, described_spark, references, folder))
             with written_down(writer):
-                systems, loads = load_systems(settings, wish.dataset, workbench, started, teller)
+                systems, loads = load_systems(settings, wish.dataset, workbench, started, teller, replace=wish.replace)
                 if wish.with_files:
                     system, loads[system.name] = load_files((folder / DATA_FOLDER).resolve(), workbench, wish.splits)
                     systems.append(system)
@@ -90,16 +90,14 @@ def _cluster(wish: Wish, master: Master | None, teller: Teller) -> Iterator[tupl
     if master is not None:
         yield master, {"url": master.url, "started": False}
         return
-    with teller.task(f"starting {Spark.name}") as task:
-        resources = {"worker.cores": str(wish.cores), "worker.memory": wish.memory}
-        borrowed = lab.borrowed(lab.Wish(Spark.name, nodes=max(wish.workers), settings=resources, stays=False))
-        with contextlib.ExitStack() as stack:
-            instance = stack.enter_context(borrowed)
+    resources = {"worker.cores": str(wish.cores), "worker.memory": wish.memory}
+    with contextlib.ExitStack() as stack:
+        with teller.task(f"starting {Spark.name}") as task:
+            wanted = lab.Wish(Spark.name, nodes=max(wish.workers), settings=resources, stays=False)
+            instance = stack.enter_context(lab.borrowed(wanted))
             task.end(f"{instance.version}, {len(instance.nodes)} workers")
-            yield (
-                lab_master(instance),
-                {"version": instance.version, "nodes": len(instance.nodes), "settings": resources, "started": True},
-            )
+        told = {"version": instance.version, "nodes": len(instance.nodes), "settings": resources, "started": True}
+        yield lab_master(instance), told
 
 
 def _manifest(
@@ -207,7 +205,7 @@ def _on_spark(
         memory=wish.memory,
         jars=jars,
         # Spark's own 200 parts of a shuffle are for far more data.
-        settings={**system.place.settings(), "spark.sql.shuffle.partitions": str(wish.splits)},
+        settings={**system.place.settings(splits=str(wish.splits)), "spark.sql.shuffle.partitions": str(wish.splits)},
     ) as application:
         begun_s = time.monotonic()
         tasks = workers * wish.cores

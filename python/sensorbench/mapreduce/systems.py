@@ -75,7 +75,13 @@ def _described(setting: Setting) -> dict[str, Any]:
 
 
 def load_systems(
-    settings: Sequence[Setting], dataset: Dataset, workbench: duckdb.DuckDBPyConnection, started: Servers, teller: Teller
+    settings: Sequence[Setting],
+    dataset: Dataset,
+    workbench: duckdb.DuckDBPyConnection,
+    started: Servers,
+    teller: Teller,
+    *,
+    replace: bool,
 ) -> tuple[list[System], dict[str, dict[str, Any]]]:
     """Loads the articles into each database; how that went. Raises FailedError, UsageError and EngineError."""
     operations = load_operations(SHAPE)
@@ -87,7 +93,7 @@ def load_systems(
         schema = setting.schema.driver_schema(operations, [], columns)
         rows = dataset.describe().readings
         name = setting.target.label
-        loads[name] = load_setting(setting, target, schema, tables, rows, FINGERPRINT, replace=True, teller=teller)
+        loads[name] = load_setting(setting, target, schema, tables, rows, FINGERPRINT, replace=replace, teller=teller)
         database = setting.target.database
         systems.append(System(name, place_of(database.name, str(setting.url)), target, own_means(database.dialect)))
     return systems, loads

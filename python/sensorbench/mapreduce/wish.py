@@ -25,6 +25,8 @@ class Wish:
     cores: int
     memory: str
     spark: str | None = None
+    # Whether what an earlier work left at a target may be removed.
+    replace: bool = False
 
     @property
     def splits(self) -> int:

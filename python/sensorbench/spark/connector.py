@@ -52,7 +52,7 @@ class Connector(toml_file.FileModel):
     read: Options = {}
     empty: Options = {}
     table: dict[str, Options] = {}
-    # Whether it has to be told a table's columns, because it would find them out by what not every server can do.
+    # Whether it has to be told a table's columns, because it would find them out by what not every server can do, or by a job of its own.
     told_columns: bool = False
     # Of a table: columns that are called otherwise in the database.
     renamed: dict[str, Options] = {}
@@ -106,9 +106,9 @@ class Place:
     connector: Connector
     values: Mapping[str, str]
 
-    def settings(self) -> Options:
-        """Settings of the application."""
-        return filled(self.connector.settings, self.values)
+    def settings(self, **more: str) -> Options:
+        """Settings of the application. `more` fills placeholders besides."""
+        return filled(self.connector.settings, {**self.values, **more})
 
     def read(self, spark: "SparkSession", table: str, columns: str, **more: str) -> "DataFrame":
         """The rows of a table, which has these columns (in the words of Spark's SQL). `more` fills placeholders besides."""

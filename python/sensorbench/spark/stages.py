@@ -8,8 +8,7 @@ from typing import Any
 class Stage:
     """One stage: its tasks, when it was executed (s since 1970), and Spark's own counters; 0 where a connector does not report.
 
-    `reads_shuffled`: whether it reads what other stages wrote, instead of a table. `deserialize_s`: until executors knew what to do in its
-    tasks, getting jars among it; `run_s`: what tasks took, summed over tasks.
+    Summed over its tasks: `run_s`, what they took, and `deserialize_s`, until executors knew what to do, getting jars among it.
     """
 
     id: int
@@ -25,11 +24,6 @@ class Stage:
     output_records: int
     shuffle_read_bytes: int
     shuffle_write_bytes: int
-
-    @property
-    def reads_shuffled(self) -> bool:
-        """Whether it reads what other stages wrote."""
-        return self.shuffle_read_bytes > 0
 
 
 @dataclass(frozen=True)
@@ -49,8 +43,11 @@ class Stages:
 
     @property
     def map_tasks(self) -> int:
-        """Tasks of the first stage, which reads the table: one for each split."""
-        return self.stages[0].tasks if self.stages else 0
+        """Tasks of the stage that reads the table, one for each split: the first that has read anything, since some connectors look at
+        the table in a stage of its own before. Of an empty table, the first.
+        """
+        reading = [stage for stage in self.stages if stage.input_records] or list(self.stages)
+        return reading[0].tasks if reading else 0
 
 
 def stages_of(context: Any, group: str) -> Stages:
