@@ -1,5 +1,6 @@
 """Datasets that Spark generates: the files of the local generator, whoever wrote them, however often and in how many partitions."""
 
+import json
 import shlex
 import signal
 import subprocess
@@ -7,13 +8,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from sensorbench._engine import generate_building
 from sensorbench.dataset import Dataset, generate
 from sensorbench.dataset import generated as generated_rows
-from sensorbench.dataset.generated import Generated, PartsFile, WriteFiles, WrittenFile, in_this_process
+from sensorbench.dataset.dataset import MEASUREMENT_SCHEMA
+from sensorbench.dataset.generated import Generated, PartsFile, WriteFiles, WrittenFile, in_this_process, write_file
 from sensorbench.dataset.registry import make_in
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.experiment.checksum import checksum_of_all, checksums
@@ -63,9 +67,29 @@ def test_any_number_of_partitions_gives_the_bytes_of_the_local_generator(
         out = tmp_path / str(partitions)
         assert checksum(made(name, out, write_on(application, partitions, QUIET))) == checksum(local)
         assert bytes_of(out) == bytes_of(tmp_path / "local")
+    monkeypatch.setattr(generated_rows, "PARTS_A_FILE", 1000)
+    assert checksum(made(name, tmp_path / "one file", in_this_process(QUIET))) == checksum(local)
     other = made(name, tmp_path / "other", in_this_process(QUIET), seed=8)
     assert checksum(other) != checksum(local)
     assert other.fingerprint != local.fingerprint
+
+
+def test_a_file_has_its_name_when_it_is_whole(tmp_path: Path) -> None:
+    generator = partial(generate_building, json.dumps([{"site": 1, "zone": 1, "sensor": "a", "kind": "plug"}] * 3), 1, 0, 60)
+    rows, file = Generated("measurements", generator, MEASUREMENT_SCHEMA, "time"), PartsFile("some.parquet", 1, 3)
+
+    def look(parts: int, rows: int) -> None:
+        assert [one.name.endswith(".unfinished") for one in tmp_path.iterdir()] == [True]
+        if parts == dies_after:
+            raise OSError("the disk is gone")
+
+    dies_after = 1
+    with pytest.raises(OSError, match="gone"):
+        write_file(rows, tmp_path, file, 1, look)
+    assert list(tmp_path.iterdir()) == []
+    dies_after = 3
+    assert write_file(rows, tmp_path, file, 1, look).rows == 120
+    assert [one.name for one in tmp_path.iterdir()] == ["some.parquet"]
 
 
 def failing(attempts: int) -> Callable[[Generated, Path, PartsFile], WrittenFile]:

@@ -1,7 +1,6 @@
 """`sensorbench data`: list, describe, checksum, generate, import, export, clean."""
 
 import shutil
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -117,15 +116,16 @@ def generate_dataset(
     if articles is not None and not isinstance(model, ArticleModel):
         raise UsageError(f"--articles: {name} generates none; expected wikipedia or a generator that was fitted to articles")
 
+    teller = Teller()
+    write = in_this_process(teller) if master is None else on_spark(master, partitions, teller)
+
     def make(folder: Path) -> datasets.Dataset:
-        teller = Teller()
-        with nullcontext(in_this_process(teller)) if master is None else on_spark(master, partitions, teller) as write:
-            if isinstance(model, ArticleModel):
-                number = articles or articles_at(scale)
-                return article_model.generate_like(model, folder, seed=seed, articles=number, copies=copies, write=write)
-            if model is not None:
-                return generate_like(model, folder, seed=seed, copies=copies, days=days, write=write)
-            return generate(name, folder, scale=scale, seed=seed, write=write)
+        if isinstance(model, ArticleModel):
+            number = articles or articles_at(scale)
+            return article_model.generate_like(model, folder, seed=seed, articles=number, copies=copies, write=write)
+        if model is not None:
+            return generate_like(model, folder, seed=seed, copies=copies, days=days, write=write)
+        return generate(name, folder, scale=scale, seed=seed, write=write)
 
     _print(make_in(out, make).describe(), as_json=json)
 

@@ -245,18 +245,11 @@ class DatasetWriter:
         self._generated: dict[str, list[WrittenFile]] = {}
         folder.mkdir(parents=True, exist_ok=True)
 
-    def add(
-        self,
-        name: str,
-        schema: pa.Schema,
-        batches: Iterable[pa.RecordBatch],
-        tell_rows: Callable[[int], None] = lambda rows: None,
-    ) -> int:
-        """Writes a relation, telling the rows so far, and returns their number."""
+    def add(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
+        """Writes a relation, and returns the number of its rows."""
         with self.writing(name, schema) as relation:
             for batch in batches:
                 relation.write(batch)
-                tell_rows(relation.rows)
         return relation.rows
 
     @contextmanager

@@ -73,12 +73,13 @@ def in_this_process(teller: Teller, threads: int | None = None) -> WriteFiles:
     """Writes file after file; so many threads, as many as there are processors if not given, make the rows."""
 
     def write(generated: Generated, folder: Path, files: Sequence[PartsFile]) -> list[WrittenFile]:
-        written: list[WrittenFile] = []
+        written, rows = [], 0
         with teller.task(f"generating {generated.relation}", total=files[-1].end) as task:
             for file in files:
-                tell = partial(_tell, task, file.first, sum(one.rows for one in written))
+                tell = partial(_tell, task, file.first, rows)
                 written.append(write_file(generated, folder, file, threads or os.cpu_count() or 1, tell))
-            task.end(f"{sum(one.rows for one in written):,} rows")
+                rows += written[-1].rows
+            task.end(f"{rows:,} rows")
         return written
 
     return write

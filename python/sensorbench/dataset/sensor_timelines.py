@@ -29,12 +29,6 @@ HOURS = 24
 QUANTILES = 33
 
 
-def readings_of_all(name: str) -> int:
-    """How many readings a dataset has at full scale."""
-    sensors, readings = DATASETS[name]
-    return sensors * readings
-
-
 def generate(name: str, out: Path, seed: int, scale: float, write: WriteFiles) -> Dataset:
     """Generates the first `scale` of each timeline. Equal seeds give equal rows; a smaller scale gives the beginning of a larger one."""
     sensors, whole = DATASETS[name]

@@ -1,9 +1,8 @@
 """Datasets larger than one machine: Spark's executors write the files, which are those that one machine would write."""
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -27,12 +26,15 @@ _LOOKS_A_CORE = 4
 _THREADS_A_TASK = 1
 
 
-@contextmanager
-def on_spark(master: Master, partitions: int | None, teller: Teller) -> Iterator[WriteFiles]:
-    """Has files written by an application of its own. Raises UsageError where nothing answers; FailedError."""
-    teller.say(f"starting an application on Spark at {master.url}")
-    with driver(master) as own, own.application("sensorbench data generate", executors=None) as application:
-        yield write_on(application, partitions, teller)
+def on_spark(master: Master, partitions: int | None, teller: Teller) -> WriteFiles:
+    """Has files written by an application of its own, which starts for that. Raises UsageError where nothing answers; FailedError."""
+
+    def write(generated: Generated, folder: Path, files: Sequence[PartsFile]) -> list[WrittenFile]:
+        teller.say(f"starting an application on Spark at {master.url}")
+        with driver(master) as own, own.application("sensorbench data generate", executors=None) as application:
+            return write_on(application, partitions, teller)(generated, folder, files)
+
+    return write
 
 
 def write_on(application: Application, partitions: int | None, teller: Teller) -> WriteFiles:
