@@ -283,4 +283,4 @@ def test_what_makes_no_sense_is_refused_before_anything_is_written(
 def test_other_studies_do_not_run_on_spark(cli: Cli) -> None:
     ended = cli("study", "run", "iot", "--spark", "local[2]")
     assert ended.exit_code == 2
-    assert "study iot does not run on Spark; study mapreduce does" in " ".join(ended.err.split())
+    assert "--spark: study iot does not run on Spark, as mapreduce does, and has no use for it" in " ".join(ended.err.split())

@@ -382,7 +382,7 @@ class _Way:
 
 _OF_SPARK = frozenset({"--spark", "--workers", "--word"})
 _OF_COMPARISONS = frozenset({"--schema", "--warm-up", "--arrival", "--sweep", "--registers"})
-_COMPARES = _Way("does not run on Spark", _OF_SPARK)
+_COMPARES = _Way("does not run on Spark, as mapreduce does", _OF_SPARK)
 _VARIES = _Way(
     "varies settings of servers on records of its own",
     _OF_SPARK | _OF_COMPARISONS | {"--dataset", "--operations", "--replace", "a second --target"},
