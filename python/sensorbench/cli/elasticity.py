@@ -16,6 +16,8 @@ from sensorbench.cli.output import (
     new_folder,
     print_claims,
     print_json,
+    published_claims,
+    published_claims_as_json,
     show_written,
     write_elasticity_comparison,
     write_elasticity_summary_and_report,
@@ -205,8 +207,7 @@ def _run_in_turn(targets: Sequence[str], repeat: int, wish: Callable[[str, int],
 def show_elasticity_study(study: ElasticityStudy, *, as_json: bool) -> None:
     """What a study does to which clusters, and its claims."""
     if as_json:
-        told = ("id", "text", "form", "published", "lacks")
-        claims = [{key: getattr(claim, key) for key in told} for claim in study.claims]
+        claims = published_claims_as_json(study.claims)
         print_json({"name": study.name, **study.file.model_dump(mode="json"), "claims": claims})
         return
     screen, file = console(), study.file
@@ -217,12 +218,7 @@ def show_elasticity_study(study: ElasticityStudy, *, as_json: bool) -> None:
         f"{' and '.join(file.targets)}, {file.nodes} node at the start: {', then '.join(file.changes)}; {file.repeat} times each\n",
         highlight=False,
     )
-    table = Table(box=None)
-    for column in ("claim", "finding", "form", "published"):
-        table.add_column(column)
-    for claim in study.claims:
-        table.add_row(claim.id, claim.text, claim.form, claim.published)
-    screen.print(table)
+    screen.print(published_claims(study.claims))
 
 
 def run_elasticity_study(

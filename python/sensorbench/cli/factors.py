@@ -6,7 +6,14 @@ from typing import Any
 from rich.table import Table
 
 from sensorbench.cli.load_options import length_s
-from sensorbench.cli.output import new_folder, print_json, show_written, write_factors_summary_and_report
+from sensorbench.cli.output import (
+    new_folder,
+    print_json,
+    published_claims,
+    published_claims_as_json,
+    show_written,
+    write_factors_summary_and_report,
+)
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.progress import Teller, console
 from sensorbench.report.factors import headline
@@ -18,8 +25,7 @@ from sensorbench.tuning.factors.run import FactorOptions, FactorStudyRun, check,
 def show_factor_study(study: FactorStudy, *, as_json: bool) -> None:
     """What a study varies, how its parameters are called today, and its claims."""
     if as_json:
-        told = ("id", "text", "form", "published", "parts", "lacks")
-        claims = [{key: getattr(claim, key) for key in told} for claim in study.claims]
+        claims = published_claims_as_json(study.claims, with_parts=True)
         print_json({"name": study.name, **study.file.model_dump(mode="json"), "claims": claims})
         return
     screen = console()
@@ -32,12 +38,7 @@ def show_factor_study(study: FactorStudy, *, as_json: bool) -> None:
         levels = ", ".join(f"{level.name}{' (not of the source)' if level.successor else ''}" for level in part.levels)
         screen.print(f"  part {name}: {part.title}; {' and '.join(part.loads)}: {levels}", highlight=False)
     screen.print()
-    table = Table(box=None)
-    for column in ("claim", "finding", "form", "published", "parts"):
-        table.add_column(column)
-    for claim in study.claims:
-        table.add_row(claim.id, claim.text, claim.form, claim.published, ", ".join(claim.parts))
-    screen.print(table)
+    screen.print(published_claims(study.claims, with_parts=True))
 
 
 def _parameters(study: FactorStudy) -> Table:

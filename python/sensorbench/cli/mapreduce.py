@@ -6,7 +6,14 @@ from typing import Any
 
 from rich.table import Table
 
-from sensorbench.cli.output import new_folder, print_json, show_written, write_mapreduce_summary_and_report
+from sensorbench.cli.output import (
+    new_folder,
+    print_json,
+    published_claims,
+    published_claims_as_json,
+    show_written,
+    write_mapreduce_summary_and_report,
+)
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.experiment import parse_target
@@ -39,8 +46,7 @@ class Asked:
 def show_mapreduce_study(study: MapReduceStudy, *, as_json: bool) -> None:
     """What the study asks, and its claims."""
     if as_json:
-        told = ("id", "text", "form", "published", "lacks")
-        claims = [{key: getattr(claim, key) for key in told} for claim in study.claims]
+        claims = published_claims_as_json(study.claims)
         print_json({"name": study.name, **study.file.model_dump(mode="json"), "printed": study.printed, "claims": claims})
         return
     screen = console()
@@ -52,12 +58,7 @@ def show_mapreduce_study(study: MapReduceStudy, *, as_json: bool) -> None:
         f"executions: {study.file.executions}\n",
         highlight=False,
     )
-    table = Table(box=None)
-    for column in ("claim", "finding", "form", "published"):
-        table.add_column(column)
-    for claim in study.claims:
-        table.add_row(claim.id, claim.text, claim.form, claim.published)
-    screen.print(table)
+    screen.print(published_claims(study.claims))
 
 
 def run_mapreduce_study(study: MapReduceStudy, out: Path | None, asked: Asked, *, no_open: bool, as_json: bool) -> None:

@@ -27,7 +27,7 @@ from sensorbench.results.series import read_series
 from sensorbench.results.stress import read_stress
 from sensorbench.results.tune import read_tune
 from sensorbench.stress.summary import summarise_stress
-from sensorbench.study import require_factor_study, summarise
+from sensorbench.study import Claim, require_factor_study, summarise
 from sensorbench.study.elasticity import summarise as summarise_works
 from sensorbench.study.mapreduce import summarise_mapreduce_study
 from sensorbench.study.series import summarise_series
@@ -273,6 +273,22 @@ def _cell(place: dict[str, Any] | None) -> str:
         return "–"
     value = words.duration(place["value_s"])
     return f"[green]{value}[/green]" if answer.is_level(place) else value
+
+
+def published_claims(claims: Sequence[Claim], *, with_parts: bool = False) -> Table:
+    """Claims as their source has them, without verdicts; with the parts of the study that they are about, where it has parts."""
+    table = Table(box=None)
+    for column in ("claim", "finding", "form", "published", *(["parts"] if with_parts else [])):
+        table.add_column(column)
+    for claim in claims:
+        table.add_row(claim.id, claim.text, claim.form, claim.published, *([", ".join(claim.parts)] if with_parts else []))
+    return table
+
+
+def published_claims_as_json(claims: Sequence[Claim], *, with_parts: bool = False) -> list[dict[str, Any]]:
+    """The same, with what each lacks here."""
+    told = ("id", "text", "form", "published", *(["parts"] if with_parts else []), "lacks")
+    return [{key: getattr(claim, key) for key in told} for claim in claims]
 
 
 def print_claims(judged: list[dict[str, Any]]) -> None:

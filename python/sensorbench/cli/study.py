@@ -14,7 +14,14 @@ from sensorbench.cli.elasticity import run_elasticity_study, show_elasticity_stu
 from sensorbench.cli.factors import run_factor_study, show_factor_study
 from sensorbench.cli.mapreduce import Asked, run_mapreduce_study, show_mapreduce_study
 from sensorbench.cli.options import Json, NoOpen, Out, Replace, Resume, Sweep
-from sensorbench.cli.output import conduct_and_report, new_folder, print_json, write_series_summary_and_report
+from sensorbench.cli.output import (
+    conduct_and_report,
+    new_folder,
+    print_json,
+    published_claims,
+    published_claims_as_json,
+    write_series_summary_and_report,
+)
 from sensorbench.dataset import DEFAULT_SEED
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.experiment import check_out, parse_sweeps
@@ -116,13 +123,7 @@ def show(
     if cells:
         screen.print(_table_of_cells(cells))
         screen.print()
-    table = Table(box=None)
-    for column in ("claim", "finding", "form", "published", *(["parts"] if study.file.parts else [])):
-        table.add_column(column)
-    for claim in study.claims:
-        parts = [", ".join(claim.parts)] if study.file.parts else []
-        table.add_row(claim.id, claim.text, claim.form, claim.published, *parts)
-    screen.print(table)
+    screen.print(published_claims(study.claims, with_parts=bool(study.file.parts)))
 
 
 def _cells(study: Study, results: Path | None) -> list[Cell]:
@@ -164,8 +165,7 @@ def _names(layouts: list[Layout]) -> list[str]:
 
 
 def _described(study: Study, cells: list[Cell]) -> dict[str, Any]:
-    told = ("id", "text", "form", "published", "parts", "lacks")
-    claims = [{key: getattr(claim, key) for key in told} for claim in study.claims]
+    claims = published_claims_as_json(study.claims, with_parts=True)
     parts = {name: {**part.model_dump(mode="json"), "schemas": _schemas(part)} for name, part in study.file.parts.items()}
     file = {**study.file.model_dump(mode="json"), "schemas": _schemas(study.file), "parts": parts}
     described = {"name": study.name, **file, "claims": claims}

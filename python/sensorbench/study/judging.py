@@ -1,12 +1,14 @@
 """How the claims of a study are judged by what was measured: in one comparison, or in several parts of the study together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from sensorbench.results import ComparisonResult
 from sensorbench.results.latencies import MEASURE
 from sensorbench.study.study import Claim, Evidence, Judgement, Study, setting_name, untested_for
+
+E = TypeVar("E")
 
 _TESTED = {"holds", "does not hold", "no difference seen", "inconclusive"}
 
@@ -90,6 +92,12 @@ def told(claim: Claim, requires: Sequence[str], judgement: Judgement, stand_in: 
 def _requirement(claim: Claim, study: Study) -> list[str]:
     needed = [_settings_of(role, study) for role in claim.requires]
     return [*needed, *needs(claim)]
+
+
+def judged_by(judges: Mapping[str, Callable[[E], Judgement]], claim: Claim, evidence: E) -> dict[str, Any]:
+    """What summaries say of a claim that has one judge and needs no settings of a comparison."""
+    judgement = untested_for(claim.lacks) if claim.lacks else judges[claim.id](evidence)
+    return told(claim, needs(claim), judgement)
 
 
 def needs(claim: Claim) -> list[str]:

@@ -1,7 +1,7 @@
 """What a study is, and what a claim needs to be judged."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from functools import cache, partial
 from itertools import product
@@ -194,6 +194,14 @@ class ClaimsFile(toml_file.FileModel):
     """`claims.toml`."""
 
     claim: list[Claim]
+
+
+def load_claims(file: Path, judges: Iterable[str]) -> tuple[Claim, ...]:
+    """The claims of a file, each of which lacks something or has a judge, by its id."""
+    found = toml_file.load(file, ClaimsFile).claim
+    if {claim.id for claim in found if not claim.lacks} != set(judges):
+        raise AssertionError(f"{file}: claims and judges do not fit")
+    return tuple(found)
 
 
 @dataclass(frozen=True)

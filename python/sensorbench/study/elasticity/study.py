@@ -9,8 +9,8 @@ from sensorbench import toml_file
 from sensorbench.results.elasticity import COMPARISON
 from sensorbench.study.elasticity.claims import JUDGES
 from sensorbench.study.elasticity.evidence import Evidence, evidence_of, published
-from sensorbench.study.judging import needs, told
-from sensorbench.study.study import Claim, ClaimsFile, untested_for
+from sensorbench.study.judging import judged_by
+from sensorbench.study.study import Claim, load_claims
 
 FOLDER = Path(__file__).parent
 # Figures of the tables, in their order.
@@ -51,10 +51,8 @@ class ElasticityStudy:
     @classmethod
     def load(cls) -> "ElasticityStudy":
         """The study in this folder of the package."""
-        found = toml_file.load(FOLDER / "claims.toml", ClaimsFile).claim
-        if {claim.id for claim in found if not claim.lacks} != JUDGES.keys():
-            raise AssertionError("claims and judges do not fit")
-        return cls(FOLDER.name, toml_file.load(FOLDER / "study.toml", StudyFile), tuple(found))
+        file = toml_file.load(FOLDER / "study.toml", StudyFile)
+        return cls(FOLDER.name, file, load_claims(FOLDER / "claims.toml", JUDGES))
 
 
 ELASTICITY = ElasticityStudy.load()
@@ -81,8 +79,7 @@ def summarise(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def judged(claim: Claim, evidence: Evidence) -> dict[str, Any]:
     """What summaries say of a claim."""
-    judgement = untested_for(claim.lacks) if claim.lacks else JUDGES[claim.id](evidence)
-    return told(claim, needs(claim), judgement)
+    return judged_by(JUDGES, claim, evidence)
 
 
 def _figures(evidence: Evidence) -> list[dict[str, Any]]:

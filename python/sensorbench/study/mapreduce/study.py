@@ -8,9 +8,9 @@ from typing import Any
 from sensorbench import toml_file
 from sensorbench.mapreduce.summary import summarise_mapreduce
 from sensorbench.results.mapreduce import MapReduceResult
-from sensorbench.study.judging import needs, told
+from sensorbench.study.judging import judged_by
 from sensorbench.study.mapreduce.claims import JUDGES, Evidence, judged_as_printed, printed_gains
-from sensorbench.study.study import Claim, ClaimsFile, untested_for
+from sensorbench.study.study import Claim, load_claims
 
 FOLDER = Path(__file__).parent
 
@@ -53,22 +53,14 @@ class MapReduceStudy:
         evidence = Evidence(summary, {name: role.databases for name, role in roles.items()}, titles)
         return {
             **summary,
-            "claims": [self._judged(claim, evidence) for claim in self.claims],
+            "claims": [judged_by(JUDGES, claim, evidence) for claim in self.claims],
             "printed": {"gains": self.printed, "claims": judged_as_printed(self.printed)},
         }
 
-    def _judged(self, claim: Claim, evidence: Evidence) -> dict[str, Any]:
-        judgement = untested_for(claim.lacks) if claim.lacks else JUDGES[claim.id](evidence)
-        return told(claim, needs(claim), judgement)
-
 
 def _load() -> MapReduceStudy:
-    claims = toml_file.load(FOLDER / "claims.toml", ClaimsFile).claim
-    if {claim.id for claim in claims if not claim.lacks} != JUDGES.keys():
-        raise AssertionError("claims and judges do not fit")
-    return MapReduceStudy(
-        "mapreduce", toml_file.load(FOLDER / "study.toml", StudyFile), tuple(claims), printed_gains(FOLDER / "published.csv")
-    )
+    file = toml_file.load(FOLDER / "study.toml", StudyFile)
+    return MapReduceStudy(FOLDER.name, file, load_claims(FOLDER / "claims.toml", JUDGES), printed_gains(FOLDER / "published.csv"))
 
 
 MAPREDUCE = _load()
