@@ -313,6 +313,21 @@ def test_what_makes_no_sense_is_refused(cli: Cli, tmp_path: Path, arguments: lis
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--target", "sqlite"], "--target sqlite: sqlite has no nodes that join or leave"),
+        (["--target", "cassandra://db.example"], "a cluster of your own grows by your command"),
+        (["--schema", "by_id"], "--schema: study elasticity lets clusters grow under a load of its own"),
+    ],
+)
+def test_what_the_study_cannot_do_is_refused(cli: Cli, tmp_path: Path, arguments: list[str], said: str) -> None:
+    ended = cli("study", "run", "elasticity", *arguments, "--out", tmp_path / "out", "--no-open")
+    assert ended.exit_code == 2
+    assert said in " ".join(ended.err.split())
+    assert not (tmp_path / "out").exists()
+
+
 # Troubles of a node
 
 

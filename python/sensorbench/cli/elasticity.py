@@ -245,6 +245,7 @@ def run_elasticity_study(
             raise UsageError(
                 f"--target {text}: a cluster of your own grows by your command; see sensorbench elasticity run --add-node-command"
             )
+        _require_cluster(text, spec)
         nodes = None if spec.place == "lab" else max(file.nodes, _nodes_of(spec))
         changes = [parse_change(change) for change in file.changes]
         load = replace(USUAL_LOAD, requests_per_thread=requests or USUAL_LOAD.requests_per_thread, rate_per_node=rate)
@@ -303,15 +304,20 @@ def _target(text: str, nodes: int | None, settings: list[str]) -> TargetSpec:
         if nodes is None or settings:
             raise UsageError(f"--target {spec.label}: of a cluster of your own say --nodes, how many it has, and no --set")
         return spec
-    if spec.place == "folder" or spec.database.name not in lab.clusters():
-        raise UsageError(
-            f"--target {text}: {spec.database.name} has no nodes that join or leave; expected one of {', '.join(lab.clusters())}"
-        )
+    _require_cluster(text, spec)
     if spec.place == "lab":
         if nodes is not None or settings:
             raise UsageError(f"--target {text}: it runs already; --nodes and --set are for servers that the lab starts")
         return spec
     return started_target(spec.database.name, spec.options, nodes=nodes, server_settings=parse_settings(settings))
+
+
+def _require_cluster(text: str, spec: TargetSpec) -> None:
+    """Raises UsageError for what the lab has no cluster of."""
+    if spec.place == "folder" or spec.database.name not in lab.clusters():
+        raise UsageError(
+            f"--target {text}: {spec.database.name} has no nodes that join or leave; expected one of {', '.join(lab.clusters())}"
+        )
 
 
 def _commands(spec: TargetSpec, nodes: int | None, add: str | None, remove: str | None, status: str | None) -> OwnCommands | None:
