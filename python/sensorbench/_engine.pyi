@@ -47,17 +47,30 @@ class Target:
     def describe(self) -> str:
         """What answers there: database, version, settings (JSON)."""
 
-    def create(self, schema: str, mark: str, replace: bool) -> None:
-        """Creates the schema's empty tables and notes a mark; raises NamespaceError when something is in the way."""
+    def check(self, *, intent: str, owner: str) -> None:
+        """Raises NamespaceError when the intent (create, attach, resume, replace) is refused to this results folder (JSON: id, folder), and
+        TargetError when nobody answers. Nothing is changed.
+        """
 
-    def attach(self, schema: str) -> None:
-        """Goes on with tables that were created before."""
+    def create(self, schema: str, fingerprint: str, *, intent: str, owner: str) -> None:
+        """Creates the namespace with the schema's empty tables, and notes what will lie there. `intent` is create, resume or replace; `owner`
+        the results folder (JSON: id, folder). Raises NamespaceError when that may not be done; nothing is changed then.
+        """
 
-    def mark(self) -> str | None:
-        """The mark last noted, or None when there is nothing of sensorbench's."""
+    def attach(self, schema: str, *, intent: str, owner: str) -> None:
+        """Uses tables that were created before: those of any results folder (attach), or of this one (resume). Raises NamespaceError."""
 
-    def set_mark(self, mark: str) -> None:
-        """Notes another mark."""
+    def fingerprint(self) -> str | None:
+        """What was noted of what lies there, or None when there is nothing of sensorbench's."""
+
+    def set_fingerprint(self, fingerprint: str) -> None:
+        """Notes what lies there. Raises NamespaceError when there is nothing of sensorbench's."""
+
+    def marker(self) -> str | None:
+        """The ownership marker: owner (or null), created_s (or null), fingerprint (JSON); None when there is nothing of sensorbench's."""
+
+    def namespaces(self) -> list[str]:
+        """Names of all namespaces at the target with a marker of ours."""
 
     def load(self, table: str, rows: pa.RecordBatchReader) -> Load:
         """Starts loading rows of canonical Arrow types (Boolean, Int64, Float64, Timestamp(µs), Utf8, Binary)."""
@@ -77,8 +90,11 @@ class Target:
     def ask(self, operation: str, parameters: pa.RecordBatchReader) -> str:
         """Asks an operation (JSON) once, unmeasured, with the first row of `parameters`; the statement's rows as lists (JSON)."""
 
-    def remove(self) -> None:
-        """Removes what was created."""
+    def remove(self, *, owner: str) -> None:
+        """Removes the namespace if this results folder (JSON: id, folder) created it; does nothing otherwise."""
+
+    def clean(self) -> None:
+        """Removes the namespace, whichever results folder created it. Raises NamespaceError when there is nothing of sensorbench's."""
 
     def run(self, plan: str, tables: Sequence[pa.RecordBatchReader]) -> Run:
         """Connects all sessions and starts a run; `tables` are those that the plan's draws name."""

@@ -13,7 +13,8 @@ use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::statement::prepared::PreparedStatement;
 use sensorbench_dataset::array_of;
-use sensorbench_driver::{Database, Driver, Progress, Schema, TargetUrl, Type, ValueRef};
+use sensorbench_driver::contract::owner;
+use sensorbench_driver::{Database, Driver, Intent, Progress, Schema, TargetUrl, Type, ValueRef};
 use sensorbench_driver_cassandra::CassandraDatabase;
 use sensorbench_engine::{ParameterTable, Plan, Run};
 use serde_json::json;
@@ -65,7 +66,7 @@ fn statement(rows_an_answer: i64, part: &str) -> String {
 }
 
 fn load(driver: &dyn Driver) {
-    driver.create(&schema(1), "", true).unwrap();
+    driver.guard(&owner()).create(&schema(1), "", Intent::Replace).unwrap();
     let batches: Vec<_> = (0..PARTS)
         .step_by(100)
         .map(|start| rows((start..start + 100).flat_map(|part| std::iter::repeat_n(part, ROWS_A_PART as usize))))
@@ -158,5 +159,5 @@ fn main() {
             ratios[REPEATS / 2]
         );
     }
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
 }

@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatchReader;
 use scylla::client::session::Session;
-use sensorbench_driver::{Description, Driver, DriverError, KeptSchema, Operation, Progress, Schema, Sessions, Size, SqlSchema};
+use sensorbench_driver::{
+    Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
+    SqlSchema,
+};
 
 use crate::control::Control;
 use crate::count::count;
@@ -92,10 +95,18 @@ impl Driver for CassandraDriver {
         self.observed(async |cluster| cluster.describe().await)
     }
 
-    fn create(&self, schema: &Schema, mark: &str, replace: bool) -> Result<(), DriverError> {
+    fn namespace(&self) -> String {
+        format!("Cassandra at {}, keyspace {}", self.target.shown, self.target.server.namespace)
+    }
+
+    fn occupant(&self) -> Result<Occupant, DriverError> {
+        self.in_namespace(async |namespace| namespace.occupant().await)
+    }
+
+    fn create(&self, schema: &Schema, marker: &Marker, admission: &Admission) -> Result<(), DriverError> {
         let parsed = SqlSchema::of(schema)?;
         self.in_namespace(async |namespace| {
-            namespace.create(mark, replace).await?;
+            namespace.create(marker, admission).await?;
             self.run(parsed.create(), namespace.session).await?;
             self.check_tables(&parsed, namespace.session).await
         })?;
@@ -106,19 +117,23 @@ impl Driver for CassandraDriver {
     fn attach(&self, schema: &Schema) -> Result<(), DriverError> {
         let parsed = SqlSchema::of(schema)?;
         self.in_namespace(async |namespace| {
-            namespace.require().await?;
+            namespace.enter().await?;
             self.check_tables(&parsed, namespace.session).await
         })?;
         self.schema.keep(parsed);
         Ok(())
     }
 
-    fn mark(&self) -> Result<Option<String>, DriverError> {
-        self.in_namespace(async |namespace| namespace.mark().await)
+    fn write_marker(&self, marker: &Marker, _: &Admission) -> Result<(), DriverError> {
+        self.in_namespace(async |namespace| namespace.write_marker(marker).await)
     }
 
-    fn set_mark(&self, mark: &str) -> Result<(), DriverError> {
-        self.in_namespace(async |namespace| namespace.set_mark(mark).await)
+    fn remove(&self, _: &Admission) -> Result<(), DriverError> {
+        self.in_namespace(async |namespace| namespace.remove().await)
+    }
+
+    fn namespaces(&self) -> Result<Vec<String>, DriverError> {
+        self.in_namespace(async |namespace| namespace.all().await)
     }
 
     fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
@@ -156,10 +171,6 @@ impl Driver for CassandraDriver {
 
     fn status(&self) -> Result<BTreeMap<String, f64>, DriverError> {
         self.observed(async |cluster| cluster.status().await)
-    }
-
-    fn remove(&self) -> Result<(), DriverError> {
-        self.in_namespace(async |namespace| namespace.remove().await)
     }
 
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {

@@ -5,23 +5,19 @@ use scylla::response::query_result::QueryRowsResult;
 use scylla::serialize::row::SerializeRow;
 use scylla::statement::Consistency;
 use scylla::statement::unprepared::Statement;
-use sensorbench_driver::DriverError;
+use sensorbench_driver::{Admission, DriverError, Marker, Occupant};
 
 use crate::target::Target;
 use crate::{errors, quoted};
 
-/// Who owns the keyspace that the URL names.
-#[derive(Debug, PartialEq)]
-enum Occupant {
-    Nobody,
-    Sensorbench,
-    Somebody,
-}
-
 const KEYSPACE: &str = "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?";
-/// Is there a table with our mark in it?
+/// Is there a table that could hold our marker?
 const MARKED: &str = "\
     SELECT type FROM system_schema.columns WHERE keyspace_name = ? AND table_name = 'sensorbench' AND column_name = 'mark'";
+
+/// Keyspaces with such a table.
+const CANDIDATES: &str = "\
+    SELECT keyspace_name FROM system_schema.columns WHERE table_name = 'sensorbench' AND column_name = 'mark' ALLOW FILTERING";
 
 /// A query of the server's catalogue, of which each node has a copy of its own: no level that needs several can be reached there.
 pub fn of_catalogue(query: &str) -> Statement {
@@ -37,29 +33,13 @@ pub struct Namespace<'a> {
 }
 
 impl Namespace<'_> {
-    /// Makes the namespace anew, empty but for the mark, and has statements find it. What sensorbench did not create is never
-    /// removed.
-    pub async fn create(&self, mark: &str, replace: bool) -> Result<(), DriverError> {
-        let Target { shown, server, .. } = self.target;
-        let namespace = &server.namespace;
+    /// Creates the namespace, empty but for the marker, and has statements find it.
+    pub async fn create(&self, marker: &Marker, admission: &Admission) -> Result<(), DriverError> {
         self.check_replication()?;
-        match self.occupant().await? {
-            Occupant::Nobody => {}
-            Occupant::Somebody => {
-                return Err(DriverError::Namespace(format!(
-                    "Cassandra at {shown}: the keyspace {namespace} is there and sensorbench did not create it; name another one \
-                     with namespace="
-                )));
-            }
-            Occupant::Sensorbench if !replace => {
-                return Err(DriverError::Namespace(format!(
-                    "Cassandra at {shown}: the keyspace {namespace} holds data of an earlier run of sensorbench; give --replace \
-                     to load it again, or name another one with namespace="
-                )));
-            }
-            Occupant::Sensorbench => self.drop_all().await?,
+        if admission.replaces() {
+            self.remove().await?;
         }
-        let name = quoted(namespace);
+        let name = quoted(&self.target.server.namespace);
         let (copies, durable) = (self.target.replication, self.target.durable_writes);
         self.run(format!(
             "CREATE KEYSPACE {name} WITH replication = {{'class': 'NetworkTopologyStrategy', 'replication_factor': {copies}}} \
@@ -67,43 +47,61 @@ impl Namespace<'_> {
         ))
         .await?;
         self.run(format!("CREATE TABLE {name}.sensorbench (id int PRIMARY KEY, mark text)")).await?;
-        self.write_mark(mark).await?;
+        self.write_marker(marker).await?;
         self.enter().await
     }
 
-    /// Has statements find the tables of the namespace. An error unless sensorbench created it.
-    pub async fn require(&self) -> Result<(), DriverError> {
-        match self.occupant().await? {
-            Occupant::Sensorbench => self.enter().await,
-            _ => Err(DriverError::Namespace(format!(
-                "Cassandra at {}: sensorbench has no keyspace {} there; load it first",
-                self.target.shown, self.target.server.namespace
-            ))),
+    pub async fn write_marker(&self, marker: &Marker) -> Result<(), DriverError> {
+        let statement = format!("INSERT INTO {}.sensorbench (id, mark) VALUES (0, ?)", quoted(&self.target.server.namespace));
+        let written = self.session.query_unpaged(statement, (marker.to_text(),)).await;
+        written.map(|_| ()).map_err(|error| errors::execution_error(&self.target.shown, error))
+    }
+
+    pub async fn occupant(&self) -> Result<Occupant, DriverError> {
+        let namespace = &self.target.server.namespace;
+        if self.ask(of_catalogue(KEYSPACE), (namespace,)).await?.rows_num() == 0 {
+            return Ok(Occupant::Absent);
         }
+        let is_marked = self.ask(of_catalogue(MARKED), (namespace,)).await?.rows_num() > 0;
+        let text = if is_marked { self.marker_text(namespace).await? } else { None };
+        Ok(Occupant::by_text(text.as_deref(), || "it is somebody's keyspace".to_owned()))
     }
 
-    /// The mark, or None when sensorbench did not create the namespace.
-    pub async fn mark(&self) -> Result<Option<String>, DriverError> {
-        if self.occupant().await? != Occupant::Sensorbench {
-            return Ok(None);
+    /// Names of all keyspaces with a marker of ours.
+    pub async fn all(&self) -> Result<Vec<String>, DriverError> {
+        let unreadable = |error: String| DriverError::Data(error);
+        let rows = self.ask(of_catalogue(CANDIDATES), ()).await?;
+        let names = rows.rows::<(String,)>().map_err(|error| unreadable(error.to_string()))?;
+        let names: Vec<String> =
+            names.map(|row| row.map(|(name,)| name).map_err(|error| unreadable(error.to_string()))).collect::<Result<_, _>>()?;
+        let mut ours = Vec::new();
+        for name in names {
+            if self.marker_text(&name).await?.is_some_and(|text| Marker::parse(&text).is_some()) {
+                ours.push(name);
+            }
         }
-        let query = format!("SELECT mark FROM {}.sensorbench WHERE id = 0", quoted(&self.target.server.namespace));
-        let rows = self.ask(query, ()).await?;
-        let row = rows.maybe_first_row::<(Option<String>,)>().map_err(|error| DriverError::Data(error.to_string()))?;
-        Ok(row.and_then(|(mark,)| mark))
+        ours.sort_unstable();
+        Ok(ours)
     }
 
-    pub async fn set_mark(&self, mark: &str) -> Result<(), DriverError> {
-        self.require().await?;
-        self.write_mark(mark).await
+    /// The text where a marker would be; None also where somebody's table of that name has other columns.
+    async fn marker_text(&self, namespace: &str) -> Result<Option<String>, DriverError> {
+        let query = format!("SELECT mark FROM {}.sensorbench WHERE id = 0", quoted(namespace));
+        let rows = match self.ask(query, ()).await {
+            Err(DriverError::Statement(_)) => return Ok(None),
+            rows => rows?,
+        };
+        Ok(rows.maybe_first_row::<(Option<String>,)>().ok().flatten().and_then(|(text,)| text))
     }
 
-    /// Removes the namespace if sensorbench created it.
+    /// Has statements find the tables of the namespace.
+    pub async fn enter(&self) -> Result<(), DriverError> {
+        let entered = self.session.use_keyspace(&self.target.server.namespace, false).await;
+        entered.map_err(|error| self.namespace_error(error.to_string()))
+    }
+
     pub async fn remove(&self) -> Result<(), DriverError> {
-        match self.occupant().await? {
-            Occupant::Sensorbench => self.drop_all().await,
-            _ => Ok(()),
-        }
+        self.run(format!("DROP KEYSPACE {}", quoted(&self.target.server.namespace))).await
     }
 
     fn check_replication(&self) -> Result<(), DriverError> {
@@ -116,32 +114,6 @@ impl Namespace<'_> {
             )));
         }
         Ok(())
-    }
-
-    async fn occupant(&self) -> Result<Occupant, DriverError> {
-        let namespace = (&self.target.server.namespace,);
-        let is_there = self.ask(of_catalogue(KEYSPACE), namespace).await?.rows_num() > 0;
-        let is_marked = self.ask(of_catalogue(MARKED), namespace).await?.rows_num() > 0;
-        Ok(match (is_there, is_marked) {
-            (false, _) => Occupant::Nobody,
-            (true, true) => Occupant::Sensorbench,
-            (true, false) => Occupant::Somebody,
-        })
-    }
-
-    async fn enter(&self) -> Result<(), DriverError> {
-        let entered = self.session.use_keyspace(&self.target.server.namespace, false).await;
-        entered.map_err(|error| self.namespace_error(error.to_string()))
-    }
-
-    async fn drop_all(&self) -> Result<(), DriverError> {
-        self.run(format!("DROP KEYSPACE {}", quoted(&self.target.server.namespace))).await
-    }
-
-    async fn write_mark(&self, mark: &str) -> Result<(), DriverError> {
-        let statement = format!("INSERT INTO {}.sensorbench (id, mark) VALUES (0, ?)", quoted(&self.target.server.namespace));
-        let written = self.session.query_unpaged(statement, (mark,)).await;
-        written.map(|_| ()).map_err(|error| errors::execution_error(&self.target.shown, error))
     }
 
     async fn ask(&self, query: impl Into<Statement>, values: impl SerializeRow) -> Result<QueryRowsResult, DriverError> {

@@ -3,16 +3,21 @@
 mod common;
 
 use common::{TestCluster, TestSession, first_host, load, open, schema};
-use sensorbench_driver::contract::{Subject, check};
-use sensorbench_driver::{ErrorKind, Schema, Value};
+use sensorbench_driver::contract::{Subject, check, owner};
+use sensorbench_driver::{ErrorKind, Intent, Schema, Value};
 use sensorbench_driver_cassandra::CassandraDatabase;
 
 #[test]
 fn the_driver_keeps_the_contract() {
     let cluster = TestCluster::with_namespace("test_contract");
     let schema = schema(include_str!("contract.toml"));
-    let put_foreign =
-        || cluster.run("CREATE KEYSPACE test_contract WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+    let put_foreign = || {
+        cluster.run("CREATE KEYSPACE test_contract WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+        cluster.run("CREATE TABLE test_contract.sensorbench (id int PRIMARY KEY, mark text)");
+        cluster.run("INSERT INTO test_contract.sensorbench (id, mark) VALUES (0, 'mine')");
+        cluster.run("INSERT INTO test_contract.sensorbench (id, mark) VALUES (1, 'too')");
+    };
+    let foreign_rows = || cluster.texts("SELECT mark FROM test_contract.sensorbench");
     let remove_foreign = || cluster.run("DROP KEYSPACE test_contract");
     check(&Subject {
         database: &CassandraDatabase,
@@ -21,6 +26,7 @@ fn the_driver_keeps_the_contract() {
         stores_nan: true,
         stores_infinity: true,
         put_foreign: &put_foreign,
+        foreign_rows: &foreign_rows,
         remove_foreign: &remove_foreign,
     });
 }
@@ -54,10 +60,10 @@ fn the_cluster_describes_itself() {
 fn more_copies_than_nodes_are_refused_before_anything_is_created() {
     let cluster = TestCluster::with_namespace("test_copies");
     let driver = cluster.driver_with("&replication=99");
-    let error = driver.create(&Schema::default(), "", false).unwrap_err();
+    let error = driver.guard(&owner()).create(&Schema::default(), "", Intent::Create).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Url, "{error}");
     assert!(error.to_string().contains("a node holds one copy at most"), "{error}");
-    assert_eq!(driver.mark().unwrap(), None);
+    assert_eq!(driver.guard(&owner()).fingerprint().unwrap(), None);
 }
 
 const READS: &str = r#"
@@ -82,7 +88,7 @@ statement.page_size = 100
 fn reads(cluster: &TestCluster) -> TestSession {
     let schema = schema(READS);
     let driver = cluster.driver_with("");
-    driver.create(&schema, "mark", true).unwrap();
+    driver.guard(&owner()).create(&schema, "mark", Intent::Replace).unwrap();
     let rows = (0..10_000).map(|row| [Value::Integer(row / 1000), Value::Integer(row), Value::Double(row as f64 / 7.0)]);
     assert_eq!(load(driver.as_ref(), "t", &["part", "id", "value"], rows).unwrap(), 10_000);
     assert_eq!(driver.count("t").unwrap(), 10_000);
@@ -129,7 +135,7 @@ fn counters_are_loaded_by_raising_them() {
     let cluster = TestCluster::with_namespace("test_counters");
     let schema = schema(COUNTS);
     let driver = cluster.driver_with("");
-    driver.create(&schema, "", true).unwrap();
+    driver.guard(&owner()).create(&schema, "", Intent::Replace).unwrap();
     let rows = (0..96).map(|row| [row / 24, 100 + row, row % 24].map(Value::Integer));
     assert_eq!(load(driver.as_ref(), "counts", &["day", "readings", "hour"], rows).unwrap(), 96);
     assert_eq!(driver.count("counts").unwrap(), 96);
@@ -142,7 +148,7 @@ fn counters_are_loaded_by_raising_them() {
 fn a_row_that_does_not_fit_ends_the_load_with_its_cause() {
     let cluster = TestCluster::with_namespace("test_load");
     let driver = cluster.driver_with("");
-    driver.create(&schema(READS), "", true).unwrap();
+    driver.guard(&owner()).create(&schema(READS), "", Intent::Replace).unwrap();
     let row = [Value::Integer(1 << 31), Value::Integer(1), Value::Double(0.5)];
     let error = load(driver.as_ref(), "t", &["part", "id", "value"], [row].into_iter()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Data, "{error}");
@@ -158,7 +164,7 @@ fn statements_that_do_not_fit_their_operation_are_refused_before_the_run() {
     let cluster = TestCluster::with_namespace("test_statements");
     let created = "[create]\nstatements = ['CREATE TABLE t (id int PRIMARY KEY, f float, at date)']\n";
     let driver = cluster.driver_with("");
-    driver.create(&schema(created), "", true).unwrap();
+    driver.guard(&owner()).create(&schema(created), "", Intent::Replace).unwrap();
     let refused = |operation: &str| {
         let schema = schema(&format!("[[operations]]\nname = 'q'\n{operation}"));
         let error = TestSession::try_connect(driver.as_ref(), &schema, 1).err().expect("refused");

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use arrow_array::RecordBatchReader;
 use fjall::{Keyspace, PersistMode};
-use sensorbench_driver::{Description, Driver, DriverError, Operation, Progress, Schema, Sessions, Size};
+use sensorbench_driver::{
+    Admission, Description, Driver, DriverError, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
+};
 
 use crate::locks::RowLocks;
 use crate::operation::Prepared;
@@ -40,19 +42,6 @@ impl FjallDriver {
         let opened = self.lock().clone();
         opened.ok_or_else(|| DriverError::Namespace(format!("{}: no schema was created or attached", self.target.path.display())))
     }
-
-    /// Whether there is something of ours to remove first; an error when something else is in the way.
-    fn must_remove(&self, replace: bool) -> Result<bool, DriverError> {
-        let path = self.target.path.display();
-        match self.target.mark()? {
-            Some(_) if replace => Ok(true),
-            Some(_) => Err(DriverError::Namespace(format!(
-                "{path} holds data of an earlier run of sensorbench; give --replace to load it again"
-            ))),
-            None if self.target.is_free()? => Ok(false),
-            None => Err(DriverError::Namespace(format!("{path} is there and sensorbench did not create it; name another path"))),
-        }
-    }
 }
 
 impl Opened {
@@ -75,14 +64,26 @@ impl Driver for FjallDriver {
         Ok(Description { database: "fjall".to_owned(), version: env!("FJALL_VERSION").to_owned(), settings })
     }
 
-    fn create(&self, schema: &Schema, mark: &str, replace: bool) -> Result<(), DriverError> {
+    fn namespace(&self) -> String {
+        self.target.path.display().to_string()
+    }
+
+    fn elsewhere(&self) -> &'static str {
+        "name another path"
+    }
+
+    fn occupant(&self) -> Result<Occupant, DriverError> {
+        self.target.occupant()
+    }
+
+    fn create(&self, schema: &Schema, marker: &Marker, admission: &Admission) -> Result<(), DriverError> {
         let schema = FjallSchema::of(schema)?;
         let mut opened = self.lock();
-        if self.must_remove(replace)? {
+        if admission.replaces() {
             *opened = None;
             self.target.remove()?;
         }
-        self.target.set_mark(mark)?;
+        self.target.write_marker(marker)?;
         let created = Opened { database: self.target.open()?, schema, locks: Arc::default() };
         created.keyspaces()?;
         *opened = Some(created);
@@ -92,9 +93,6 @@ impl Driver for FjallDriver {
     fn attach(&self, schema: &Schema) -> Result<(), DriverError> {
         let schema = FjallSchema::of(schema)?;
         let mut opened = self.lock();
-        if self.target.mark()?.is_none() {
-            return Err(DriverError::Namespace(format!("{}: nothing was created there", self.target.path.display())));
-        }
         let (database, locks) = match opened.take() {
             Some(opened) => (opened.database, opened.locks),
             None => (self.target.open()?, Arc::default()),
@@ -103,12 +101,17 @@ impl Driver for FjallDriver {
         Ok(())
     }
 
-    fn mark(&self) -> Result<Option<String>, DriverError> {
-        self.target.mark()
+    fn write_marker(&self, marker: &Marker, _: &Admission) -> Result<(), DriverError> {
+        self.target.write_marker(marker)
     }
 
-    fn set_mark(&self, mark: &str) -> Result<(), DriverError> {
-        self.target.set_mark(mark)
+    fn remove(&self, _: &Admission) -> Result<(), DriverError> {
+        *self.lock() = None;
+        self.target.remove()
+    }
+
+    fn namespaces(&self) -> Result<Vec<String>, DriverError> {
+        Ok(if matches!(self.occupant()?, Occupant::Ours(_)) { vec![self.namespace()] } else { Vec::new() })
     }
 
     fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
@@ -131,13 +134,10 @@ impl Driver for FjallDriver {
     }
 
     fn size(&self) -> Result<Size, DriverError> {
-        let parts = self.opened()?.keyspaces()?.into_iter().map(|(name, keyspace)| (name, keyspace.disk_space())).collect();
+        // Without a schema nobody knows the tables, but the folder has a size.
+        let keyspaces = self.lock().clone().map_or_else(|| Ok(Vec::new()), |opened| opened.keyspaces())?;
+        let parts = keyspaces.into_iter().map(|(name, keyspace)| (name, keyspace.disk_space())).collect();
         Ok(Size { total_bytes: self.target.bytes()?, parts, ..Size::default() })
-    }
-
-    fn remove(&self) -> Result<(), DriverError> {
-        *self.lock() = None;
-        if self.target.mark()?.is_some() { self.target.remove() } else { Ok(()) }
     }
 
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {

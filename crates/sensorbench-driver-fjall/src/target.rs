@@ -1,14 +1,16 @@
 //! The folder of a target, and how it is opened.
 
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use fjall::PersistMode;
-use sensorbench_driver::{DriverError, TargetUrl};
+use sensorbench_driver::{DriverError, Marker, Occupant, TargetUrl};
 
 use crate::fjall_error;
 
 const MARK_FILE: &str = "sensorbench-mark";
+const UNFINISHED_MARK_FILE: &str = "sensorbench-mark.new";
 const DATABASE_FOLDER: &str = "database";
 
 /// The unit of st_blocks, whatever the file system's own is.
@@ -46,37 +48,49 @@ impl Target {
         open.map_err(|error| DriverError::Connection(format!("{}: {}", self.path.display(), fjall_error(error))))
     }
 
-    /// The mark that sensorbench left in the folder, or None when it did not make the folder.
-    pub fn mark(&self) -> Result<Option<String>, DriverError> {
+    /// What is at the path.
+    pub fn occupant(&self) -> Result<Occupant, DriverError> {
         match std::fs::read_to_string(self.path.join(MARK_FILE)) {
-            Ok(mark) => Ok(Some(mark)),
-            Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => Ok(None),
+            Ok(text) => return Ok(Occupant::Ours(Marker::parse(&text).unwrap_or_default())),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+            Err(error) => return Err(self.error(error)),
+        }
+        let foreign = |found: &str| Ok(Occupant::Foreign(found.to_owned()));
+        match std::fs::read_dir(&self.path) {
+            Ok(mut entries) => match entries.next() {
+                None => Ok(Occupant::Absent),
+                Some(_) => foreign("it is a folder with somebody's files in it"),
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Occupant::Absent),
+            Err(error) if error.kind() == ErrorKind::NotADirectory => foreign("it is a file"),
             Err(error) => Err(self.error(error)),
         }
     }
 
-    /// Leaves a mark in the folder, all of it or none.
-    pub fn set_mark(&self, mark: &str) -> Result<(), DriverError> {
+    /// Leaves a marker in the folder, all of it or none.
+    pub fn write_marker(&self, marker: &Marker) -> Result<(), DriverError> {
         let write = || -> std::io::Result<()> {
             std::fs::create_dir_all(&self.path)?;
-            let unfinished = self.path.join("sensorbench-mark.new");
-            std::fs::write(&unfinished, mark)?;
+            let unfinished = self.path.join(UNFINISHED_MARK_FILE);
+            std::fs::write(&unfinished, marker.to_text())?;
             std::fs::rename(unfinished, self.path.join(MARK_FILE))
         };
         write().map_err(|error| self.error(error))
     }
 
-    pub fn is_free(&self) -> Result<bool, DriverError> {
-        match std::fs::read_dir(&self.path) {
-            Ok(mut entries) => Ok(entries.next().is_none()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
-            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Ok(false),
-            Err(error) => Err(self.error(error)),
-        }
-    }
-
+    /// Removes what sensorbench put into the folder, the marker last, and the folder where nothing else is left in it.
     pub fn remove(&self) -> Result<(), DriverError> {
-        std::fs::remove_dir_all(&self.path).map_err(|error| self.error(error))
+        let removed = |outcome: std::io::Result<()>| match outcome {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(self.error(error)),
+            _ => Ok(()),
+        };
+        removed(std::fs::remove_dir_all(self.path.join(DATABASE_FOLDER)))?;
+        removed(std::fs::remove_file(self.path.join(UNFINISHED_MARK_FILE)))?;
+        removed(std::fs::remove_file(self.path.join(MARK_FILE)))?;
+        match std::fs::remove_dir(&self.path) {
+            Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => Err(self.error(error)),
+            _ => Ok(()),
+        }
     }
 
     pub fn bytes(&self) -> Result<u64, DriverError> {
@@ -96,7 +110,7 @@ fn folder_bytes(folder: &Path) -> std::io::Result<u64> {
         bytes += match entry.metadata() {
             Ok(metadata) if metadata.is_dir() => folder_bytes(&entry.path())?,
             Ok(metadata) => metadata.blocks() * BYTES_A_BLOCK,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
+            Err(error) if error.kind() == ErrorKind::NotFound => 0,
             Err(error) => return Err(error),
         };
     }

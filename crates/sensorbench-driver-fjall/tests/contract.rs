@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use sensorbench_dataset::array_of;
-use sensorbench_driver::contract::{Subject, check};
+use sensorbench_driver::contract::{Subject, check, owner};
 use sensorbench_driver::{
-    BlockingConnector, BlockingSession, Database, Deadline, Driver, DriverError, Operation, Progress, Request, Rows, Schema,
-    Sessions, TargetUrl, Type, Value, ValueRef,
+    BlockingConnector, BlockingSession, Database, Deadline, Driver, DriverError, ErrorKind, Intent, Operation, Progress, Request,
+    Rows, Schema, Sessions, TargetUrl, Type, Value, ValueRef,
 };
 use sensorbench_driver_fjall::FjallDatabase;
 
@@ -28,10 +28,23 @@ fn keeps_the_contract() {
         stores_infinity: true,
         put_foreign: &|| {
             std::fs::create_dir(&path).unwrap();
-            std::fs::write(path.join("mine"), "x").unwrap();
+            std::fs::write(path.join("mine"), "x\ny").unwrap();
         },
+        foreign_rows: &|| std::fs::read_to_string(path.join("mine")).unwrap().lines().map(str::to_owned).collect(),
         remove_foreign: &|| std::fs::remove_dir_all(&path).unwrap(),
     });
+}
+
+#[test]
+fn files_that_somebody_put_into_our_folder_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let driver = created(&folder);
+    let mine = folder.path().join("data").join("mine");
+    std::fs::write(&mine, "x").unwrap();
+    driver.guard(&owner()).remove().unwrap();
+    assert_eq!(std::fs::read_to_string(&mine).unwrap(), "x");
+    let error = driver.guard(&owner()).create(&Schema::default(), "", Intent::Replace).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Namespace, "{error}");
 }
 
 fn load_ids(driver: &dyn Driver, ids: &[i64]) -> Result<(), DriverError> {
@@ -48,7 +61,7 @@ fn load_ids(driver: &dyn Driver, ids: &[i64]) -> Result<(), DriverError> {
 fn created(folder: &tempfile::TempDir) -> Box<dyn Driver> {
     let url = format!("fjall:{}", folder.path().join("data").display());
     let driver = FjallDatabase.open(&TargetUrl::parse(&url).unwrap()).unwrap();
-    driver.create(&Schema { tables: Default::default(), ..contract_schema() }, "", true).unwrap();
+    driver.guard(&owner()).create(&Schema { tables: Default::default(), ..contract_schema() }, "", Intent::Replace).unwrap();
     driver
 }
 
@@ -84,11 +97,11 @@ fn unsorted_rows_and_equal_keys_are_refused() {
     let driver = FjallDatabase.open(&TargetUrl::parse(&url).unwrap()).unwrap();
     let schema = Schema { tables: Default::default(), ..contract_schema() };
     for (ids, problem) in [(&[2, 1][..], "sorted"), (&[1, 1], "same key")] {
-        driver.create(&schema, "", true).unwrap();
+        driver.guard(&owner()).create(&schema, "", Intent::Replace).unwrap();
         let error = load_ids(driver.as_ref(), ids).unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");
     }
-    driver.create(&schema, "", true).unwrap();
+    driver.guard(&owner()).create(&schema, "", Intent::Replace).unwrap();
     load_ids(driver.as_ref(), &[]).unwrap();
     driver.settle().unwrap();
     assert_eq!(driver.count("many").unwrap(), 0);

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
-use sensorbench_driver::{Description, Driver, DriverError, KeptSchema, Operation, Progress, Schema, Sessions, Size};
+use sensorbench_driver::{
+    Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
+};
 
 use crate::admin::{Admin, Described};
 use crate::bindings::TTHBaseServiceSyncClient;
@@ -80,19 +82,24 @@ impl Driver for HbaseDriver {
         Ok(Description { database: "HBase".to_owned(), version, settings })
     }
 
-    fn create(&self, schema: &Schema, mark: &str, replace: bool) -> Result<(), DriverError> {
+    fn namespace(&self) -> String {
+        format!("the cluster at {}, namespace {}", self.target.shown, self.target.namespace)
+    }
+
+    fn occupant(&self) -> Result<Occupant, DriverError> {
+        self.with_namespace(|mut namespace| namespace.occupant())
+    }
+
+    fn create(&self, schema: &Schema, marker: &Marker, admission: &Admission) -> Result<(), DriverError> {
         let parsed = HbaseSchema::of(schema)?;
-        self.with_namespace(|mut namespace| namespace.create(&parsed, mark, replace))?;
+        self.with_namespace(|mut namespace| namespace.create(&parsed, marker, admission))?;
         self.schema.keep(parsed);
         Ok(())
     }
 
     fn attach(&self, schema: &Schema) -> Result<(), DriverError> {
         let parsed = HbaseSchema::of(schema)?;
-        let there = self.with_namespace(|mut namespace| {
-            namespace.require()?;
-            namespace.tables()
-        })?;
+        let there = self.with_namespace(|mut namespace| namespace.tables())?;
         if let Some(missing) = parsed.tables.keys().find(|name| !there.contains(name)) {
             let Target { shown, namespace, .. } = &self.target;
             let message = format!("the cluster at {shown}: there is no table {namespace}:{missing}; load it first");
@@ -102,12 +109,16 @@ impl Driver for HbaseDriver {
         Ok(())
     }
 
-    fn mark(&self) -> Result<Option<String>, DriverError> {
-        self.with_namespace(|mut namespace| namespace.mark())
+    fn write_marker(&self, marker: &Marker, _: &Admission) -> Result<(), DriverError> {
+        self.with_namespace(|mut namespace| namespace.write_marker(marker))
     }
 
-    fn set_mark(&self, mark: &str) -> Result<(), DriverError> {
-        self.with_namespace(|mut namespace| namespace.set_mark(mark))
+    fn remove(&self, _: &Admission) -> Result<(), DriverError> {
+        self.with_namespace(|mut namespace| namespace.remove())
+    }
+
+    fn namespaces(&self) -> Result<Vec<String>, DriverError> {
+        self.with_namespace(|mut namespace| namespace.all())
     }
 
     fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
@@ -153,10 +164,6 @@ impl Driver for HbaseDriver {
             told.into_iter().map(move |(name, value)| (format!("{host}.{name}"), value))
         };
         Ok(admin.status()?.into_iter().flat_map(named).collect())
-    }
-
-    fn remove(&self) -> Result<(), DriverError> {
-        self.with_namespace(|mut namespace| namespace.remove())
     }
 
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {

@@ -1,8 +1,8 @@
-//! sensorbench's namespace: whose it is, the mark in its properties, and its tables.
+//! sensorbench's namespace: whose it is, the marker in its properties, and its tables.
 
 use std::thread;
 
-use sensorbench_driver::DriverError;
+use sensorbench_driver::{Admission, DriverError, Marker, Occupant};
 
 use crate::bindings::{TNamespaceDescriptor, TTHBaseServiceSyncClient, TTableName};
 use crate::pool::any_gateway;
@@ -10,15 +10,8 @@ use crate::table::HbaseSchema;
 use crate::target::Target;
 use crate::wire::Gateway;
 
-/// The property with the mark, which makes the namespace ours.
+/// The property with the marker, which makes the namespace ours.
 const MARK: &str = "sensorbench.mark";
-
-/// Who owns the namespace that the URL names.
-enum Occupant {
-    Nobody,
-    Sensorbench(String),
-    Somebody,
-}
 
 /// The namespace of a target.
 pub struct Namespace<'a> {
@@ -27,70 +20,61 @@ pub struct Namespace<'a> {
 }
 
 impl Namespace<'_> {
-    /// Makes the namespace anew, with the empty tables of a schema. What sensorbench did not create is never removed.
-    pub fn create(&mut self, schema: &HbaseSchema, mark: &str, replace: bool) -> Result<(), DriverError> {
-        let Target { shown, namespace, .. } = self.target;
-        match self.occupant()? {
-            Occupant::Nobody => {
-                let descriptor = self.marked(mark);
-                self.gateway.call(|calls| calls.create_namespace(descriptor))?;
-            }
-            Occupant::Somebody => {
-                return Err(DriverError::Namespace(format!(
-                    "the cluster at {shown}: the namespace {namespace} is there and sensorbench did not create it; name another one \
-                     with namespace="
-                )));
-            }
-            Occupant::Sensorbench(_) if !replace => {
-                return Err(DriverError::Namespace(format!(
-                    "the cluster at {shown}: the namespace {namespace} holds data of an earlier run of sensorbench; give --replace to \
-                     load it again, or name another one with namespace="
-                )));
-            }
-            Occupant::Sensorbench(_) => {
-                self.drop_tables()?;
-                self.note(mark)?;
-            }
+    /// Creates the namespace, with the empty tables of a schema.
+    pub fn create(&mut self, schema: &HbaseSchema, marker: &Marker, admission: &Admission) -> Result<(), DriverError> {
+        if admission.replaces() {
+            // The namespace stays, and with it the marker that makes it ours.
+            self.drop_tables()?;
+            self.write_marker(marker)?;
+        } else {
+            let descriptor = self.marked(marker);
+            self.gateway.call(|calls| calls.create_namespace(descriptor))?;
         }
         self.for_each(schema.tables.iter().collect(), |gateway, (name, table)| {
             let splits = table.split_keys(&format!("create.table.{name}"))?;
-            let descriptor = table.descriptor(namespace, name);
+            let descriptor = table.descriptor(&self.target.namespace, name);
             gateway.call(|calls| calls.create_table(descriptor, splits))
         })
     }
 
-    /// An error unless sensorbench created the namespace.
-    pub fn require(&mut self) -> Result<(), DriverError> {
-        match self.occupant()? {
-            Occupant::Sensorbench(_) => Ok(()),
-            _ => Err(DriverError::Namespace(format!(
-                "the cluster at {}: sensorbench has no namespace {} there; load it first",
-                self.target.shown, self.target.namespace
-            ))),
-        }
+    pub fn write_marker(&mut self, marker: &Marker) -> Result<(), DriverError> {
+        let descriptor = self.marked(marker);
+        self.gateway.call(|calls| calls.modify_namespace(descriptor))
     }
 
-    /// The mark, or None when sensorbench did not create the namespace.
-    pub fn mark(&mut self) -> Result<Option<String>, DriverError> {
-        Ok(match self.occupant()? {
-            Occupant::Sensorbench(mark) => Some(mark),
-            _ => None,
-        })
-    }
-
-    pub fn set_mark(&mut self, mark: &str) -> Result<(), DriverError> {
-        self.require()?;
-        self.note(mark)
-    }
-
-    /// Removes the namespace if sensorbench created it.
     pub fn remove(&mut self) -> Result<(), DriverError> {
-        if self.mark()?.is_none() {
-            return Ok(());
-        }
         self.drop_tables()?;
         let namespace = self.target.namespace.clone();
         self.gateway.call(|calls| calls.delete_namespace(namespace))
+    }
+
+    pub fn occupant(&mut self) -> Result<Occupant, DriverError> {
+        if !self.gateway.call(|calls| calls.list_namespaces())?.contains(&self.target.namespace) {
+            return Ok(Occupant::Absent);
+        }
+        Ok(match self.marker_of(&self.target.namespace)? {
+            Some(marker) => Occupant::Ours(marker),
+            None => Occupant::Foreign("it is somebody's namespace".to_owned()),
+        })
+    }
+
+    /// Names of all namespaces with a marker of ours.
+    pub fn all(&mut self) -> Result<Vec<String>, DriverError> {
+        let mut ours = Vec::new();
+        for name in self.gateway.call(|calls| calls.list_namespaces())? {
+            if self.marker_of(&name)?.is_some() {
+                ours.push(name);
+            }
+        }
+        ours.sort_unstable();
+        Ok(ours)
+    }
+
+    /// The marker of a namespace that is there. The name of its property alone makes it ours.
+    fn marker_of(&mut self, namespace: &str) -> Result<Option<Marker>, DriverError> {
+        let descriptor = self.gateway.call(|calls| calls.get_namespace_descriptor(namespace.to_owned()))?;
+        let text = descriptor.configuration.and_then(|mut properties| properties.remove(MARK));
+        Ok(text.map(|text| Marker::parse(&text).unwrap_or_default()))
     }
 
     /// Names of the tables, without the namespace.
@@ -104,23 +88,8 @@ impl Namespace<'_> {
         self.gateway.call(|calls| calls.get_table_names_by_namespace(namespace))
     }
 
-    fn occupant(&mut self) -> Result<Occupant, DriverError> {
-        let namespace = &self.target.namespace;
-        if !self.gateway.call(|calls| calls.list_namespaces())?.contains(namespace) {
-            return Ok(Occupant::Nobody);
-        }
-        let descriptor = self.gateway.call(|calls| calls.get_namespace_descriptor(namespace.clone()))?;
-        let mark = descriptor.configuration.and_then(|mut properties| properties.remove(MARK));
-        Ok(mark.map_or(Occupant::Somebody, Occupant::Sensorbench))
-    }
-
-    fn note(&mut self, mark: &str) -> Result<(), DriverError> {
-        let descriptor = self.marked(mark);
-        self.gateway.call(|calls| calls.modify_namespace(descriptor))
-    }
-
-    fn marked(&self, mark: &str) -> TNamespaceDescriptor {
-        let properties = [(MARK.to_owned(), mark.to_owned())].into();
+    fn marked(&self, marker: &Marker) -> TNamespaceDescriptor {
+        let properties = [(MARK.to_owned(), marker.to_text())].into();
         TNamespaceDescriptor { name: self.target.namespace.clone(), configuration: Some(properties) }
     }
 

@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
 use sensorbench_dataset::array_of;
-use sensorbench_driver::contract::{Subject, check};
+use sensorbench_driver::contract::{Subject, check, owner};
 use sensorbench_driver::{
-    BlockingSession, Database, Deadline, Driver, DriverError, ErrorKind, Progress, Request, Rows, Schema, Sessions, TargetUrl,
-    Type, Value, ValueRef,
+    BlockingSession, Database, Deadline, Driver, DriverError, ErrorKind, Intent, Progress, Request, Rows, Schema, Sessions,
+    TargetUrl, Type, Value, ValueRef,
 };
 use sensorbench_driver_hbase::HbaseDatabase;
 use serde_json::json;
@@ -21,7 +21,7 @@ use thrift::transport::{TBufferedReadTransport, TBufferedWriteTransport};
 #[path = "../src/bindings/mod.rs"]
 mod bindings;
 
-use bindings::{THBaseServiceSyncClient, TNamespaceDescriptor, TTHBaseServiceSyncClient};
+use bindings::{TGet, THBaseServiceSyncClient, TNamespaceDescriptor, TTHBaseServiceSyncClient, TTableName};
 
 /// The cluster's URL with a namespace, and more options.
 fn url(namespace: &str, options: &str) -> String {
@@ -54,6 +54,59 @@ fn put_foreign(name: &str) {
             calls.create_namespace(TNamespaceDescriptor { name: name.to_owned(), configuration: None })?;
         }
         Ok(())
+    });
+}
+
+/// A namespace with a table of two rows that lost its marker: what somebody else would have.
+fn put_foreign_rows(name: &str) {
+    let driver = open(&url(name, ""));
+    let mine = schema(json!({
+        "create": {"table": {"mine": {"key": [{"name": "id", "type": "integer"}], "columns": [{"name": "value", "type": "double"}]}}},
+        "tables": {"mine": [{"name": "id", "type": "integer"}, {"name": "value", "type": "double"}]},
+    }));
+    driver.guard(&owner()).create(&mine, "", Intent::Create).unwrap();
+    let ids = array_of(Type::Integer, ROWS.map(ValueRef::Integer).into_iter());
+    let values = array_of(Type::Double, [0.5, 1.5].map(ValueRef::Double).into_iter());
+    load(driver.as_ref(), "mine", vec![("id", ids), ("value", values)]).unwrap();
+    as_owner(|calls| calls.modify_namespace(TNamespaceDescriptor { name: name.to_owned(), configuration: None }));
+}
+
+/// The ids of the two rows.
+const ROWS: [i64; 2] = [1, 2];
+
+fn foreign_rows(name: &str) -> Vec<String> {
+    let row = |id: i64| {
+        // Keys are big-endian, with the sign turned, so that they sort as numbers do.
+        let get = TGet {
+            row: ((id as u64) ^ (1 << 63)).to_be_bytes().to_vec(),
+            columns: None,
+            timestamp: None,
+            time_range: None,
+            max_versions: None,
+            filter_string: None,
+            attributes: None,
+            authorizations: None,
+            consistency: None,
+            target_replica_id: None,
+            cache_blocks: None,
+            store_limit: None,
+            store_offset: None,
+            existence_only: None,
+            filter_bytes: None,
+        };
+        let found = as_owner(|calls| calls.get(format!("{name}:mine").into_bytes(), get));
+        assert!(!found.column_values.is_empty(), "the row {id} is there");
+        format!("{:?}", found.column_values)
+    };
+    ROWS.map(row).to_vec()
+}
+
+fn remove_foreign_rows(name: &str) {
+    let table = TTableName { ns: Some(name.as_bytes().to_vec()), qualifier: b"mine".to_vec() };
+    as_owner(|calls| {
+        calls.disable_table(table.clone())?;
+        calls.delete_table(table.clone())?;
+        calls.delete_namespace(name.to_owned())
     });
 }
 
@@ -99,11 +152,9 @@ fn the_cluster_keeps_the_contract() {
         schema: toml::from_str(include_str!("contract.toml")).expect("the schema of the contract"),
         stores_nan: true,
         stores_infinity: true,
-        put_foreign: &|| {
-            open(&url("contract", "")).remove().unwrap();
-            put_foreign("contract");
-        },
-        remove_foreign: &|| as_owner(|calls| calls.delete_namespace("contract".to_owned())),
+        put_foreign: &|| put_foreign_rows("contract"),
+        foreign_rows: &|| foreign_rows("contract"),
+        remove_foreign: &|| remove_foreign_rows("contract"),
     });
 }
 
@@ -111,10 +162,10 @@ fn the_cluster_keeps_the_contract() {
 fn what_sensorbench_did_not_create_is_not_even_replaced() {
     put_foreign("foreign");
     let driver = open(&url("foreign", ""));
-    let error = driver.create(&Schema::default(), "", true).unwrap_err();
+    let error = driver.guard(&owner()).create(&Schema::default(), "", Intent::Replace).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Namespace);
     assert!(error.to_string().contains("name another one with namespace="), "{error}");
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
     assert!(as_owner(|calls| calls.list_namespaces()).contains(&"foreign".to_owned()));
     as_owner(|calls| calls.delete_namespace("foreign".to_owned()));
 }
@@ -223,7 +274,7 @@ fn times_apart(driver: &dyn Driver, asking: &mut Asking, table: &str) {
 fn columns_versions_filters_and_pages_are_what_schemas_say() {
     let driver = open(&url("layouts", "&page=2&durability=async&load_durability=skip"));
     let schema = layouts();
-    driver.create(&schema, "", true).unwrap();
+    driver.guard(&owner()).create(&schema, "", Intent::Replace).unwrap();
     let mut asking = Asking::of(driver.as_ref(), &schema);
     for table in ["qualifiers", "versions"] {
         times_apart(driver.as_ref(), &mut asking, table);
@@ -262,7 +313,7 @@ fn columns_versions_filters_and_pages_are_what_schemas_say() {
     assert_eq!(note_of(&mut asking, "a"), Vec::<Vec<Value>>::new(), "a null is no cell");
     let kept = asking.execute("between", &[Value::Double(-2.0), Value::Double(-0.5)]).unwrap();
     assert_eq!(kept, [[text("a"), Value::Double(-1.0)]], "columns that are not named stay");
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
 }
 
 /// A gateway that can be lost: what comes to it is passed on to the first one, until it ends.
@@ -312,7 +363,7 @@ fn an_operation_goes_on_at_another_gateway() {
         "create": {"table": {"t": {"key": [{"name": "id", "type": "integer"}]}}},
         "operations": [{"name": "all", "columns": [{"name": "id", "type": "integer"}], "statement": {"scan": {"table": "t"}}}],
     }));
-    driver.create(&schema, "", true).unwrap();
+    driver.guard(&owner()).create(&schema, "", Intent::Replace).unwrap();
     let ids = array_of(Type::Integer, [1, 2].into_iter().map(ValueRef::Integer));
     assert_eq!(load(driver.as_ref(), "t", vec![("id", ids)]).unwrap(), 2);
     let mut asking = Asking::of(driver.as_ref(), &schema);
@@ -322,7 +373,7 @@ fn an_operation_goes_on_at_another_gateway() {
     assert_eq!(lost.kind(), ErrorKind::Connection, "{lost}");
     assert!(lost.to_string().contains("ended the connection"), "{lost}");
     assert_eq!(asking.execute("all", &[]).unwrap().len(), 2, "the next operation finds a gateway that answers");
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
     let closed = open("hbase://127.0.0.1:1").describe().unwrap_err();
     assert_eq!(closed.kind(), ErrorKind::Connection);
     assert!(closed.to_string().contains("check host and port"), "{closed}");

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
-use sensorbench_driver::{Description, Driver, DriverError, KeptSchema, Operation, Progress, Schema, Sessions, Size};
+use sensorbench_driver::{
+    Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
+};
 
 use crate::command::Prepared;
 use crate::control::Control;
@@ -42,10 +44,18 @@ impl Driver for MongodbDriver {
         })
     }
 
-    fn create(&self, schema: &Schema, mark: &str, replace: bool) -> Result<(), DriverError> {
+    fn namespace(&self) -> String {
+        format!("the server at {}, database {}", self.target.shown, self.target.namespace)
+    }
+
+    fn occupant(&self) -> Result<Occupant, DriverError> {
+        self.in_namespace(async |namespace| namespace.occupant().await)
+    }
+
+    fn create(&self, schema: &Schema, marker: &Marker, admission: &Admission) -> Result<(), DriverError> {
         let parsed = MongodbSchema::of(schema)?;
         self.in_namespace(async |namespace| {
-            namespace.create(mark, replace).await?;
+            namespace.create(marker, admission).await?;
             parsed.create(namespace.database, &self.target).await
         })?;
         self.schema.keep(parsed);
@@ -54,17 +64,20 @@ impl Driver for MongodbDriver {
 
     fn attach(&self, schema: &Schema) -> Result<(), DriverError> {
         let parsed = MongodbSchema::of(schema)?;
-        self.in_namespace(async |namespace| namespace.require().await)?;
         self.schema.keep(parsed);
         Ok(())
     }
 
-    fn mark(&self) -> Result<Option<String>, DriverError> {
-        self.in_namespace(async |namespace| namespace.mark().await)
+    fn write_marker(&self, marker: &Marker, _: &Admission) -> Result<(), DriverError> {
+        self.in_namespace(async |namespace| namespace.write_marker(marker).await)
     }
 
-    fn set_mark(&self, mark: &str) -> Result<(), DriverError> {
-        self.in_namespace(async |namespace| namespace.set_mark(mark).await)
+    fn remove(&self, _: &Admission) -> Result<(), DriverError> {
+        self.in_namespace(async |namespace| namespace.remove().await)
+    }
+
+    fn namespaces(&self) -> Result<Vec<String>, DriverError> {
+        self.in_namespace(async |namespace| namespace.all().await)
     }
 
     fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
@@ -92,10 +105,6 @@ impl Driver for MongodbDriver {
         self.control.with(async |database| {
             observe::status(database).await.map_err(|error| errors::statement_error(&self.target.shown, error))
         })
-    }
-
-    fn remove(&self) -> Result<(), DriverError> {
-        self.in_namespace(async |namespace| namespace.remove().await)
     }
 
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {

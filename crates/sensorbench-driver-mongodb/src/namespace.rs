@@ -1,24 +1,18 @@
-//! sensorbench's database: whose it is, and the mark in it.
+//! sensorbench's database: whose it is, and the marker in it.
 
 use bson::{Document, doc};
 use mongodb::Database;
 use mongodb::error::Error;
-use sensorbench_driver::DriverError;
+use sensorbench_driver::{Admission, DriverError, Marker, Occupant};
 
 use crate::errors;
 use crate::target::Target;
 
-/// The collection with the mark, which makes the database ours.
+/// The collection with the marker, which makes the database ours.
 pub const MARK_COLLECTION: &str = "sensorbench";
 const MARK_ID: &str = "mark";
-
-/// Who owns the database that the URL names.
-#[derive(Debug, PartialEq)]
-enum Occupant {
-    Nobody,
-    Sensorbench,
-    Somebody,
-}
+/// Databases of the server itself.
+const SERVER_DATABASES: [&str; 3] = ["admin", "config", "local"];
 
 /// The namespace of a target.
 pub struct Namespace<'a> {
@@ -27,79 +21,47 @@ pub struct Namespace<'a> {
 }
 
 impl Namespace<'_> {
-    /// Makes the namespace anew, empty but for the mark. What sensorbench did not create is never removed.
-    pub async fn create(&self, mark: &str, replace: bool) -> Result<(), DriverError> {
-        let Target { shown, namespace, .. } = self.target;
-        match self.occupant().await? {
-            Occupant::Nobody => {}
-            Occupant::Somebody => {
-                return Err(DriverError::Namespace(format!(
-                    "the server at {shown}: the database {namespace} is there and sensorbench did not create it; name another one \
-                     with namespace="
-                )));
-            }
-            Occupant::Sensorbench if !replace => {
-                return Err(DriverError::Namespace(format!(
-                    "the server at {shown}: the database {namespace} holds data of an earlier run of sensorbench; give --replace to \
-                     load it again, or name another one with namespace="
-                )));
-            }
-            Occupant::Sensorbench => self.drop_all().await?,
+    /// Creates the namespace, empty but for the marker.
+    pub async fn create(&self, marker: &Marker, admission: &Admission) -> Result<(), DriverError> {
+        if admission.replaces() {
+            self.remove().await?;
         }
-        self.write(mark).await
+        self.write_marker(marker).await
     }
 
-    /// An error unless sensorbench created the namespace.
-    pub async fn require(&self) -> Result<(), DriverError> {
-        match self.occupant().await? {
-            Occupant::Sensorbench => Ok(()),
-            _ => Err(DriverError::Namespace(format!(
-                "the server at {}: sensorbench has no database {} there; load it first",
-                self.target.shown, self.target.namespace
-            ))),
+    pub async fn occupant(&self) -> Result<Occupant, DriverError> {
+        if collection_names(self.database, self.target).await?.is_empty() {
+            return Ok(Occupant::Absent);
         }
+        let text = marker_text(self.database).await.map_err(|error| self.refused(error))?;
+        Ok(Occupant::by_text(text.as_deref(), || "it is somebody's database".to_owned()))
     }
 
-    /// The mark, or None when sensorbench did not create the namespace.
-    pub async fn mark(&self) -> Result<Option<String>, DriverError> {
-        Ok(self.marked().await?.and_then(|found| found.get_str("mark").ok().map(str::to_owned)))
-    }
-
-    pub async fn set_mark(&self, mark: &str) -> Result<(), DriverError> {
-        self.require().await?;
-        self.write(mark).await
-    }
-
-    /// Removes the namespace if sensorbench created it.
-    pub async fn remove(&self) -> Result<(), DriverError> {
-        match self.occupant().await? {
-            Occupant::Sensorbench => self.drop_all().await,
-            _ => Ok(()),
-        }
-    }
-
-    async fn occupant(&self) -> Result<Occupant, DriverError> {
-        let all = collections(self.database, self.target, "").await?;
-        Ok(match self.marked().await? {
-            Some(_) => Occupant::Sensorbench,
-            None if all.is_empty() => Occupant::Nobody,
-            None => Occupant::Somebody,
-        })
-    }
-
-    async fn marked(&self) -> Result<Option<Document>, DriverError> {
+    pub async fn write_marker(&self, marker: &Marker) -> Result<(), DriverError> {
         let marks = self.database.collection::<Document>(MARK_COLLECTION);
-        marks.find_one(doc! {"_id": MARK_ID}).await.map_err(|error| self.refused(error))
-    }
-
-    async fn write(&self, mark: &str) -> Result<(), DriverError> {
-        let marks = self.database.collection::<Document>(MARK_COLLECTION);
-        let written = marks.update_one(doc! {"_id": MARK_ID}, doc! {"$set": {"mark": mark}}).upsert(true);
+        let written = marks.update_one(doc! {"_id": MARK_ID}, doc! {"$set": {"mark": marker.to_text()}}).upsert(true);
         written.await.map(|_| ()).map_err(|error| self.refused(error))
     }
 
-    async fn drop_all(&self) -> Result<(), DriverError> {
+    pub async fn remove(&self) -> Result<(), DriverError> {
         self.database.drop().await.map_err(|error| self.refused(error))
+    }
+
+    /// Names of all databases of the server with a marker of ours, of those that the user may see.
+    pub async fn all(&self) -> Result<Vec<String>, DriverError> {
+        let client = self.database.client();
+        let mut ours = Vec::new();
+        for name in client.list_database_names().await.map_err(|error| self.refused(error))? {
+            if SERVER_DATABASES.contains(&name.as_str()) {
+                continue;
+            }
+            let text = marker_text(&client.database(&name)).await.map_err(|error| self.refused(error))?;
+            if text.is_some_and(|text| Marker::parse(&text).is_some()) {
+                ours.push(name);
+            }
+        }
+        ours.sort_unstable();
+        Ok(ours)
     }
 
     fn refused(&self, error: Error) -> DriverError {
@@ -107,11 +69,24 @@ impl Namespace<'_> {
     }
 }
 
-/// Collections whose names begin like this, in order, without those of the server and the one with the mark.
+/// The text where a marker would be.
+async fn marker_text(database: &Database) -> Result<Option<String>, Error> {
+    let found = database.collection::<Document>(MARK_COLLECTION).find_one(doc! {"_id": MARK_ID}).await?;
+    Ok(found.and_then(|found| found.get_str("mark").ok().map(str::to_owned)))
+}
+
+/// Collections whose names begin like this, in order, without those of the server and the one with the marker.
 pub async fn collections(database: &Database, target: &Target, prefix: &str) -> Result<Vec<String>, DriverError> {
+    let mut names = collection_names(database, target).await?;
+    names.retain(|name| name.starts_with(prefix) && name != MARK_COLLECTION);
+    Ok(names)
+}
+
+/// All collections but those of the server, in order.
+async fn collection_names(database: &Database, target: &Target) -> Result<Vec<String>, DriverError> {
     let listed = database.list_collection_names().await;
     let mut names = listed.map_err(|error| errors::namespace_error(&target.shown, &target.namespace, error))?;
-    names.retain(|name| name.starts_with(prefix) && name != MARK_COLLECTION && !name.starts_with("system."));
+    names.retain(|name| !name.starts_with("system."));
     names.sort_unstable();
     Ok(names)
 }

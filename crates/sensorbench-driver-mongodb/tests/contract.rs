@@ -6,10 +6,10 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
 use bson::{Document, doc};
 use mongodb::Client;
 use sensorbench_dataset::array_of;
-use sensorbench_driver::contract::{Subject, check};
+use sensorbench_driver::contract::{Subject, check, owner};
 use sensorbench_driver::{
-    AsyncSession, Database, Driver, DriverError, ErrorKind, Progress, Request, Rows, Schema, Sessions, TargetUrl, Type, Value,
-    ValueRef,
+    AsyncSession, Database, Driver, DriverError, ErrorKind, Intent, Progress, Request, Rows, Schema, Sessions, TargetUrl, Type,
+    Value, ValueRef,
 };
 use sensorbench_driver_mongodb::{FerretdbDatabase, FerretdbPostgresqlDatabase, MongodbDatabase};
 use serde_json::json;
@@ -110,8 +110,16 @@ fn the_server_keeps_the_contract() {
         put_foreign: &|| {
             as_owner(async |client| {
                 client.database("contract").drop().await.unwrap();
-                client.database("contract").collection("mine").insert_one(doc! {"x": 1}).await.unwrap();
+                // Of the same name as the collection with our marker.
+                client.database("contract").collection("sensorbench").insert_one(doc! {"mark": "mine"}).await.unwrap();
             });
+        },
+        foreign_rows: &|| {
+            as_owner(async |client| {
+                let mine = client.database("contract").collection::<Document>("sensorbench");
+                let found = mine.find_one(doc! {"mark": "mine"}).await.unwrap();
+                found.iter().map(|row| row.get_str("mark").unwrap().to_owned()).collect()
+            })
         },
         remove_foreign: &|| as_owner(async |client| client.database("contract").drop().await.unwrap()),
     });
@@ -126,10 +134,10 @@ fn what_sensorbench_did_not_create_is_not_even_replaced() {
         client.database("foreign").collection("mine").insert_one(doc! {"x": 1}).await.unwrap();
     });
     let driver = open(&url("foreign", ""));
-    let error = driver.create(&Schema::default(), "", true).unwrap_err();
+    let error = driver.guard(&owner()).create(&Schema::default(), "", Intent::Replace).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Namespace);
     assert!(error.to_string().contains("name another one with namespace="), "{error}");
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
     assert_eq!(as_owner(mine), 1);
     as_owner(async |client| client.database("foreign").drop().await.unwrap());
 }
@@ -143,7 +151,7 @@ fn a_closed_port_and_a_wrong_password_are_told_with_what_to_do() {
     let Some((_, host)) = right.rsplit_once('@') else { return };
     let scheme = right.split_once(':').unwrap().0;
     let driver = open(&format!("{scheme}://sensorbench:wrong-secret@{host}"));
-    let wrong = driver.create(&Schema::default(), "", false).unwrap_err();
+    let wrong = driver.guard(&owner()).create(&Schema::default(), "", Intent::Create).unwrap_err();
     let message = wrong.to_string();
     assert!(matches!(wrong.kind(), ErrorKind::Connection | ErrorKind::Namespace), "{wrong:?}");
     assert!(message.contains("user and password") && !message.contains("wrong-secret"), "{message}");
@@ -215,7 +223,7 @@ fn by_id() -> Schema {
 
 fn loaded(namespace: &str, options: &str, rows: i64) -> (Box<dyn Driver>, Asking) {
     let driver = open(&url(namespace, options));
-    driver.create(&by_id(), "", true).unwrap();
+    driver.guard(&owner()).create(&by_id(), "", Intent::Replace).unwrap();
     let columns = vec![("id", integers(0..rows)), ("value", doubles((0..rows).map(|id| id as f64)))];
     assert_eq!(load(driver.as_ref(), "t", columns).unwrap(), rows as u64);
     let asking = Asking::of(driver.as_ref(), &by_id());
@@ -292,7 +300,7 @@ fn nested_slots_are_loaded_written_and_read() {
         ],
     }));
     let driver = open(&url("slots", ""));
-    driver.create(&nested, "", true).unwrap();
+    driver.guard(&owner()).create(&nested, "", Intent::Replace).unwrap();
     let columns = vec![
         ("sensor", integers([1, 1, 1])),
         ("day", times([0, 0, 24 * HOUR])),
@@ -327,7 +335,7 @@ fn collections_of_days_are_filled_indexed_and_counted_together() {
         }],
     }));
     let driver = open(&url("slices", ""));
-    driver.create(&sliced, "", true).unwrap();
+    driver.guard(&owner()).create(&sliced, "", Intent::Replace).unwrap();
     load(driver.as_ref(), "readings", vec![("time", times([0, HOUR, 24 * HOUR])), ("value", doubles([0.5, 1.5, 2.5]))]).unwrap();
     driver.settle().unwrap();
     assert_eq!(driver.count("readings").unwrap(), 3);
@@ -347,7 +355,7 @@ fn what_ferretdb_lacks_is_refused_in_its_own_words() {
         return;
     }
     let timeseries = schema(json!({"create": {"commands": [{"create": "t", "timeseries": {"timeField": "time"}}]}}));
-    let error = driver.create(&timeseries, "", true).unwrap_err();
+    let error = driver.guard(&owner()).create(&timeseries, "", Intent::Replace).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Schema, "{error}");
     assert!(error.to_string().starts_with("create.commands[0]: create: support for field \"timeseries\""), "{error}");
     let grouped = schema(json!({"operations": [{
@@ -367,7 +375,7 @@ fn capped_collections_keep_what_fits() {
         "tables": {"t": [{"name": "id", "type": "integer"}]},
     }));
     let driver = open(&url("capped", ""));
-    driver.create(&capped, "", true).unwrap();
+    driver.guard(&owner()).create(&capped, "", Intent::Replace).unwrap();
     assert_eq!(load(driver.as_ref(), "t", vec![("id", integers(0..100))]).unwrap(), 100);
     assert_eq!(driver.count("t").unwrap(), 100);
 }

@@ -11,7 +11,8 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder};
 use rustix::time::{ClockId, clock_gettime};
 use sensorbench_dataset::array_of;
-use sensorbench_driver::{Database, Driver, Progress, Schema, TargetUrl, Type, ValueRef};
+use sensorbench_driver::contract::owner;
+use sensorbench_driver::{Database, Driver, Intent, Progress, Schema, TargetUrl, Type, ValueRef};
 use sensorbench_driver_mysql::MysqlDatabase;
 use sensorbench_engine::{ParameterTable, Plan, Run};
 use serde_json::json;
@@ -150,7 +151,7 @@ fn load(driver: &dyn Driver, table: &str, batch: impl Fn(std::ops::Range<i64>) -
 fn main() {
     let url = format!("{}?namespace={NAMESPACE}", server_url());
     let driver = MysqlDatabase.open(&TargetUrl::parse(&url).unwrap()).unwrap();
-    driver.create(&schema(1), "", true).unwrap();
+    driver.guard(&owner()).create(&schema(1), "", Intent::Replace).unwrap();
     load(driver.as_ref(), "t", rows);
     load(driver.as_ref(), "readings", readings);
     driver.settle().unwrap();
@@ -174,5 +175,5 @@ fn main() {
             ratios[REPEATS / 2]
         );
     }
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
 }

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use arrow_array::RecordBatchReader;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error};
-use sensorbench_driver::{Description, Driver, DriverError, KeptSchema, Operation, Progress, Schema, Sessions, Size, SqlSchema};
+use sensorbench_driver::{
+    Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
+    SqlSchema,
+};
 
 use crate::link::Link;
 use crate::namespace::Namespace;
@@ -56,7 +59,7 @@ impl MysqlDriver {
         runtime.map_err(|error| self.link.connection_error(format!("an asynchronous runtime: {error}")))
     }
 
-    fn namespace<'a>(&'a self, connection: &'a mut Conn) -> Namespace<'a> {
+    fn own<'a>(&'a self, connection: &'a mut Conn) -> Namespace<'a> {
         Namespace { link: &self.link, connection }
     }
 
@@ -102,10 +105,18 @@ impl Driver for MysqlDriver {
         })
     }
 
-    fn create(&self, schema: &Schema, mark: &str, replace: bool) -> Result<(), DriverError> {
+    fn namespace(&self) -> String {
+        format!("{}, database {}", self.link.server.shown(), self.link.server.namespace)
+    }
+
+    fn occupant(&self) -> Result<Occupant, DriverError> {
+        self.control(async |connection| self.own(connection).occupant().await)
+    }
+
+    fn create(&self, schema: &Schema, marker: &Marker, admission: &Admission) -> Result<(), DriverError> {
         let parsed = SqlSchema::of(schema)?;
         self.control(async |connection| {
-            self.namespace(connection).create(mark, replace).await?;
+            self.own(connection).create(marker, admission).await?;
             run(parsed.create(), &self.link, connection).await?;
             check_tables(&parsed, &self.link, connection).await
         })?;
@@ -120,12 +131,16 @@ impl Driver for MysqlDriver {
         Ok(())
     }
 
-    fn mark(&self) -> Result<Option<String>, DriverError> {
-        self.control(async |connection| self.namespace(connection).mark().await)
+    fn write_marker(&self, marker: &Marker, _: &Admission) -> Result<(), DriverError> {
+        self.control(async |connection| self.own(connection).write_marker(marker).await)
     }
 
-    fn set_mark(&self, mark: &str) -> Result<(), DriverError> {
-        self.control(async |connection| self.namespace(connection).set_mark(mark).await)
+    fn remove(&self, _: &Admission) -> Result<(), DriverError> {
+        self.control(async |connection| self.own(connection).remove().await)
+    }
+
+    fn namespaces(&self) -> Result<Vec<String>, DriverError> {
+        self.control(async |connection| self.own(connection).all().await)
     }
 
     fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
@@ -160,10 +175,6 @@ impl Driver for MysqlDriver {
             let status = self.shown("SHOW GLOBAL STATUS", connection).await?.into_iter();
             Ok(status.filter_map(|(name, value)| Some((name, number(value)?))).collect())
         })
-    }
-
-    fn remove(&self) -> Result<(), DriverError> {
-        self.control(async |connection| self.namespace(connection).remove().await)
     }
 
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {

@@ -9,10 +9,10 @@ use futures::pin_mut;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Row};
 use sensorbench_dataset::array_of;
-use sensorbench_driver::contract::{Subject, check};
+use sensorbench_driver::contract::{Subject, check, owner};
 use sensorbench_driver::{
-    AsyncSession, Database, Driver, DriverError, ErrorKind, Progress, Request, Rows, Schema, Sessions, TargetUrl, Type, Value,
-    ValueRef,
+    AsyncSession, Database, Driver, DriverError, ErrorKind, Intent, Progress, Request, Rows, Schema, Sessions, TargetUrl, Type,
+    Value, ValueRef,
 };
 use sensorbench_driver_mysql::{MariadbDatabase, MysqlDatabase};
 use serde_json::json;
@@ -54,7 +54,7 @@ fn open(namespace: &str, options: &str) -> Box<dyn Driver> {
 fn created(namespace: &str, options: &str, schema: &Schema) -> Box<dyn Driver> {
     let driver = open(namespace, options);
     MysqlDatabase.check(schema).unwrap();
-    driver.create(schema, "test", true).unwrap();
+    driver.guard(&owner()).create(schema, "test", Intent::Replace).unwrap();
     driver
 }
 
@@ -127,7 +127,14 @@ fn keeps_the_contract() {
         schema: toml::from_str(include_str!("contract.toml")).expect("the schema of the contract"),
         stores_nan: false,
         stores_infinity: false,
-        put_foreign: &|| drop(ask(&["DROP DATABASE IF EXISTS sb_contract", "CREATE DATABASE sb_contract"])),
+        put_foreign: &|| {
+            ask(&["CREATE DATABASE sb_contract", "CREATE TABLE sb_contract.sensorbench (mark TEXT)"]);
+            ask(&["INSERT INTO sb_contract.sensorbench VALUES ('mine'), ('too')"]);
+        },
+        foreign_rows: &|| {
+            let rows = ask(&["SELECT mark FROM sb_contract.sensorbench ORDER BY mark"]);
+            rows.iter().map(|row| row.get(0).expect("a text")).collect()
+        },
         remove_foreign: &|| drop(ask(&["DROP DATABASE sb_contract"])),
     });
 }
@@ -156,22 +163,26 @@ fn who_is_not_let_in_is_told_without_the_password() {
 fn a_database_of_somebody_else_is_never_touched() {
     ask(&["DROP DATABASE IF EXISTS sb_foreign", "CREATE DATABASE sb_foreign", "CREATE TABLE sb_foreign.sensorbench (mark TEXT)"]);
     let driver = open("sb_foreign", "");
-    for replace in [false, true] {
-        let error = driver.create(&small_schema(), "test", replace).expect_err("refused");
+    for intent in [Intent::Create, Intent::Replace] {
+        let error = driver.guard(&owner()).create(&small_schema(), "test", intent).expect_err("refused");
         assert_eq!(error.kind(), ErrorKind::Namespace, "{error}");
         assert!(error.to_string().contains("namespace="), "{error}");
     }
-    assert_eq!(driver.mark().unwrap(), None);
-    driver.remove().unwrap();
+    assert_eq!(driver.guard(&owner()).fingerprint().unwrap(), None);
+    driver.guard(&owner()).remove().unwrap();
     ask(&["INSERT INTO sb_foreign.sensorbench VALUES ('still here')", "DROP DATABASE sb_foreign"]);
 }
 
 #[test]
 fn what_was_never_created_cannot_be_attached() {
     let driver = open("sb_nothing", "");
-    let error = driver.attach(&small_schema()).expect_err("there is nothing");
-    assert!(error.kind() == ErrorKind::Namespace && error.to_string().contains("no database sb_nothing"), "{error}");
-    driver.remove().unwrap();
+    let error = driver.guard(&owner()).attach(&small_schema(), Intent::Attach).expect_err("there is nothing");
+    assert!(
+        error.kind() == ErrorKind::Namespace
+            && error.to_string().contains("database sb_nothing: sensorbench created nothing there"),
+        "{error}"
+    );
+    driver.guard(&owner()).remove().unwrap();
 }
 
 #[test]
@@ -196,7 +207,7 @@ fn the_server_describes_itself() {
     let size = driver.size().unwrap();
     assert_eq!(size.parts.keys().collect::<Vec<_>>(), ["other", "parted", "t", "t.by_value"]);
     assert!(size.parts.values().sum::<u64>() <= size.total_bytes, "{size:?}");
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
 }
 
 #[test]
@@ -207,7 +218,7 @@ fn a_user_who_may_see_nothing_but_the_namespace_is_enough() {
     let address = server_url().rsplit_once('@').expect("a user in the URL").1.to_owned();
     let url = format!("mariadb://sb_small:small@{address}?namespace=sb_small");
     let driver = MariadbDatabase.open(&TargetUrl::parse(&url).unwrap()).unwrap();
-    driver.create(&small_schema(), "test", false).unwrap();
+    driver.guard(&owner()).create(&small_schema(), "test", Intent::Create).unwrap();
     load(driver.as_ref(), "t", id_value(&[(1, 0.5)])).unwrap();
     driver.settle().unwrap();
     let size = driver.size().unwrap();
@@ -217,7 +228,7 @@ fn a_user_who_may_see_nothing_but_the_namespace_is_enough() {
         give_up(session, FOREVER, Duration::from_millis(20)).await;
         answers_again(session).await;
     });
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
     ask(&remove);
 }
 
@@ -234,7 +245,7 @@ fn connections_are_encrypted_as_the_url_says() {
     });
     let error = open("sb_tls", "&tls=on").describe().expect_err("nobody vouches for the server");
     assert!(error.kind() == ErrorKind::Connection && error.to_string().contains("check the certificates"), "{error}");
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
 }
 
 #[test]
@@ -242,10 +253,11 @@ fn schemas_that_the_server_refuses_are_told_with_their_place() {
     let refused = |schema: serde_json::Value| {
         let schema: Schema = serde_json::from_value(schema).unwrap();
         let driver = open("sb_schema", "");
-        let outcome = driver.create(&schema, "test", true).and_then(|()| driver.settle()).and_then(|()| {
-            let Sessions::Asynchronous(connector) = driver.sessions(&schema.operations)? else { panic!() };
-            runtime().block_on(connector.connect(1)).map(drop)
-        });
+        let outcome =
+            driver.guard(&owner()).create(&schema, "test", Intent::Replace).and_then(|()| driver.settle()).and_then(|()| {
+                let Sessions::Asynchronous(connector) = driver.sessions(&schema.operations)? else { panic!() };
+                runtime().block_on(connector.connect(1)).map(drop)
+            });
         outcome.expect_err("refused").to_string()
     };
     let create = refused(json!({"create": {"statements": ["DO 1", "CREATE TABEL x"]}}));
@@ -312,7 +324,7 @@ fn rows_that_the_table_refuses_are_told_with_their_cause() {
     assert!(rounded.contains("column time") && rounded.contains("DATETIME(6)"), "{rounded}");
     let late = refused("narrow", narrow(1, Some("abc"), i64::MAX / 1_000 * 1_000));
     assert!(late.contains("years 1 to 9999"), "{late}");
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
 }
 
 const EXACT: [(&str, Type, &str); 9] = [
@@ -400,7 +412,7 @@ fn values_come_back_exactly_whether_loaded_or_inserted() {
         }
         assert_same(&execute(session, 1, &[]).await.unwrap(), &insertable);
     });
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
 }
 
 /// Equal bit by bit: 0.0 is not -0.0.
@@ -428,7 +440,7 @@ fn answers_of_another_type_are_told_and_the_session_goes_on() {
         assert!(error.to_string().contains("CAST(… AS SIGNED)"), "{error}");
         assert_eq!(execute(session, 3, &[]).await.unwrap(), [[Value::Integer(3)]]);
     });
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
 }
 
 #[test]
@@ -448,7 +460,7 @@ fn operations_in_flight_share_the_connections_and_keep_their_answers_apart() {
         ids.dedup();
         assert!((1..=4).contains(&ids.len()), "{ids:?}");
     });
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
 }
 
 async fn wait_until_nothing_runs(namespace: &str) {
@@ -476,7 +488,7 @@ fn cancelled_operations_end_at_the_server_and_leave_the_session_usable() {
         }
         wait_until_nothing_runs("sb_cancel").await;
     });
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
 }
 
 #[test]
@@ -492,7 +504,7 @@ fn a_connection_is_used_again_after_its_operation_was_cancelled() {
         }
         assert!(is_same, "every cancelled operation cost a connection");
     });
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
 }
 
 #[test]
@@ -506,7 +518,7 @@ fn an_operation_that_is_never_polled_is_never_executed() {
         answers_again(session).await;
     });
     assert_eq!(driver.count("t").unwrap(), 0);
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
 }
 
 #[test]
@@ -526,7 +538,7 @@ fn operations_given_up_before_they_begin_or_after_their_answer_came_do_no_harm()
             assert_eq!(execute(session, ECHO, &[Value::Integer(-1)]).await.unwrap(), [[Value::Integer(-1)]]);
         }
     });
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
 }
 
 #[test]
@@ -536,7 +548,7 @@ fn what_is_cancelled_at_the_very_end_ends_at_the_server_too() {
         join_all((0..4).map(|_| give_up(session, FOREVER, Duration::from_millis(50)))).await;
     });
     runtime().block_on(wait_until_nothing_runs("sb_end"));
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
 }
 
 #[test]
@@ -560,7 +572,7 @@ fn killed_connections_are_replaced() {
         join_all((0..4).map(|_| execute(session, CONNECTION, &[]))).await;
         answers_again(session).await;
     });
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
 }
 
 async fn kill_connections(namespace: &str) {

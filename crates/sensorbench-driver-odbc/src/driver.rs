@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
-use sensorbench_driver::{Description, Driver, DriverError, KeptSchema, Operation, Progress, Schema, Sessions, Size, SqlSchema};
+use sensorbench_driver::{
+    Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
+    SqlSchema,
+};
 
 use crate::control::Control;
 use crate::dbms::Dbms;
@@ -67,10 +70,18 @@ impl Driver for OdbcDriver {
         Ok(Description { database, version, settings })
     }
 
-    fn create(&self, schema: &Schema, mark: &str, replace: bool) -> Result<(), DriverError> {
+    fn namespace(&self) -> String {
+        format!("{}, namespace {}", self.link.target.shown, self.link.names.namespace())
+    }
+
+    fn occupant(&self) -> Result<Occupant, DriverError> {
+        Namespace { control: &self.control()? }.occupant()
+    }
+
+    fn create(&self, schema: &Schema, marker: &Marker, admission: &Admission) -> Result<(), DriverError> {
         let parsed = SqlSchema::of(schema)?;
         let control = self.control()?;
-        Namespace { control: &control }.create(&parsed, mark, replace)?;
+        Namespace { control: &control }.create(&parsed, marker, admission)?;
         check_tables(&parsed, &control)?;
         self.schema.keep(parsed);
         Ok(())
@@ -79,21 +90,23 @@ impl Driver for OdbcDriver {
     fn attach(&self, schema: &Schema) -> Result<(), DriverError> {
         let parsed = SqlSchema::of(schema)?;
         let control = self.control()?;
-        Namespace { control: &control }.require()?;
         check_tables(&parsed, &control)?;
         self.schema.keep(parsed);
         Ok(())
     }
 
-    fn mark(&self) -> Result<Option<String>, DriverError> {
-        Namespace { control: &self.control()? }.mark()
+    fn write_marker(&self, marker: &Marker, _: &Admission) -> Result<(), DriverError> {
+        Namespace { control: &self.control()? }.write_marker(marker)
     }
 
-    fn set_mark(&self, mark: &str) -> Result<(), DriverError> {
-        let control = self.control()?;
-        let namespace = Namespace { control: &control };
-        namespace.require()?;
-        namespace.set_mark(mark)
+    fn remove(&self, _: &Admission) -> Result<(), DriverError> {
+        Namespace { control: &self.control()? }.remove()
+    }
+
+    /// Only the namespace that the URL names: its tables lie among others', and ODBC cannot ask for what is in them all.
+    fn namespaces(&self) -> Result<Vec<String>, DriverError> {
+        let name = self.link.names.namespace().to_owned();
+        Ok(if matches!(self.occupant()?, Occupant::Ours(_)) { vec![name] } else { Vec::new() })
     }
 
     fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
@@ -137,10 +150,6 @@ impl Driver for OdbcDriver {
             size.unknown = Some(format!("ODBC has no way to ask for it, and sensorbench knows none for {database}"));
         }
         Ok(size)
-    }
-
-    fn remove(&self) -> Result<(), DriverError> {
-        Namespace { control: &self.control()? }.remove()
     }
 
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
-use sensorbench_driver::{DriverError, SchemaError, SqlSchema, Type, ValueRef};
+use sensorbench_driver::{Admission, DriverError, Marker, Occupant, SchemaError, SqlSchema, Type, ValueRef};
 
 use crate::control::Control;
 use crate::names::MARK;
@@ -29,21 +29,15 @@ pub struct Namespace<'a> {
     pub control: &'a Control<'a>,
 }
 
-/// Whose the mark table is.
-#[derive(Debug, PartialEq)]
-enum Occupant {
-    Nobody,
-    Sensorbench,
-    Other,
-}
-
 impl Namespace<'_> {
     /// Creates the mark table and the tables of a schema.
-    pub fn create(&self, schema: &SqlSchema, mark: &str, replace: bool) -> Result<(), DriverError> {
-        self.make_room(replace)?;
-        self.refuse_foreign_tables(schema)?;
+    pub fn create(&self, schema: &SqlSchema, marker: &Marker, admission: &Admission) -> Result<(), DriverError> {
+        self.refuse_foreign_tables(schema, admission)?;
+        if admission.replaces() {
+            self.remove()?;
+        }
         self.control.run(&format!("CREATE TABLE {} ({DECLARED})", self.mark_table()))?;
-        self.set_mark(mark)?;
+        self.write_marker(marker)?;
         let mut created = BTreeSet::new();
         for (place, statement) in schema.create() {
             let placed = self.control.link.names.place(statement);
@@ -57,29 +51,10 @@ impl Namespace<'_> {
         Ok(())
     }
 
-    /// An error unless sensorbench created the namespace.
-    pub fn require(&self) -> Result<(), DriverError> {
-        match self.occupant()? {
-            Occupant::Sensorbench => Ok(()),
-            _ => Err(self.error("sensorbench created nothing there; load it first")),
-        }
-    }
-
-    /// The mark, or None when sensorbench created nothing.
-    pub fn mark(&self) -> Result<Option<String>, DriverError> {
-        match self.occupant()? {
-            Occupant::Sensorbench => {
-                let encoded = self.noted(MARK_KIND)?.concat();
-                Ok(Some(percent_decode_str(&encoded).decode_utf8_lossy().into_owned()))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    pub fn set_mark(&self, mark: &str) -> Result<(), DriverError> {
+    pub fn write_marker(&self, marker: &Marker) -> Result<(), DriverError> {
         self.control.in_transaction(|| {
             self.control.run(&format!("DELETE FROM {} WHERE sensorbench_kind = '{MARK_KIND}'", self.mark_table()))?;
-            let encoded = utf8_percent_encode(mark, FRAGILE).to_string();
+            let encoded = utf8_percent_encode(&marker.to_text(), FRAGILE).to_string();
             let mut pieces = encoded.as_bytes().chunks(PIECE).map(String::from_utf8_lossy).enumerate();
             pieces.try_for_each(|(place, piece)| self.note(MARK_KIND, place, &piece))
         })
@@ -92,9 +67,6 @@ impl Namespace<'_> {
 
     /// Drops what sensorbench created, and nothing else.
     pub fn remove(&self) -> Result<(), DriverError> {
-        if self.occupant()? != Occupant::Sensorbench {
-            return Ok(());
-        }
         // Later ones may refer to earlier ones.
         for table in self.tables()?.iter().rev() {
             let table = self.control.link.names.table(table);
@@ -105,36 +77,38 @@ impl Namespace<'_> {
         self.control.run(&format!("DROP TABLE {}", self.mark_table()))
     }
 
-    fn make_room(&self, replace: bool) -> Result<(), DriverError> {
-        match self.occupant()? {
-            Occupant::Nobody => Ok(()),
-            Occupant::Other => Err(self.foreign(&self.mark_table())),
-            Occupant::Sensorbench if !replace => Err(self.error(
-                "it holds data of an earlier run of sensorbench; give --replace to load it again, or name another one with \
-                 namespace= in the URL",
-            )),
-            Occupant::Sensorbench => self.remove(),
-        }
-    }
-
-    fn refuse_foreign_tables(&self, schema: &SqlSchema) -> Result<(), DriverError> {
+    /// Others use the database, too: a table of the schema may be theirs although the namespace is free or ours.
+    fn refuse_foreign_tables(&self, schema: &SqlSchema, admission: &Admission) -> Result<(), DriverError> {
         let names = &self.control.link.names;
+        let ours = if admission.replaces() { self.tables()? } else { Vec::new() };
         let tables: BTreeSet<String> = schema.create().flat_map(|(_, statement)| names.place(statement).tables).collect();
-        for table in tables {
-            let table = names.table(&table);
+        for table in tables.iter().filter(|table| !ours.contains(table)) {
+            let table = names.table(table);
             if self.control.is_there(&table)? {
-                return Err(self.foreign(&table));
+                let link = self.control.link;
+                return Err(DriverError::Namespace(format!(
+                    "{}, namespace {}: the table {table} is somebody's. sensorbench did not create it and never changes or deletes \
+                     it; name another namespace with namespace= in the URL",
+                    link.target.shown,
+                    names.namespace()
+                )));
             }
         }
         Ok(())
     }
 
-    fn occupant(&self) -> Result<Occupant, DriverError> {
+    pub fn occupant(&self) -> Result<Occupant, DriverError> {
         let table = self.mark_table();
         if self.control.succeeds(&format!("SELECT {COLUMNS} FROM {table} WHERE 1 = 0"))? {
-            return Ok(Occupant::Sensorbench);
+            let encoded = self.noted(MARK_KIND)?.concat();
+            let text = percent_decode_str(&encoded).decode_utf8_lossy();
+            return Ok(Occupant::Ours(Marker::parse(&text).unwrap_or_default()));
         }
-        Ok(if self.control.is_there(&table)? { Occupant::Other } else { Occupant::Nobody })
+        Ok(if self.control.is_there(&table)? {
+            Occupant::Foreign(format!("the table {table} is somebody's"))
+        } else {
+            Occupant::Absent
+        })
     }
 
     /// Notes a table that was just created. One that cannot be noted would be in the way for ever, as somebody else's.
@@ -169,18 +143,6 @@ impl Namespace<'_> {
 
     fn mark_table(&self) -> String {
         self.control.link.names.table(MARK)
-    }
-
-    fn foreign(&self, table: &str) -> DriverError {
-        self.error(&format!(
-            "sensorbench did not create the table {table} and does not touch it; \
-             name another namespace with namespace= in the URL"
-        ))
-    }
-
-    fn error(&self, message: &str) -> DriverError {
-        let link = self.control.link;
-        DriverError::Namespace(format!("{}, namespace {}: {message}", link.target.shown, link.names.namespace()))
     }
 }
 

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use sensorbench_dataset::array_of;
-use sensorbench_driver::contract::{Subject, check};
+use sensorbench_driver::contract::{Subject, check, owner};
 use sensorbench_driver::{
-    BlockingConnector, BlockingSession, Database, Deadline, Driver, DriverError, ErrorKind, Progress, Request, Rows, Schema,
-    Sessions, TargetUrl, Type, Value, ValueRef,
+    BlockingConnector, BlockingSession, Database, Deadline, Driver, DriverError, ErrorKind, Intent, Progress, Request, Rows,
+    Schema, Sessions, TargetUrl, Type, Value, ValueRef,
 };
 use sensorbench_driver_odbc::OdbcDatabase;
 use serde_json::{Value as Json, json};
@@ -42,14 +42,14 @@ fn schema_of(schema: Json) -> Schema {
 /// Executes statements past the tables of a namespace, one after the other.
 fn past(driver: (&str, &str), namespace: &str, statements: &[&str]) {
     let somebody = open(driver, &format!("namespace={namespace}"));
-    somebody.create(&schema_of(json!({"create": {"statements": statements}})), "", true).unwrap();
-    somebody.remove().unwrap();
+    somebody.guard(&owner()).create(&schema_of(json!({"create": {"statements": statements}})), "", Intent::Replace).unwrap();
+    somebody.guard(&owner()).remove().unwrap();
 }
 
 /// A driver in a namespace of its own, with the schema's tables there.
 fn created(driver: (&str, &str), options: &str, schema: &Schema) -> Box<dyn Driver> {
     let driver = open(driver, options);
-    driver.create(schema, "test", true).unwrap();
+    driver.guard(&owner()).create(schema, "test", Intent::Replace).unwrap();
     driver
 }
 
@@ -88,16 +88,31 @@ fn typed(name: &str, value_type: &str) -> Json {
 fn keeps_the_contract(driver: (&str, &str), namespace: &str, schema: &str, stores_nan: bool, stores_infinity: bool) {
     // The table `contract_readings` of a shorter namespace is, to the longer one, somebody else's `readings`.
     let somebody = open(driver, &format!("namespace={namespace}"));
-    let foreign = schema_of(json!({"create": {"statements": ["CREATE TABLE {contract_readings} (x INTEGER)"]}}));
-    open(driver, &format!("namespace={namespace}_contract")).remove().expect("what an earlier run left is removed");
+    let foreign = schema_of(json!({
+        "create": {"statements": [
+            "CREATE TABLE {contract_readings} (x INTEGER)",
+            "INSERT INTO {contract_readings} (x) VALUES (1)",
+            "INSERT INTO {contract_readings} (x) VALUES (2)",
+        ]},
+        "operations": [{
+            "name": "rows",
+            "columns": [typed("x", "integer")],
+            "statement": {"statement": "SELECT x FROM {contract_readings} ORDER BY x"},
+        }],
+    }));
     check(&Subject {
         database: &OdbcDatabase,
         url: url(driver.0, &format!("{}&namespace={namespace}_contract", driver.1)),
         schema: toml::from_str(schema).expect("the schema of the contract"),
         stores_nan,
         stores_infinity,
-        put_foreign: &|| somebody.create(&foreign, "", true).unwrap(),
-        remove_foreign: &|| somebody.remove().unwrap(),
+        put_foreign: &|| somebody.guard(&owner()).create(&foreign, "", Intent::Replace).unwrap(),
+        foreign_rows: &|| {
+            let connector = connector(somebody.as_ref(), &foreign);
+            let rows = execute(session(connector.as_ref(), LONG).unwrap().as_mut(), 0, &[]).unwrap();
+            rows.iter().map(|row| format!("{row:?}")).collect()
+        },
+        remove_foreign: &|| somebody.guard(&owner()).remove().unwrap(),
     });
 }
 
@@ -184,32 +199,32 @@ fn tables_of_somebody_else_are_never_touched() {
     for driver in [POSTGRESQL, MARIADB, SQLITE] {
         let schema = schema_of(json!({"create": {"statements": ["CREATE TABLE {t} (id INTEGER)"]}}));
         let ours = open(driver, "namespace=sb_other_ours");
-        ours.remove().unwrap();
+        ours.guard(&owner()).remove().unwrap();
         for table in ["{ours_mark}", "{ours_t}"] {
             let somebody = open(driver, "namespace=sb_other");
             let create = json!({"create": {"statements": [format!("CREATE TABLE {table} (mark INTEGER)")]}});
-            somebody.create(&schema_of(create), "", true).unwrap();
-            for replace in [false, true] {
-                let error = ours.create(&schema, "test", replace).expect_err("refused");
+            somebody.guard(&owner()).create(&schema_of(create), "", Intent::Replace).unwrap();
+            for intent in [Intent::Create, Intent::Replace] {
+                let error = ours.guard(&owner()).create(&schema, "test", intent).expect_err("refused");
                 assert_eq!(error.kind(), ErrorKind::Namespace, "{error}");
                 assert!(error.to_string().contains("namespace="), "{error}");
             }
-            assert_eq!(ours.mark().unwrap(), None);
-            ours.remove().unwrap();
+            assert_eq!(ours.guard(&owner()).fingerprint().unwrap(), None);
+            ours.guard(&owner()).remove().unwrap();
             // It is still there: it can be dropped.
             past(driver, "sb_other_past", &[&format!("DROP TABLE {}", table.replace('{', "sb_other_").replace('}', ""))]);
-            somebody.remove().unwrap();
+            somebody.guard(&owner()).remove().unwrap();
         }
         // One that comes after ours is not dropped with them.
-        ours.create(&schema, "test", false).unwrap();
+        ours.guard(&owner()).create(&schema, "test", Intent::Create).unwrap();
         let other = schema_of(
             json!({"create": {"statements": ["CREATE TABLE {t} (id INTEGER)", "CREATE TABLE {ours_new} (id INTEGER)"]}}),
         );
         let somebody = created(driver, "namespace=sb_other", &other);
-        ours.create(&schema, "test", true).unwrap();
-        ours.remove().unwrap();
+        ours.guard(&owner()).create(&schema, "test", Intent::Replace).unwrap();
+        ours.guard(&owner()).remove().unwrap();
         past(driver, "sb_other_past", &["DROP TABLE sb_other_ours_new"]);
-        somebody.remove().unwrap();
+        somebody.guard(&owner()).remove().unwrap();
     }
 }
 
@@ -218,12 +233,12 @@ fn a_table_that_cannot_be_created_leaves_nothing_in_the_way() {
     for driver in [POSTGRESQL, MARIADB, SQLITE] {
         let target = open(driver, "namespace=sb_half");
         let schema = schema_of(json!({"create": {"statements": ["CREATE TABLE {a} (id INTEGER)", "CREATE TABEL {b}"]}}));
-        let error = target.create(&schema, "test", true).expect_err("misspelt").to_string();
+        let error = target.guard(&owner()).create(&schema, "test", Intent::Replace).expect_err("misspelt").to_string();
         assert!(error.starts_with("create.statements[1]: "), "{error}");
         let good =
             schema_of(json!({"create": {"statements": ["CREATE TABLE {a} (id INTEGER)", "CREATE TABLE {b} (id INTEGER)"]}}));
-        target.create(&good, "test", true).unwrap();
-        target.remove().unwrap();
+        target.guard(&owner()).create(&good, "test", Intent::Replace).unwrap();
+        target.guard(&owner()).remove().unwrap();
     }
 }
 
@@ -231,22 +246,25 @@ fn a_table_that_cannot_be_created_leaves_nothing_in_the_way() {
 fn what_was_never_created_cannot_be_attached() {
     for driver in [POSTGRESQL, MARIADB, SQLITE] {
         let target = open(driver, "namespace=sb_nothing");
-        for error in [target.attach(&Schema::default()).unwrap_err(), target.set_mark("x").unwrap_err()] {
+        for error in [
+            target.guard(&owner()).attach(&Schema::default(), Intent::Attach).unwrap_err(),
+            target.guard(&owner()).set_fingerprint("x").unwrap_err(),
+        ] {
             assert!(error.kind() == ErrorKind::Namespace && error.to_string().contains("load it first"), "{error}");
         }
-        target.remove().unwrap();
+        target.guard(&owner()).remove().unwrap();
     }
 }
 
 #[test]
-fn marks_may_be_long() {
+fn markers_may_be_long() {
     for driver in [POSTGRESQL, POSTGRESQL_ANSI, MARIADB, SQLITE] {
         let target = created(driver, &format!("namespace=sb_mark_{}", driver.0.to_lowercase()), &Schema::default());
         for mark in ["", &"{\"été\": '🌡'}\n".repeat(300)] {
-            target.set_mark(mark).unwrap();
-            assert_eq!(target.mark().unwrap().as_deref(), Some(mark));
+            target.guard(&owner()).set_fingerprint(mark).unwrap();
+            assert_eq!(target.guard(&owner()).fingerprint().unwrap().as_deref(), Some(mark));
         }
-        target.remove().unwrap();
+        target.guard(&owner()).remove().unwrap();
     }
 }
 
@@ -323,7 +341,7 @@ fn statements_that_take_too_long_end_and_their_connection_is_used_again() {
             is_same |= execute(session.as_mut(), CONNECTION, &[]).unwrap() == first;
         }
         assert!(is_same, "every statement that was called off cost a connection");
-        target.remove().unwrap();
+        target.guard(&owner()).remove().unwrap();
     }
 }
 
@@ -353,7 +371,7 @@ fn killed_connections_are_replaced() {
             answers(session.as_mut());
             assert_ne!(execute(session.as_mut(), CONNECTION, &[]).unwrap(), connection);
         }
-        target.remove().unwrap();
+        target.guard(&owner()).remove().unwrap();
     }
 }
 
@@ -393,7 +411,7 @@ fn operations_wait_for_a_connection_where_there_are_few() {
             assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
             assert!(start.elapsed() < Duration::from_millis(200), "after {:?}", start.elapsed());
         });
-        target.remove().unwrap();
+        target.guard(&owner()).remove().unwrap();
     }
 }
 
@@ -496,7 +514,7 @@ fn values_come_back_exactly_whether_loaded_or_inserted() {
         let mut inserted = inserted;
         inserted.sort_by_key(key);
         assert_same(&inserted, &expected);
-        target.remove().unwrap();
+        target.guard(&owner()).remove().unwrap();
     }
 }
 
@@ -515,8 +533,9 @@ fn loaded_into(driver: (&str, &str), declaration: &str, value: Value, value_type
         ("id", array_of(Type::Integer, [ValueRef::Integer(1)].into_iter())),
         ("c", array_of(value_type, [value.as_ref()].into_iter())),
     ]);
-    let outcome = target.create(&schema, "test", true).and_then(|()| load(target.as_ref(), "t", rows.unwrap()));
-    target.remove().unwrap();
+    let outcome =
+        target.guard(&owner()).create(&schema, "test", Intent::Replace).and_then(|()| load(target.as_ref(), "t", rows.unwrap()));
+    target.guard(&owner()).remove().unwrap();
     outcome.map_err(|error| error.to_string())
 }
 
@@ -545,8 +564,10 @@ fn what_a_driver_or_a_column_would_change_is_refused() {
     let beyond = loaded_into(POSTGRESQL, "TIMESTAMP(6)", Value::Timestamp(i64::MAX), Type::Timestamp).unwrap_err();
     assert!(beyond.contains("outside the years 1 to 9999"), "{beyond}");
     // A driver that is not for Unicode says so when it is given UTF-16.
-    let ansi =
-        open((POSTGRESQL_ANSI.0, "text=utf16"), "namespace=sb_proof").create(&Schema::default(), "test", true).unwrap_err();
+    let ansi = open((POSTGRESQL_ANSI.0, "text=utf16"), "namespace=sb_proof")
+        .guard(&owner())
+        .create(&Schema::default(), "test", Intent::Replace)
+        .unwrap_err();
     assert!(ansi.to_string().contains("text=utf8"), "{ansi}");
     open(POSTGRESQL, "namespace=sb_proof").remove().unwrap();
 }
@@ -579,7 +600,7 @@ fn answers_of_another_type_are_told_and_the_session_goes_on() {
         assert!(misspelt.starts_with("operation.misspelt.statement: "), "{misspelt}");
         let more = asked(question("more", "integer", false, "SELECT 1, 2")).unwrap_err();
         assert!(more.starts_with("operation.more.statement: the statement returns 2 columns; the operation has 1 (c)"), "{more}");
-        target.remove().unwrap();
+        target.guard(&owner()).remove().unwrap();
     }
     let target =
         created(SQLITE, "namespace=sb_types", &schema_of(json!({"create": {"statements": ["CREATE TABLE {t} (c DOUBLE)"]}})));
@@ -587,5 +608,5 @@ fn answers_of_another_type_are_told_and_the_session_goes_on() {
     let connector = connector(target.as_ref(), &schema);
     let rounded = session(connector.as_ref(), LONG).err().expect("refused").to_string();
     assert!(rounded.contains("with 15 digits; return CASE WHEN c IS NOT NULL THEN quote(c) END"), "{rounded}");
-    target.remove().unwrap();
+    target.guard(&owner()).remove().unwrap();
 }

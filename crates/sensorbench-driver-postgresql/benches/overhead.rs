@@ -11,7 +11,8 @@ use futures::TryStreamExt;
 use futures::future::join_all;
 use rustix::time::{ClockId, clock_gettime};
 use sensorbench_dataset::array_of;
-use sensorbench_driver::{Database, Driver, Progress, Schema, TargetUrl, Type, ValueRef};
+use sensorbench_driver::contract::owner;
+use sensorbench_driver::{Database, Driver, Intent, Progress, Schema, TargetUrl, Type, ValueRef};
 use sensorbench_driver_postgresql::PostgresqlDatabase;
 use sensorbench_engine::{ParameterTable, Plan, Run};
 use serde_json::json;
@@ -64,7 +65,7 @@ fn cpu_s(clock: ClockId) -> f64 {
 }
 
 fn load(driver: &dyn Driver) {
-    driver.create(&schema(1), "", true).unwrap();
+    driver.guard(&owner()).create(&schema(1), "", Intent::Replace).unwrap();
     let batches: Vec<_> = (0..ROWS).step_by(65_536).map(|start| rows(start..(start + 65_536).min(ROWS))).collect();
     let batch_schema = batches[0].schema();
     let start = Instant::now();
@@ -160,5 +161,5 @@ fn main() {
             ratios[REPEATS / 2]
         );
     }
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
 }

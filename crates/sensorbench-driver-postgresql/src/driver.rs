@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
-use sensorbench_driver::{Description, Driver, DriverError, KeptSchema, Operation, Progress, Schema, Sessions, Size, SqlSchema};
+use sensorbench_driver::{
+    Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
+    SqlSchema,
+};
 use tokio_postgres::Error;
 
 use crate::control::Control;
@@ -43,10 +46,18 @@ impl Driver for PostgresqlDriver {
         self.control.with(async |client| observe::describe(client).await.map_err(self.refused()))
     }
 
-    fn create(&self, schema: &Schema, mark: &str, replace: bool) -> Result<(), DriverError> {
+    fn namespace(&self) -> String {
+        format!("PostgreSQL at {}, schema {}", self.target.shown, self.target.namespace)
+    }
+
+    fn occupant(&self) -> Result<Occupant, DriverError> {
+        self.in_namespace(async |namespace| namespace.occupant().await)
+    }
+
+    fn create(&self, schema: &Schema, marker: &Marker, admission: &Admission) -> Result<(), DriverError> {
         let parsed = SqlSchema::of(schema)?;
         self.in_namespace(async |namespace| {
-            namespace.create(mark, replace).await?;
+            namespace.create(marker, admission).await?;
             run(parsed.create(), namespace.client, &self.target.shown).await?;
             check_tables(&parsed, namespace.client, &self.target.shown).await
         })?;
@@ -56,20 +67,21 @@ impl Driver for PostgresqlDriver {
 
     fn attach(&self, schema: &Schema) -> Result<(), DriverError> {
         let parsed = SqlSchema::of(schema)?;
-        self.in_namespace(async |namespace| {
-            namespace.require().await?;
-            check_tables(&parsed, namespace.client, &self.target.shown).await
-        })?;
+        self.control.with(async |client| check_tables(&parsed, client, &self.target.shown).await)?;
         self.schema.keep(parsed);
         Ok(())
     }
 
-    fn mark(&self) -> Result<Option<String>, DriverError> {
-        self.in_namespace(async |namespace| namespace.mark().await)
+    fn write_marker(&self, marker: &Marker, _: &Admission) -> Result<(), DriverError> {
+        self.in_namespace(async |namespace| namespace.write_marker(marker).await)
     }
 
-    fn set_mark(&self, mark: &str) -> Result<(), DriverError> {
-        self.in_namespace(async |namespace| namespace.set_mark(mark).await)
+    fn remove(&self, _: &Admission) -> Result<(), DriverError> {
+        self.in_namespace(async |namespace| namespace.remove().await)
+    }
+
+    fn namespaces(&self) -> Result<Vec<String>, DriverError> {
+        self.in_namespace(async |namespace| namespace.all().await)
     }
 
     fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
@@ -103,10 +115,6 @@ impl Driver for PostgresqlDriver {
 
     fn status(&self) -> Result<BTreeMap<String, f64>, DriverError> {
         self.control.with(async |client| observe::status(client).await.map_err(self.refused()))
-    }
-
-    fn remove(&self) -> Result<(), DriverError> {
-        self.in_namespace(async |namespace| namespace.remove().await)
     }
 
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {

@@ -1,27 +1,27 @@
-//! sensorbench's schema in the database: whose it is, and the mark in it.
+//! sensorbench's schema in the database: whose it is, and the marker in it.
 
-use sensorbench_driver::DriverError;
+use sensorbench_driver::{Admission, DriverError, Marker, Occupant};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error};
 
 use crate::target::Target;
 use crate::{errors, quoted};
 
-/// Who owns the schema that the URL names.
-#[derive(Debug, PartialEq)]
-enum Occupant {
-    Nobody,
-    Sensorbench,
-    Somebody,
-}
-
-/// Is there a schema of this name, and is there a table with our mark in it?
+/// Is there a schema of this name, and is there a table that could hold our marker?
 const WHO_IS_THERE: &str = "\
     SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1), EXISTS (\
         SELECT FROM pg_catalog.pg_attribute a \
         JOIN pg_catalog.pg_class c ON c.oid = a.attrelid \
         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
         WHERE n.nspname = $1 AND c.relname = 'sensorbench' AND c.relkind = 'r' AND a.attname = 'mark' AND NOT a.attisdropped)";
+
+/// Schemas with such a table.
+const CANDIDATES: &str = "\
+    SELECT DISTINCT n.nspname::text FROM pg_catalog.pg_attribute a \
+    JOIN pg_catalog.pg_class c ON c.oid = a.attrelid \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE c.relname = 'sensorbench' AND c.relkind = 'r' AND a.attname = 'mark' AND NOT a.attisdropped \
+    AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_table_privilege(c.oid, 'SELECT') ORDER BY 1";
 
 /// How long removing waits for others to be done with the tables.
 const LOCK_TIMEOUT: &str = "30s";
@@ -33,79 +33,55 @@ pub struct Namespace<'a> {
 }
 
 impl Namespace<'_> {
-    /// Makes the namespace anew, empty but for the mark. What sensorbench did not create is never removed.
-    pub async fn create(&self, mark: &str, replace: bool) -> Result<(), DriverError> {
-        let Target { shown, namespace, .. } = self.target;
-        match self.occupant().await? {
-            Occupant::Nobody => {}
-            Occupant::Somebody => {
-                return Err(DriverError::Namespace(format!(
-                    "PostgreSQL at {shown}: the schema {namespace} is there and sensorbench did not create it; name another one \
-                     with namespace="
-                )));
-            }
-            Occupant::Sensorbench if !replace => {
-                return Err(DriverError::Namespace(format!(
-                    "PostgreSQL at {shown}: the schema {namespace} holds data of an earlier run of sensorbench; give --replace to \
-                     load it again, or name another one with namespace="
-                )));
-            }
-            Occupant::Sensorbench => self.drop_all().await?,
+    /// Creates the namespace, empty but for the marker.
+    pub async fn create(&self, marker: &Marker, admission: &Admission) -> Result<(), DriverError> {
+        if admission.replaces() {
+            self.remove().await?;
         }
-        let name = quoted(namespace);
+        let name = quoted(&self.target.namespace);
         let created = format!("BEGIN; CREATE SCHEMA {name}; CREATE TABLE {name}.sensorbench (mark text NOT NULL)");
         self.run(&created).await?;
-        self.set(&format!("INSERT INTO {name}.sensorbench (mark) VALUES ($1)"), mark).await?;
+        self.set(&format!("INSERT INTO {name}.sensorbench (mark) VALUES ($1)"), marker).await?;
         self.run("COMMIT").await
     }
 
-    /// An error unless sensorbench created the namespace.
-    pub async fn require(&self) -> Result<(), DriverError> {
-        match self.occupant().await? {
-            Occupant::Sensorbench => Ok(()),
-            _ => Err(DriverError::Namespace(format!(
-                "PostgreSQL at {}: sensorbench has no schema {} there; load it first",
-                self.target.shown, self.target.namespace
-            ))),
-        }
+    pub async fn write_marker(&self, marker: &Marker) -> Result<(), DriverError> {
+        self.set(&format!("UPDATE {}.sensorbench SET mark = $1", quoted(&self.target.namespace)), marker).await
     }
 
-    /// The mark, or None when sensorbench did not create the namespace.
-    pub async fn mark(&self) -> Result<Option<String>, DriverError> {
-        if self.occupant().await? != Occupant::Sensorbench {
-            return Ok(None);
-        }
-        let query = format!("SELECT mark FROM {}.sensorbench", quoted(&self.target.namespace));
-        let row = self.client.query_opt(&query, &[]).await.map_err(|error| self.refused(error))?;
-        row.map(|row| row.try_get(0)).transpose().map_err(|error| self.refused(error))
-    }
-
-    pub async fn set_mark(&self, mark: &str) -> Result<(), DriverError> {
-        self.require().await?;
-        self.set(&format!("UPDATE {}.sensorbench SET mark = $1", quoted(&self.target.namespace)), mark).await
-    }
-
-    /// Removes the namespace if sensorbench created it.
-    pub async fn remove(&self) -> Result<(), DriverError> {
-        match self.occupant().await? {
-            Occupant::Sensorbench => self.drop_all().await,
-            _ => Ok(()),
-        }
-    }
-
-    async fn occupant(&self) -> Result<Occupant, DriverError> {
-        let told = async {
+    pub async fn occupant(&self) -> Result<Occupant, DriverError> {
+        let seen = async {
             let row = self.client.query_one(WHO_IS_THERE, &[&self.target.namespace]).await?;
             Ok((row.try_get(0)?, row.try_get(1)?))
         };
-        Ok(match told.await.map_err(|error| self.refused(error))? {
-            (false, _) => Occupant::Nobody,
-            (true, true) => Occupant::Sensorbench,
-            (true, false) => Occupant::Somebody,
-        })
+        let text = match seen.await.map_err(|error| self.refused(error))? {
+            (false, _) => return Ok(Occupant::Absent),
+            (true, false) => None,
+            (true, true) => self.marker_text(&self.target.namespace).await?,
+        };
+        Ok(Occupant::by_text(text.as_deref(), || "it is somebody's schema".to_owned()))
     }
 
-    async fn drop_all(&self) -> Result<(), DriverError> {
+    /// Names of all schemas of the database with a marker of ours, of those that the user may read.
+    pub async fn all(&self) -> Result<Vec<String>, DriverError> {
+        let mut ours = Vec::new();
+        for row in self.client.query(CANDIDATES, &[]).await.map_err(|error| self.refused(error))? {
+            let name: String = row.try_get(0).map_err(|error| self.refused(error))?;
+            if self.marker_text(&name).await?.is_some_and(|text| Marker::parse(&text).is_some()) {
+                ours.push(name);
+            }
+        }
+        Ok(ours)
+    }
+
+    /// The text where a marker would be. Somebody's column of that name may have another type.
+    async fn marker_text(&self, namespace: &str) -> Result<Option<String>, DriverError> {
+        let query = format!("SELECT mark::text FROM {}.sensorbench LIMIT 1", quoted(namespace));
+        let row = self.client.query_opt(&query, &[]).await.map_err(|error| self.refused(error))?;
+        Ok(row.map(|row| row.try_get(0)).transpose().map_err(|error| self.refused(error))?.flatten())
+    }
+
+    pub async fn remove(&self) -> Result<(), DriverError> {
         let name = quoted(&self.target.namespace);
         self.run(&format!("BEGIN; SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'; DROP SCHEMA {name} CASCADE; COMMIT")).await
     }
@@ -114,8 +90,8 @@ impl Namespace<'_> {
         self.client.batch_execute(statements).await.map_err(|error| self.refused(error))
     }
 
-    async fn set(&self, statement: &str, mark: &str) -> Result<(), DriverError> {
-        self.client.execute(statement, &[&mark]).await.map(|_| ()).map_err(|error| self.refused(error))
+    async fn set(&self, statement: &str, marker: &Marker) -> Result<(), DriverError> {
+        self.client.execute(statement, &[&marker.to_text()]).await.map(|_| ()).map_err(|error| self.refused(error))
     }
 
     fn refused(&self, error: Error) -> DriverError {

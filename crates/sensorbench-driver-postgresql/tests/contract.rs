@@ -6,8 +6,8 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use common::{TestServer, TestSession, load, open, schema, table_of};
-use sensorbench_driver::contract::{Subject, check};
-use sensorbench_driver::{Database, DriverError, ErrorKind, Schema, Value};
+use sensorbench_driver::contract::{Subject, check, owner};
+use sensorbench_driver::{Database, DriverError, ErrorKind, Intent, Schema, Value};
 use sensorbench_driver_postgresql::PostgresqlDatabase;
 
 const SHORT: Duration = Duration::from_millis(50);
@@ -21,7 +21,11 @@ fn keeps_the_contract() {
         schema: schema(include_str!("contract.toml")),
         stores_nan: true,
         stores_infinity: true,
-        put_foreign: &|| server.run("CREATE SCHEMA test_contract; CREATE TABLE test_contract.mine (x int)"),
+        put_foreign: &|| {
+            server.run("CREATE SCHEMA test_contract; CREATE TABLE test_contract.sensorbench (mark text)");
+            server.run("INSERT INTO test_contract.sensorbench VALUES ('mine'), ('too')");
+        },
+        foreign_rows: &|| server.texts("SELECT mark FROM test_contract.sensorbench ORDER BY 1"),
         remove_foreign: &|| server.run("DROP SCHEMA test_contract CASCADE"),
     });
 }
@@ -54,7 +58,12 @@ fn a_server_that_is_not_there_is_told_with_its_address() {
     let closed = TcpListener::bind((server.host(), 0)).unwrap().local_addr().unwrap().port();
     let driver = open(&server.url_for("secret", closed));
     let session = TestSession::connect(driver.as_ref(), &Schema::default(), 4).err();
-    for error in [driver.describe().err(), driver.mark().err(), driver.create(&Schema::default(), "", true).err(), session] {
+    for error in [
+        driver.describe().err(),
+        driver.guard(&owner()).fingerprint().err(),
+        driver.guard(&owner()).create(&Schema::default(), "", Intent::Replace).err(),
+        session,
+    ] {
         let error = error.expect("nobody is there");
         assert_eq!(error.kind(), ErrorKind::Connection, "{error}");
         let message = error.to_string();
@@ -79,15 +88,15 @@ fn a_schema_of_somebody_else_is_never_touched() {
     let server = TestServer::with_namespace("test_foreign");
     server.run("CREATE SCHEMA test_foreign; CREATE TABLE test_foreign.sensorbench (theirs int)");
     let driver = server.driver();
-    for replace in [false, true] {
-        let error = driver.create(&table_of("id bigint, value float8"), "", replace).expect_err("it is theirs");
+    for intent in [Intent::Create, Intent::Replace] {
+        let error = driver.guard(&owner()).create(&table_of("id bigint, value float8"), "", intent).expect_err("it is theirs");
         assert_eq!(error.kind(), ErrorKind::Namespace, "{error}");
         assert!(server.told(error).contains("name another one with namespace="));
     }
-    assert_eq!(driver.mark().unwrap(), None);
-    assert_eq!(driver.attach(&Schema::default()).unwrap_err().kind(), ErrorKind::Namespace);
-    assert_eq!(driver.set_mark("ours").unwrap_err().kind(), ErrorKind::Namespace);
-    driver.remove().unwrap();
+    assert_eq!(driver.guard(&owner()).fingerprint().unwrap(), None);
+    assert_eq!(driver.guard(&owner()).attach(&Schema::default(), Intent::Attach).unwrap_err().kind(), ErrorKind::Namespace);
+    assert_eq!(driver.guard(&owner()).set_fingerprint("ours").unwrap_err().kind(), ErrorKind::Namespace);
+    driver.guard(&owner()).remove().unwrap();
     server.run("SELECT theirs FROM test_foreign.sensorbench");
 }
 
@@ -110,7 +119,7 @@ fn the_server_describes_itself() {
 fn what_a_table_cannot_hold_is_told_with_its_place() {
     let server = TestServer::with_namespace("test_columns");
     let refused = |columns: &str| {
-        let error = server.driver().create(&table_of(columns), "", true).expect_err("refused");
+        let error = server.driver().guard(&owner()).create(&table_of(columns), "", Intent::Replace).expect_err("refused");
         assert_eq!(error.kind(), ErrorKind::Schema, "{error}");
         server.told(error)
     };

@@ -8,7 +8,8 @@ use arrow_array::{RecordBatch, RecordBatchIterator};
 use futures::future::join_all;
 use rustix::time::{ClockId, clock_gettime};
 use sensorbench_dataset::array_of;
-use sensorbench_driver::{Database, Driver, Progress, Schema, TargetUrl, Type, ValueRef};
+use sensorbench_driver::contract::owner;
+use sensorbench_driver::{Database, Driver, Intent, Progress, Schema, TargetUrl, Type, ValueRef};
 use sensorbench_driver_redis::RedisDatabase;
 use sensorbench_engine::{ParameterTable, Plan, Run};
 use serde_json::json;
@@ -124,7 +125,7 @@ fn main() {
     let open =
         |options: &str| RedisDatabase.open(&TargetUrl::parse(&format!("{url}?namespace=overhead{options}")).unwrap()).unwrap();
     let driver = open("");
-    driver.create(&schema(), "", true).unwrap();
+    driver.guard(&owner()).create(&schema(), "", Intent::Replace).unwrap();
     for table in ["keys", "sorted"] {
         let batches: Vec<_> = (0..ROWS).step_by(10_000).map(|start| Ok(rows(start..start + 10_000))).collect();
         let (batch_schema, start, cpu) = (rows(0..1).schema(), Instant::now(), cpu_s(ClockId::ProcessCPUTime));
@@ -142,7 +143,7 @@ fn main() {
         Shape { connections: 50, in_flight: 50, rows_an_answer: 100, operations: 50_000 },
     ] {
         let driver = open(&format!("&connections={}", shape.connections));
-        driver.attach(&schema()).unwrap();
+        driver.guard(&owner()).attach(&schema(), Intent::Attach).unwrap();
         let mut ratios = Vec::new();
         let (mut engine_ns, mut hand_ns) = (f64::INFINITY, f64::INFINITY);
         for _ in 0..REPEATS {
@@ -161,5 +162,5 @@ fn main() {
             ratios[REPEATS / 2]
         );
     }
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
 }

@@ -70,8 +70,26 @@ impl Masters {
         Ok(Self { topology, masters })
     }
 
-    pub async fn get(&mut self, key: &str) -> Result<Option<String>, DriverError> {
-        self.of_key(key)?.ask(redis::cmd("GET").arg(key)).await
+    /// The text under a key; None where there is none, or something else than UTF-8 text.
+    pub async fn text(&mut self, key: &str) -> Result<Option<String>, DriverError> {
+        let master = self.of_key(key)?;
+        if master.ask::<String>(redis::cmd("TYPE").arg(key)).await? != "string" {
+            return Ok(None);
+        }
+        let bytes: Option<Vec<u8>> = master.ask(redis::cmd("GET").arg(key)).await?;
+        Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
+    }
+
+    /// Keys that end with `end`, of those that are UTF-8.
+    pub async fn keys_that_end_with(&mut self, end: &str) -> Result<Vec<String>, DriverError> {
+        let mut found = Vec::new();
+        for master in &mut self.masters {
+            let mut scan = Scan::matching(format!("*{end}"));
+            while let Some(keys) = scan.next(master).await? {
+                found.extend(keys.into_iter().filter_map(|key| String::from_utf8(key).ok()));
+            }
+        }
+        Ok(found)
     }
 
     pub async fn set(&mut self, key: &str, value: &str) -> Result<(), DriverError> {
@@ -245,7 +263,11 @@ struct Scan {
 impl Scan {
     /// Prefixes are words and colons, so that nothing in them has a meaning in patterns.
     fn of(prefix: &str) -> Self {
-        Self { pattern: format!("{prefix}*"), cursor: Some(0), seen: HashSet::new(), hasher: RandomState::new() }
+        Self::matching(format!("{prefix}*"))
+    }
+
+    fn matching(pattern: String) -> Self {
+        Self { pattern, cursor: Some(0), seen: HashSet::new(), hasher: RandomState::new() }
     }
 
     /// Some more keys, or None when there are no more.

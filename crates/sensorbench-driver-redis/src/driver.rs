@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
-use sensorbench_driver::{Description, Driver, DriverError, KeptSchema, Operation, Progress, Schema, Sessions, Size};
+use sensorbench_driver::{
+    Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
+    is_namespace,
+};
 
 use crate::control::{Masters, numbers_of};
 use crate::load;
@@ -15,6 +18,9 @@ use crate::target::Target;
 
 /// What INFO calls the number of commands that a server has done.
 const COMMANDS: &str = "total_commands_processed";
+
+/// What the key of the marker has behind the namespace.
+const MARK_KEY_END: &str = ":mark";
 
 /// Settings that matter to speed and durability.
 const SETTINGS: [&str; 6] = ["appendfsync", "appendonly", "io-threads", "maxmemory", "maxmemory-policy", "save"];
@@ -39,30 +45,10 @@ impl RedisDriver {
     }
 
     fn mark_key(&self) -> String {
-        format!("{}:mark", self.target.server.namespace)
+        format!("{}{MARK_KEY_END}", self.target.server.namespace)
     }
 
-    /// Refuses to go on when there is something in the way; with `replace`, what is ours is not.
-    async fn check_namespace(&self, masters: &mut Masters, replace: bool) -> Result<(), DriverError> {
-        let (shown, prefix) = (self.target.server.shown(), self.prefix());
-        if masters.get(&self.mark_key()).await?.is_some() {
-            let message = format!(
-                "{shown} holds data of an earlier run of sensorbench (keys that begin with {prefix}); give --replace to load it \
-                 again, or another namespace="
-            );
-            return if replace { Ok(()) } else { Err(DriverError::Namespace(message)) };
-        }
-        match masters.any_key(&prefix).await? {
-            None => Ok(()),
-            Some(key) => Err(DriverError::Namespace(format!(
-                "{shown} has keys that begin with {prefix} and that sensorbench did not create, for example {:?}; give another \
-                 namespace=",
-                String::from_utf8_lossy(&key)
-            ))),
-        }
-    }
-
-    async fn clear(&self, masters: &mut Masters) -> Result<(), DriverError> {
+    async fn remove_keys(&self, masters: &mut Masters) -> Result<(), DriverError> {
         masters.unlink_all(&self.prefix(), &self.mark_key()).await
     }
 }
@@ -96,34 +82,67 @@ impl Driver for RedisDriver {
         })
     }
 
-    fn create(&self, schema: &Schema, mark: &str, replace: bool) -> Result<(), DriverError> {
+    fn namespace(&self) -> String {
+        format!("{}, keys that begin with {}", self.target.server.shown(), self.prefix())
+    }
+
+    fn occupant(&self) -> Result<Occupant, DriverError> {
+        wait_for(async {
+            let mut masters = Masters::connect(&self.target).await?;
+            if let Some(marker) = masters.text(&self.mark_key()).await?.as_deref().and_then(Marker::parse) {
+                return Ok(Occupant::Ours(marker));
+            }
+            Ok(match masters.any_key(&self.prefix()).await? {
+                None => Occupant::Absent,
+                Some(key) => Occupant::Foreign(format!("{} is somebody's", String::from_utf8_lossy(&key))),
+            })
+        })
+    }
+
+    fn create(&self, schema: &Schema, marker: &Marker, admission: &Admission) -> Result<(), DriverError> {
         let parsed = RedisSchema::of(schema, &self.target.server.namespace)?;
         wait_for(async {
             let mut masters = Masters::connect(&self.target).await?;
-            self.check_namespace(&mut masters, replace).await?;
-            self.clear(&mut masters).await?;
-            masters.set(&self.mark_key(), mark).await
+            if admission.replaces() {
+                self.remove_keys(&mut masters).await?;
+            }
+            masters.set(&self.mark_key(), &marker.to_text()).await
         })?;
         self.schema.keep(parsed);
         Ok(())
     }
 
     fn attach(&self, schema: &Schema) -> Result<(), DriverError> {
-        let parsed = RedisSchema::of(schema, &self.target.server.namespace)?;
-        if self.mark()?.is_none() {
-            let (shown, prefix) = (self.target.server.shown(), self.prefix());
-            return Err(DriverError::Namespace(format!("{shown}: nothing was created there under {prefix}; load it first")));
-        }
-        self.schema.keep(parsed);
+        self.schema.keep(RedisSchema::of(schema, &self.target.server.namespace)?);
         Ok(())
     }
 
-    fn mark(&self) -> Result<Option<String>, DriverError> {
-        wait_for(async { Masters::connect(&self.target).await?.get(&self.mark_key()).await })
+    fn write_marker(&self, marker: &Marker, _: &Admission) -> Result<(), DriverError> {
+        wait_for(async { Masters::connect(&self.target).await?.set(&self.mark_key(), &marker.to_text()).await })
     }
 
-    fn set_mark(&self, mark: &str) -> Result<(), DriverError> {
-        wait_for(async { Masters::connect(&self.target).await?.set(&self.mark_key(), mark).await })
+    fn remove(&self, _: &Admission) -> Result<(), DriverError> {
+        wait_for(async {
+            let mut masters = Masters::connect(&self.target).await?;
+            // The marker goes last, so that what an interruption leaves is still ours.
+            self.remove_keys(&mut masters).await?;
+            masters.unlink(&self.mark_key()).await
+        })
+    }
+
+    fn namespaces(&self) -> Result<Vec<String>, DriverError> {
+        wait_for(async {
+            let mut masters = Masters::connect(&self.target).await?;
+            let mut ours = Vec::new();
+            for key in masters.keys_that_end_with(MARK_KEY_END).await? {
+                let Some(name) = key.strip_suffix(MARK_KEY_END).filter(|name| is_namespace(name)) else { continue };
+                if masters.text(&key).await?.is_some_and(|text| Marker::parse(&text).is_some()) {
+                    ours.push(name.to_owned());
+                }
+            }
+            ours.sort_unstable();
+            Ok(ours)
+        })
     }
 
     fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
@@ -184,18 +203,6 @@ impl Driver for RedisDriver {
                 }
             }
             Ok(sums)
-        })
-    }
-
-    fn remove(&self) -> Result<(), DriverError> {
-        wait_for(async {
-            let mut masters = Masters::connect(&self.target).await?;
-            if masters.get(&self.mark_key()).await?.is_none() {
-                return Ok(());
-            }
-            // The mark goes last, so that what an interruption leaves is still ours.
-            self.clear(&mut masters).await?;
-            masters.unlink(&self.mark_key()).await
         })
     }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
 use futures::future::join_all;
 use sensorbench_dataset::array_of;
-use sensorbench_driver::contract::{Subject, check};
-use sensorbench_driver::{Database, Driver, DriverError, ErrorKind, Progress, Schema, Type, Value, ValueRef};
+use sensorbench_driver::contract::{Subject, check, owner};
+use sensorbench_driver::{Database, Driver, DriverError, ErrorKind, Intent, Progress, Schema, Type, Value, ValueRef};
 use sensorbench_driver_redis::{RedisClusterDatabase, RedisDatabase};
 use serde_json::json;
 
@@ -20,7 +20,7 @@ fn contract_schema() -> Schema {
 
 fn keeps_the_contract(database: &dyn Database, url: String) {
     let admin = Admin::of(&url);
-    let foreign = format!("{}:mine", admin.namespace);
+    let foreign = ["mark", "mine"].map(|name| format!("{}:{name}", admin.namespace));
     check(&Subject {
         database,
         url,
@@ -29,8 +29,9 @@ fn keeps_the_contract(database: &dyn Database, url: String) {
         stores_infinity: true,
         put_foreign: &|| {
             admin.clear();
-            admin.run(&foreign, &["SET", &foreign, "x"]);
+            foreign.iter().for_each(|key| drop(admin.run(key, &["SET", key, "x"])));
         },
+        foreign_rows: &|| foreign.iter().map(|key| format!("{:?}", admin.run(key, &["GET", key]))).collect(),
         remove_foreign: &|| admin.clear(),
     });
 }
@@ -81,7 +82,7 @@ fn doubles(values: impl IntoIterator<Item = f64>) -> ArrayRef {
 /// A target with the values 0.5, 1.5 and so on.
 fn loaded(url: &str, rows: i64) -> Box<dyn Driver> {
     let driver = open(url);
-    driver.create(&by_id_schema(), "", true).unwrap();
+    driver.guard(&owner()).create(&by_id_schema(), "", Intent::Replace).unwrap();
     let columns = vec![("id", integers(0..rows)), ("value", doubles((0..rows).map(|id| id as f64 + 0.5)))];
     assert_eq!(load(driver.as_ref(), "t", columns).unwrap(), rows as u64);
     assert_eq!(driver.count("t").unwrap(), rows as u64);
@@ -111,10 +112,10 @@ fn what_sensorbench_did_not_create_is_not_even_replaced() {
         admin.clear();
         admin.run("foreign:t:1", &["SET", "foreign:t:1", "mine"]);
         let driver = open(&url);
-        let error = driver.create(&by_id_schema(), "", true).unwrap_err();
+        let error = driver.guard(&owner()).create(&by_id_schema(), "", Intent::Replace).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Namespace);
-        assert!(error.to_string().contains("foreign:t:1") && error.to_string().contains("another namespace="), "{error}");
-        driver.remove().unwrap();
+        assert!(error.to_string().contains("foreign:t:1") && error.to_string().contains("namespace="), "{error}");
+        driver.guard(&owner()).remove().unwrap();
         assert_eq!(admin.run("foreign:t:1", &["GET", "foreign:t:1"]), redis::Value::BulkString(b"mine".to_vec()));
         admin.clear();
     }
@@ -146,7 +147,7 @@ fn answers_are_not_mixed_up_when_many_are_in_flight_and_some_are_dropped() {
             }
         };
         client.runtime.block_on(join_all((0..64).map(asks)));
-        driver.remove().unwrap();
+        driver.guard(&owner()).remove().unwrap();
     }
 }
 
@@ -171,7 +172,7 @@ fn a_session_survives_the_loss_of_its_connections() {
         // All three are connected again for the next loss.
         client.runtime.block_on(join_all((0..3).map(|id| client.session.execute(client.request("read", &[Value::Integer(id)])))));
     }
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
     admin.run("", &["ACL", "DELUSER", "lost"]);
 }
 
@@ -187,7 +188,7 @@ fn what_the_server_refuses_ends_a_load_and_an_operation() {
     }));
     for url in [url("refused"), cluster_url("refused")] {
         let driver = open(&url);
-        driver.create(&schema, "", true).unwrap();
+        driver.guard(&owner()).create(&schema, "", Intent::Replace).unwrap();
         let columns = |value| vec![("id", integers([1, 2])), ("value", doubles([0.5, value]))];
         let error = load(driver.as_ref(), "t", columns(f64::NAN)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Statement);
@@ -202,7 +203,7 @@ fn what_the_server_refuses_ends_a_load_and_an_operation() {
         assert_eq!(error.kind(), ErrorKind::Statement);
         assert!(error.to_string().contains("WRONGTYPE"), "{error}");
         assert_eq!(client.ask("right", &[]).unwrap(), [[Value::Integer(2)]]);
-        driver.remove().unwrap();
+        driver.guard(&owner()).remove().unwrap();
     }
 }
 
@@ -235,7 +236,7 @@ fn readings_lie_in_sorted_sets_and_hashes() {
     }));
     for url in [url("forms"), cluster_url("forms")] {
         let driver = open(&url);
-        driver.create(&schema, "", true).unwrap();
+        driver.guard(&owner()).create(&schema, "", Intent::Replace).unwrap();
         let rows = || {
             let sensors = ["a", "a", "a", "b"].into_iter().map(ValueRef::Text);
             let times = [1, 2, 4, 1].into_iter().map(ValueRef::Timestamp);
@@ -264,7 +265,7 @@ fn readings_lie_in_sorted_sets_and_hashes() {
         assert_eq!(ask("fields", "c", 9).unwrap(), [[Value::Timestamp(9), Value::Null]]);
         let size = driver.size().unwrap();
         assert_eq!(size.parts.keys().collect::<Vec<_>>(), ["reading", "series"]);
-        driver.remove().unwrap();
+        driver.guard(&owner()).remove().unwrap();
     }
 }
 
@@ -286,10 +287,10 @@ fn a_single_node_of_a_cluster_is_not_taken_for_a_server() {
     let (hosts, namespace) = url.split_once('?').unwrap();
     let driver = open(&format!("{}?{namespace}", hosts.split(',').next().unwrap()));
     // Where the key of the mark is elsewhere, the first step tells, else the first operation whose key is.
-    let error = driver.create(&by_id_schema(), "", true).err().unwrap_or_else(|| {
+    let error = driver.guard(&owner()).create(&by_id_schema(), "", Intent::Replace).err().unwrap_or_else(|| {
         let client = Client::of(driver.as_ref(), &by_id_schema(), 1);
         let error = (0..100).find_map(|id| client.ask("read", &[Value::Integer(id)]).err()).expect("keys that are elsewhere");
-        driver.remove().unwrap();
+        driver.guard(&owner()).remove().unwrap();
         error
     });
     assert!(error.to_string().contains("give its URL as redis+cluster://"), "{error}");
@@ -329,5 +330,5 @@ fn a_session_follows_a_slot_that_moves() {
         assert_eq!(asked(), [[Value::Double(7.5)]], "it has moved");
         assert_eq!(asked(), [[Value::Double(7.5)]]);
     }
-    driver.remove().unwrap();
+    driver.guard(&owner()).remove().unwrap();
 }

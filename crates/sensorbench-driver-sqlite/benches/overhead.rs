@@ -6,7 +6,8 @@ use std::time::Instant;
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use rustix::time::{ClockId, clock_gettime};
 use sensorbench_dataset::array_of;
-use sensorbench_driver::{Database, Driver, Progress, Schema, TargetUrl, Type, ValueRef};
+use sensorbench_driver::contract::owner;
+use sensorbench_driver::{Database, Driver, Intent, Progress, Schema, TargetUrl, Type, ValueRef};
 use sensorbench_driver_sqlite::SqliteDatabase;
 use sensorbench_engine::{ParameterTable, Plan, Run};
 use serde_json::json;
@@ -88,7 +89,7 @@ fn main() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bench.db").display().to_string();
     let driver = SqliteDatabase.open(&TargetUrl::parse(&format!("sqlite:{path}")).unwrap()).unwrap();
-    driver.create(&schema(1), "", true).unwrap();
+    driver.guard(&owner()).create(&schema(1), "", Intent::Replace).unwrap();
     let batch = rows(0..ROWS);
     let batch_schema = batch.schema();
     let start = Instant::now();

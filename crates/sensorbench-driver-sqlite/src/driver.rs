@@ -5,11 +5,14 @@ use std::os::unix::fs::MetadataExt;
 
 use arrow_array::RecordBatchReader;
 use rusqlite::{Connection, OptionalExtension};
-use sensorbench_driver::{Description, Driver, DriverError, KeptSchema, Operation, Progress, Schema, Sessions, Size, SqlSchema};
+use sensorbench_driver::{
+    Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
+    SqlSchema,
+};
 
 use crate::schema::{check_tables, run};
 use crate::session::Connector;
-use crate::target::{APPLICATION_ID, Occupant, Target};
+use crate::target::{APPLICATION_ID, Target};
 use crate::{load, quoted, statement_error};
 
 pub struct SqliteDriver {
@@ -26,9 +29,10 @@ impl SqliteDriver {
         self.schema.get(self.target.path.display())
     }
 
+    /// Removes the files. The database goes last, because it alone says whose the others are.
     fn remove_files(&self) -> Result<(), DriverError> {
-        for file in self.target.files() {
-            match std::fs::remove_file(&file) {
+        for file in self.target.files().iter().rev() {
+            match std::fs::remove_file(file) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(DriverError::Namespace(format!("{}: {error}", file.display())));
                 }
@@ -37,29 +41,12 @@ impl SqliteDriver {
         }
         Ok(())
     }
-
-    fn make_room(&self, replace: bool) -> Result<(), DriverError> {
-        let path = self.target.path.display();
-        match self.target.occupant()? {
-            Occupant::Nobody => Ok(()),
-            Occupant::OtherFile => {
-                Err(DriverError::Namespace(format!("{path} is there and is no SQLite database; name another path")))
-            }
-            Occupant::OtherDatabase if !replace => Err(DriverError::Namespace(format!(
-                "{path} is a database that sensorbench did not create; name another path, or give --replace to delete it"
-            ))),
-            Occupant::Sensorbench if !replace => Err(DriverError::Namespace(format!(
-                "{path} holds data of an earlier run of sensorbench; give --replace to load it again"
-            ))),
-            _ => self.remove_files(),
-        }
-    }
 }
 
 impl Driver for SqliteDriver {
     fn describe(&self) -> Result<Description, DriverError> {
         let mut settings = BTreeMap::new();
-        if self.target.occupant()? == Occupant::Sensorbench {
+        if matches!(self.target.occupant()?, Occupant::Ours(_)) {
             let connection = self.target.connect()?;
             for pragma in ["journal_mode", "synchronous", "cache_size", "mmap_size", "page_size"] {
                 let value: Option<rusqlite::types::Value> =
@@ -70,13 +57,27 @@ impl Driver for SqliteDriver {
         Ok(Description { database: "SQLite".to_owned(), version: rusqlite::version().to_owned(), settings })
     }
 
-    fn create(&self, schema: &Schema, mark: &str, replace: bool) -> Result<(), DriverError> {
+    fn namespace(&self) -> String {
+        self.target.path.display().to_string()
+    }
+
+    fn elsewhere(&self) -> &'static str {
+        "name another path"
+    }
+
+    fn occupant(&self) -> Result<Occupant, DriverError> {
+        self.target.occupant()
+    }
+
+    fn create(&self, schema: &Schema, marker: &Marker, admission: &Admission) -> Result<(), DriverError> {
         let parsed = SqlSchema::of(schema)?;
-        self.make_room(replace)?;
+        if admission.replaces() {
+            self.remove_files()?;
+        }
         let connection = self.target.create()?;
         connection.pragma_update(None, "application_id", APPLICATION_ID).map_err(statement_error)?;
         connection.execute_batch("CREATE TABLE sensorbench (mark TEXT NOT NULL)").map_err(statement_error)?;
-        connection.execute("INSERT INTO sensorbench (mark) VALUES (?1)", [mark]).map_err(statement_error)?;
+        connection.execute("INSERT INTO sensorbench (mark) VALUES (?1)", [marker.to_text()]).map_err(statement_error)?;
         run(parsed.create(), &connection)?;
         check_tables(&parsed, &connection)?;
         self.schema.keep(parsed);
@@ -90,16 +91,17 @@ impl Driver for SqliteDriver {
         Ok(())
     }
 
-    fn mark(&self) -> Result<Option<String>, DriverError> {
-        if self.target.occupant()? != Occupant::Sensorbench {
-            return Ok(None);
-        }
-        self.target.connect()?.query_row("SELECT mark FROM sensorbench", [], |row| row.get(0)).optional().map_err(statement_error)
+    fn write_marker(&self, marker: &Marker, _: &Admission) -> Result<(), DriverError> {
+        self.target.connect()?.execute("UPDATE sensorbench SET mark = ?1", [marker.to_text()]).map_err(statement_error)?;
+        Ok(())
     }
 
-    fn set_mark(&self, mark: &str) -> Result<(), DriverError> {
-        self.target.connect()?.execute("UPDATE sensorbench SET mark = ?1", [mark]).map_err(statement_error)?;
-        Ok(())
+    fn remove(&self, _: &Admission) -> Result<(), DriverError> {
+        self.remove_files()
+    }
+
+    fn namespaces(&self) -> Result<Vec<String>, DriverError> {
+        Ok(if matches!(self.occupant()?, Occupant::Ours(_)) { vec![self.namespace()] } else { Vec::new() })
     }
 
     fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
@@ -133,13 +135,6 @@ impl Driver for SqliteDriver {
         let allocated = |file| std::fs::metadata(file).map_or(0, |metadata| metadata.blocks() * 512);
         let total_bytes = self.target.files().iter().map(allocated).sum();
         Ok(Size { total_bytes, parts: parts(&connection).map_err(statement_error)?, ..Size::default() })
-    }
-
-    fn remove(&self) -> Result<(), DriverError> {
-        match self.target.occupant()? {
-            Occupant::Sensorbench => self.remove_files(),
-            _ => Ok(()),
-        }
     }
 
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {

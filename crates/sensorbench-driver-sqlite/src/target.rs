@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
-use sensorbench_driver::{DriverError, TargetUrl};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
+use sensorbench_driver::{DriverError, Marker, Occupant, TargetUrl};
 
 use crate::statement_error;
 
@@ -22,15 +22,6 @@ pub struct Target {
     synchronous: String,
     cache_mib: u32,
     mmap_mib: u32,
-}
-
-/// What is at the path.
-#[derive(Debug, PartialEq)]
-pub enum Occupant {
-    Nobody,
-    Sensorbench,
-    OtherDatabase,
-    OtherFile,
 }
 
 impl Target {
@@ -63,20 +54,30 @@ impl Target {
         })
     }
 
+    /// What is at the path, seen without changing it.
     pub fn occupant(&self) -> Result<Occupant, DriverError> {
         match std::fs::metadata(&self.path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Occupant::Nobody),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(self.without_database()),
             Err(error) => return Err(DriverError::Connection(format!("{}: {error}", self.path.display()))),
-            Ok(metadata) if !metadata.is_file() => return Ok(Occupant::OtherFile),
+            Ok(metadata) if !metadata.is_file() => return Ok(Occupant::Foreign("it is no file".to_owned())),
             Ok(_) => {}
         }
         let connection = Connection::open_with_flags(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(statement_error)?;
         let application: Result<i32, _> = connection.pragma_query_value(None, "application_id", |row| row.get(0));
-        Ok(match application {
-            Ok(APPLICATION_ID) => Occupant::Sensorbench,
-            Ok(_) => Occupant::OtherDatabase,
-            Err(_) => Occupant::OtherFile,
-        })
+        match application {
+            Ok(APPLICATION_ID) => Ok(Occupant::Ours(marker(&connection)?)),
+            Ok(_) => Ok(Occupant::Foreign("it is somebody's SQLite database".to_owned())),
+            Err(rusqlite::Error::SqliteFailure(failure, _)) if failure.code == ErrorCode::NotADatabase => {
+                Ok(Occupant::Foreign("it is a file, and no SQLite database".to_owned()))
+            }
+            Err(error) => Err(DriverError::Connection(format!("{}: {error}", self.path.display()))),
+        }
+    }
+
+    /// A journal without its database belongs to somebody, and SQLite would remove it.
+    fn without_database(&self) -> Occupant {
+        let rest = self.files().into_iter().skip(1).find(|file| file.exists());
+        rest.map_or(Occupant::Absent, |file| Occupant::Foreign(format!("{} is there without its database", file.display())))
     }
 
     /// Opens the file with the target's settings; it must be there.
@@ -112,4 +113,15 @@ impl Target {
         }
         Err(DriverError::Statement(format!("SQLite keeps journal_mode {mode} instead of {}", self.journal_mode)))
     }
+}
+
+/// The marker of a database of ours; an empty one where creating it was cut short.
+fn marker(connection: &Connection) -> Result<Marker, DriverError> {
+    let tables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'sensorbench'";
+    if connection.query_row(tables, [], |row| row.get::<_, i64>(0)).map_err(statement_error)? == 0 {
+        return Ok(Marker::default());
+    }
+    let text: Option<String> =
+        connection.query_row("SELECT mark FROM sensorbench", [], |row| row.get(0)).optional().map_err(statement_error)?;
+    Ok(text.and_then(|text| Marker::parse(&text)).unwrap_or_default())
 }

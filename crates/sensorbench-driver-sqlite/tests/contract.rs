@@ -1,7 +1,9 @@
 //! SQLite keeps the driver contract.
 
-use sensorbench_driver::contract::{Subject, check};
-use sensorbench_driver::{Database, Schema, TargetUrl};
+use std::path::Path;
+
+use sensorbench_driver::contract::{Subject, check, owner};
+use sensorbench_driver::{Database, Driver, ErrorKind, Intent, Schema, TargetUrl};
 use sensorbench_driver_sqlite::SqliteDatabase;
 
 fn contract_schema() -> Schema {
@@ -18,7 +20,15 @@ fn keeps_the_contract() {
         schema: contract_schema(),
         stores_nan: false,
         stores_infinity: true,
-        put_foreign: &|| rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE mine (x)").unwrap(),
+        put_foreign: &|| {
+            let mine = rusqlite::Connection::open(&path).unwrap();
+            mine.execute_batch("CREATE TABLE sensorbench (mark TEXT); INSERT INTO sensorbench VALUES ('mine'), ('too')").unwrap();
+        },
+        foreign_rows: &|| {
+            let mine = rusqlite::Connection::open(&path).unwrap();
+            let mut rows = mine.prepare("SELECT mark FROM sensorbench ORDER BY 1").unwrap();
+            rows.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+        },
         remove_foreign: &|| std::fs::remove_file(&path).unwrap(),
     });
 }
@@ -28,9 +38,34 @@ fn a_file_that_is_no_database_is_never_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("thesis.txt");
     std::fs::write(&path, "x".repeat(4096)).unwrap();
-    let driver = SqliteDatabase.open(&TargetUrl::parse(&format!("sqlite:{}", path.display())).unwrap()).unwrap();
-    assert!(driver.create(&Schema::default(), "", true).is_err());
+    let error = open(&path).guard(&owner()).create(&Schema::default(), "", Intent::Replace).unwrap_err();
+    assert!(error.kind() == ErrorKind::Namespace && error.to_string().contains("name another path"), "{error}");
     assert_eq!(std::fs::read_to_string(&path).unwrap().len(), 4096);
+}
+
+fn open(path: &Path) -> Box<dyn Driver> {
+    SqliteDatabase.open(&TargetUrl::parse(&format!("sqlite:{}", path.display())).unwrap()).unwrap()
+}
+
+#[test]
+fn a_journal_without_its_database_is_somebodys() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("my.db");
+    let journal = folder.path().join("my.db-wal");
+    std::fs::write(&journal, "theirs").unwrap();
+    let error = open(&path).guard(&owner()).create(&Schema::default(), "", Intent::Replace).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Namespace, "{error}");
+    assert_eq!(std::fs::read_to_string(&journal).unwrap(), "theirs");
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_database_whose_creation_was_cut_short_is_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ours.db");
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "application_id", 0x5342_4348).unwrap();
+    open(&path).guard(&owner()).create(&Schema::default(), "again", Intent::Replace).unwrap();
+    assert_eq!(open(&path).guard(&owner()).fingerprint().unwrap().as_deref(), Some("again"));
 }
 
 #[test]

@@ -27,9 +27,13 @@ use sensorbench_dataset::array_of;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::{
-    AsyncSession, BlockingConnector, BlockingSession, Database, Deadline, Driver, DriverError, ErrorKind, Progress, Request,
-    Rows, Schema, Sessions, TargetUrl, Type, Value, ValueRef,
+    AsyncSession, BlockingConnector, BlockingSession, Database, Deadline, Driver, DriverError, ErrorKind, Intent, Progress,
+    Request, Rows, Schema, Sessions, TargetUrl, Type, Value, ValueRef,
 };
+
+mod ownership;
+
+pub use ownership::owner;
 
 /// A driver and its database, ready for the suite.
 pub struct Subject<'a> {
@@ -43,8 +47,10 @@ pub struct Subject<'a> {
     pub stores_nan: bool,
     /// Whether the database stores the two infinities. If not, the suite goes without them.
     pub stores_infinity: bool,
-    /// Puts something at the target that sensorbench did not create.
+    /// Puts something with rows at the target that sensorbench did not create.
     pub put_foreign: &'a dyn Fn(),
+    /// The rows of it, read past the driver.
+    pub foreign_rows: &'a dyn Fn() -> Vec<String>,
     /// Removes it again.
     pub remove_foreign: &'a dyn Fn(),
 }
@@ -65,15 +71,16 @@ const MANY_ROWS: i64 = 300_000;
 /// How large texts and bytes are that every driver keeps, and how many of them come at a time.
 const LARGE_BYTES: usize = 1 << 20;
 const LARGE_ROWS: i64 = 16;
-const MARK: &str = "contract";
+const NOTE: &str = "what lies there, ' \" \\ {} 日本";
 
 type Reading = [Value; 7];
 
 /// Runs the whole suite; panics with the name of the promise that was broken.
 pub fn check(subject: &Subject) {
-    refuses_what_is_not_its_own(subject);
+    prepare(subject);
+    ownership::keeps_to_the_table_of_occupants_and_intents(subject);
     let driver = loaded(subject);
-    counts_sizes_and_marks(subject, driver.as_ref());
+    counts_sizes_and_notes(driver.as_ref());
     reads_back_every_type(subject, driver.as_ref());
     answers_with_nothing_when_there_is_nothing(subject, driver.as_ref());
     includes_range_starts_and_excludes_range_ends(subject, driver.as_ref());
@@ -204,7 +211,7 @@ fn open(subject: &Subject) -> Box<dyn Driver> {
 fn created(subject: &Subject) -> Box<dyn Driver> {
     let driver = open(subject);
     subject.database.check(&schema(subject)).expect("the schema of the contract is valid");
-    driver.create(&schema(subject), MARK, true).expect("the tables are created");
+    driver.guard(&owner()).create(&schema(subject), NOTE, Intent::Replace).expect("the tables are created");
     driver
 }
 
@@ -306,30 +313,27 @@ fn sorted_by_id(mut rows: Vec<Vec<Value>>) -> Vec<Vec<Value>> {
     rows
 }
 
-fn refuses_what_is_not_its_own(subject: &Subject) {
-    (subject.put_foreign)();
-    let refused = subject
-        .database
-        .open(&TargetUrl::parse(&subject.url).unwrap())
-        .and_then(|driver| driver.create(&schema(subject), MARK, false));
-    let error = refused.expect_err("what sensorbench did not create is not touched");
-    assert_eq!(error.kind(), ErrorKind::Namespace, "{error}");
-    (subject.remove_foreign)();
+/// Removes what a run of the suite that was cut short has left.
+fn prepare(subject: &Subject) {
+    let (driver, owner) = (open(subject), owner());
+    if driver.guard(&owner).marker().expect("the target answers").is_some() {
+        driver.guard(&owner).clean().expect("what is ours can be removed");
+    }
 }
 
-fn counts_sizes_and_marks(subject: &Subject, driver: &dyn Driver) {
+fn counts_sizes_and_notes(driver: &dyn Driver) {
     assert_eq!(driver.count("readings").unwrap(), 6);
     assert_eq!(driver.count("many").unwrap(), MANY_ROWS as u64);
     let size = driver.size().unwrap();
     assert!(size.total_bytes > 2_000_000, "the readings alone are two megabytes: {size:?}");
     assert!(size.parts.values().sum::<u64>() <= size.total_bytes, "{size:?}");
-    assert_eq!(driver.mark().unwrap().as_deref(), Some(MARK));
-    driver.set_mark("settled").unwrap();
-    assert_eq!(driver.mark().unwrap().as_deref(), Some("settled"));
+    let owner = owner();
+    let guard = driver.guard(&owner);
+    assert_eq!(guard.fingerprint().unwrap().as_deref(), Some(NOTE));
+    guard.set_fingerprint("settled").unwrap();
+    assert_eq!(guard.fingerprint().unwrap().as_deref(), Some("settled"));
     let description = driver.describe().unwrap();
     assert!(!description.database.is_empty() && !description.version.is_empty(), "{description:?}");
-    let again = driver.create(&schema(subject), MARK, false).expect_err("tables that are there are not replaced unasked");
-    assert_eq!(again.kind(), ErrorKind::Namespace, "{again}");
 }
 
 fn reads_back_every_type(subject: &Subject, driver: &dyn Driver) {
@@ -408,8 +412,8 @@ fn gives_up_when_cancelled_and_goes_on(subject: &Subject, driver: &dyn Driver) {
 
 fn finds_its_tables_again(subject: &Subject) {
     let driver = open(subject);
-    driver.attach(&schema(subject)).expect("tables are found by a new driver");
-    assert_eq!(driver.mark().unwrap().as_deref(), Some("settled"));
+    driver.guard(&owner()).attach(&schema(subject), Intent::Resume).expect("tables are found by a new driver");
+    assert_eq!(driver.guard(&owner()).fingerprint().unwrap().as_deref(), Some("settled"));
     assert_eq!(driver.count("many").unwrap(), MANY_ROWS as u64);
     Client::of(subject, driver.as_ref()).still_works();
 }
@@ -485,8 +489,8 @@ fn stops_loading_when_asked(subject: &Subject) {
 
 fn removes_what_it_created(subject: &Subject) {
     let driver = created(subject);
-    driver.remove().expect("what was created is removed");
+    driver.guard(&owner()).remove().expect("what was created is removed");
     drop(driver);
     let opened = subject.database.open(&TargetUrl::parse(&subject.url).unwrap()).unwrap();
-    assert_eq!(opened.mark().unwrap(), None, "nothing is left");
+    assert_eq!(opened.guard(&owner()).marker().unwrap(), None, "nothing is left");
 }

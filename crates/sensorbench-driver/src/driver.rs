@@ -7,7 +7,7 @@ use arrow_array::RecordBatchReader;
 use futures::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 
-use crate::{Deadline, DriverError, Operation, Progress, Rows, Schema, TargetUrl, Value};
+use crate::{Admission, Deadline, DriverError, Marker, Occupant, Operation, Progress, Rows, Schema, TargetUrl, Value};
 
 /// A kind of database. One static value a driver crate, registered by name.
 pub trait Database: Sync {
@@ -57,18 +57,32 @@ pub trait Driver: Send + Sync {
     /// What answers there.
     fn describe(&self) -> Result<Description, DriverError>;
 
-    /// Creates the schema's empty tables in sensorbench's own namespace at the target, and notes `mark` there. Refuses to
-    /// touch what sensorbench did not create, unless `replace`.
-    fn create(&self, schema: &Schema, mark: &str, replace: bool) -> Result<(), DriverError>;
+    /// The namespace as messages name it: which kind of thing, its name, and where.
+    fn namespace(&self) -> String;
 
-    /// Goes on with tables that were created before; the mark tells which.
+    /// What to do where the namespace is not free.
+    fn elsewhere(&self) -> &'static str {
+        "name another one with namespace= in the URL"
+    }
+
+    /// Who occupies the namespace. Nothing is changed.
+    fn occupant(&self) -> Result<Occupant, DriverError>;
+
+    /// Creates the namespace with its marker and the schema's empty tables. Where the admission says so, what sensorbench created there
+    /// is removed first.
+    fn create(&self, schema: &Schema, marker: &Marker, admission: &Admission) -> Result<(), DriverError>;
+
+    /// Uses tables that sensorbench created before.
     fn attach(&self, schema: &Schema) -> Result<(), DriverError>;
 
-    /// The mark last noted in sensorbench's namespace, or None when there is no such namespace.
-    fn mark(&self) -> Result<Option<String>, DriverError>;
+    /// Writes another marker into a namespace that has one.
+    fn write_marker(&self, marker: &Marker, admission: &Admission) -> Result<(), DriverError>;
 
-    /// Notes another mark.
-    fn set_mark(&self, mark: &str) -> Result<(), DriverError>;
+    /// Removes the namespace.
+    fn remove(&self, admission: &Admission) -> Result<(), DriverError>;
+
+    /// Names of all namespaces at the target that carry a marker of ours; of one that only the URL can name, that one or none.
+    fn namespaces(&self) -> Result<Vec<String>, DriverError>;
 
     /// Loads rows into a table as fast as the database takes them. Columns are found by name.
     fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError>;
@@ -87,9 +101,6 @@ pub trait Driver: Send + Sync {
     fn status(&self) -> Result<BTreeMap<String, f64>, DriverError> {
         Ok(BTreeMap::new())
     }
-
-    /// Removes what was created.
-    fn remove(&self) -> Result<(), DriverError>;
 
     /// Sessions that execute these operations of the schema.
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError>;

@@ -10,8 +10,8 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::{
-    AsyncConnector, AsyncSession, BlockingConnector, BlockingSession, Database, Deadline, Description, Driver, DriverError,
-    Executing, Operation, Progress, Request, Schema, Sessions, Size, TargetUrl, parse_part,
+    Admission, AsyncConnector, AsyncSession, BlockingConnector, BlockingSession, Database, Deadline, Description, Driver,
+    DriverError, Executing, Marker, Occupant, Operation, Progress, Request, Schema, Sessions, Size, TargetUrl, parse_part,
 };
 
 /// The null database. Options: `delay_ms` (each operation takes so long), `stall_at_ms` and `stall_ms` (all operations
@@ -71,7 +71,7 @@ impl Database for NullDatabase {
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
-        Ok(Box::new(NullDriver { behaviour: Behaviour::of(url)?, counts: Mutex::default() }))
+        Ok(Box::new(NullDriver { behaviour: Behaviour::of(url)?, counts: Mutex::default(), marker: Mutex::default() }))
     }
 
     fn check(&self, schema: &Schema) -> Result<(), DriverError> {
@@ -93,11 +93,17 @@ struct NoStatement {}
 struct NullDriver {
     behaviour: Behaviour,
     counts: Mutex<BTreeMap<String, u64>>,
+    /// It forgets with the driver, as everything else.
+    marker: Mutex<Option<Marker>>,
 }
 
 impl NullDriver {
     fn counts(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
         self.counts.lock().expect("nothing panics under this lock")
+    }
+
+    fn marker(&self) -> MutexGuard<'_, Option<Marker>> {
+        self.marker.lock().expect("nothing panics under this lock")
     }
 }
 
@@ -106,21 +112,36 @@ impl Driver for NullDriver {
         Ok(Description { database: "null".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned(), ..Description::default() })
     }
 
-    fn create(&self, _: &Schema, _: &str, _: bool) -> Result<(), DriverError> {
+    fn namespace(&self) -> String {
+        "the null database".to_owned()
+    }
+
+    fn occupant(&self) -> Result<Occupant, DriverError> {
+        Ok(self.marker().clone().map_or(Occupant::Absent, Occupant::Ours))
+    }
+
+    fn create(&self, _: &Schema, marker: &Marker, admission: &Admission) -> Result<(), DriverError> {
         self.counts().clear();
-        Ok(())
+        self.write_marker(marker, admission)
     }
 
     fn attach(&self, _: &Schema) -> Result<(), DriverError> {
         Ok(())
     }
 
-    fn mark(&self) -> Result<Option<String>, DriverError> {
-        Ok(None)
+    fn write_marker(&self, marker: &Marker, _: &Admission) -> Result<(), DriverError> {
+        *self.marker() = Some(marker.clone());
+        Ok(())
     }
 
-    fn set_mark(&self, _: &str) -> Result<(), DriverError> {
+    fn remove(&self, _: &Admission) -> Result<(), DriverError> {
+        self.counts().clear();
+        *self.marker() = None;
         Ok(())
+    }
+
+    fn namespaces(&self) -> Result<Vec<String>, DriverError> {
+        Ok(Vec::new())
     }
 
     /// Forgets the rows, but counts them.
@@ -144,11 +165,6 @@ impl Driver for NullDriver {
 
     fn size(&self) -> Result<Size, DriverError> {
         Ok(Size::default())
-    }
-
-    fn remove(&self) -> Result<(), DriverError> {
-        self.counts().clear();
-        Ok(())
     }
 
     fn sessions(&self, _: &[Operation]) -> Result<Sessions, DriverError> {

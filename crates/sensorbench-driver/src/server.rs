@@ -136,11 +136,19 @@ fn host_and_port(text: &str, default_port: u16) -> Option<(String, u16)> {
 /// The namespace that a URL names, else the usual one: a word.
 pub fn namespace_of(url: &TargetUrl) -> Result<String, DriverError> {
     let namespace = url.option("namespace").unwrap_or(NAMESPACE);
-    let is_word = namespace.starts_with(|c: char| c.is_ascii_lowercase())
-        && namespace.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
-        && namespace.len() <= 48;
     let expected = "expected at most 48 small letters, digits and underscores, a letter first";
-    if is_word { Ok(namespace.to_owned()) } else { Err(url.error(format!("option namespace={namespace}: {expected}"))) }
+    if is_namespace(namespace) {
+        Ok(namespace.to_owned())
+    } else {
+        Err(url.error(format!("option namespace={namespace}: {expected}")))
+    }
+}
+
+/// Whether this can be the name of a namespace.
+pub fn is_namespace(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && name.len() <= 48
 }
 
 fn tls(url: &TargetUrl) -> Result<Tls, DriverError> {

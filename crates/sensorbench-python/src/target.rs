@@ -6,7 +6,7 @@ use arrow_array::RecordBatchReader;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
-use sensorbench_driver::{Driver, DriverError, Operation, RowRef, Schema, TargetUrl, ValueRef};
+use sensorbench_driver::{Driver, DriverError, Intent, Marker, Operation, Owner, RowRef, Schema, TargetUrl, ValueRef};
 use sensorbench_engine::Plan;
 use serde_json::json;
 
@@ -23,6 +23,10 @@ pub struct Target {
 }
 
 impl Target {
+    fn marker_of(&self, python: Python) -> PyResult<Option<Marker>> {
+        self.call(python, |driver| driver.guard(&nobody()).marker())
+    }
+
     /// Calls the driver without holding up Python's other threads.
     fn call<T: Send>(&self, python: Python, call: impl FnOnce(&dyn Driver) -> Result<T, DriverError> + Send) -> PyResult<T> {
         python.detach(|| call(self.driver.as_ref())).map_err(driver_error)
@@ -49,22 +53,39 @@ impl Target {
         self.call(python, |driver| driver.describe()).map(|description| written(&description))
     }
 
-    fn create(&self, python: Python, schema: &str, mark: &str, replace: bool) -> PyResult<()> {
-        let schema: Schema = parsed(schema)?;
-        self.call(python, |driver| driver.create(&schema, mark, replace))
+    #[pyo3(signature = (*, intent, owner))]
+    fn check(&self, python: Python, intent: &str, owner: &str) -> PyResult<()> {
+        let (intent, owner): (Intent, Owner) = (word(intent)?, parsed(owner)?);
+        self.call(python, |driver| driver.guard(&owner).check(intent))
     }
 
-    fn attach(&self, python: Python, schema: &str) -> PyResult<()> {
-        let schema: Schema = parsed(schema)?;
-        self.call(python, |driver| driver.attach(&schema))
+    #[pyo3(signature = (schema, fingerprint, *, intent, owner))]
+    fn create(&self, python: Python, schema: &str, fingerprint: &str, intent: &str, owner: &str) -> PyResult<()> {
+        let (schema, intent, owner): (Schema, Intent, Owner) = (parsed(schema)?, word(intent)?, parsed(owner)?);
+        self.call(python, |driver| driver.guard(&owner).create(&schema, fingerprint, intent))
     }
 
-    fn mark(&self, python: Python) -> PyResult<Option<String>> {
-        self.call(python, |driver| driver.mark())
+    #[pyo3(signature = (schema, *, intent, owner))]
+    fn attach(&self, python: Python, schema: &str, intent: &str, owner: &str) -> PyResult<()> {
+        let (schema, intent, owner): (Schema, Intent, Owner) = (parsed(schema)?, word(intent)?, parsed(owner)?);
+        self.call(python, |driver| driver.guard(&owner).attach(&schema, intent))
     }
 
-    fn set_mark(&self, python: Python, mark: &str) -> PyResult<()> {
-        self.call(python, |driver| driver.set_mark(mark))
+    fn fingerprint(&self, python: Python) -> PyResult<Option<String>> {
+        Ok(self.marker_of(python)?.map(|marker| marker.fingerprint))
+    }
+
+    fn set_fingerprint(&self, python: Python, fingerprint: &str) -> PyResult<()> {
+        self.call(python, |driver| driver.guard(&nobody()).set_fingerprint(fingerprint))
+    }
+
+    /// The marker as JSON.
+    fn marker(&self, python: Python) -> PyResult<Option<String>> {
+        Ok(self.marker_of(python)?.as_ref().map(written))
+    }
+
+    fn namespaces(&self, python: Python) -> PyResult<Vec<String>> {
+        self.call(python, |driver| driver.namespaces())
     }
 
     fn load(&self, table: String, rows: PyArrowType<RecordBatchStreamReader>) -> Load {
@@ -98,8 +119,14 @@ impl Target {
         Ok(written(&rows.iter().map(as_json).collect::<Vec<_>>()))
     }
 
-    fn remove(&self, python: Python) -> PyResult<()> {
-        self.call(python, |driver| driver.remove())
+    #[pyo3(signature = (*, owner))]
+    fn remove(&self, python: Python, owner: &str) -> PyResult<()> {
+        let owner: Owner = parsed(owner)?;
+        self.call(python, |driver| driver.guard(&owner).remove())
+    }
+
+    fn clean(&self, python: Python) -> PyResult<()> {
+        self.call(python, |driver| driver.guard(&nobody()).clean())
     }
 
     fn run(&self, python: Python, plan: &str, tables: Vec<PyArrowType<RecordBatchStreamReader>>) -> PyResult<Run> {
@@ -107,6 +134,16 @@ impl Target {
         let tables = parameter_tables(tables)?;
         python.detach(|| sensorbench_engine::Run::start(self.driver.as_ref(), plan, &tables)).map(Run::new).map_err(run_error)
     }
+}
+
+/// Whoever asks or tidies up without a results folder: no namespace belongs to it.
+fn nobody() -> Owner {
+    Owner { id: String::new(), folder: String::new() }
+}
+
+/// A word of a closed set, which Python writes without quotes.
+fn word<T: serde::de::DeserializeOwned>(word: &str) -> PyResult<T> {
+    parsed(&written(&word))
 }
 
 fn value_as_json(value: ValueRef) -> serde_json::Value {

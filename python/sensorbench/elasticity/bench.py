@@ -14,7 +14,7 @@ from sensorbench.experiment import DATA_FOLDER
 from sensorbench.experiment.comparison import Comparison, Up
 from sensorbench.experiment.conduct import up_with, validated
 from sensorbench.experiment.history import keep_history
-from sensorbench.experiment.load import load_setting, wait_for
+from sensorbench.experiment.load import check_namespace, load_setting, wait_for
 from sensorbench.experiment.memory import MemoryGuard
 from sensorbench.experiment.plan import Parameters, build_plan
 from sensorbench.experiment.prepare import PreparedTable, prepare
@@ -25,12 +25,15 @@ from sensorbench.experiment.workload import Schedule, Workload
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
 from sensorbench.results.manifest import now
+from sensorbench.results.ownership import Claim, Intent, Owner
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.stress.drive import drive
 
 OPERATIONS = "articles"
 # What is left at a target is nothing that other work goes on with.
 FINGERPRINT = "elasticity"
+# What an earlier work of ours left is of no use.
+INTENT: Intent = "replace"
 # The key by which articles are told apart, and the draw that chooses among them.
 ID, IDS = "id", "ids"
 # A run ends when its course says so; this long at most, so that it ends at all (s).
@@ -58,7 +61,12 @@ class Bench:
         """How many articles lie at the target."""
         return self._copies * self._wish.dataset.describe().readings
 
-    def load(self, started: Servers, teller: Teller) -> dict[str, Any]:
+    def check(self, started: Servers, owner: Owner) -> None:
+        """Raises UsageError when the cluster's namespace may not be had, and EngineError when nobody answers."""
+        at = started.at_their_urls([self.setting])[0]
+        check_namespace(at.engine_target(), Claim(owner, INTENT))
+
+    def load(self, started: Servers, teller: Teller, owner: Owner) -> dict[str, Any]:
         """Loads the dataset. Raises FailedError, UsageError and EngineError."""
         ready = self._ready
         with ready.workbench as workbench:
@@ -66,7 +74,8 @@ class Bench:
         self._up = up_with(ready, started)
         at = self._up.comparison.settings[0]
         schema, readings = ready.schemas[at.id], self._wish.dataset.describe().readings
-        return load_setting(at, self._up.targets[at.id], schema, self._tables, readings, FINGERPRINT, replace=True, teller=teller)
+        claim = Claim(owner, INTENT)
+        return load_setting(at, self._up.targets[at.id], schema, self._tables, readings, FINGERPRINT, claim=claim, teller=teller)
 
     def add_copies(self, copies: int, teller: Teller) -> None:
         """Loads the dataset again, under new ids, until there are so many copies of it. Raises EngineError."""

@@ -19,6 +19,7 @@ from sensorbench.progress import Teller
 from sensorbench.results.elasticity import ElasticityResult, ElasticityWriter, read_elasticity
 from sensorbench.results.environment import environment
 from sensorbench.results.manifest import ElasticityManifest, Process, now
+from sensorbench.results.ownership import Owner, new_id
 
 
 def run_elasticity(wish: Wish, folder: Path, teller: Teller) -> ElasticityResult:
@@ -34,9 +35,11 @@ def run_elasticity(wish: Wish, folder: Path, teller: Teller) -> ElasticityResult
     with servers([bench.setting], teller, pin=False) as started:
         cluster = _cluster(wish, started)
         _check(wish, cluster)
-        writer = ElasticityWriter(folder, _manifest(wish, bench, started, folder))
+        owner = Owner.of(new_id(), folder)
+        bench.check(started, owner)
+        writer = ElasticityWriter(folder, _manifest(wish, bench, started, owner, folder))
         with written_down(writer):
-            writer.write_load(bench.load(started, teller))
+            writer.write_load(bench.load(started, teller, owner))
             nodes_at_start = cluster.nodes
             for number, change in enumerate(wish.changes, start=1):
                 if wish.grows and cluster.nodes > nodes_at_start:
@@ -66,9 +69,10 @@ def _check(wish: Wish, cluster: Cluster) -> None:
             raise UsageError(f"--change leave: {nodes} nodes would be left; the cluster needs {least} at least")
 
 
-def _manifest(wish: Wish, bench: Bench, started: Servers, folder: Path) -> ElasticityManifest:
+def _manifest(wish: Wish, bench: Bench, started: Servers, owner: Owner, folder: Path) -> ElasticityManifest:
     described = wish.dataset.describe()
     return ElasticityManifest(
+        id=owner.id,
         title=f"Elasticity of {wish.target.label}",
         process=Process.this(),
         created=now(),

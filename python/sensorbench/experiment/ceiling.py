@@ -10,6 +10,7 @@ from typing import Any
 
 from sensorbench import _engine
 from sensorbench.experiment.settings import Database, Setting
+from sensorbench.results.ownership import Owner, new_id
 
 # Long enough for a figure that is only there to be compared with much smaller ones.
 SHORT_S = 0.25
@@ -35,10 +36,11 @@ def server_ceiling(setting: Setting, *, in_flight: int = 1, duration_s: float = 
 
 
 def _ceiling(target: _engine.Target, schema: str, in_flight: int, duration_s: float) -> float:
-    target.create(schema, "", True)
+    owner = Owner(new_id(), "of a measurement of the client's ceiling").to_json()
+    target.create(schema, "", intent="replace", owner=owner)
     operation = json.loads(schema)["operations"][0]
     phase = _measured(target, operation, in_flight, duration_s)["phases"][0]
-    target.remove()
+    target.remove(owner=owner)
     return float(phase["operations"][operation["name"]]["counts"]["ok"] / ((phase["end_ns"] - phase["start_ns"]) / 1e9))
 
 

@@ -29,7 +29,8 @@ from sensorbench.experiment.comparison import DATA_FOLDER, Comparison, Ready, Up
 from sensorbench.experiment.contents import check_contents, written_rows
 from sensorbench.experiment.ending import written_down
 from sensorbench.experiment.grain import grain_of
-from sensorbench.experiment.measure import is_finished, load_one, run_one, writes_anything
+from sensorbench.experiment.load import check_namespace
+from sensorbench.experiment.measure import claim_of, is_finished, load_one, run_one, writes_anything
 from sensorbench.experiment.plan import build_plan, draw_parameters, planned_operations
 from sensorbench.experiment.prepare import PreparedTable, prepare
 from sensorbench.experiment.registers import is_of_registers, with_registers
@@ -49,6 +50,7 @@ from sensorbench.results import (
 from sensorbench.results.environment import environment
 from sensorbench.results.latencies import MEASURE, of_kind
 from sensorbench.results.manifest import OperationManifest, Process, now
+from sensorbench.results.ownership import Intent, Owner, new_id
 from sensorbench.schemas import Operation
 from sensorbench.schemas.variants import mix_of_variants, with_variants
 
@@ -74,10 +76,13 @@ def conduct(
         }
         with servers(todo, teller, pin=comparison.workload.pin) as started:
             up = up_with(ready, started)
-            writer = _writer(up, out, resume=resume)
+            intent: Intent = "replace" if replace else "resume" if resume else "create"
+            owner = Owner.of(read_comparison(out).manifest.id if resume else new_id(), out)
+            _check_namespaces(up, owner, intent)
+            writer = _writer(up, out, owner, resume=resume)
             with written_down(writer):
-                _conduct(up, tables, writer, teller, replace=replace or resume)
-            _remove_data(up, out)
+                _conduct(up, tables, writer, teller, intent=intent)
+            _remove_data(up, writer)
     return read_comparison(out)
 
 
@@ -162,7 +167,15 @@ def _check_relations(comparison: Comparison) -> None:
         )
 
 
-def _writer(ready: Up, out: Path, *, resume: bool) -> ComparisonWriter:
+def _check_namespaces(up: Up, owner: Owner, intent: Intent) -> None:
+    """Raises UsageError where a target's namespace may not be had, and EngineError where nobody answers, before anything is written."""
+    for setting in up.comparison.settings:
+        if setting.id in up.targets:
+            claim = claim_of(setting, owner, intent)
+            check_namespace(up.targets[setting.id], claim)
+
+
+def _writer(ready: Up, out: Path, owner: Owner, *, resume: bool) -> ComparisonWriter:
     comparison = ready.comparison
     settings = [
         setting.manifest({} if setting.only_loads else {name: setting.schema.told_statements(name) for name in ready.names})
@@ -175,6 +188,7 @@ def _writer(ready: Up, out: Path, *, resume: bool) -> ComparisonWriter:
         if setting.target.database.embedded
     }
     manifest = ComparisonManifest(
+        id=owner.id,
         kind=comparison.kind,
         name=comparison.name,
         part=comparison.part,
@@ -259,12 +273,12 @@ def _check_same(before: ComparisonManifest, after: ComparisonManifest, out: Path
             )
 
 
-def _conduct(up: Up, tables: dict[str, list[PreparedTable]], writer: ComparisonWriter, teller: Teller, *, replace: bool) -> None:
+def _conduct(up: Up, tables: dict[str, list[PreparedTable]], writer: ComparisonWriter, teller: Teller, *, intent: Intent) -> None:
     comparison = up.comparison
     known = applicable_known_answers(comparison.dataset, comparison.operations_name, comparison.operations)
     check_dataset(up.workbench, comparison.operations, known)
     todo = [setting for setting in comparison.settings if setting.id in tables]
-    load = partial(_load, up, tables=tables, known=known, writer=writer, teller=teller, replace=replace)
+    load = partial(_load, up, tables=tables, known=known, writer=writer, teller=teller, intent=intent)
     standing = [setting for setting in todo if _succeeds(up, setting, "loading", writer, teller, load)]
     _write_server_ceilings(up, standing, writer)
     order = []
@@ -293,9 +307,9 @@ def _load(
     known: list[KnownAnswer],
     writer: ComparisonWriter,
     teller: Teller,
-    replace: bool,
+    intent: Intent,
 ) -> None:
-    load_one(up, setting, tables[setting.id], writer, teller, replace=replace)
+    load_one(up, setting, tables[setting.id], writer, teller, intent=intent)
     asked = [] if setting.only_loads else up.names
     checks = check_target(up.targets[setting.id], up.comparison.operations, setting.schema, known, asked)
     writer.write_checks(setting.id, checks)
@@ -312,18 +326,18 @@ def _succeeds(
             raise
         teller.warn(f"{setting.id} failed at {step} and is left out: {message_of(error)}")
         writer.write_failure(setting.id, {"step": step, "cause": message_of(error)})
-        _clear(up, setting, teller)
+        _clear(up, setting, writer, teller)
         return False
     writer.forget_failure(setting.id)
     return True
 
 
-def _clear(up: Up, setting: Setting, teller: Teller) -> None:
+def _clear(up: Up, setting: Setting, writer: ComparisonWriter, teller: Teller) -> None:
     """Removes what a failed setting has loaded, because the others need the room."""
     if setting.target.is_url:
         return
     try:
-        up.targets[setting.id].remove()
+        up.targets[setting.id].remove(owner=writer.owner.to_json())
     except EngineError as error:
         teller.warn(f"{setting.id}: what was loaded cannot be removed: {error}")
 
@@ -385,11 +399,11 @@ def _answered(answers: list[pa.Table], phase: int, operation: int) -> list[int]:
     return sorted({k for table in answers for k in of_kind(table, phase, operation)["k"].to_pylist()})
 
 
-def _remove_data(ready: Up, out: Path) -> None:
+def _remove_data(ready: Up, writer: ComparisonWriter) -> None:
     """Removes what was loaded below the results. Data at a target that the user named stays."""
     for setting in ready.comparison.settings:
         if setting.temporary is not None and setting.temporary.exists():
-            ready.targets[setting.id].remove()
-    folder = out / DATA_FOLDER
+            ready.targets[setting.id].remove(owner=writer.owner.to_json())
+    folder = writer.folder / DATA_FOLDER
     if folder.exists():
         folder.rmdir()

@@ -21,6 +21,7 @@ from sensorbench.experiment.settings import Setting
 from sensorbench.results import RunResult, read_run
 from sensorbench.results.history import FUNCTIONS, HISTORY_FILE, OUTCOMES, write_history
 from sensorbench.results.latencies import of_kind
+from sensorbench.results.ownership import Owner, new_id
 
 # At the end each key is read so many times, by so many clients.
 FINAL_READS = 3
@@ -178,7 +179,8 @@ def _from_the_strongest(up: Up, setting: Setting) -> list[_engine.Target]:
 def _round(target: _engine.Target, run: _engine.Run, up: Up, setting: Setting, keys: pa.Array, first_process: int) -> pa.Table:
     """Each key read once. Times are on the clock of the run that is over."""
     if target is not up.targets[setting.id]:
-        target.attach(json.dumps(up.schemas[setting.id]))
+        # Another way to the namespace in which the run was.
+        target.attach(json.dumps(up.schemas[setting.id]), intent="attach", owner=Owner(new_id(), "").to_json())
     asked = ask_each(
         target,
         READ,

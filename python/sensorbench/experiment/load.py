@@ -5,11 +5,12 @@ import time
 from typing import Any
 
 from sensorbench._engine import Load, Target
-from sensorbench.errors import FailedError
+from sensorbench.errors import FailedError, NamespaceError, UsageError
 from sensorbench.experiment.memory import MemoryGuard
 from sensorbench.experiment.prepare import PreparedTable
 from sensorbench.experiment.settings import Setting
 from sensorbench.progress import Task, Teller
+from sensorbench.results.ownership import Claim
 
 SLICE_S = 0.2
 
@@ -22,11 +23,11 @@ def load_setting(
     readings: int,
     fingerprint: str,
     *,
-    replace: bool,
+    claim: Claim,
     teller: Teller,
 ) -> dict[str, Any]:
-    """Loads a setting into its target and tells how that went. Raises FailedError when rows are lost."""
-    target.create(json.dumps(schema), mark(fingerprint, "loading"), replace)
+    """Loads a setting into its target and tells how that went. Raises NamespaceError, and FailedError when rows are lost."""
+    target.create(json.dumps(schema), noted(fingerprint, "loading"), intent=claim.intent, owner=claim.owner.to_json())
     rows = sum(table.rows for table in tables)
     guard = MemoryGuard(setting, rows)
     with teller.task(f"loading {setting.id}", total=rows) as task:
@@ -43,7 +44,7 @@ def load_setting(
         target.settle()
         settle_s = time.monotonic() - start_s
         _check_counts(setting, target, tables)
-        target.set_mark(mark(fingerprint, "settled"))
+        target.set_fingerprint(noted(fingerprint, "settled"))
         size = _known_size(target)
         task.end(f"{rows:,} rows in {load_s:.1f} s, settled after {settle_s:.1f} s more, {_told_size(size)}")
     return {
@@ -60,6 +61,14 @@ def load_setting(
     }
 
 
+def check_namespace(target: Target, claim: Claim) -> None:
+    """Raises UsageError when what is wanted of the target's namespace is refused, and TargetError when nobody answers."""
+    try:
+        target.check(intent=claim.intent, owner=claim.owner.to_json())
+    except NamespaceError as error:
+        raise UsageError(str(error)) from None
+
+
 def _known_size(target: Target) -> dict[str, Any]:
     """Bytes on disk; None in total, with the reason, where the database does not tell."""
     size: dict[str, Any] = json.loads(target.size())
@@ -70,7 +79,7 @@ def _told_size(size: dict[str, Any]) -> str:
     return "size not known" if size["total_bytes"] is None else f"{size['total_bytes'] / 1e6:.1f} MB"
 
 
-def mark(fingerprint: str, state: str) -> str:
+def noted(fingerprint: str, state: str) -> str:
     """What is noted at a target about what lies there."""
     return json.dumps({"fingerprint": fingerprint, "state": state})
 

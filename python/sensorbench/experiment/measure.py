@@ -6,11 +6,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from sensorbench.errors import EngineError, FailedError, NamespaceError
+from sensorbench.errors import EngineError
 from sensorbench.experiment.comparison import Ready, Up
 from sensorbench.experiment.encoding_cost import encoding_cost
 from sensorbench.experiment.history import keep_history
-from sensorbench.experiment.load import load_setting, mark
+from sensorbench.experiment.load import load_setting, noted
 from sensorbench.experiment.plan import build_plan
 from sensorbench.experiment.prepare import PreparedTable
 from sensorbench.experiment.query_plans import query_plans
@@ -21,6 +21,7 @@ from sensorbench.progress import Teller
 from sensorbench.results import ComparisonWriter, RunManifest, RunWriter, has_results, read_run
 from sensorbench.results.files import DiskFullError, release_reserve
 from sensorbench.results.manifest import Process, now
+from sensorbench.results.ownership import Claim, Intent, Owner
 from sensorbench.results.writer import LOAD_FILE, run_folder, setting_folder
 from sensorbench.schemas import Operations
 
@@ -55,13 +56,15 @@ def _fingerprint(ready: Ready, setting: Setting) -> str:
 
 
 def load_one(
-    up: Up, setting: Setting, tables: list[PreparedTable], writer: ComparisonWriter, teller: Teller, *, replace: bool
+    up: Up, setting: Setting, tables: list[PreparedTable], writer: ComparisonWriter, teller: Teller, *, intent: Intent
 ) -> None:
     """Loads a setting, unless that was done before, and asks for the plans of its queries. Raises FailedError."""
     target, fingerprint = up.targets[setting.id], _fingerprint(up, setting)
     has_load = (writer.setting_folder(setting.id) / LOAD_FILE).exists()
-    if has_load and target.mark() == mark(fingerprint, "settled"):
-        target.attach(json.dumps(up.schemas[setting.id]))
+    if has_load and target.fingerprint() == noted(fingerprint, "settled"):
+        # Also what --replace would load again is used when just that is there.
+        used = "resume" if intent == "resume" and setting.temporary is None else "attach"
+        target.attach(json.dumps(up.schemas[setting.id]), intent=used, owner=writer.owner.to_json())
         teller.say(f"  {setting.id}: already loaded")
         return
     if writes_anything(up.comparison.operations, up.names):
@@ -71,18 +74,21 @@ def load_one(
     if setting.temporary is not None:
         setting.temporary.parent.mkdir(parents=True, exist_ok=True)
     readings = up.comparison.dataset.describe().readings
-    try:
-        load = load_setting(
-            setting, target, up.schemas[setting.id], tables, readings, fingerprint, replace=replace, teller=teller
-        )
-    except NamespaceError as error:
-        raise FailedError(str(error)) from None
+    claim = claim_of(setting, writer.owner, intent)
+    load = load_setting(setting, target, up.schemas[setting.id], tables, readings, fingerprint, claim=claim, teller=teller)
     cost = encoding_cost(setting.schema, tables, readings, up.workbench)
     writer.write_load(setting.id, {**load, "encoding": cost} if cost else load)
     if not setting.only_loads:
         plans = query_plans(target, setting, up.comparison.operations, up.names, up.parameters)
         if plans:
             writer.write_plans(setting.id, plans)
+
+
+def claim_of(setting: Setting, owner: Owner, intent: Intent) -> Claim:
+    """What is wanted of a setting's namespace. One that lies below the results is this folder's own, also where a marker of an earlier
+    version does not say so.
+    """
+    return Claim(owner, "replace" if setting.temporary is not None and intent == "resume" else intent)
 
 
 def run_one(up: Up, setting: Setting, repeat: int, writer: ComparisonWriter, teller: Teller) -> None:

@@ -14,6 +14,7 @@ from sensorbench.errors import EngineError, FailedError, InterruptedRunError, Us
 from sensorbench.experiment import DATA_FOLDER
 from sensorbench.experiment.conduct import told_command
 from sensorbench.experiment.ending import written_down
+from sensorbench.experiment.load import check_namespace
 from sensorbench.experiment.servers import Servers, servers
 from sensorbench.lab.spark import Spark
 from sensorbench.mapreduce.systems import System, described, load_files, load_systems, settings_of
@@ -24,6 +25,7 @@ from sensorbench.progress import Teller
 from sensorbench.results.environment import environment
 from sensorbench.results.manifest import MapReduceManifest, Process, now
 from sensorbench.results.mapreduce import MapReduceResult, MapReduceWriter, read_mapreduce
+from sensorbench.results.ownership import Claim, Owner, new_id
 from sensorbench.spark.inverted_index import ARTICLES_A_PART, InvertedIndex, JobFigures, tally_jar
 from sensorbench.spark.session import Driver, Master, driver, find_master, first_line, lab_master, require_pyspark
 
@@ -61,9 +63,12 @@ def run_mapreduce(wish: Wish, folder: Path, teller: Teller) -> MapReduceResult:
         kinds = [("named", word) for word in wish.words] or list(chosen_words(workbench).items())
         references = [reference_of(workbench, kind, word) for kind, word in kinds]
         with servers(settings, teller, pin=False) as started, _cluster(wish, master, teller) as (at, described_spark):
-            writer = MapReduceWriter(folder, _manifest(wish, started, described_spark, references, folder))
+            claim = Claim(Owner.of(new_id(), folder), "replace" if wish.replace else "create")
+            for setting in started.at_their_urls(settings):
+                check_namespace(setting.engine_target(), claim)
+            writer = MapReduceWriter(folder, _manifest(wish, started, described_spark, references, claim.owner, folder))
             with written_down(writer):
-                systems, loads = load_systems(settings, wish.dataset, workbench, started, teller, replace=wish.replace)
+                systems, loads = load_systems(settings, wish.dataset, workbench, started, teller, claim)
                 if wish.with_files:
                     system, loads[system.name] = load_files((folder / DATA_FOLDER).resolve(), workbench, wish.splits)
                     systems.append(system)
@@ -101,10 +106,11 @@ def _cluster(wish: Wish, master: Master | None, teller: Teller) -> Iterator[tupl
 
 
 def _manifest(
-    wish: Wish, started: Servers, spark: dict[str, Any], references: Sequence[Reference], folder: Path
+    wish: Wish, started: Servers, spark: dict[str, Any], references: Sequence[Reference], owner: Owner, folder: Path
 ) -> MapReduceManifest:
     dataset = wish.dataset.describe()
     return MapReduceManifest(
+        id=owner.id,
         title="MapReduce over articles in databases",
         process=Process.this(),
         created=now(),

@@ -17,6 +17,7 @@ from sensorbench.experiment.servers import Servers
 from sensorbench.experiment.settings import Setting
 from sensorbench.mapreduce.own_means import OwnMeans, own_means
 from sensorbench.progress import Teller
+from sensorbench.results.ownership import Claim
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.spark.connector import FILES, Place, connected, connector_of, connectors, files_in, place_of
 
@@ -80,8 +81,7 @@ def load_systems(
     workbench: duckdb.DuckDBPyConnection,
     started: Servers,
     teller: Teller,
-    *,
-    replace: bool,
+    claim: Claim,
 ) -> tuple[list[System], dict[str, dict[str, Any]]]:
     """Loads the articles into each database; how that went. Raises FailedError, UsageError and EngineError."""
     operations = load_operations(SHAPE)
@@ -93,7 +93,7 @@ def load_systems(
         schema = setting.schema.driver_schema(operations, [], columns)
         rows = dataset.describe().readings
         name = setting.target.label
-        loads[name] = load_setting(setting, target, schema, tables, rows, FINGERPRINT, replace=replace, teller=teller)
+        loads[name] = load_setting(setting, target, schema, tables, rows, FINGERPRINT, claim=claim, teller=teller)
         database = setting.target.database
         systems.append(System(name, place_of(database.name, str(setting.url)), target, own_means(database.dialect)))
     return systems, loads

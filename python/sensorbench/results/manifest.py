@@ -11,6 +11,8 @@ from typing import Any, Literal
 import psutil
 from pydantic import BaseModel, ConfigDict, Field
 
+from sensorbench.results.ownership import new_id
+
 FORMAT = 1
 
 # running: being written, or killed while it was · complete · interrupted by the user · incomplete: the disk was full · failed
@@ -92,6 +94,7 @@ class RunManifest(_Part):
     """`manifest.json` of a run."""
 
     format: int = FORMAT
+    id: str | None = Field(default=None, description="The id of the results folder, where the run is all there is in it.")
     kind: Literal["run"] = "run"
     state: State = "running"
     reason: str | None = None
@@ -123,6 +126,10 @@ class WorkManifest(_Part):
     """What the manifests of whole works share."""
 
     format: int = FORMAT
+    id: str = Field(
+        default_factory=new_id,
+        description="The id of the results folder, which stands in the ownership markers of what it created.",
+    )
     title: str
     state: State = "running"
     reason: str | None = None

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from sensorbench.results.files import release_reserve, reserve, write_lines, write_table, write_tables, write_text
 from sensorbench.results.manifest import MANIFEST_FILE, ComparisonManifest, RunManifest, State, Whole, WorkManifest, now
+from sensorbench.results.ownership import Owner
 
 if TYPE_CHECKING:
     from sensorbench._engine import Segment
@@ -122,6 +123,11 @@ class WorkWriter(Generic[Manifest]):
         folder.mkdir(parents=True, exist_ok=True)
         reserve(folder)
         self._write_manifest()
+
+    @property
+    def owner(self) -> Owner:
+        """In whose name namespaces at targets are created."""
+        return Owner.of(self.manifest.id, self.folder)
 
     def update(self, **changes: Any) -> None:
         """Changes the manifest."""

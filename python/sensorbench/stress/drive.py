@@ -36,16 +36,18 @@ def drive(
     look: Look,
     *,
     number: int = 1,
+    id_: str | None = None,
     told: Mapping[str, Any] | None = None,
     at_end: Callable[[Run, bool], None] = _nothing_more,
 ) -> RunResult:
-    """Carries out a plan and writes the run into `folder`. `look` is called some times a second with the run and its snapshot; `told` is
-    what the manifest says of the plan besides; `at_end` is called when all is recorded, with whether the run is complete.
+    """Carries out a plan and writes the run into `folder`. `look` is called some times a second with the run and its snapshot; `id_` is
+    that of the results folder, where the run is all there is in it; `told` is what the manifest says of the plan besides; `at_end` is called when all is recorded, with whether the run is complete.
 
     Raises what ended it early, after what was done until then is on disk.
     """
     whole = {"spin": False, "log_every": None, "answers_every": None, **plan}
     manifest = RunManifest(
+        id=id_,
         process=Process.this(),
         created=now(),
         setting=setting.manifest({}),
@@ -79,6 +81,7 @@ def drive_one_phase(
     started: Servers,
     looks: Sequence[Look],
     task: Task,
+    id_: str,
 ) -> RunResult:
     """Carries out a plan of one phase and tells how far it is. Raises InterruptedRunError after what was done until then is on disk."""
 
@@ -88,7 +91,7 @@ def drive_one_phase(
             one(run, snapshot)
 
     try:
-        result = drive(target, setting, plan, tables, folder, started, look)
+        result = drive(target, setting, plan, tables, folder, started, look, id_=id_)
     except KeyboardInterrupt:
         raise InterruptedRunError(f"interrupted; what was measured until then is in {folder}") from None
     whole = result.manifest.whole

@@ -16,6 +16,7 @@ from sensorbench.experiment.prepare import prepare
 from sensorbench.experiment.servers import Servers
 from sensorbench.progress import Teller
 from sensorbench.results.files import write_text
+from sensorbench.results.ownership import Claim, Intent, Owner
 from sensorbench.stress.work import Work
 
 # What a stress run leaves at a target is nothing that experiments go on with.
@@ -43,7 +44,7 @@ class OwnWork(Work):
             "mix": {name: weight / sum(weights.values()) for name, weight in weights.items()},
             "choice": None,
         }
-        self._replace = replace
+        self._intent: Intent = "replace" if replace else "create"
 
     @property
     def seed(self) -> int:
@@ -60,7 +61,12 @@ class OwnWork(Work):
         """What the operations draw their parameters from."""
         return list(self._ready.parameters.tables.values())
 
-    def make_ready(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller) -> None:
+    def intent(self, target: Target) -> Intent:
+        """The dataset is loaded anew."""
+        del target
+        return self._intent
+
+    def make_ready(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
         """Loads the dataset."""
         del started
         with self._ready.workbench as workbench:
@@ -73,7 +79,7 @@ class OwnWork(Work):
             )
         readings = self._ready.comparison.dataset.describe().readings
         schema = self._ready.schemas[self.setting.id]
-        load = load_setting(at, target, schema, tables, readings, FINGERPRINT, replace=self._replace, teller=teller)
+        load = load_setting(at, target, schema, tables, readings, FINGERPRINT, claim=Claim(owner, self._intent), teller=teller)
         folder.mkdir(parents=True)
         write_text(folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
 

@@ -14,6 +14,7 @@ from sensorbench.experiment import DATA_FOLDER, Setting, Side, TargetSpec, make_
 from sensorbench.experiment.servers import Servers
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
+from sensorbench.results.ownership import Intent, Owner
 from sensorbench.schemas import load_schema
 from sensorbench.stress.drive import drive
 from sensorbench.stress.work import Work
@@ -98,17 +99,24 @@ class RecordWork(Work):
         """How many records a scan reads."""
         return tables_of(self._workload, "run")
 
-    def make_ready(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller) -> None:
+    def intent(self, target: Target) -> Intent:
+        """Records that are just those of the workload are used, whoever added them."""
+        if target.fingerprint() == self._fingerprint():
+            return "attach"
+        return "replace" if self._replace else "create"
+
+    def make_ready(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
         """Adds the records, unless just these are there."""
-        if target.mark() == self._mark():
+        intent = self.intent(target)
+        if intent == "attach":
             teller.say(f"  {self._workload.loaded:,} records are there already")
         else:
-            target.create(self._driver_schema("load"), BEGUN, self._replace)
+            target.create(self._driver_schema("load"), BEGUN, intent=intent, owner=owner.to_json())
             self._add_records(at, target, started, folder, teller)
             target.settle()
-        target.attach(self._driver_schema("run"))
+        target.attach(self._driver_schema("run"), intent="attach", owner=owner.to_json())
         # Where operations add records, others are there the next time.
-        target.set_mark(GROWN if self._workload.insertproportion else self._mark())
+        target.set_fingerprint(GROWN if self._workload.insertproportion else self._fingerprint())
 
     def _plan(self, phase: Phase) -> dict[str, Any]:
         return plan_of(
@@ -122,7 +130,7 @@ class RecordWork(Work):
             ycsb_zipfian=False,
         )
 
-    def _mark(self) -> str:
+    def _fingerprint(self) -> str:
         """What is noted at a target that has these records."""
         return json.dumps({"stress": {**{key: getattr(self._workload, key) for key in _OF_RECORDS}, "seed": self._seed}})
 

@@ -14,12 +14,14 @@ from sensorbench.experiment import DATA_FOLDER, Setting
 from sensorbench.experiment.ceiling import driver_ceiling
 from sensorbench.experiment.conduct import told_command
 from sensorbench.experiment.ending import written_down
+from sensorbench.experiment.load import check_namespace
 from sensorbench.experiment.servers import Servers, servers
 from sensorbench.places import check_is_free
 from sensorbench.progress import Task, Teller
 from sensorbench.results import RunResult
 from sensorbench.results.environment import environment
 from sensorbench.results.manifest import PhaseFigures, Process, StressManifest, now
+from sensorbench.results.ownership import Claim, Owner, new_id
 from sensorbench.results.stress import StressResult, StressWriter, read_stress
 from sensorbench.stress.drive import Look, drive
 from sensorbench.stress.figures import share_within
@@ -126,14 +128,16 @@ def stress(work: Work, load: Load, todo: Todo, folder: Path, teller: Teller, loo
     with servers([work.setting], teller, pin=load.pin) as started:
         setting = started.at_their_urls([work.setting])[0]
         target = setting.engine_target()
-        writer = StressWriter(folder, _manifest(work, load, todo, folder, started))
+        owner = Owner.of(new_id(), folder)
+        check_namespace(target, Claim(owner, work.intent(target)))
+        writer = StressWriter(folder, _manifest(work, load, todo, owner, folder, started))
         if setting.temporary is not None:
             setting.temporary.parent.mkdir(parents=True, exist_ok=True)
         # A search chooses the rates itself.
         steering = [] if isinstance(todo, CapacitySearch) else [Steering(folder).look]
         up = _Up(work, load, setting, target, started, writer, teller, [*steering, *looks])
         with written_down(writer):
-            work.make_ready(setting, target, started, writer.populate_folder, teller)
+            work.make_ready(setting, target, started, writer.populate_folder, teller, owner)
             if isinstance(todo, CapacitySearch):
                 _search(up, todo)
             elif isinstance(todo, StepsApart):
@@ -141,15 +145,16 @@ def stress(work: Work, load: Load, todo: Todo, folder: Path, teller: Teller, loo
             elif todo:
                 _hold_all(up, todo)
         if setting.temporary is not None:
-            target.remove()
+            target.remove(owner=owner.to_json())
             (folder / DATA_FOLDER).rmdir()
     return read_stress(folder)
 
 
-def _manifest(work: Work, load: Load, todo: Todo, folder: Path, started: Servers) -> StressManifest:
+def _manifest(work: Work, load: Load, todo: Todo, owner: Owner, folder: Path, started: Servers) -> StressManifest:
     database = work.setting.target.database
     wanted = todo if isinstance(todo, CapacitySearch) else None
     return StressManifest(
+        id=owner.id,
         title=f"{work.setting.target.label} under stress",
         process=Process.this(),
         created=now(),

@@ -10,6 +10,7 @@ from sensorbench._engine import Target
 from sensorbench.experiment.servers import Servers
 from sensorbench.experiment.settings import Setting
 from sensorbench.progress import Teller
+from sensorbench.results.ownership import Intent, Owner
 
 
 class Work(ABC):
@@ -36,5 +37,12 @@ class Work(ABC):
         """What the draws of the plan take rows from."""
 
     @abstractmethod
-    def make_ready(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller) -> None:
-        """Puts there what the operations need; a run that does so goes into `folder`. Raises FailedError and EngineError."""
+    def intent(self, target: Target) -> Intent:
+        """What is wanted of the target's namespace, seen what is there."""
+
+    @abstractmethod
+    def make_ready(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
+        """Puts there what the operations need; a run that does so goes into `folder`. A namespace is created in the name of `owner`.
+
+        Raises FailedError and EngineError.
+        """

@@ -15,6 +15,7 @@ from sensorbench.errors import EngineUsageError
 from sensorbench.experiment import Setting, TargetSpec
 from sensorbench.experiment.servers import Servers
 from sensorbench.progress import Teller
+from sensorbench.results.ownership import Intent, Owner
 from sensorbench.stress.work import Work
 
 
@@ -49,10 +50,14 @@ class ConfiguredWork(Work):
         """The tables of the work."""
         return self._work.tables()
 
-    def make_ready(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller) -> None:
+    def intent(self, target: Target) -> Intent:
+        """What the work wants of the target's namespace."""
+        return self._work.intent(target)
+
+    def make_ready(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
         """Puts the data there, and looks how long that took and how large they are."""
         start_s = time.monotonic()
-        self._work.make_ready(at, target, started, folder, teller)
+        self._work.make_ready(at, target, started, folder, teller, owner)
         load_s = time.monotonic() - start_s
         size = json.loads(target.size())
         self.ready = Ready(load_s, None if size.get("unknown") else float(size["total_bytes"]))

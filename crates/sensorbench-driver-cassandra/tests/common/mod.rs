@@ -41,6 +41,15 @@ impl TestCluster {
     pub fn run(&self, statement: &str) {
         self.runtime.block_on(self.session.query_unpaged(statement, ())).expect("the statement is executed");
     }
+
+    /// The texts that a query is answered with, sorted.
+    pub fn texts(&self, query: &str) -> Vec<String> {
+        let answer = self.runtime.block_on(self.session.query_unpaged(query, ())).expect("the query is executed");
+        let rows = answer.into_rows_result().expect("rows");
+        let mut texts: Vec<String> = rows.rows::<(String,)>().expect("texts").map(|row| row.expect("a text").0).collect();
+        texts.sort();
+        texts
+    }
 }
 
 impl Drop for TestCluster {

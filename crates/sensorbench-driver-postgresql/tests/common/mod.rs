@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use sensorbench_dataset::array_of;
+use sensorbench_driver::contract::owner;
 use sensorbench_driver::{
-    AsyncSession, Database, Driver, DriverError, Progress, Request, Rows, Schema, Sessions, TargetUrl, Type, Value, ValueRef,
+    AsyncSession, Database, Driver, DriverError, Intent, Progress, Request, Rows, Schema, Sessions, TargetUrl, Type, Value,
+    ValueRef,
 };
 use sensorbench_driver_postgresql::PostgresqlDatabase;
 use tokio::runtime::Runtime;
@@ -47,7 +49,7 @@ impl TestServer {
     /// A driver with the tables of a schema.
     pub fn created(&self, option: &str, schema: &Schema) -> Box<dyn Driver> {
         let driver = self.driver_with(option);
-        driver.create(schema, "mark", true).expect("the tables are created");
+        driver.guard(&owner()).create(schema, "mark", Intent::Replace).expect("the tables are created");
         driver
     }
 
@@ -79,6 +81,12 @@ impl TestServer {
     /// Executes statements as somebody who is not sensorbench.
     pub fn run(&self, statements: &str) {
         self.as_somebody(async |client| client.batch_execute(statements).await.unwrap());
+    }
+
+    /// The texts that a query is answered with.
+    pub fn texts(&self, query: &str) -> Vec<String> {
+        let rows = self.as_somebody(async |client| client.query(query, &[]).await.unwrap());
+        rows.iter().map(|row| row.get(0)).collect()
     }
 
     /// Number of statements with these words that the server executes now.

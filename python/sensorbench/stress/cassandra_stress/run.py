@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from sensorbench._engine import Target
-from sensorbench.errors import FailedError, NamespaceError, SchemaError, UsageError
+from sensorbench.errors import NamespaceError, SchemaError, UsageError
 from sensorbench.experiment import DATA_FOLDER, Side, make_settings, parse_target
 from sensorbench.experiment.servers import servers
 from sensorbench.experiment.settings import Setting
 from sensorbench.places import check_is_free
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
+from sensorbench.results.ownership import Owner, new_id
 from sensorbench.schemas.schema import shipped_schemas
 from sensorbench.stress.cassandra_stress.distributions import Distribution
 from sensorbench.stress.cassandra_stress.plan import SCHEMAS, Asked, Mix, ProfileSchema, asked_in, driver_schema, plan_of
@@ -22,7 +23,7 @@ from sensorbench.stress.cassandra_stress.profile import INSERT, Profile
 from sensorbench.stress.cassandra_stress.visits import Partitions
 from sensorbench.stress.drive import Look, drive_one_phase
 
-_MARK = "cassandra_stress"
+_KEY = "cassandra_stress"
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What the mark says of the table: of which profile and seed its rows are, how many partitions were numbered, and whether the
+    """What the fingerprint says of the table: of which profile and seed its rows are, how many partitions were numbered, and whether the
     insertions came to their end.
     """
 
@@ -62,14 +63,14 @@ class Loaded:
     is_whole: bool = True
 
     @classmethod
-    def read(cls, mark: str | None) -> "Loaded | None":
-        """What a mark says; None for that of something else."""
-        said = json.loads(mark).get(_MARK) if mark else None
+    def read(cls, fingerprint: str | None) -> "Loaded | None":
+        """What a fingerprint says; None for that of something else."""
+        said = json.loads(fingerprint).get(_KEY) if fingerprint else None
         return None if said is None else cls(**said)
 
     def written(self) -> str:
-        """The mark."""
-        return json.dumps({_MARK: self.__dict__})
+        """The fingerprint."""
+        return json.dumps({_KEY: self.__dict__})
 
 
 def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = ()) -> tuple[RunResult, list[Asked]]:
@@ -100,14 +101,15 @@ def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = 
         at = replace(at if loaded else _as_keyspace_says(wish.profile, at, teller), schema=schema)
         target = at.engine_target()
         after = _after(wish, loaded, asked, mix)
-        _make_ready(target, schema, driver_schema(schema, asked), wish, loaded, replace(after, is_whole=after == loaded))
+        owner = Owner.of(new_id(), folder)
+        _make_ready(target, schema, driver_schema(schema, asked), wish, loaded, replace(after, is_whole=after == loaded), owner)
         with teller.task(f"{', '.join(wish.weights)} at {wish.target}", total=1.0) as task:
             try:
-                result = drive_one_phase(target, at, plan, [one.drawn for one in asked], folder, started, looks, task)
+                result = drive_one_phase(target, at, plan, [one.drawn for one in asked], folder, started, looks, task, owner.id)
             except SchemaError as error:
                 raise schema.refusal(error) from None
         if after != loaded:
-            target.set_mark(after.written())
+            target.set_fingerprint(after.written())
         return result, asked
 
 
@@ -131,7 +133,7 @@ def _loaded(wish: Wish, setting: Setting) -> Loaded | None:
     """What is there to go on with; None where the table is to be made. Insertions that do not go through all partitions go on
     with what is there, if anything is.
     """
-    loaded = Loaded.read(setting.engine_target().mark())
+    loaded = Loaded.read(setting.engine_target().fingerprint())
     goes_through_all = wish.partitions is None or wish.partitions.in_turn
     if wish.may_begin and (wish.replace or loaded is None or goes_through_all):
         return None
@@ -192,17 +194,24 @@ def _as_keyspace_says(profile: Profile, setting: Setting, teller: Teller) -> Set
 
 
 def _make_ready(
-    target: Target, schema: ProfileSchema, for_driver: dict[str, Any], wish: Wish, loaded: Loaded | None, after: Loaded
+    target: Target,
+    schema: ProfileSchema,
+    for_driver: dict[str, Any],
+    wish: Wish,
+    loaded: Loaded | None,
+    after: Loaded,
+    owner: Owner,
 ) -> None:
     """An empty table, or the one that is there."""
     try:
         if loaded is None:
-            target.create(json.dumps(for_driver), after.written(), wish.replace)
+            intent = "replace" if wish.replace else "create"
+            target.create(json.dumps(for_driver), after.written(), intent=intent, owner=owner.to_json())
             return
-        target.attach(json.dumps(for_driver))
+        target.attach(json.dumps(for_driver), intent="attach", owner=owner.to_json())
         if after != loaded:
-            target.set_mark(after.written())
+            target.set_fingerprint(after.written())
     except SchemaError as error:
         raise schema.refusal(error) from None
     except NamespaceError as error:
-        raise FailedError(str(error)) from None
+        raise UsageError(str(error)) from None

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sensorbench._engine import Target
-from sensorbench.errors import FailedError, NamespaceError, UsageError
+from sensorbench.errors import NamespaceError, UsageError
 from sensorbench.experiment import DATA_FOLDER, Side, make_settings, parse_target
 from sensorbench.experiment.servers import servers
 from sensorbench.experiment.settings import Setting
 from sensorbench.places import check_is_free
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
+from sensorbench.results.ownership import Owner, new_id
 from sensorbench.schemas import Schema, load_schema
 from sensorbench.stress.drive import Look, drive_one_phase
 from sensorbench.stress.ycsb.core_workload import CoreWorkload
@@ -21,7 +22,7 @@ from sensorbench.stress.ycsb.plan import Phase, driver_schema, plan_of, tables_o
 
 SCHEMA = "usertable"
 # What is noted at a target that has records: the names of their fields, under this key.
-MARK = "ycsb"
+FIELDS = "ycsb"
 _DONE: dict[Phase, str] = {"load": "loading", "run": "transactions"}
 
 
@@ -48,11 +49,14 @@ def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = 
     with servers([setting], teller, pin=False) as started:
         at = started.at_their_urls([setting])[0]
         target = at.engine_target()
-        _make_ready(target, schema, wish)
+        owner = Owner.of(new_id(), folder)
+        _make_ready(target, schema, wish, owner)
         with teller.task(f"{_DONE[wish.phase]} at {wish.target}", total=1.0) as task:
-            result = drive_one_phase(target, at, plan, tables_of(wish.workload, wish.phase), folder, started, looks, task)
+            result = drive_one_phase(
+                target, at, plan, tables_of(wish.workload, wish.phase), folder, started, looks, task, owner.id
+            )
         if wish.phase == "load":
-            target.set_mark(_mark(wish, "loaded"))
+            target.set_fingerprint(_fingerprint(wish, "loaded"))
         return result
 
 
@@ -81,34 +85,35 @@ def _plan(wish: Wish, schema: Schema) -> dict[str, Any]:
     )
 
 
-def _make_ready(target: Target, schema: dict[str, Any], wish: Wish) -> None:
+def _make_ready(target: Target, schema: dict[str, Any], wish: Wish, owner: Owner) -> None:
     """An empty table to load into, or the one that was loaded. Records that follow others go to where those are. Until all that are
-    loaded are there, the mark says so.
+    loaded are there, the fingerprint says so.
     """
     try:
         if wish.phase == "load" and wish.workload.insertstart == 0:
-            target.create(json.dumps(schema), _mark(wish, "loading"), wish.replace)
+            intent = "replace" if wish.replace else "create"
+            target.create(json.dumps(schema), _fingerprint(wish, "loading"), intent=intent, owner=owner.to_json())
             return
         _check_loaded(target, wish)
-        target.attach(json.dumps(schema))
+        target.attach(json.dumps(schema), intent="attach", owner=owner.to_json())
         if wish.phase == "load":
-            target.set_mark(_mark(wish, "loading"))
+            target.set_fingerprint(_fingerprint(wish, "loading"))
     except NamespaceError as error:
-        raise FailedError(str(error)) from None
+        raise UsageError(str(error)) from None
 
 
-def _mark(wish: Wish, state: Literal["loading", "loaded"]) -> str:
-    return json.dumps({MARK: wish.workload.field_names, "state": state})
+def _fingerprint(wish: Wish, state: Literal["loading", "loaded"]) -> str:
+    return json.dumps({FIELDS: wish.workload.field_names, "state": state})
 
 
 def _check_loaded(target: Target, wish: Wish) -> None:
     """Raises UsageError unless records with the fields of the workload are there."""
     at, wanted = f"--target {wish.target}", list(wish.workload.field_names)
-    mark = json.loads(target.mark() or "{}")
-    there = mark.get(MARK)
+    noted = json.loads(target.fingerprint() or "{}")
+    there = noted.get(FIELDS)
     if there is None:
         raise UsageError(f"{at}: no records are there; load them first: sensorbench ycsb load …")
-    if mark["state"] != "loaded":
+    if noted["state"] != "loaded":
         raise UsageError(f"{at}: the loading there was cut short; load all records anew: sensorbench ycsb load … --replace")
     if there != wanted:
         told = f"have {_fields(there)}, those of this workload {_fields(wanted)}"
