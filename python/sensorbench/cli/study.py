@@ -25,6 +25,7 @@ from sensorbench.cli.output import (
 from sensorbench.dataset import DEFAULT_SEED
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.experiment import check_out, parse_sweeps
+from sensorbench.experiment.settings import FILE_URL, SERVER_URL
 from sensorbench.progress import Teller, console
 from sensorbench.results import has_results, read_comparison
 from sensorbench.results.files import DiskFullError
@@ -179,7 +180,7 @@ def run(
         list[str] | None,
         typer.Option(
             "--target",
-            help="A system of the study, a database's name, or a URL (sqlite:PATH, fjall:PATH). May be given several times.",
+            help=f"A system of the study, a database's name, or a URL ({FILE_URL}, {SERVER_URL}). May be given several times.",
             show_default=False,
         ),
     ] = None,
