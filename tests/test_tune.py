@@ -34,7 +34,7 @@ from sensorbench.tuning.run import Budget, Tuning, next_role
 from sensorbench.tuning.search import Tried, propose
 from sensorbench.tuning.space import SPACES, Configuration, Space, load_space, parse_start
 from sensorbench.tuning.summary import summarise_tune
-from tests.conftest import Cli
+from tests.conftest import Cli, commands_on
 
 SHIPPED = sorted(path.stem for path in SPACES.glob("*.toml"))
 SHORT = ("--step", "600ms", "--ramp", "0", "--warm-up", "0", "--no-open", "--json")
@@ -513,6 +513,8 @@ def test_a_gain_on_a_database_of_known_speed(cli: Cli, tmp_path: Path) -> None:
     page = (out / "report.html").read_text(encoding="utf-8")
     assert all(f'data-chart="{name}"' in page for name in ("history", "parallel"))
     assert (out / "charts" / "history.svg").exists()
+    assert commands_on(out / "report.html") == [summary["command"]]
+    assert summary["command"][:2] == ["sensorbench", "tune"]
     (out / "summary.json").unlink()
     assert "\ndelay_ms=" in cli("report", out, "--no-open").out
     assert json.loads((out / "summary.json").read_text(encoding="utf-8")) == summary
