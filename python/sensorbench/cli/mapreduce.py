@@ -154,6 +154,6 @@ def _print(summary: dict[str, Any], page: Path) -> None:
     screen.print(table)
     for gap in summary["gaps"]:
         screen.print("not available:", style="yellow", end=" ")
-        screen.print(f"{gap['system']}, {gap['what']}: {gap['why']}", highlight=False, markup=False)
+        screen.print(f"{gap['system']}, {gap['what']}: {gap['why']}", highlight=False)
     equal = {True: "all results equal DuckDB's", False: "RESULTS DIFFER", None: "nothing was compared"}[summary["answers_equal"]]
     screen.print(f"{equal}; report: {page}", highlight=False)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from sensorbench.cli.elasticity import run_elasticity_study, show_elasticity_study
@@ -152,7 +151,7 @@ def _table_of_cells(cells: list[Cell]) -> Table:
     for column in ("system", "indexes", "sizes", "operations", "here", "why"):
         table.add_column(column)
     for group in grouped(cells):
-        table.add_row(*(escape(text) for text in group))
+        table.add_row(*group)
     return table
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from sensorbench.analysis.capacity import Search
@@ -32,7 +31,7 @@ from sensorbench.cli.load_options import (
 from sensorbench.cli.options import Json, NoOpen, Out, Resume
 from sensorbench.cli.output import new_folder, show_written, write_tune_summary_and_report
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
-from sensorbench.progress import Teller, console
+from sensorbench.progress import Teller, console, print_labelled
 from sensorbench.report import tune_answer, words
 from sensorbench.tuning.goal import parse_goal
 from sensorbench.tuning.measure import Bench
@@ -162,7 +161,7 @@ def _print(summary: dict[str, Any], page: Path) -> None:
     screen.print(tune_answer.headline(summary), style="bold", highlight=False)
     if summary["outcome"] == "gain":
         screen.print(f"for {summary['file']}:", highlight=False)
-        screen.print(summary["snippet"], highlight=False, markup=False)
+        screen.print(summary["snippet"], highlight=False)
     if summary["effects"]:
         screen.print(_effects(summary))
     if summary["left_out"]:
@@ -170,7 +169,7 @@ def _print(summary: dict[str, Any], page: Path) -> None:
         screen.print(f"not searched, because they trade durability for speed: {left_out}", highlight=False)
     for warning in summary["warnings"]:
         if warning["kind"] != "embedded":
-            screen.print(f"[yellow]note:[/yellow] {escape(warning['text'])} {warning['action']}", highlight=False)
+            print_labelled(screen, "note", f"{warning['text']} {warning['action']}")
     screen.print(f"report: {page}", highlight=False)
 
 
