@@ -625,4 +625,4 @@ def test_a_space_for_another_database_or_with_unknown_settings_is_refused(cli: C
 def test_without_optuna_it_says_what_to_install(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     ended = cli("tune", "--target", "sqlite", "--goal", "load")
-    assert (ended.exit_code, "pip install 'sensorbench[tune]'" in ended.err) == (2, True), ended.err
+    assert (ended.exit_code, "uv pip install 'optuna>=4'" in ended.err) == (2, True), ended.err

@@ -113,7 +113,9 @@ def tune(
 ) -> None:
     """Search better settings for a server or an embedded database, and confirm what was found: it may be no gain."""
     if find_spec("optuna") is None:
-        raise UsageError("tune needs optuna, which is not installed: pip install 'sensorbench[tune]', or pip install optuna")
+        raise UsageError(
+            "tune needs optuna, which is not installed: run `make setup` in the checkout, or .uv/bin/uv pip install 'optuna>=4'"
+        )
     from sensorbench.tuning.run import Budget, Tuning, check_settings
     from sensorbench.tuning.run import tune as carry_out
 
