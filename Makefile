@@ -18,7 +18,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 # $(call timed,NAME,COMMAND): runs a command and prints what it cost.
 timed = start=$$(date +%s); { $(2); } || exit $$?; echo "[phase] $(1): $$(( $$(date +%s) - start )) s"
 
-.PHONY: help quickstart setup test lint bench bench-clients clean format test-rust test-python lock schemas
+.PHONY: help quickstart setup test lint bench bench-clients clean format test-rust test-python lock schemas docs-lists
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -62,6 +62,9 @@ bench-clients: setup ## measure our client and loading against the databases' ow
 
 schemas: setup ## write the JSON Schemas of result files again
 	@$(PYTHON) -m sensorbench.results.write_schemas
+
+docs-lists: setup ## write the lists of databases in the documents again
+	@$(PYTHON) -m sensorbench.catalog.write_docs_lists docs/*.md
 
 lock: $(UV) ## resolve the Python dependencies again
 	@$(UV) pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --group build -o requirements.txt

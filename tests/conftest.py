@@ -1,6 +1,9 @@
 """What tests share: a cache of their own, the command line, and one small study."""
 
+import html
 import json
+import re
+import shlex
 import shutil
 import signal
 import sys
@@ -64,6 +67,12 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
         return Outcome(exit_code, captured.out, captured.err)
 
     return run
+
+
+def commands_on(page: Path) -> list[list[str]]:
+    """The command lines that a report shows, each as the words that a shell makes of it."""
+    shown = re.findall(r"<th>[^<]*</th><td><code>(.*?)</code></td>", page.read_text(encoding="utf-8"))
+    return [shlex.split(html.unescape(command)) for command in shown]
 
 
 # The real sample, cut to a month: four schemas load and answer in seconds.

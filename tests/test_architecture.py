@@ -1,11 +1,17 @@
-"""The directions of dependency that ARCHITECTURE.md states."""
+"""The directions of dependency that ARCHITECTURE.md states, and what the sources may name.
+
+Each guard is a function of the sources that it reads, so that a test beside it shows that it finds a planted violation.
+"""
 
 import ast
 import re
 import tomllib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+
+from sensorbench.lab import LAB_DATABASES
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "sensorbench"
@@ -55,70 +61,329 @@ MAY_DEPEND = {
 }
 
 
-def imported_parts(file: Path) -> set[str]:
-    """The parts of the package that a file imports."""
+# Modules beside the parts import no part; the command line alone is started by `python -m`.
+MODULES_MAY_IMPORT = {"__main__": {"cli"}}
+# Drivers know the driver interface, and nothing else of the project.
+DRIVERS_MAY_DEPEND = {"driver", "dataset"}
+
+OF_A_STUDY = "one published study's claims and tables, which name what it measured"
+URLS = "one example of a URL of each form, for help and messages: drivers do not say theirs"
+# Modules outside of lab/databases whose texts name databases, and why. An entry that no longer applies fails the test.
+MAY_NAME_DATABASES = {
+    "analysis/guarantees.py": "citations of the documents that make a promise",
+    "cli/cassandra_stress.py": "the tool of one database",
+    "cli/main.py": "the command that is that tool's",
+    "experiment/settings.py": URLS,
+    "lab/odbc.py": "the lab's ODBC drivers, which are one for each database",
+    "stress/cassandra_stress/plan.py": "the tool of one database",
+    "stress/cassandra_stress/run.py": "the tool of one database",
+    "study/layouts/claims.py": OF_A_STUDY,
+    "study/layouts/sections.py": OF_A_STUDY,
+    "study/log_analytics/cells.py": OF_A_STUDY,
+    "study/log_analytics/claims.py": OF_A_STUDY,
+    "study/log_analytics/sections.py": OF_A_STUDY,
+    "study/mapreduce/claims.py": OF_A_STUDY,
+    "study/sensor_schemas/sections.py": OF_A_STUDY,
+}
+
+
+# Directions of imports.
+
+
+def imported_parts(file: Path, package: Path = PACKAGE) -> set[str]:
+    """The parts of the package that a file imports, in any way of writing it."""
+    within = [package.name, *file.relative_to(package).parent.parts]
     found = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module == "sensorbench":
-            found |= {name.name for name in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sensorbench."):
-            found.add(str(node.module).split(".")[1])
-        elif isinstance(node, ast.Import):
-            found |= {name.name.split(".")[1] for name in node.names if name.name.startswith("sensorbench.")}
-    return found
+        if isinstance(node, ast.Import):
+            found |= {_part(name.name) for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = [*within[: len(within) - node.level + 1], *filter(None, [node.module])] if node.level else [str(node.module)]
+            found |= {_part(".".join([*base, name.name])) for name in node.names}
+    return found - {""}
+
+
+def _part(module: str) -> str:
+    """`lab` of `sensorbench.lab.registry`; empty for what is not of the package."""
+    package, _, inside = module.partition(".")
+    return inside.partition(".")[0] if package == "sensorbench" else ""
+
+
+def wrong_imports(part: str, may_import: set[str], package: Path = PACKAGE) -> dict[str, set[str]]:
+    """The files of a part that import what it may not, and what that is."""
+    files = list((package / part).rglob("*.py")) if (package / part).is_dir() else [package / f"{part}.py"]
+    wrong = {str(file.relative_to(package)): imported_parts(file, package) - {part} - may_import for file in files}
+    assert wrong
+    return {file: parts for file, parts in wrong.items() if parts}
+
+
+def parts_of(package: Path) -> set[str]:
+    """The folders of a package that are Python."""
+    return {folder.name for folder in package.iterdir() if (folder / "__init__.py").exists()}
 
 
 @pytest.mark.parametrize("part", sorted(MAY_IMPORT))
 def test_parts_import_in_one_direction(part: str) -> None:
-    files = list((PACKAGE / part).rglob("*.py"))
-    assert files
-    for file in files:
-        assert imported_parts(file) - {part} <= MAY_IMPORT[part], file
+    assert wrong_imports(part, MAY_IMPORT[part]) == {}
+
+
+@pytest.mark.parametrize("module", sorted(file.stem for file in PACKAGE.glob("*.py")))
+def test_modules_beside_the_parts_import_none(module: str) -> None:
+    assert wrong_imports(module, COMMON | MODULES_MAY_IMPORT.get(module, set())) == {}
 
 
 def test_every_part_has_its_place() -> None:
-    assert {folder.name for folder in PACKAGE.iterdir() if (folder / "__init__.py").exists()} == set(MAY_IMPORT)
+    assert parts_of(PACKAGE) == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import sensorbench.cli",
+        "from sensorbench import cli",
+        "from sensorbench.cli import main",
+        "from sensorbench.cli.main import app",
+        "from .. import cli",
+        "from ..cli import main",
+        "def late() -> None:\n    from sensorbench.cli import main",
+        "note = '#'; from sensorbench.cli import main",
+    ],
+)
+def test_an_import_against_the_direction_is_found(tmp_path: Path, statement: str) -> None:
+    package = planted(tmp_path / "sensorbench", {"analysis/__init__.py": "", "analysis/sample.py": f"import math\n{statement}\n"})
+    assert wrong_imports("analysis", {"errors"}, package) == {"analysis/sample.py": {"cli"}}
+
+
+def test_an_import_of_a_module_beside_the_parts_is_found(tmp_path: Path) -> None:
+    package = planted(tmp_path / "sensorbench", {"places.py": "from sensorbench.lab import up\n"})
+    assert wrong_imports("places", COMMON, package) == {"places.py": {"lab"}}
+
+
+def test_a_new_part_without_a_place_is_found(tmp_path: Path) -> None:
+    assert parts_of(planted(tmp_path, {"lab/__init__.py": "", "magic/__init__.py": "", "data/words.toml": ""})) == {
+        "lab",
+        "magic",
+    }
+
+
+# Directions of crates.
+
+
+def own_dependencies(crate: Path) -> set[str]:
+    """The crates of the project that a crate is built with."""
+    manifest = tomllib.loads((crate / "Cargo.toml").read_text(encoding="utf-8"))
+    tables = [manifest, *manifest.get("target", {}).values()]
+    names = {name for table in tables for key in ("dependencies", "build-dependencies") for name in table.get(key, {})}
+    return {name.removeprefix("sensorbench-") for name in names if name.startswith("sensorbench-")}
+
+
+def wrong_dependencies(crates: Iterable[Path], may_depend: set[str]) -> dict[str, set[str]]:
+    """The crates that depend on what they may not, and what that is."""
+    wrong = {crate.name: own_dependencies(crate) - may_depend for crate in crates}
+    return {crate: names for crate, names in wrong.items() if names}
 
 
 @pytest.mark.parametrize("name", sorted(MAY_DEPEND))
 def test_crates_depend_in_one_direction(name: str) -> None:
-    assert own_dependencies(CRATES / f"sensorbench-{name}") <= MAY_DEPEND[name]
+    assert wrong_dependencies([CRATES / f"sensorbench-{name}"], MAY_DEPEND[name]) == {}
+
+
+def test_every_crate_has_its_place() -> None:
+    names = {crate.name.removeprefix("sensorbench-") for crate in CRATES.glob("sensorbench-*")}
+    assert {name for name in names if not name.startswith("driver-")} == {*MAY_DEPEND, "python"}
 
 
 def test_drivers_depend_on_the_driver_interface_alone() -> None:
     drivers = list(CRATES.glob("sensorbench-driver-*"))
     assert len(drivers) >= 2
-    for crate in drivers:
-        assert own_dependencies(crate) <= {"driver", "dataset"}, crate
+    assert wrong_dependencies(drivers, DRIVERS_MAY_DEPEND) == {}
 
 
-def own_dependencies(crate: Path) -> set[str]:
-    manifest = tomllib.loads((crate / "Cargo.toml").read_text(encoding="utf-8"))
-    return {name.removeprefix("sensorbench-") for name in manifest.get("dependencies", {}) if name.startswith("sensorbench-")}
+@pytest.mark.parametrize("table", ["dependencies", "build-dependencies", "target.'cfg(unix)'.dependencies"])
+def test_a_dependency_against_the_direction_is_found(tmp_path: Path, table: str) -> None:
+    allowed = "" if table == "dependencies" else "[dependencies]\nsensorbench-driver.workspace = true\n"
+    text = f'{allowed}[{table}]\nsensorbench-dataset.workspace = true\nsensorbench-engine.workspace = true\nserde = "1"\n'
+    crates = planted(tmp_path, {"sensorbench-driver-new/Cargo.toml": text})
+    assert wrong_dependencies(crates.iterdir(), DRIVERS_MAY_DEPEND) == {"sensorbench-driver-new": {"engine"}}
+
+
+# Names of databases.
+
+
+def database_names() -> set[str]:
+    """What databases are called: by drivers, and by what the lab starts."""
+    drivers = {crate.name.removeprefix("sensorbench-driver-") for crate in CRATES.glob("sensorbench-driver-*")}
+    return drivers | set(LAB_DATABASES) | {database.partition("+")[0] for database in LAB_DATABASES}
+
+
+def texts(source: str) -> Iterator[str]:
+    """The string literals of a source, f-strings and parts that are written one after the other among them; no docstrings, no comments.
+
+    Python's parser finds them: what a pattern takes for a comment may begin within a string.
+    """
+    tree = ast.parse(source)
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.value
+
+
+def named_databases(source: str, names: set[str]) -> set[str]:
+    """The databases that a source names in its texts, as words of their own, in capitals or not."""
+    word = re.compile(rf"(?<![a-z])({'|'.join(map(re.escape, sorted(names)))})(?![a-z])", re.IGNORECASE)
+    return {name.lower() for text in texts(source) for name in word.findall(text)}
+
+
+def files_that_name_databases(package: Path, names: set[str]) -> dict[str, set[str]]:
+    """The modules of a package, lab/databases left out, whose texts name databases."""
+    files = sorted(set(package.rglob("*.py")) - set((package / "lab" / "databases").rglob("*.py")))
+    named = {str(file.relative_to(package)): named_databases(file.read_text(encoding="utf-8"), names) for file in files}
+    return {file: found for file, found in named.items() if found}
 
 
 def test_only_the_registration_and_the_schemas_know_the_names_of_databases() -> None:
-    drivers = {crate.name.removeprefix("sensorbench-driver-") for crate in CRATES.glob("sensorbench-driver-*")}
-    for file in set(PACKAGE.rglob("*.py")) - set((PACKAGE / "lab" / "databases").glob("*.py")):
-        text = file.read_text(encoding="utf-8")
-        code = re.sub(r'""".*?"""|#.*', "", text, flags=re.DOTALL)
-        quoted = {name for name in drivers if re.search(rf"['\"]{name}['\"]", code)}
-        assert not quoted, f"{file} names {quoted}"
+    found = files_that_name_databases(PACKAGE, database_names())
+    unexpected = {file: names for file, names in found.items() if file not in MAY_NAME_DATABASES}
+    assert not unexpected, f"move these names into data, the lab, the registry or the catalog: {unexpected}"
+    assert not set(MAY_NAME_DATABASES) - set(found), "these name no database any more: take them off the list"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "NAME = 'cassandra'",
+        "NAME = 'a # in a string'\nOTHER = 'cassandra'",
+        "NAME = 'a # in a string', 'cassandra'",
+        "# a comment with a ' in it\nOTHER = 'cassandra'",
+        "def f(x: str) -> str:\n    return f'{x} of cassandra://{x}'",
+        "def f(x: str) -> str:\n    return f\"{'cassandra' if x else ''}\"",
+        "NAME = 'cassan' 'dra'",
+        "NAME = {'key': r'to Cassandra, for example'}",
+        'NAME = """over lines\n# cassandra\n"""',
+        "NAME = 'cassandra_nodes'",
+    ],
+)
+def test_a_name_of_a_database_in_a_text_is_found(tmp_path: Path, source: str) -> None:
+    package = planted(tmp_path, {"report/page.py": source, "lab/databases/cassandra.py": source, "lab/lab.py": "NAME = 'lab'"})
+    assert files_that_name_databases(package, {"cassandra", "redis"}) == {"report/page.py": {"cassandra"}}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "# cassandra",
+        '"""As cassandra does."""',
+        'def f() -> None:\n    """As cassandra does."""',
+        "class C:\n    x: int\n    'What cassandra has.'",
+        "cassandra = 1",
+        "NAME = 'cassandras'",
+    ],
+)
+def test_comments_docstrings_and_other_words_name_no_database(source: str) -> None:
+    assert named_databases(source, {"cassandra"}) == set()
+
+
+# Docstrings.
+
+
+def undocumented(source: str) -> list[str]:
+    """The public classes, functions and methods of a source that do not say what they are."""
+    return [name for name, node in _public(ast.parse(source).body) if not ast.get_docstring(node)]
+
+
+Documented = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _public(body: Iterable[ast.AST], within: str = "") -> Iterator[tuple[str, Documented]]:
+    """What others can call by name, wherever a condition defines it; not what is local to a function."""
+    for node in body:
+        if isinstance(node, Documented):
+            if node.name.startswith("_"):
+                continue
+            yield within + node.name, node
+            if isinstance(node, ast.ClassDef):
+                yield from _public(node.body, f"{within}{node.name}.")
+        else:
+            yield from _public(ast.iter_child_nodes(node), within)
 
 
 def test_public_functions_and_classes_say_what_they_are() -> None:
-    for file in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                assert ast.get_docstring(node), f"{file}:{node.lineno} {node.name}"
+    found = {str(file.relative_to(PACKAGE)): undocumented(file.read_text(encoding="utf-8")) for file in PACKAGE.rglob("*.py")}
+    assert {file: names for file, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("class Planted:\n    x = 1", "Planted"),
+        ("def planted(): pass", "planted"),
+        ("async def planted(): pass", "planted"),
+        ("class A:\n    'Says what it is.'\n    def planted(self): pass", "A.planted"),
+        ("class A:\n    'Says what it is.'\n    @property\n    def planted(self): pass", "A.planted"),
+        ("class A:\n    'Says what it is.'\n    class Planted: pass", "A.Planted"),
+        ("if 1:\n    def planted(): pass", "planted"),
+        ("X = '#'\ndef planted():\n    # a comment is no docstring\n    pass", "planted"),
+    ],
+)
+def test_what_does_not_say_what_it_is_is_found(source: str, name: str) -> None:
+    assert undocumented(source) == [name]
+
+
+def test_what_is_private_or_local_need_not_say_what_it_is() -> None:
+    assert (
+        undocumented("def _private(): pass\nclass _P:\n    def m(self): pass\ndef f():\n    'Says.'\n    def local(): pass") == []
+    )
+
+
+# Documents.
+
+
+def missing_links(document: Path) -> list[str]:
+    """The files and anchors that a document links to and that are not there."""
+    found = re.findall(r"\]\(([^)\s]+)[^)]*\)", document.read_text(encoding="utf-8"))
+    return [link for link in found if not _leads_somewhere(document, link)]
+
+
+def _leads_somewhere(document: Path, link: str) -> bool:
+    if re.match(r"https?://", link):
+        return True
+    path, _, anchor = link.partition("#")
+    file = document.parent / path if path else document
+    return file.exists() and (not anchor or anchor in anchors(file.read_text(encoding="utf-8")))
+
+
+def anchors(text: str) -> set[str]:
+    """What headings of a document are called in links, as GitHub makes it of them."""
+    headings = re.findall(r"^#+ +(.*?) *$", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def documents() -> list[Path]:
+    """The documents of the project."""
+    return [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 
 
 def test_documents_name_files_that_there_are() -> None:
-    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-    assert len(documents) >= 8
-    for document in documents:
-        for link in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text(encoding="utf-8")):
-            assert (document.parent / link).exists(), f"{document.name}: {link}"
+    assert len(documents()) >= 8
+    missing = {str(document.relative_to(ROOT)): missing_links(document) for document in documents()}
+    assert {document: links for document, links in missing.items() if links} == {}
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    text = (
+        "[a](there.md) [b](missing.md) [c](there.md#a-heading) [d](there.md#no-heading) [e](#here) [f](#nowhere) "
+        '![g](missing.png "title") [h](https://example.org/x)\n\n# Here\n'
+    )
+    folder = planted(tmp_path, {"page.md": text, "there.md": "## A heading\n\n```\n# no heading\n```\n"})
+    assert missing_links(folder / "page.md") == ["missing.md", "there.md#no-heading", "#nowhere", "missing.png"]
+
+
+def planted(folder: Path, files: dict[str, str]) -> Path:
+    """A folder with these files."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
 
 
 def test_printed_files_are_those_of_the_example() -> None:

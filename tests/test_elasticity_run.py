@@ -23,7 +23,7 @@ from sensorbench.elasticity.troubles import TROUBLES, Kind
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.lab.homes import instances_folder
 from sensorbench.results.elasticity import read_elasticity
-from tests.conftest import Cli, run_main
+from tests.conftest import Cli, commands_on, run_main
 
 MS = 1_000_000
 
@@ -241,6 +241,7 @@ def test_works_are_compared_beside_what_was_printed(cli: Cli, grown: Path, tmp_p
     # It is written again from the works.
     assert cli("report", out, "--no-open", "--json").json == ended.json
     assert cli("claims", out, "--json").json == ended.json["claims"]
+    assert commands_on(out / "report.html") == [summary_in(grown)["command"]] * 2
     page = (out / "report.html").read_text(encoding="utf-8")
     # What was printed of the same transition stands beside it.
     assert "3.30 min" in page or "198 s" in page
@@ -263,6 +264,7 @@ def test_a_cluster_of_ones_own_grows_by_a_command(cli: Cli, tmp_path: Path) -> N
         assert told.exists()
         assert [node.number for node in lab.find_instance(instance.name).nodes] == [1, 2, 3, 4]
     assert instance.name not in " ".join(ended.json["command"])
+    assert commands_on(out / "report.html") == [ended.json["command"]]
     (grown,) = ended.json["transitions"]
     assert [event["name"] for event in grown["events"]][:3] == ["change begins", "node 4 joined", "change done"]
     assert grown["nodes"] == 3

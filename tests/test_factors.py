@@ -26,7 +26,7 @@ from sensorbench.tuning.factors.own import OWN, own_draft
 from sensorbench.tuning.factors.run import FactorOptions, FactorStudyRun, check, run_factors
 from sensorbench.tuning.factors.scaling import scaled
 from sensorbench.tuning.factors.summary import summarise_factors
-from tests.conftest import Cli
+from tests.conftest import Cli, commands_on
 
 TUNING = FACTOR_STUDIES["cassandra-tuning"]
 NULL_FILE = """
@@ -455,6 +455,7 @@ def test_results_are_reported_again(cli: Cli, tmp_path: Path, monkeypatch: pytes
     assert json.loads((out / "summary.json").read_text())["parts"] == summary["parts"]
     assert "The delay" in page.read_text(encoding="utf-8")
     assert (out / "charts" / "importance.svg").exists()
+    assert commands_on(page) == [summary["command"]]
     assert "Nothing is surely better or worse" in cli("report", out, "--no-open").out
     assert cli("claims", out, "--json").json == []
 

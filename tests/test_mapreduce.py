@@ -18,7 +18,7 @@ from sensorbench.spark.connector import connectors, files_in, place_of
 from sensorbench.spark.inverted_index import InvertedIndex, tally_jar
 from sensorbench.study.mapreduce import MAPREDUCE
 from sensorbench.study.mapreduce.claims import judged_as_printed
-from tests.conftest import Cli
+from tests.conftest import Cli, commands_on
 
 # The worked example of the spec; then blanks of all kinds, punctuation, other letters, and a word with signs of regular expressions.
 EXAMPLE = {7: "the cat the", 9: "The end"}
@@ -72,7 +72,7 @@ def test_every_connector_gives_the_same_results(cli: Cli, lab_servers: dict[str,
     assert ended.exit_code == 0, ended.err
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert summary["state"] == "complete"
-    assert summary["results_equal"] is True
+    assert summary["answers_equal"] is True
     on_spark = {cell["system"]: cell for cell in summary["cells"] if cell["workers"] is not None}
     assert list(on_spark) == [*names, "files"]
     sizes = set()
@@ -128,7 +128,11 @@ def test_ctrl_c_leaves_what_was_measured(cli: Cli, tmp_path: Path, monkeypatch: 
     assert ended.exit_code == 130
     assert "interrupted; what was measured until then is in" in ended.err
     shown = cli("report", tmp_path / "out", "--no-open", "--json").json
-    assert (shown["state"], len(shown["executions"]), shown["results_equal"]) == ("interrupted", 1, True)
+    assert (shown["state"], len(shown["executions"]), shown["answers_equal"]) == ("interrupted", 1, True)
+    given = ["sensorbench", "study", "run", "mapreduce", *options, "--out", str(tmp_path / "out")]
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["command"] == shown["command"] == given
+    assert commands_on(tmp_path / "out" / "report.html") == [given]
 
 
 def executions(times: dict[tuple[str, int], list[float]], *, equal: bool = True) -> list[dict[str, Any]]:
@@ -162,7 +166,7 @@ def result(folder: Path, found: list[dict[str, Any]]) -> MapReduceResult:
         process=Process.this(),
         created=now(),
         version="0",
-        command=[],
+        command=["sensorbench", "study", "run", "mapreduce", "--word", "a b"],
         workload={"cores_a_worker": 1, "memory_a_worker": "1g", "splits": 2, "articles_a_part": 100},
         environment={"servers": {}, "spark": {"started": True}, "memory_bytes": 1},
         dataset={"name": "made", "title": "made", "articles": 1, "scale": 1.0, "generated": True},
@@ -217,9 +221,25 @@ def test_the_first_execution_is_in_no_mean_and_all_are_told(tmp_path: Path) -> N
     assert one["setup_share"] == 0.5
 
 
+def test_the_page_says_the_command(cli: Cli, tmp_path: Path) -> None:
+    given = result(tmp_path, executions({("files", 1): [1.0]})).manifest.command
+    assert cli("report", tmp_path, "--no-open", "--json").json["command"] == given
+    assert commands_on(tmp_path / "report.html") == [given]
+
+
+def test_a_summary_of_earlier_versions_is_made_anew(cli: Cli, tmp_path: Path) -> None:
+    result(tmp_path, executions({("files", 1): [1.0]}))
+    summary = tmp_path / "summary.json"
+    summary.write_text(json.dumps({"kind": "mapreduce", "title": "MapReduce", "results_equal": False}), encoding="utf-8")
+    assert cli("report", tmp_path, "--no-open").exit_code == 0
+    written = json.loads(summary.read_text(encoding="utf-8"))
+    assert written["answers_equal"] is True
+    assert "results_equal" not in written
+
+
 def test_wrong_results_are_shown_in_red(cli: Cli, tmp_path: Path) -> None:
     result(tmp_path, executions({("files", 1): [1.0]}, equal=False))
-    assert cli("report", tmp_path, "--no-open", "--json").json["results_equal"] is False
+    assert cli("report", tmp_path, "--no-open", "--json").json["answers_equal"] is False
     assert '<p class="banner bad">Results differ' in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 

@@ -2,14 +2,18 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sensorbench.experiment.summary import summarise
 from sensorbench.report import answer
-from tests.conftest import Cli
+from sensorbench.report.build import TEMPLATES, write_report
+from sensorbench.results import read_comparison
+from tests.conftest import SMALL, Cli, commands_on
 
 
 class Page(HTMLParser):
@@ -74,6 +78,43 @@ def test_every_claim_and_every_warning_is_shown(text: str, summary: dict[str, An
         assert claim["id"] in text
     for warning in summary["honesty"]["warnings"]:
         assert warning["action"] in text
+
+
+def test_the_report_says_the_command_that_was_given(study_folder: Path) -> None:
+    given = ["sensorbench", "study", "run", "iot", *SMALL, "--out", str(study_folder)]
+    assert json.loads((study_folder / "summary.json").read_text(encoding="utf-8"))["command"] == given
+    assert commands_on(study_folder / "report.html") == [given]
+
+
+# What is shown of the catalog is no results of a command.
+WITHOUT_COMMAND = {"databases.html.j2", "choice.html.j2"}
+
+
+def test_the_pages_of_all_kinds_say_the_command() -> None:
+    pages = {file.name: file.read_text(encoding="utf-8") for file in TEMPLATES.glob("*.html.j2")}
+    whole = {name for name, text in pages.items() if "<!doctype html>" in text}
+    assert len(whole) >= 10
+    assert {name for name in whole if "words.command(" not in pages[name]} == WITHOUT_COMMAND
+
+
+def warning(setting: str, kind: str) -> dict[str, str]:
+    return {"setting": setting, "kind": kind, "text": f"{setting or 'It'} was {kind}.", "action": f"Mend what is {kind}."}
+
+
+def test_warnings_are_at_the_top_and_those_of_a_kind_together(study_folder: Path, tmp_path: Path) -> None:
+    result = read_comparison(study_folder)
+    summary = summarise(result)
+    of_settings = [warning(setting["id"], "client-bound") for setting in summary["settings"]]
+    busy, embedded = warning("", "busy"), warning("", "embedded")
+    summary["honesty"]["warnings"] = [*of_settings, busy, embedded]
+    page = write_report(replace(result, folder=tmp_path), summary, with_files=False).read_text(encoding="utf-8")
+    header = page[page.index("<header>") : page.index("</header>")]
+    for one in [*of_settings, busy]:
+        assert page.count(one["text"]) == header.count(one["text"]) == 1
+        assert page.count(one["action"]) == header.count(one["action"]) == 1
+    assert header.count('class="banner"') == 2
+    assert embedded["text"] not in header
+    assert embedded["text"] in page
 
 
 def test_text_from_outside_stays_text(cli: Cli, study_folder: Path, tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_a_master_that_does_not_answer_is_named() -> None:
 def test_without_the_extra_it_is_said_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "pyspark" else find(name))
-    with pytest.raises(UsageError, match=r"pip install 'sensorbench\[spark\]'"):
+    with pytest.raises(UsageError, match=r"uv pip install 'pyspark>=3\.5,<3\.6'"):
         find_master("local[2]")
 
 

@@ -178,7 +178,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_written(
     assert "no master answers there" in refused("--spark", "spark://127.0.0.1:1")
     assert "'--partitions'" in refused("--spark", "local[2]", "--partitions", "0")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert "pip install 'sensorbench[spark]'" in refused("--spark", "local[2]")
+    assert "uv pip install 'pyspark>=3.5,<3.6'" in refused("--spark", "local[2]")
 
 
 def test_an_interrupted_one_leaves_nothing(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from sensorbench.stress.openmetrics import LoadMetrics, endpoint
 from sensorbench.stress.rates import parse_rates
 from sensorbench.stress.steering import RATE_FILE, Steering, wish_rate
 from sensorbench.stress.step import Step, phases_of
-from tests.conftest import Cli, run_main
+from tests.conftest import Cli, commands_on, run_main
 
 DASHBOARD = Path(__file__).parents[1] / "docs" / "grafana" / "sensorbench-load.json"
 SHORT = ("--step", "500ms", "--ramp", "100ms", "--warm-up", "0", "--no-open", "--json")
@@ -137,6 +137,9 @@ def test_the_page_is_written_again_from_the_results(cli: Cli, stepped: Path) -> 
     page = (stepped / "report.html").read_text(encoding="utf-8")
     assert all(f'data-chart="{name}"' in page for name in ("curve", "completed", "rate", "latency"))
     assert (stepped / "charts" / "curve.svg").exists()
+    (command,) = commands_on(stepped / "report.html")
+    assert command == before["command"]
+    assert command[:6] == ["sensorbench", "stress", "--target", "sqlite", "--rates", "200:600:200"]
     printed = cli("report", stepped, "--no-open").out
     assert all(f"\n{rate}" in printed or f" {rate} " in printed for rate in (200, 400, 600))
 

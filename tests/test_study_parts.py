@@ -27,7 +27,7 @@ from sensorbench.study import STUDIES, StudyOptions, plan_study
 from sensorbench.study.judging import measured
 from sensorbench.study.pictures import Effect, Front, Point, with_fronts
 from sensorbench.study.study import Column, Evidence, Judgement, Section, Study
-from tests.conftest import Cli, run_main
+from tests.conftest import Cli, commands_on, run_main
 
 STUDY = """\
 title = "Small parts"
@@ -529,6 +529,10 @@ def test_the_page_has_parts_pictures_and_claims(cli: Cli, whole: Path) -> None:
     assert "Over read and write and days" in page
     assert "<td>read, write</td>" in page
     assert "How it grows" not in page
+    command = summary_of(whole / "read")["command"]
+    assert command[:4] == ["sensorbench", "study", "run", "small-parts"]
+    assert commands_on(whole / "report.html") == commands_on(whole / "read" / "report.html") == [command]
+    assert ("warning" in page[: page.index("</header>")]) == any(part["warnings"] for part in summary_of(whole)["parts"].values())
     assert set(specifications(whole)) == {"front-1", "effects-1"}
     for name in specifications(whole):
         assert f'data-chart="{name}"' in page

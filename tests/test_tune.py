@@ -34,7 +34,7 @@ from sensorbench.tuning.run import Budget, Tuning, next_role
 from sensorbench.tuning.search import Tried, propose
 from sensorbench.tuning.space import SPACES, Configuration, Space, load_space, parse_start
 from sensorbench.tuning.summary import summarise_tune
-from tests.conftest import Cli
+from tests.conftest import Cli, commands_on
 
 SHIPPED = sorted(path.stem for path in SPACES.glob("*.toml"))
 SHORT = ("--step", "600ms", "--ramp", "0", "--warm-up", "0", "--no-open", "--json")
@@ -513,6 +513,8 @@ def test_a_gain_on_a_database_of_known_speed(cli: Cli, tmp_path: Path) -> None:
     page = (out / "report.html").read_text(encoding="utf-8")
     assert all(f'data-chart="{name}"' in page for name in ("history", "parallel"))
     assert (out / "charts" / "history.svg").exists()
+    assert commands_on(out / "report.html") == [summary["command"]]
+    assert summary["command"][:2] == ["sensorbench", "tune"]
     (out / "summary.json").unlink()
     assert "\ndelay_ms=" in cli("report", out, "--no-open").out
     assert json.loads((out / "summary.json").read_text(encoding="utf-8")) == summary
@@ -623,4 +625,4 @@ def test_a_space_for_another_database_or_with_unknown_settings_is_refused(cli: C
 def test_without_optuna_it_says_what_to_install(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     ended = cli("tune", "--target", "sqlite", "--goal", "load")
-    assert (ended.exit_code, "pip install 'sensorbench[tune]'" in ended.err) == (2, True), ended.err
+    assert (ended.exit_code, "uv pip install 'optuna>=4'" in ended.err) == (2, True), ended.err

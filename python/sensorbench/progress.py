@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -53,7 +54,7 @@ class Teller:
 
     def warn(self, text: str) -> None:
         """One line that should not be overlooked."""
-        self.console.print(f"[yellow]warning:[/yellow] {text}", highlight=False)
+        print_labelled(self.console, "warning", text)
 
     @contextmanager
     def task(self, name: str, total: float | None = None) -> Iterator[Task]:
@@ -62,11 +63,11 @@ class Teller:
             yield Task(name, total, self.console, None)
             return
         columns = (
-            TextColumn("  {task.description}"),
+            TextColumn("  {task.description}", markup=False),
             BarColumn(),
             TaskProgressColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[detail]}"),
+            TextColumn("{task.fields[detail]}", markup=False),
         )
         with Progress(*columns, console=self.console) as bars:
             yield Task(name, total, self.console, bars)
@@ -77,10 +78,15 @@ WIDTH_ELSEWHERE = 200
 
 
 def console() -> Console:
-    """Standard output, for people. `join:x:` is what a user wrote, and no picture."""
-    return Console(soft_wrap=True, emoji=False, width=None if sys.stdout.isatty() else WIDTH_ELSEWHERE)
+    """Standard output, for people. Texts are printed as they are: `[spark]` is no markup and `join:x:` no picture. Colours are styles."""
+    return Console(soft_wrap=True, emoji=False, markup=False, width=None if sys.stdout.isatty() else WIDTH_ELSEWHERE)
 
 
 def error_console() -> Console:
-    """Standard error, for people."""
-    return Console(stderr=True, soft_wrap=True, emoji=False)
+    """Standard error, for people; texts are printed as they are."""
+    return Console(stderr=True, soft_wrap=True, emoji=False, markup=False)
+
+
+def print_labelled(screen: Console, label: str, text: str, style: str = "yellow") -> None:
+    """Prints a line that begins with a word in a colour: `note: …`."""
+    screen.print(Text.assemble((f"{label}:", style), " ", text), highlight=False)

@@ -9,6 +9,7 @@ from sensorbench.cli.load_options import length_s
 from sensorbench.cli.options import Metrics, Out, Replace
 from sensorbench.cli.output import new_folder
 from sensorbench.errors import UsageError
+from sensorbench.experiment.settings import SERVER_URL
 from sensorbench.progress import Teller
 from sensorbench.results.files import write_text
 from sensorbench.stress.cassandra_stress import (
@@ -29,7 +30,7 @@ CONSISTENCIES = ("any", "one", "two", "three", "quorum", "all", "local_one", "lo
 
 def cassandra_stress(
     profile: Annotated[Path, typer.Argument(help="The profile, a YAML file.", show_default=False)],
-    target: Annotated[str, typer.Option("--target", help="lab:NAME or a URL: cassandra://HOST.")],
+    target: Annotated[str, typer.Option("--target", help=f"lab:NAME or a URL: {SERVER_URL}.")],
     ops: Annotated[str, typer.Option("--ops", help="What is done how often: insert=1,QUERY=2.")] = "insert=1",
     operations: Annotated[
         int | None, typer.Option("--operations", "-n", min=1, help="How many operations.", show_default=False)

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from sensorbench.catalog import profiles
 from sensorbench.progress import console
 
-_MARKS = {"met": "[green]yes[/green]", "not met": "[red]no[/red]", "unknown": "[yellow]not known[/yellow]"}
+_MARKS = {"met": Text("yes", "green"), "not met": Text("no", "red"), "unknown": Text("not known", "yellow")}
 _AS_OF = {"today": "by what is true today", "studied": "by what the studies found, in their versions"}
 
 
@@ -19,7 +19,7 @@ def print_choice(told: dict[str, Any]) -> None:
     screen.print(f"needs, {_AS_OF[told['when']]}: {needs}", style="bold", highlight=False)
     screen.print(_headline(told), style="bold", highlight=False)
     for clash in told["clashes"]:
-        screen.print(f"{' and '.join(clash['needs'])} clash: {clash['why']}", highlight=False, markup=False)
+        screen.print(f"{' and '.join(clash['needs'])} clash: {clash['why']}", highlight=False)
     if told["to_drop"]:
         _print_drops(told)
     screen.print(_table(told))
@@ -54,7 +54,7 @@ def _print_drops(told: dict[str, Any]) -> None:
     several = len(told["to_drop"]) > 1
     screen.print(f"the smallest {'sets' if several else 'set'} of needs to drop, so that a database is left:", highlight=False)
     for drop in told["to_drop"]:
-        screen.print(f"  {' and '.join(drop['needs'])}: leaves {', '.join(drop['leaves'])}", highlight=False, markup=False)
+        screen.print(f"  {' and '.join(drop['needs'])}: leaves {', '.join(drop['leaves'])}", highlight=False)
 
 
 def _table(told: dict[str, Any]) -> Table:
@@ -64,7 +64,7 @@ def _table(told: dict[str, Any]) -> Table:
     for need in told["needs"]:
         table.add_column(need["name"])
     for one in (one for one in told["databases"] if one["is_known"]):
-        name = f"[bold]{one['name']}[/bold]" if one["fits"] else one["name"]
+        name = Text(one["name"], style="bold" if one["fits"] else "")
         met = f"{sum(verdict['verdict'] == 'met' for verdict in one['needs'].values())} of {len(told['needs'])}"
         table.add_row(name, met, *(_MARKS[one["needs"][need["name"]]["verdict"]] for need in told["needs"]))
     return table
@@ -80,7 +80,7 @@ def _print_reasons(told: dict[str, Any]) -> None:
         might = " (what is not known does not count as met)" if one["might_fit"] else ""
         clashes = [f"{' and '.join(clash['needs'])}: not at once" for clash in one["clashes"]]
         why = "; ".join(filter(None, [one["why_not"], *clashes]))
-        screen.print(f"  {one['name']} – {why}{might}", highlight=False, markup=False)
+        screen.print(f"  {one['name']} – {why}{might}", highlight=False)
     if unknown := [one["name"] for one in told["databases"] if not one["is_known"]]:
         screen.print(f"no study had {', '.join(unknown)}", highlight=False)
 
@@ -93,7 +93,7 @@ def _print_measurements(told: dict[str, Any]) -> None:
     screen.print("measured:", highlight=False)
     for name, measured in lines:
         told_when = f"{measured['what']} ({measured['date']})" if measured["date"] else measured["what"]
-        screen.print(f"  {name}: {told_when}: {measured['seen']}", highlight=False, markup=False)
+        screen.print(f"  {name}: {told_when}: {measured['seen']}", highlight=False)
 
 
 def _print_advice(profile: dict[str, Any]) -> None:
@@ -106,4 +106,4 @@ def _print_advice(profile: dict[str, Any]) -> None:
     if not profile["differences"]:
         screen.print("the facts say the same, then and today", highlight=False)
     for one in profile["differences"]:
-        screen.print(f"  {one['name']}: {escape(one['what'])} – {escape(one['why'])}", highlight=False)
+        screen.print(f"  {one['name']}: {one['what']} – {one['why']}", highlight=False)

@@ -18,7 +18,7 @@ from sensorbench.errors import FailedError, UsageError
 from sensorbench.experiment import Side, conduct, make_settings, plan_experiment
 from sensorbench.experiment.comparison import DATA_FOLDER
 from sensorbench.experiment.summary import sample_of
-from sensorbench.progress import Teller, console, error_console
+from sensorbench.progress import Teller, console, error_console, print_labelled
 from sensorbench.report import words
 from sensorbench.results import ComparisonResult, RunResult, read_comparison
 
@@ -58,7 +58,7 @@ def compare(a: Place, b: Place, metric: Metric = None, margin: Margin = EQUIVALE
         return
     _print(rows, a, b)
     for difference in differences:
-        error_console().print(f"[yellow]warning:[/yellow] {difference}", highlight=False)
+        print_labelled(error_console(), "warning", difference)
 
 
 def _read(place: str) -> tuple[ComparisonResult, str | None]:

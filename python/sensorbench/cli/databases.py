@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from sensorbench.catalog import WHEN, Entry, Fact, When, axes, capabilities, entries, require_entry, told_catalogue, told_entry
@@ -89,8 +88,8 @@ def _print_entry(entry: Entry) -> None:
         for when in WHEN:
             if fact := entry.fact(axis, when):
                 told = (_words(fact), fact.note, entry.told_source(fact))
-                table.add_row(about.title.lower(), _TITLES[when], *map(escape, told))
+                table.add_row(about.title.lower(), _TITLES[when], *told)
     screen.print(table)
     for one in capabilities(entry).values():
         told_targets = "; ".join(f"{target}: {text}" for target, text in one.told.items())
-        screen.print(f"{one.title.lower()}: {told_targets or 'no'}", highlight=False, markup=False)
+        screen.print(f"{one.title.lower()}: {told_targets or 'no'}", highlight=False)

@@ -122,5 +122,5 @@ def _print(summary: dict[str, Any], page: Path) -> None:
     screen.print(headline(summary), style="bold", highlight=False)
     for warning in summary["warnings"]:
         screen.print("note:", style="yellow", end=" ")
-        screen.print(f"{warning['text']} {warning['action']}", highlight=False, markup=False)
+        screen.print(f"{warning['text']} {warning['action']}", highlight=False)
     screen.print(f"report: {page}", highlight=False)

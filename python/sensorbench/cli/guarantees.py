@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from sensorbench.analysis import guarantees
@@ -45,7 +44,7 @@ def check(
     screen.print(_table(checked))
     for name, finding in checked.findings.items():
         for example in finding.examples[:MOST_SHOWN]:
-            screen.print(escape(f"{findings.TITLES[name]}: {findings.told(name, example)}"), highlight=False, soft_wrap=True)
+            screen.print(f"{findings.TITLES[name]}: {findings.told(name, example)}", highlight=False, soft_wrap=True)
     unread = counts["keys"] - checked.findings["lost_writes"].of
     if unread:
         screen.print(

@@ -52,7 +52,7 @@ def _ask(name: str, kind: NeedKind, machine: Machine) -> tuple[list[str], bool]:
         try:
             return _choices(name, kind, texts, machine), line.endswith(_WISH)
         except UsageError as error:
-            screen.print(str(error).removeprefix("--"), highlight=False, markup=False)
+            screen.print(str(error).removeprefix("--"), highlight=False)
 
 
 def _line(name: str, kind: NeedKind) -> str:

@@ -64,9 +64,12 @@ def up(
     ] = None,
     version: Annotated[str | None, typer.Option("--version", help="Version of the server.", show_default=False)] = None,
     nodes: Annotated[
-        int | None, typer.Option("--nodes", help="Nodes of a cluster; masters of Redis Cluster.", min=1, show_default=False)
+        int | None,
+        typer.Option(
+            "--nodes", help="Nodes of a cluster; its masters, where they have replicas of their own.", min=1, show_default=False
+        ),
     ] = None,
-    replicas: Annotated[int, typer.Option("--replicas", help="Replicas of each master of Redis Cluster.", min=0)] = 0,
+    replicas: Annotated[int, typer.Option("--replicas", help="Replicas of each master, where the database has them.", min=0)] = 0,
     changes: Annotated[
         list[str] | None,
         typer.Option(

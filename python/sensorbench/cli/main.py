@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.main import get_command
 
 from sensorbench import __version__
 from sensorbench.cli import (
@@ -27,8 +28,9 @@ from sensorbench.cli import (
     tune,
     ycsb,
 )
+from sensorbench.cli.help_texts import with_plain_help
 from sensorbench.errors import EngineError, EngineUsageError, SensorbenchError
-from sensorbench.progress import error_console
+from sensorbench.progress import error_console, print_labelled
 from sensorbench.results.files import DiskFullError, raise_if_full
 
 app = typer.Typer(
@@ -80,7 +82,7 @@ def main() -> None:
     # A polite end is an interruption, whoever asks for it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        app(standalone_mode=True)
+        with_plain_help(get_command(app))(standalone_mode=True)
     except KeyboardInterrupt:
         _fail("interrupted", 130)
     except SensorbenchError as error:
@@ -106,6 +108,5 @@ def _place(error: OSError) -> Path:
 
 
 def _fail(message: str, exit_code: int) -> None:
-    error_console().print("[red]error:[/red]", end=" ")
-    error_console().print(message, highlight=False, markup=False)
+    print_labelled(error_console(), "error", message, "red")
     sys.exit(exit_code)

@@ -110,7 +110,7 @@ def _names(wish: Wish) -> list[str]:
 
 
 def _fail_if_wrong(summary: dict[str, Any]) -> None:
-    if summary["results_equal"] is False:
+    if summary["answers_equal"] is False:
         raise FailedError("the results of some systems differ from those of DuckDB; see the report")
     # What a database itself says it cannot do is a result; what failed on Spark is not.
     failed = [one for one in summary["executions"] if one["failed"] and one["workers"] is not None]
@@ -154,6 +154,6 @@ def _print(summary: dict[str, Any], page: Path) -> None:
     screen.print(table)
     for gap in summary["gaps"]:
         screen.print("not available:", style="yellow", end=" ")
-        screen.print(f"{gap['system']}, {gap['what']}: {gap['why']}", highlight=False, markup=False)
-    equal = {True: "all results equal DuckDB's", False: "RESULTS DIFFER", None: "nothing was compared"}[summary["results_equal"]]
+        screen.print(f"{gap['system']}, {gap['what']}: {gap['why']}", highlight=False)
+    equal = {True: "all results equal DuckDB's", False: "RESULTS DIFFER", None: "nothing was compared"}[summary["answers_equal"]]
     screen.print(f"{equal}; report: {page}", highlight=False)

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from sensorbench.elasticity.summary import summarise_elasticity
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.experiment import Comparison, check_out, conduct
-from sensorbench.progress import Teller, console
+from sensorbench.progress import Teller, console, print_labelled
 from sensorbench.report import answer, words
 from sensorbench.results import ComparisonResult, has_results, read_comparison, write_summary, write_whole_summary
 from sensorbench.results.elasticity import read_elasticity
@@ -232,8 +232,7 @@ def print_outcome(summary: dict[str, Any], page: Path) -> None:
     for warning in summary["honesty"]["warnings"]:
         if warning["kind"] != "embedded":
             about = f"{words.setting(warning['setting'])}: " if warning["setting"] else ""
-            told = escape(f"{about}{warning['text']} {warning['action']}")
-            screen.print(f"[yellow]note:[/yellow] {told}", highlight=False)
+            print_labelled(screen, "note", f"{about}{warning['text']} {warning['action']}")
 
 
 def _figures(summary: dict[str, Any]) -> Table:
@@ -264,15 +263,15 @@ def _winners(summary: dict[str, Any]) -> Table:
             continue
         best, worst = ranking["places"][0], ranking["places"][-1]
         fastest, slowest = (words.duration(place["value_s"]) for place in (best, worst))
-        table.add_row(title, answer.winners(ranking), f"[green]{fastest}[/green]", words.setting(worst["setting"]), slowest)
+        table.add_row(title, answer.winners(ranking), Text(fastest, style="green"), words.setting(worst["setting"]), slowest)
     return table
 
 
-def _cell(place: dict[str, Any] | None) -> str:
+def _cell(place: dict[str, Any] | None) -> str | Text:
     if place is None:
         return "–"
     value = words.duration(place["value_s"])
-    return f"[green]{value}[/green]" if answer.is_level(place) else value
+    return Text(value, style="green") if answer.is_level(place) else value
 
 
 def published_claims(claims: Sequence[Claim], *, with_parts: bool = False) -> Table:

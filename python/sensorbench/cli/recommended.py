@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from sensorbench.advisor import Entry, Recommendation
@@ -15,7 +14,7 @@ from sensorbench.analysis.intervals import Interval
 from sensorbench.analysis.sizing import Sizing, told
 from sensorbench.analysis.use_cases import Outcome
 from sensorbench.experiment.candidates import Gathered, by_reason
-from sensorbench.progress import console
+from sensorbench.progress import console, print_labelled
 from sensorbench.report import words
 
 # More rows are in --json.
@@ -215,7 +214,7 @@ def _print_explanation(screen: Console, recommendation: Recommendation) -> None:
             _print_runs(screen, one, recommendation.gathered)
     for reason, names in by_reason([*ranking.left_out, *recommendation.gathered.left_out]).items():
         named = ", ".join(words.setting(name) for name in names)
-        screen.print(f"left out, because {reason}: {named}", highlight=False, markup=False)
+        screen.print(f"left out, because {reason}: {named}", highlight=False)
 
 
 def _told_shares(entry: Entry) -> list[tuple[str, float]]:
@@ -235,4 +234,4 @@ def _print_runs(screen: Console, one: Measured, gathered: Gathered) -> None:
 
 def _print_marks(screen: Console, found: Sequence[str]) -> None:
     for mark in found:
-        screen.print(f"[yellow]note:[/yellow] {escape(mark)}", highlight=False)
+        print_labelled(screen, "note", mark)

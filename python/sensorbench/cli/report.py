@@ -22,7 +22,7 @@ from sensorbench.cli.output import (
 )
 from sensorbench.cli.stress import show_stress
 from sensorbench.cli.tune import show_tune
-from sensorbench.progress import console, error_console
+from sensorbench.progress import console, error_console, print_labelled
 from sensorbench.results import kind_of, read_comparison
 from sensorbench.results.elasticity import works_of
 from sensorbench.results.mapreduce import read_mapreduce
@@ -59,7 +59,7 @@ def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
     else:
         print_outcome(summary, page)
         if result.state != "complete":
-            error_console().print(f"[yellow]warning:[/yellow] the work in {folder} is {result.state}", highlight=False)
+            print_labelled(error_console(), "warning", f"the work in {folder} is {result.state}")
     if not no_open:
         open_page(page)
 

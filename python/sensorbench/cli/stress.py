@@ -30,7 +30,7 @@ from sensorbench.cli.load_options import (
 from sensorbench.cli.options import Json, Metrics, NoOpen, Out, Replace
 from sensorbench.cli.output import new_folder, show_written, write_stress_summary_and_report
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
-from sensorbench.progress import Teller, console
+from sensorbench.progress import Teller, console, print_labelled
 from sensorbench.report import words
 from sensorbench.stress.objective import parse_objective
 from sensorbench.stress.openmetrics import looks
@@ -148,7 +148,7 @@ def _print(summary: dict[str, Any], page: Path) -> None:
         screen.print(words.capacity(summary["capacity"], summary["objective"]), style="bold", highlight=False)
     for warning in summary["warnings"]:
         if warning["kind"] != "embedded":
-            screen.print(f"[yellow]note:[/yellow] {warning['text']} {warning['action']}", highlight=False)
+            print_labelled(screen, "note", f"{warning['text']} {warning['action']}")
     screen.print(f"report: {page}", highlight=False)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from sensorbench.cli.elasticity import run_elasticity_study, show_elasticity_study
@@ -25,6 +24,7 @@ from sensorbench.cli.output import (
 from sensorbench.dataset import DEFAULT_SEED
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.experiment import check_out, parse_sweeps
+from sensorbench.experiment.settings import FILE_URL, SERVER_URL
 from sensorbench.progress import Teller, console
 from sensorbench.results import has_results, read_comparison
 from sensorbench.results.files import DiskFullError
@@ -151,7 +151,7 @@ def _table_of_cells(cells: list[Cell]) -> Table:
     for column in ("system", "indexes", "sizes", "operations", "here", "why"):
         table.add_column(column)
     for group in grouped(cells):
-        table.add_row(*(escape(text) for text in group))
+        table.add_row(*group)
     return table
 
 
@@ -179,7 +179,7 @@ def run(
         list[str] | None,
         typer.Option(
             "--target",
-            help="A system of the study, a database's name, or a URL (sqlite:PATH, fjall:PATH). May be given several times.",
+            help=f"A system of the study, a database's name, or a URL ({FILE_URL}, {SERVER_URL}). May be given several times.",
             show_default=False,
         ),
     ] = None,

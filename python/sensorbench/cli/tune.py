@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from sensorbench.analysis.capacity import Search
@@ -32,7 +31,7 @@ from sensorbench.cli.load_options import (
 from sensorbench.cli.options import Json, NoOpen, Out, Resume
 from sensorbench.cli.output import new_folder, show_written, write_tune_summary_and_report
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
-from sensorbench.progress import Teller, console
+from sensorbench.progress import Teller, console, print_labelled
 from sensorbench.report import tune_answer, words
 from sensorbench.tuning.goal import parse_goal
 from sensorbench.tuning.measure import Bench
@@ -114,7 +113,9 @@ def tune(
 ) -> None:
     """Search better settings for a server or an embedded database, and confirm what was found: it may be no gain."""
     if find_spec("optuna") is None:
-        raise UsageError("tune needs optuna, which is not installed: pip install 'sensorbench[tune]', or pip install optuna")
+        raise UsageError(
+            "tune needs optuna, which is not installed: run `make setup` in the checkout, or .uv/bin/uv pip install 'optuna>=4'"
+        )
     from sensorbench.tuning.run import Budget, Tuning, check_settings
     from sensorbench.tuning.run import tune as carry_out
 
@@ -162,7 +163,7 @@ def _print(summary: dict[str, Any], page: Path) -> None:
     screen.print(tune_answer.headline(summary), style="bold", highlight=False)
     if summary["outcome"] == "gain":
         screen.print(f"for {summary['file']}:", highlight=False)
-        screen.print(summary["snippet"], highlight=False, markup=False)
+        screen.print(summary["snippet"], highlight=False)
     if summary["effects"]:
         screen.print(_effects(summary))
     if summary["left_out"]:
@@ -170,7 +171,7 @@ def _print(summary: dict[str, Any], page: Path) -> None:
         screen.print(f"not searched, because they trade durability for speed: {left_out}", highlight=False)
     for warning in summary["warnings"]:
         if warning["kind"] != "embedded":
-            screen.print(f"[yellow]note:[/yellow] {escape(warning['text'])} {warning['action']}", highlight=False)
+            print_labelled(screen, "note", f"{warning['text']} {warning['action']}")
     screen.print(f"report: {page}", highlight=False)
 
 

@@ -7,6 +7,7 @@ import typer
 
 from sensorbench.cli.options import Metrics, Out, Replace
 from sensorbench.cli.output import new_folder
+from sensorbench.experiment.settings import FILE_URL, SERVER_URL
 from sensorbench.progress import Teller
 from sensorbench.results.files import write_text
 from sensorbench.stress.openmetrics import looks
@@ -26,7 +27,7 @@ Overrides = Annotated[
         "-p", help="A property, key=value; it counts before those of files. May be given several times.", show_default=False
     ),
 ]
-TargetOption = Annotated[str, typer.Option("--target", help="lab:NAME or a URL: cassandra://HOST, sqlite:PATH.")]
+TargetOption = Annotated[str, typer.Option("--target", help=f"lab:NAME or a URL: {SERVER_URL}, {FILE_URL}.")]
 Seed = Annotated[int, typer.Option("--seed", help="From which all operations follow.")]
 YcsbZipfian = Annotated[
     bool,

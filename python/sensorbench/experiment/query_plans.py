@@ -1,9 +1,6 @@
 """How a database goes about each operation, as it says itself: whether it uses an index or looks at every row."""
 
 import json
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -13,57 +10,7 @@ from sensorbench.errors import EngineError
 from sensorbench.experiment.plan import Parameters
 from sensorbench.experiment.settings import Setting
 from sensorbench.schemas import Operation, Operations
-
-SCAN = "scan"
-
-
-@dataclass(frozen=True)
-class Explain:
-    """How a database is asked for a plan: the words before the statement, which columns come back, and how they are read.
-
-    `text` makes one text of the rows; `access` finds in it the index that is used, or that all rows are looked at.
-    """
-
-    words: str
-    columns: tuple[tuple[str, str], ...]
-    text: Callable[[list[list[Any]]], str]
-    access: Callable[[str], str | None]
-
-
-def _lines(rows: list[list[Any]]) -> str:
-    return "\n".join(str(row[-1]) for row in rows)
-
-
-def _access_of_postgresql(text: str) -> str | None:
-    index = re.search(r"(?:Index Scan|Index Only Scan|Bitmap Index Scan)(?: Backward)? (?:using|on) (\S+)", text)
-    return f"index {index[1]}" if index else SCAN if "Seq Scan" in text else None
-
-
-def _access_of_mysql(text: str) -> str | None:
-    """`access_type` ALL is every row of the table; `index` is every entry of an index."""
-    kind, key = re.search(r'"access_type": "(\w+)"', text), re.search(r'"key": "(\w+)"', text)
-    if kind is None:
-        return None
-    if kind[1] == "ALL" or key is None:
-        return SCAN
-    return f"scan of index {key[1]}" if kind[1] == "index" else f"index {key[1]}"
-
-
-def _access_of_sqlite(text: str) -> str | None:
-    index = re.search(r"SEARCH \w+ USING (?:COVERING )?(?:INDEX (\S+)|(PRIMARY KEY|INTEGER PRIMARY KEY))", text)
-    if index:
-        return f"index {index[1] or index[2]}"
-    covering = re.search(r"SCAN \w+ USING COVERING INDEX (\S+)", text)
-    return f"scan of index {covering[1]}" if covering else SCAN if "SCAN" in text else None
-
-
-_NODE = (("id", "integer"), ("parent", "integer"), ("notused", "integer"), ("detail", "text"))
-# By dialect. Cassandra and Redis have no plans: a statement names the one way in which it is executed.
-EXPLAINS = {
-    "mysql": Explain("EXPLAIN FORMAT=JSON ", (("plan", "text"),), _lines, _access_of_mysql),
-    "postgresql": Explain("EXPLAIN ", (("plan", "text"),), _lines, _access_of_postgresql),
-    "sqlite": Explain("EXPLAIN QUERY PLAN ", _NODE, _lines, _access_of_sqlite),
-}
+from sensorbench.schemas.explains import Explain, explain_of
 
 
 def query_plans(
@@ -72,7 +19,7 @@ def query_plans(
     """For each operation that reads by one statement, and not what was just written: the plan's text, and the access path in a few
     words; for one that cannot be explained why not. Nothing for databases that have no plans.
     """
-    explain = EXPLAINS.get(setting.target.database.dialect)
+    explain = explain_of(setting.target.database.dialect)
     if explain is None:
         return {}
     plans: dict[str, dict[str, Any]] = {}
@@ -87,7 +34,7 @@ def query_plans(
         except EngineError as error:
             plans[name] = {"access": None, "text": f"could not be had: {error}"}
             continue
-        text = explain.text(rows)
+        text = "\n".join(str(row[-1]) for row in rows)
         plans[name] = {"access": explain.access(text), "text": text}
     return plans
 
@@ -95,7 +42,7 @@ def query_plans(
 def _explained(
     target: _engine.Target, explain: Explain, name: str, operation: Operation, statement: dict[str, Any], parameters: Parameters
 ) -> list[list[Any]]:
-    columns = [{"name": column, "type": value_type, "computed": False} for column, value_type in explain.columns]
+    columns = [{"name": column.name, "type": column.type, "computed": False} for column in explain.columns]
     asked = {
         **operation.driver_operation(name),
         "columns": columns,

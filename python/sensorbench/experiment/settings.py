@@ -178,6 +178,9 @@ def databases() -> dict[str, Database]:
 
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z0-9+]+):")
 _LAB = "lab:"
+# What URLs look like, for help and messages.
+FILE_URL = "sqlite:PATH"
+SERVER_URL = "cassandra://HOST"
 
 
 def parse_target(text: str) -> TargetSpec:
@@ -197,7 +200,7 @@ def parse_target(text: str) -> TargetSpec:
     if name not in known:
         shown = f"{name}:…" if scheme else name
         raise UsageError(
-            f"--target {shown}: expected the name of a database ({', '.join(known)}), lab:NAME, or a URL, for example sqlite:data.db"
+            f"--target {shown}: expected the name of a database ({', '.join(known)}), lab:NAME, or a URL, for example {FILE_URL}"
         )
     if scheme:
         _check_url(text)

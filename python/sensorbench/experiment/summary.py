@@ -57,6 +57,7 @@ def summarise(result: ComparisonResult) -> dict[str, Any]:
         "created": manifest.created.isoformat(),
         "finished": manifest.finished.isoformat() if manifest.finished else None,
         "version": manifest.version,
+        "command": manifest.command,
         "dataset": manifest.dataset,
         "workload": manifest.workload,
         "metric": manifest.metric,

@@ -23,7 +23,7 @@ from sensorbench.lab.software import Source
 JAVA = (17, 11)
 # The package of the extra that brings the driver, and with it the jars of all of Spark.
 PACKAGE = "pyspark"
-INSTALL = "pip install 'sensorbench[spark]'"
+INSTALL = "run `make setup` in the checkout, or .uv/bin/uv pip install 'pyspark>=3.5,<3.6'"
 _SCALA = "2.12"
 _MASTER_PORT, _MASTER_PAGE, _WORKER_PAGE = 7077, 8080, 8081
 _ANSWERS_WITHIN_S = 5.0
@@ -74,7 +74,7 @@ class SparkPackage(Source):
     def missing(self) -> str | None:
         """The package, and a Java that fits."""
         if util.find_spec(PACKAGE) is None:
-            return f"{PACKAGE} is not installed ({INSTALL})"
+            return f"{PACKAGE} is not installed: {INSTALL}"
         return missing_java(JAVA)
 
     def unpack_into(self, folder: Path) -> None:

@@ -38,7 +38,7 @@ def summarise_mapreduce(result: MapReduceResult) -> dict[str, Any]:
         "cells": cells,
         "speed_ups": _speed_ups(cells),
         "gaps": _gaps(result),
-        "results_equal": all(word["equal"] for one in done for word in one["words"]) if done else None,
+        "answers_equal": all(word["equal"] for one in done for word in one["words"]) if done else None,
         "executions": result.executions,
     }
 

@@ -1,7 +1,8 @@
 """Numbers as people read them."""
 
 import math
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from typing import Any
 
 _TIMES = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]
@@ -81,6 +82,11 @@ def capacity(found: dict[str, Any], objective: dict[str, Any]) -> str:
         return f"At least {count(met)} operations/s keep {goal}; no rate was found that surely does not{sure}."
     whose = ", where the client is the limit" if found["client_bound"] else ""
     return f"{count(met)} operations/s keep {goal}, {count(missed)} do not{whose}{sure}."
+
+
+def command(arguments: Sequence[str]) -> str:
+    """A command line as a shell takes it."""
+    return shlex.join(arguments)
 
 
 def setting(name: str) -> str:

@@ -97,7 +97,7 @@ def lab_master(instance: lab.Instance) -> Master:
 def require_pyspark() -> None:
     """Raises UsageError, saying how to install the extra, when it is absent."""
     if importlib.util.find_spec(PACKAGE) is None:
-        raise UsageError(f"{PACKAGE} is not installed; it comes with an extra: {INSTALL}")
+        raise UsageError(f"{PACKAGE} is not installed: {INSTALL}")
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ def summarise_series(
         "title": manifest.title,
         "of": manifest.of,
         "state": "complete" if is_whole else "incomplete",
+        "command": next((result.manifest.command for result in results.values()), None),
         "answers_equal": False if False in equal else None if None in equal or not equal else True,
         "parts": {name: _part(manifest, name, summary) for name, summary in summaries.items()},
         **_of_study(manifest, results, summaries),
@@ -51,7 +52,12 @@ def _of_study(
 def _part(manifest: SeriesManifest, name: str, summary: dict[str, Any]) -> dict[str, Any]:
     title = summary["title"].removeprefix(f"{manifest.title}: ")
     kept = ("state", "answers_equal", "failures", "settings", "operations", "metric", "version", "created")
-    own = {"folder": manifest.parts[name], "title": title, "readings": _readings(summary)}
+    own = {
+        "folder": manifest.parts[name],
+        "title": title,
+        "readings": _readings(summary),
+        "warnings": [warning for warning in summary["honesty"]["warnings"] if warning["kind"] != "embedded"],
+    }
     return {**own, **{key: summary[key] for key in kept}}
 
 

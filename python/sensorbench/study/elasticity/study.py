@@ -69,7 +69,10 @@ def summarise(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     evidence = evidence_of(summaries, {name: role.databases for name, role in of.items()})
     return {
         "kind": COMPARISON,
-        "works": [{"title": one["title"], "state": one["state"], "target": one["setting"]["target"]} for one in summaries],
+        "works": [
+            {"title": one["title"], "state": one["state"], "target": one["setting"]["target"], "command": one["command"]}
+            for one in summaries
+        ],
         "roles": {name: role.title for name, role in of.items()},
         "figures": _figures(evidence),
         "published": printed(),
