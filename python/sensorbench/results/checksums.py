@@ -6,6 +6,7 @@ process, no file lies there whose lines contradict it. Files without a line, as 
 """
 
 import hashlib
+import os
 import re
 from functools import lru_cache
 from pathlib import Path
@@ -24,25 +25,33 @@ def checksum_of(path: Path) -> str:
 
 @lru_cache(maxsize=65536)
 def _checksum(path: Path, _inode: int, _size: int, _mtime_ns: int) -> str:
+    return new_checksum_of(path)
+
+
+def new_checksum_of(path: Path) -> str:
+    """The same of a file that was written just now: its time may be that of another content, because clocks of file systems are coarse."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def add_checksum(path: Path, checksum: str) -> None:
-    """Says which checksum a file has from now on, too."""
-    _add_line(path, checksum)
+def add_checksum(path: Path, checksum: str, *, replaces: bool) -> None:
+    """Says which checksum a file has from now on, too. Where it `replaces` another one, this is on the disk before that is gone."""
+    _add_line(path, checksum, at_once=replaces)
 
 
 def add_removal(path: Path) -> None:
     """Says that a file is not there any more."""
-    _add_line(path, _REMOVED)
+    _add_line(path, _REMOVED, at_once=True)
 
 
-def _add_line(path: Path, word: str) -> None:
+def _add_line(path: Path, word: str, *, at_once: bool) -> None:
     with path.with_name(CHECKSUMS_FILE).open("a+b") as file:
         # A full disk may have cut the last line short.
         is_cut = file.tell() > 0 and (file.seek(-1, 2), file.read(1))[1] != b"\n"
         file.write(b"\n" * is_cut + f"{word}  {path.name}\n".encode())
+        if at_once:
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def checksums_in(folder: Path) -> dict[str, frozenset[str]]:

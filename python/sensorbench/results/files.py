@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sensorbench.errors import FailedError
-from sensorbench.results.checksums import add_checksum, add_removal, checksum_of
+from sensorbench.results.checksums import add_checksum, add_removal, new_checksum_of
 
 RESERVE_FILE = ".reserve"
 # Enough for a manifest and a summary, so that a full disk can still be told about.
@@ -79,14 +79,14 @@ def _whole(path: Path, *, is_result: bool = False) -> Iterator[Path]:
     unfinished = path.with_name(f"{path.name}.unfinished")
     try:
         yield unfinished
-        checksum = checksum_of(unfinished) if is_result else None
+        checksum = new_checksum_of(unfinished) if is_result else None
         is_new = not path.exists()
         # The order is what checksums.py promises of a process that is killed here.
         if checksum and not is_new:
-            add_checksum(path, checksum)
+            add_checksum(path, checksum, replaces=True)
         unfinished.rename(path)
         if checksum and is_new:
-            add_checksum(path, checksum)
+            add_checksum(path, checksum, replaces=False)
     except OSError as error:
         unfinished.unlink(missing_ok=True)
         raise_if_full(error, path)
