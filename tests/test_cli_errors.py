@@ -173,3 +173,46 @@ def test_operations_that_all_fail_end_with_1(cli: Cli, tmp_path: Path) -> None:
     outcome = cli("run", tmp_path / "experiment.toml", "--out", tmp_path / "out", "--no-open")
     assert outcome.exit_code == 1
     assert "integer overflow" in (tmp_path / "out/report.html").read_text(encoding="utf-8")
+
+
+def _plant_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    def planted(*_: object) -> None:
+        raise ValueError("planted")
+
+    monkeypatch.setattr("sensorbench.cli.report.is_series", planted)
+
+
+@pytest.mark.parametrize("command", [("report", "x"), ("claims", "x", "--json")])
+def test_a_defect_prints_one_line_that_says_how_to_report_it(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    _plant_defect(monkeypatch)
+    outcome = cli(*command)
+    assert outcome.exit_code == 1
+    (line,) = outcome.err.splitlines()
+    assert line.startswith("error: ValueError: planted (a defect of sensorbench")
+    assert "Please report it to its maintainers" in line
+    assert "--debug" in line
+    assert outcome.out == ""
+
+
+@pytest.mark.parametrize("command", [("--debug", "report", "x"), ("report", "x", "--debug")])
+def test_debug_shows_where_an_error_arose(cli: Cli, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]) -> None:
+    _plant_defect(monkeypatch)
+    outcome = cli(*command)
+    assert outcome.exit_code == 1
+    assert "Traceback (most recent call last)" in outcome.err
+    assert "in planted" in outcome.err
+    assert outcome.err.splitlines()[-1].startswith("error: ValueError: planted")
+
+
+def test_debug_changes_no_exit_code(cli: Cli) -> None:
+    outcome = cli("report", "nowhere", "--debug")
+    assert outcome.exit_code == 2
+    assert "in manifest_in" in outcome.err
+    assert "--debug" in cli("--help").out
+    # Behind `--` a word is the command's own.
+    behind = cli("report", "--", "--debug")
+    assert behind.exit_code == 2
+    assert "Traceback" not in behind.err
+    assert "--debug: no results are there" in behind.err

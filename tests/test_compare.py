@@ -2,13 +2,15 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import Cli
+from tests.conftest import Cli, forget_checksums
 
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example" / "experiment.toml"
 
@@ -30,18 +32,66 @@ def test_settings_of_a_result_are_compared(cli: Cli, study_folder: Path) -> None
     assert row["low"] < row["ratio"] < row["high"]
 
 
-def test_what_else_differs_is_told(cli: Cli, study_folder: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    shutil.copytree(study_folder, other, ignore=shutil.ignore_patterns("data"))
-    manifest = json.loads((other / "manifest.json").read_text(encoding="utf-8"))
-    manifest["environment"]["kernel"] = "another"
-    manifest["workload"]["seed"] = 99
-    (other / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+def changed_copy(folder: Path, to: Path, change: Callable[[dict[str, Any]], None]) -> Path:
+    """A copy of results with another manifest."""
+    shutil.copytree(folder, to, ignore=shutil.ignore_patterns("data"))
+    forget_checksums(to)
+    manifest = json.loads((to / "manifest.json").read_text(encoding="utf-8"))
+    change(manifest)
+    (to / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    return to
+
+
+def test_another_machine_is_a_warning(cli: Cli, study_folder: Path, tmp_path: Path) -> None:
+    def change(manifest: dict[str, Any]) -> None:
+        manifest["environment"]["kernel"] = "another"
+        manifest["workload"]["repeat"] = 7
+
+    other = changed_copy(study_folder, tmp_path / "other", change)
     ended = cli("compare", study_folder, other)
-    assert ended.exit_code == 0
+    assert ended.exit_code == 0, ended.err
     message = " ".join(ended.err.split())
-    assert "the workloads differ in seed" in message
     assert "the machines differ: kernel" in message
+    assert "the workloads differ in repeat" in message
+    assert "A is" in ended.out, "verdicts are given"
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value", "expected"),
+    [
+        ("workload", "seed", 99, "the workloads differ in seed"),
+        ("workload", "mix", {"get_peak_data": 1}, "the workloads differ in mix"),
+        ("dataset", "fingerprint", "0123", "the datasets differ: "),
+        ("dataset", "operations", "mine", "the operation sets differ: sensors and mine"),
+    ],
+)
+def test_other_data_or_another_workload_is_refused(
+    cli: Cli, study_folder: Path, tmp_path: Path, part: str, key: str, value: object, expected: str
+) -> None:
+    other = changed_copy(study_folder, tmp_path / "other", lambda manifest: manifest[part].update({key: value}))
+    refused = cli("compare", study_folder, other)
+    assert refused.exit_code == 2
+    assert expected in " ".join(refused.err.split())
+    assert "--force" in refused.err
+    assert refused.out == ""
+    forced = cli("compare", study_folder, other, "--force")
+    assert forced.exit_code == 0, forced.err
+    assert expected in " ".join(forced.err.split())
+    assert not [word for word in ("A is", "equivalent", "faster", "slower", "difference", "inconclusive") if word in forced.out]
+    told = cli("compare", study_folder, other, "--force", "--json").json
+    assert {(row["verdict"], row["reason"]) for row in told["comparisons"]} == {(None, None)}
+    assert all(row["a_s"] > 0 and row["b_s"] > 0 and row["ratio"] > 0 for row in told["comparisons"])
+    assert any(expected in difference for difference in told["differences"])
+
+
+def test_a_workload_of_an_earlier_version_lacks_only_what_is_usual(cli: Cli, study_folder: Path, tmp_path: Path) -> None:
+    def change(manifest: dict[str, Any]) -> None:
+        assert manifest["workload"].pop("order") == "random"
+
+    other = changed_copy(study_folder, tmp_path / "other", change)
+    assert cli("compare", study_folder, other).exit_code == 0
+    unusual = changed_copy(study_folder, tmp_path / "unusual", lambda manifest: manifest["workload"].update(order="in turn"))
+    assert cli("compare", other, unusual).exit_code == 2
 
 
 def test_a_setting_that_is_not_there_is_refused(cli: Cli, study_folder: Path) -> None:
@@ -70,6 +120,7 @@ def test_results_like_the_earlier_ones_are_as_before(cli: Cli, study_folder: Pat
 def test_a_regression_ends_with_1(cli: Cli, study_folder: Path, tmp_path: Path) -> None:
     slow = tmp_path / "slow"
     shutil.copytree(study_folder, slow, ignore=shutil.ignore_patterns("data"))
+    forget_checksums(slow)
     for log in slow.glob("experiments/*/run-*/operations.parquet"):
         table = pq.read_table(log)
         service_ns = pc.subtract(table["end_ns"].cast("int64"), table["start_ns"].cast("int64"))

@@ -277,3 +277,174 @@ def test_datasets_are_listed(cli: Cli) -> None:
     assert names["beijing-air-quality"]["shipped"]
     assert names["cu-bems"]["generated"]
     assert names["cu-bems"]["importer"]
+
+
+# As air-quality networks publish readings: the time in four columns, many sensors a row, one of them text.
+STATION_FILE = """\
+"No","year","month","day","hour","PM2.5","PM10","SO2","NO2","CO","O3","TEMP","PRES","DEWP","RAIN","WSPM","wd","station"
+1,2013,3,1,0,4,4,4,7,300,77,-0.7,1023,-18.8,0,4.4,"NNW","{station}"
+2,2013,3,1,1,NA,8,4,7,300,77,-1.1,1023.2,-18.2,0,4.7,"N","{station}"
+3,2013,03,01,02,7,7,5,10,300,73,-1.1,1023.5,-18.2,0,5.6,NA,"{station}"
+4,2013,3,1,2,7,7,5,10,300,73,-1.1,1023.5,-18.2,0,5.6,"NW","{station}"
+5,2013,3,1,23,8,7,5,10,300,73,-1.1,1023.5,-18.2,0.3,5.6,"NW","{station}"
+"""
+STATIONS = """\
+name = "stations"
+files = ["PRSA_*.csv"]
+zone = "station"
+time = { columns = ["year", "month", "day", "hour"] }
+sensors = { "PM2.5" = "PM2.5", PM10 = "PM10", SO2 = "SO2", NO2 = "NO2", CO = "CO", O3 = "O3", TEMP = "TEMP", PRES = "PRES", DEWP = "DEWP", RAIN = "RAIN", WSPM = "WSPM" }
+text_sensors = { wd = "wd" }
+"""
+
+
+@pytest.fixture
+def stations(tmp_path: Path) -> Path:
+    """A folder with the files of two stations and a mapping of them."""
+    for station in ("Wanliu", "Changping"):
+        (tmp_path / f"PRSA_Data_{station}.csv").write_text(STATION_FILE.format(station=station), encoding="utf-8")
+    (tmp_path / "stations.toml").write_text(STATIONS, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_mapping_of_stations_gives_the_relations_of_their_own_importer(cli: Cli, stations: Path) -> None:
+    files = sorted(stations.glob("*.csv"))
+    assert cli("data", "import", "beijing-air-quality", *files, "--out", stations / "theirs").exit_code == 0
+    outcome = cli("data", "import", stations / "stations.toml", "--out", stations / "mapped", "--json")
+    assert outcome.exit_code == 0, outcome.err
+    for relation in ("measurements", "text_measurements"):
+        theirs, mapped = (pq.read_table(stations / folder / f"{relation}.parquet") for folder in ("theirs", "mapped"))
+        assert mapped.equals(theirs), relation
+        assert mapped.num_rows > 0
+    places = "SELECT site, zone FROM locations ORDER BY ALL"
+    assert query(stations / "mapped", places) == query(stations / "theirs", places) == [(1, 1), (1, 2)]
+    texts = "SELECT sensor, strftime(time, '%d %H'), value FROM text_measurements WHERE zone = 2 ORDER BY time"
+    assert query(stations / "mapped", texts) == [
+        ("wd", "01 00", "NNW"),
+        ("wd", "01 01", "N"),
+        ("wd", "01 02", "NW"),
+        ("wd", "01 23", "NW"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "shown"),
+    [
+        ("2013,2,30,0", "'2013 2 30 0'"),
+        ("2013,3,1,25", "'2013 3 1 25'"),
+        ("2013,13,1,0", "'2013 13 1 0'"),
+        ("2013,3,1,3.5", "'2013 3 1 3.5'"),
+        ("2013,3,,3", "'2013 3 3'"),
+        ("2013,March,1,3", "'2013 March 1 3'"),
+        ("nan,3,1,3", "'nan 3 1 3'"),
+        ("2013,3,1,1e300", "'2013 3 1 1e300'"),
+    ],
+)
+def test_a_date_that_is_none_is_a_bad_row(cli: Cli, stations: Path, cells: str, shown: str) -> None:
+    file = stations / "PRSA_Data_Wanliu.csv"
+    file.write_text(file.read_text(encoding="utf-8").replace("2013,3,1,1,", f"{cells},"), encoding="utf-8")
+    outcome = cli("data", "import", stations / "stations.toml", "--out", stations / "out")
+    assert outcome.exit_code == 2
+    assert f"PRSA_Data_Wanliu.csv, line 3, column year, month, day, hour: {shown} is not a time" in outcome.err
+    assert "text_sensors" not in outcome.err
+    assert not (stations / "out").exists()
+    skipped = cli("data", "import", stations / "stations.toml", "--out", stations / "out", "--bad-rows", "skip")
+    assert skipped.exit_code == 0, skipped.err
+    assert query(stations / "out", "SELECT zone, count(*) FROM text_measurements GROUP BY zone ORDER BY zone") == [(1, 4), (2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("time", "columns", "row", "expected"),
+    [
+        ('columns = ["Y", "M", "D"]', "Y,M,D", "2024,07,01", "2024-07-01 00:00:00"),
+        ('columns = ["Y", "M", "D", "h", "min"]', "Y,M,D,h,min", "2024,7,1,12,30", "2024-07-01 12:30:00"),
+        ('columns = ["Y", "M", "D", "h", "min", "s"]', "Y,M,D,h,min,s", "2024,7,1,12,30,59", "2024-07-01 12:30:59"),
+        ('columns = ["Y", "M", "D", "h"]', "Y,M,D,h", "2024,6,30,24", "2024-07-01 00:00:00"),
+        ('columns = ["Y", "M", "D", "h"], zone = "Europe/Berlin"', "Y,M,D,h", "2024,7,1,12", "2024-07-01 10:00:00"),
+    ],
+)
+def test_parts_of_a_time_may_end_anywhere_and_have_a_zone(
+    cli: Cli, tmp_path: Path, time: str, columns: str, row: str, expected: str
+) -> None:
+    (tmp_path / "own.csv").write_text(f"{columns},v\n{row},1.5\n", encoding="utf-8")
+    mapping = f'name = "own"\nfiles = ["own.csv"]\ntime = {{ {time} }}\nsensors = {{ v = "v" }}\n'
+    (tmp_path / "own.toml").write_text(mapping, encoding="utf-8")
+    outcome = cli("data", "import", tmp_path / "own.toml", "--out", tmp_path / "out")
+    assert outcome.exit_code == 0, outcome.err
+    assert query(tmp_path / "out", "SELECT CAST(time AS VARCHAR), value FROM measurements") == [(expected, 1.5)]
+
+
+def test_columns_that_only_case_tells_apart_are_refused(cli: Cli, tmp_path: Path) -> None:
+    """DuckDB takes them for one, so that minutes would be months."""
+    (tmp_path / "own.csv").write_text("Y,M,D,h,m,v\n2024,7,1,12,30,1.5\n", encoding="utf-8")
+    mapping = 'name = "own"\nfiles = ["own.csv"]\ntime = { columns = ["Y", "M", "D", "h", "m"] }\nsensors = { v = "v" }\n'
+    (tmp_path / "own.toml").write_text(mapping, encoding="utf-8")
+    outcome = cli("data", "import", tmp_path / "own.toml", "--out", tmp_path / "out")
+    assert outcome.exit_code == 2
+    assert "own.csv, line 1: the columns 'M' and 'm' differ in case alone; rename one of them" in outcome.err
+
+
+def test_parts_of_a_time_are_numbers_in_parquet_files(cli: Cli, tmp_path: Path) -> None:
+    table = pa.table({"year": pa.array([2024], pa.int16()), "month": pa.array([7], pa.int8()), "day": [1.0], "v": [2.5]})
+    pq.write_table(table, tmp_path / "own.parquet")
+    mapping = 'name = "own"\nfiles = ["own.parquet"]\ntime = { columns = ["year", "month", "day"] }\nsensors = { v = "v" }\n'
+    (tmp_path / "own.toml").write_text(mapping, encoding="utf-8")
+    assert cli("data", "import", tmp_path / "own.toml", "--out", tmp_path / "out").exit_code == 0
+    assert query(tmp_path / "out", "SELECT CAST(time AS VARCHAR), value FROM measurements") == [("2024-07-01 00:00:00", 2.5)]
+
+
+def test_text_that_is_not_declared_says_how_to(cli: Cli, stations: Path) -> None:
+    undeclared = STATIONS.replace('text_sensors = { wd = "wd" }\n', "").replace('WSPM = "WSPM" }', 'WSPM = "WSPM", wind = "wd" }')
+    (stations / "stations.toml").write_text(undeclared, encoding="utf-8")
+    outcome = cli("data", "import", stations / "stations.toml", "--out", stations / "out")
+    assert outcome.exit_code == 2
+    assert "PRSA_Data_Changping.csv, line 2, column wd: 'NNW' is not a number" in outcome.err
+    assert 'declared in the mapping file: text_sensors = { "wind" = "wd" }, and take them out of sensors.' in outcome.err
+    assert not (stations / "out").exists()
+
+
+def test_text_sensors_of_one_reading_a_row_are_named(cli: Cli, tmp_path: Path) -> None:
+    own = OWN + "01.07.2024 12:00;T2;state;running\n01.07.2024 12:10;T2;state;NA\n01.07.2024 12:00;T3;state;7\n"
+    (tmp_path / "own.csv").write_text(own, encoding="utf-8")
+    (tmp_path / "mapping.toml").write_text(MAPPING, encoding="utf-8")
+    refused = cli("data", "import", tmp_path / "mapping.toml", "--out", tmp_path / "out")
+    assert refused.exit_code == 2
+    assert 'text_sensors = ["state"].' in refused.err
+    (tmp_path / "mapping.toml").write_text(f'{MAPPING}text_sensors = ["state"]\n', encoding="utf-8")
+    outcome = cli("data", "import", tmp_path / "mapping.toml", "--out", tmp_path / "out")
+    assert outcome.exit_code == 0, outcome.err
+    texts = query(tmp_path / "out", "SELECT zone, sensor, strftime(time, '%H:%M'), value FROM text_measurements ORDER BY ALL")
+    assert texts == [(2, "state", "10:00", "running"), (3, "state", "10:00", "7")]
+    assert query(tmp_path / "out", "SELECT DISTINCT sensor FROM measurements") == [("speed",)]
+    # A place that has texts alone is a place, too.
+    assert query(tmp_path / "out", "SELECT zone, name FROM locations ORDER BY ALL") == [
+        (1, "1 / T10"),
+        (2, "1 / T2"),
+        (3, "1 / T3"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (
+            'columns = ["year"',
+            'column = "No", columns = ["year"',
+            "give either column, or columns in this order: year, month, day, hour",
+        ),
+        ("columns =", "column_names =", "time.column_names: unknown key"),
+        ('["year", "month", "day", "hour"]', '["year", "month"]', "time.columns: List should have at least 3 items"),
+        ('"hour"]', '"hour"], unit = "s"', "columns hold numbers: they have no format and no unit"),
+        ('"hour"]', '"hours"]', "PRSA_Data_Changping.csv, line 1: there is no column 'hours'"),
+        ('{ wd = "wd" }', '["wd"]', "text_sensors: give the names of sensors"),
+        ('{ wd = "wd" }', '{ CO = "wd" }', "text_sensors: CO is in sensors, too"),
+        ('{ wd = "wd" }', '{ wd = "wind" }', "there is no column 'wind'"),
+    ],
+)
+def test_a_mapping_of_stations_that_does_not_fit(cli: Cli, stations: Path, old: str, new: str, expected: str) -> None:
+    assert old in STATIONS
+    (stations / "stations.toml").write_text(STATIONS.replace(old, new), encoding="utf-8")
+    outcome = cli("data", "import", stations / "stations.toml", "--out", stations / "out")
+    assert outcome.exit_code == 2
+    assert expected in outcome.err
+    assert not (stations / "out").exists()

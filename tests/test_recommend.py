@@ -24,7 +24,7 @@ from sensorbench.experiment.asked import Origin, rate
 from sensorbench.experiment.candidates import Gathered, gather
 from sensorbench.results.manifest import PhaseFigures
 from sensorbench.study.sensor_schemas import SENSOR_SCHEMAS
-from tests.conftest import Cli, run_main
+from tests.conftest import Cli, forget_checksums, run_main
 
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example"
 
@@ -390,7 +390,15 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def copy(own: Path, tmp_path: Path) -> Path:
     """The same, to be changed."""
-    return Path(shutil.copytree(own, tmp_path / "copy"))
+    folder = Path(shutil.copytree(own, tmp_path / "copy"))
+    forget_checksums(folder)
+    return folder
+
+
+def _pass_off(setting: Path) -> None:
+    """Has the runs in a setting's folder say that they are of this setting."""
+    for manifest in setting.glob("run-*/manifest.json"):
+        _change(manifest, lambda said: said["setting"].update(id=setting.name))
 
 
 @pytest.fixture(scope="module")
@@ -449,6 +457,8 @@ def test_when_the_measured_figures_of_two_schemas_are_swapped_so_is_their_rankin
     first.rename(aside)
     second.rename(first)
     aside.rename(second)
+    _pass_off(first)
+    _pass_off(second)
     (copy / "summary.json").unlink()
     after = ranked(cli, copy)
     assert [entry["schema"] for entry in after] == [entry["schema"] for entry in reversed(before)]
@@ -472,8 +482,9 @@ def test_a_study_of_parts_is_one_set_of_layouts(cli: Cli, study: Path) -> None:
 def test_what_only_another_part_measured_under_the_same_load_is_taken_from_there(cli: Cli, study: Path, tmp_path: Path) -> None:
     folder, name, other_name = Path(shutil.copytree(study, tmp_path / "out")), "fjall-batched-gorilla", "fjall-batched-else"
     read, more = folder / "read" / "manifest.json", folder / "more" / "manifest.json"
+    forget_checksums(folder)
     shutil.copytree(folder / "read", folder / "more")
-    (folder / "more" / "experiments" / name).rename(folder / "more" / "experiments" / other_name)
+    _pass_off((folder / "more" / "experiments" / name).rename(folder / "more" / "experiments" / other_name))
     for summary in ("read", "more"):
         (folder / summary / "summary.json").unlink()
     _change(folder / "series.json", lambda series: series["parts"].update(more="more"))

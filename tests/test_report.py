@@ -13,7 +13,7 @@ from sensorbench.experiment.summary import summarise
 from sensorbench.report import answer
 from sensorbench.report.build import TEMPLATES, write_report
 from sensorbench.results import read_comparison
-from tests.conftest import SMALL, Cli, commands_on
+from tests.conftest import SMALL, Cli, commands_on, forget_checksums
 
 
 class Page(HTMLParser):
@@ -123,6 +123,7 @@ def test_text_from_outside_stays_text(cli: Cli, study_folder: Path, tmp_path: Pa
     manifest["operations"]["get_peak_data"]["title"] = "</script><script>alert(2)</script>"
     copy = tmp_path / "copy"
     _copy(study_folder, copy)
+    forget_checksums(copy)
     (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     assert cli("report", copy).exit_code == 0
     assert "<script>alert(" not in (copy / "report.html").read_text(encoding="utf-8")

@@ -168,7 +168,7 @@ def test_a_newer_format_is_refused(cli: Cli, tmp_path: Path) -> None:
 
 def test_results_have_the_files_of_the_design(study_folder: Path) -> None:
     assert {path.name for path in study_folder.iterdir()} == {
-        "charts", "experiments", "manifest.json", "reference.parquet", "report.html", "summary.json",
+        "charts", "checksums.txt", "experiments", "manifest.json", "reference.parquet", "report.html", "summary.json",
     }  # fmt: skip
     run = study_folder / "experiments/sqlite-natural/run-1"
     expected = {
@@ -178,6 +178,7 @@ def test_results_have_the_files_of_the_design(study_folder: Path) -> None:
         "resources.parquet",
         "answers.parquet",
         "histograms.hlog",
+        "checksums.txt",
     }
     assert {path.name for path in run.iterdir()} == expected
     operations = pq.read_table(run / "operations.parquet")

@@ -18,6 +18,7 @@ from sensorbench.errors import FailedError, UsageError
 from sensorbench.experiment import Side, conduct, make_settings, plan_experiment
 from sensorbench.experiment.comparison import DATA_FOLDER
 from sensorbench.experiment.summary import sample_of
+from sensorbench.experiment.workload import Workload
 from sensorbench.progress import Teller, console, error_console, print_labelled
 from sensorbench.report import words
 from sensorbench.results import ComparisonResult, RunResult, read_comparison
@@ -30,10 +31,29 @@ Margin = Annotated[float, typer.Option("--margin", help="Differences inside this
 Place = Annotated[str, typer.Argument(help="Folder of results, or FOLDER:SETTING for one of its settings.")]
 
 
-def compare(a: Place, b: Place, metric: Metric = None, margin: Margin = EQUIVALENCE_MARGIN, json: Json = False) -> None:
-    """Compare two results: which is faster, by how much, how sure."""
+Force = Annotated[
+    bool, typer.Option("--force", help="Show figures of different datasets or workloads side by side, without verdicts.")
+]
+
+# What of a workload changes no operation: how often it is run, and what is kept of it.
+_CHANGES_NO_OPERATION = {"repeat", "log", "answers"}
+# What a workload has that does not say otherwise; earlier versions left out keys that they did not know.
+_USUAL_WORKLOAD = Workload(mix={"any": 1}, operations=1).model_dump(mode="json", by_alias=True)
+_VERDICT_KEYS = ("verdict", "reason")
+
+
+def compare(
+    a: Place, b: Place, metric: Metric = None, margin: Margin = EQUIVALENCE_MARGIN, force: Force = False, json: Json = False
+) -> None:
+    """Compare two results of one dataset and workload: which is faster, by how much, with which confidence interval."""
     (result_a, chosen_a), (result_b, chosen_b) = _read(a), _read(b)
     metric = _metric(metric, result_a)
+    obstacles = _obstacles(result_a, result_b)
+    if obstacles and not force:
+        raise UsageError(
+            f"{a} and {b} cannot be compared: {'; '.join(obstacles)}. Compare results of one dataset and one workload, "
+            "or see the figures without verdicts with --force"
+        )
     # Settings of one comparison took turns; two comparisons were made at different times.
     paired = result_a.folder.resolve() == result_b.folder.resolve()
     rows = []
@@ -52,13 +72,42 @@ def compare(a: Place, b: Place, metric: Metric = None, margin: Margin = EQUIVALE
             rows.append(_row(setting_a, setting_b, operation, metric, verdict, sample_a, sample_b))
     if not rows:
         raise UsageError(f"{a} and {b} have no operation in common that was measured in both")
-    differences = _differences(result_a, result_b)
+    if obstacles:
+        rows = [{**row, **dict.fromkeys(_VERDICT_KEYS)} for row in rows]
+    differences = [*obstacles, *_differences(result_a, result_b), *_left_out(result_a), *_left_out(result_b)]
     if json:
         print_json({"a": a, "b": b, "metric": metric, "comparisons": rows, "differences": differences})
         return
     _print(rows, a, b)
     for difference in differences:
         print_labelled(error_console(), "warning", difference)
+
+
+def _obstacles(a: ComparisonResult, b: ComparisonResult) -> list[str]:
+    """What differs so that no verdict follows from figures: other rows, or other operations."""
+    found = []
+    of_a, of_b = a.manifest.dataset, b.manifest.dataset
+    if of_a.get("fingerprint") != of_b.get("fingerprint"):
+        found.append(
+            f"the datasets differ: {of_a['title']} (scale {of_a['scale']}) and {of_b['title']} (scale {of_b['scale']}), of other rows"
+        )
+    if of_a.get("operations") != of_b.get("operations"):
+        found.append(f"the operation sets differ: {of_a.get('operations')} and {of_b.get('operations')}")
+    if keys := _workload_differences(a, b) - _CHANGES_NO_OPERATION:
+        found.append(f"the workloads differ in {', '.join(sorted(keys))}")
+    return found
+
+
+def _workload_differences(a: ComparisonResult, b: ComparisonResult) -> set[str]:
+    """The keys in which the workloads differ."""
+    of_a, of_b = ({**_USUAL_WORKLOAD, **result.manifest.workload} for result in (a, b))
+    return {key for key in of_a.keys() | of_b.keys() if of_a.get(key) != of_b.get(key)}
+
+
+def _left_out(result: ComparisonResult) -> list[str]:
+    """Runs that count for nothing because their manifest is damaged."""
+    lost = (error for errors in result.left_out.values() for error in errors)
+    return [f"{error.path}: {error.problem}; this run is left out" for error in lost]
 
 
 def _read(place: str) -> tuple[ComparisonResult, str | None]:
@@ -113,13 +162,8 @@ def _row(a: str, b: str, operation: str, metric: str, verdict: Verdict, sample_a
 def _differences(a: ComparisonResult, b: ComparisonResult) -> list[str]:
     """What else is different, so that the reader may doubt the comparison."""
     found = []
-    if a.manifest.dataset.get("fingerprint") != b.manifest.dataset.get("fingerprint"):
-        found.append(
-            f"the data differ: {a.manifest.dataset['title']} (scale {a.manifest.dataset['scale']}) and {b.manifest.dataset['title']} (scale {b.manifest.dataset['scale']})"
-        )
-    if a.manifest.workload != b.manifest.workload:
-        keys = [key for key in a.manifest.workload if a.manifest.workload[key] != b.manifest.workload.get(key)]
-        found.append(f"the workloads differ in {', '.join(keys)}")
+    if keys := _workload_differences(a, b) & _CHANGES_NO_OPERATION:
+        found.append(f"the workloads differ in {', '.join(sorted(keys))}")
     for key in ("processor", "processors", "kernel", "memory_bytes", "sensorbench"):
         if a.manifest.environment.get(key) != b.manifest.environment.get(key):
             found.append(f"the machines differ: {key} is {a.manifest.environment.get(key)} and {b.manifest.environment.get(key)}")
@@ -130,7 +174,8 @@ def _print(rows: list[dict[str, Any]], a: str, b: str) -> None:
     screen = console()
     screen.print(f"A = {a}\nB = {b}", highlight=False)
     table = Table(box=None)
-    for column in ("setting", "operation", "A", "B", "A / B", "interval", "A is", "why"):
+    has_verdicts = any(row["verdict"] for row in rows)
+    for column in ("setting", "operation", "A", "B", "A / B", "interval", *(("A is", "why") if has_verdicts else ())):
         table.add_column(column)
     for row in rows:
         setting = row["a"] if row["a"] == row["b"] else f"{row['a']} / {row['b']}"
@@ -142,8 +187,7 @@ def _print(rows: list[dict[str, Any]], a: str, b: str) -> None:
             words.duration(row["b_s"]),
             words.significant(row["ratio"]),
             interval,
-            row["verdict"],
-            row["reason"],
+            *((row["verdict"], row["reason"]) if has_verdicts else ()),
         )
     screen.print(table)
 

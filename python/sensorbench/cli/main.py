@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +33,8 @@ from sensorbench.cli.help_texts import with_plain_help
 from sensorbench.errors import EngineError, EngineUsageError, SensorbenchError
 from sensorbench.progress import error_console, print_labelled
 from sensorbench.results.files import DiskFullError, raise_if_full
+
+_DEBUG = "--debug"
 
 app = typer.Typer(
     help="Benchmarks databases for sensor data: the same data, the same questions, answers checked, latencies that do not lie.",
@@ -73,26 +76,58 @@ def _options(
     _: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
+    __: Annotated[
+        bool, typer.Option(_DEBUG, help="Show where in the program an error arose. Stands before the command or after it.")
+    ] = False,
 ) -> None:
     pass
 
 
 def main() -> None:
-    """Runs the command line. A message for the user goes to standard error, without a traceback."""
+    """Runs the command line. A message for the user goes to standard error, without a traceback unless --debug is given."""
     # A polite end is an interruption, whoever asks for it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    arguments, is_debugging = _without_debug(sys.argv[1:])
     try:
-        with_plain_help(get_command(app))(standalone_mode=True)
-    except KeyboardInterrupt:
-        _fail("interrupted", 130)
-    except SensorbenchError as error:
-        _fail(str(error), error.exit_code)
-    except EngineUsageError as error:
-        _fail(str(error), 2)
-    except EngineError as error:
-        _fail(str(error), 1)
-    except OSError as error:
-        _fail(_told(error), 1)
+        with_plain_help(get_command(app))(args=arguments, standalone_mode=True)
+    except (KeyboardInterrupt, Exception) as error:  # the one place where all errors become messages
+        if is_debugging:
+            traceback.print_exception(error)
+        _fail(*_message_and_code(error))
+
+
+def _without_debug(arguments: list[str]) -> tuple[list[str], bool]:
+    """The arguments without --debug, and whether it is among them. Behind `--` all words are the command's own."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options = [word for word in arguments[:end] if word != _DEBUG]
+    return options + arguments[end:], len(options) < end
+
+
+def _message_and_code(error: BaseException) -> tuple[str, int]:
+    """What an error says to the user, and the exit code that it ends with."""
+    match error:
+        case KeyboardInterrupt():
+            return "interrupted", 130
+        case SensorbenchError():
+            return str(error), error.exit_code
+        case EngineUsageError():
+            return str(error), 2
+        case EngineError():
+            return str(error), 1
+        case OSError():
+            return _told(error), 1
+        case _:
+            return _as_defect(error), 1
+
+
+def _as_defect(error: BaseException) -> str:
+    """What nobody foresaw, in one line."""
+    said = " ".join(str(error).split())
+    what = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return (
+        f"{what} (a defect of sensorbench {__version__}). Please report it to its maintainers, "
+        f"with the command and what it prints when you add {_DEBUG}"
+    )
 
 
 def _told(error: OSError) -> str:

@@ -94,7 +94,17 @@ def _summary(folder: Path) -> dict[str, Any]:
         case "mapreduce":
             return summarise_mapreduce_study(read_mapreduce(folder))
         case _:
-            return summarise(read_comparison(folder))
+            summary = summarise(read_comparison(folder))
+            _warn_of_damage(summary)
+            return summary
+
+
+def _warn_of_damage(summary: dict[str, Any]) -> None:
+    """Says which damaged files a summary was made without."""
+    for warning in summary["honesty"]["warnings"]:
+        if warning["kind"] == "damaged":
+            error_console().print("[yellow]warning:[/yellow]", end=" ")
+            error_console().print(f"{warning['setting']}: {warning['text']}", highlight=False, markup=False)
 
 
 def _tell_claims(judged: list[dict[str, Any]], *, as_json: bool) -> None:
@@ -107,6 +117,8 @@ def _tell_claims(judged: list[dict[str, Any]], *, as_json: bool) -> None:
 def _claims_of_series(folder: Path, *, as_json: bool) -> None:
     results = {name: read_comparison(part) for name, part in parts_with_results(folder).items()}
     summaries = {name: summarise(result) for name, result in results.items()}
+    for of_part in summaries.values():
+        _warn_of_damage(of_part)
     summary = summarise_series(read_series(folder), results, summaries)
     if summary["of"] == "parts":
         _tell_claims(summary["claims"], as_json=as_json)

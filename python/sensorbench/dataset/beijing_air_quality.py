@@ -6,9 +6,7 @@ stations' original files (UCI dataset 501).
 
 from pathlib import Path
 
-import pyarrow as pa
-
-from sensorbench.dataset.csv_rows import TextRows, columns_of, first_value, require_columns
+from sensorbench.dataset.csv_rows import ROW_NUMBER, TextRows, columns_of, first_value, require_columns
 from sensorbench.dataset.dataset import Dataset, DatasetWriter, Description
 from sensorbench.dataset.staging import Location, Series, Staging
 
@@ -47,19 +45,20 @@ def import_files(files: list[Path], out: Path, *, skip_bad_rows: bool) -> Datase
     """Imports original station files. Zones are numbered in the order of the stations' names."""
     staging = Staging()
     stations = _stations(staging, files)
-    texts = []
     for file, (zone, _) in stations.items():
         rows = TextRows(staging.connection, f"file_{zone}", file, staging.bad_rows)
         staging.check_times(rows, TIME_SQL, TIME_COLUMNS)
         columns = {sensor: Series(CITY, zone, sensor) for sensor in SENSORS}
-        staging.add_wide(rows, staging.next_file(), columns, TIME_SQL, ["NA"])
-        texts.append(
-            f"SELECT {CITY} AS site, {zone} AS zone, 'wd' AS sensor, {TIME_SQL} AS time, wd AS value FROM {rows.table} WHERE wd <> 'NA'"
+        file_number = staging.next_file()
+        staging.add_wide(rows, file_number, columns, TIME_SQL, ["NA"])
+        staging.connection.execute(
+            f"INSERT INTO staged_texts SELECT {CITY}, {zone}, 'wd', {TIME_SQL}, wd, {file_number}, {ROW_NUMBER} FROM {rows.table} "
+            f"WHERE wd <> 'NA' AND {TIME_SQL} IS NOT NULL"
         )
     staging.bad_rows.refuse_or_keep_count(skip=skip_bad_rows)
     writer = DatasetWriter(out)
     notes = staging.write(writer, [Location(CITY, zone, station) for zone, station in stations.values()])
-    writer.add_table("text_measurements", _text_measurements(staging, texts))
+    notes += staging.write_texts(writer)
     return writer.finish(DESCRIPTION.model_copy(update={"notes": DESCRIPTION.notes + notes}))
 
 
@@ -71,15 +70,3 @@ def _stations(staging: Staging, files: list[Path]) -> dict[Path, tuple[int, str]
         names[file] = first_value(file, "station") or file.stem
     numbers = {name: number for number, name in enumerate(sorted(set(names.values())), start=1)}
     return {file: (numbers[name], name) for file, name in sorted(names.items(), key=lambda item: item[1])}
-
-
-def _text_measurements(staging: Staging, texts: list[str]) -> pa.Table:
-    rows = staging.connection.sql(" UNION ALL ".join(texts) + " ORDER BY ALL").to_arrow_table()
-    types = {
-        "site": pa.int32(),
-        "zone": pa.int32(),
-        "sensor": pa.string(),
-        "time": pa.timestamp("us"),
-        "value": pa.dictionary(pa.int32(), pa.string()),
-    }
-    return rows.cast(pa.schema([pa.field(name, data_type) for name, data_type in types.items()]))

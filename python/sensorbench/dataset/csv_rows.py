@@ -45,8 +45,8 @@ class BadRows:
         """How many rows there are."""
         return len(self.lines)
 
-    def refuse_or_keep_count(self, *, skip: bool) -> None:
-        """Raises UsageError showing the rows, unless they are to be skipped."""
+    def refuse_or_keep_count(self, *, skip: bool, hint: str = "") -> None:
+        """Raises UsageError showing the rows, unless they are to be skipped; `hint` says what else can be done about them."""
         if self.count == 0 or skip:
             return
         shown = "\n".join(f"  {row}" for row in self.shown)
@@ -54,6 +54,7 @@ class BadRows:
         more = f"\n  and {self.count - len(shown_lines)} more" if self.count > len(shown_lines) else ""
         raise UsageError(
             f"{self.count} bad rows; nothing was written:\n{shown}{more}\nMend them, or leave them out with --bad-rows skip."
+            + (f"\n{hint}" if hint else "")
         )
 
 
@@ -102,11 +103,24 @@ def _scan(connection: duckdb.DuckDBPyConnection, file: Path) -> duckdb.DuckDBPyR
     )
 
 
+def refuse_alike(where: str, found: list[str], required: list[str]) -> None:
+    """Raises UsageError when a column's name stands there twice, or as one that only upper and lower case tells from it: DuckDB
+    would take them for one.
+    """
+    for name in required:
+        alike = [other for other in found if other.lower() == name.lower()]
+        if len(set(alike)) > 1:
+            raise UsageError(f"{where}: the columns {alike[0]!r} and {alike[1]!r} differ in case alone; rename one of them")
+        if len(alike) > 1:
+            raise UsageError(f"{where}: there are {len(alike)} columns {name!r}; rename all but one of them")
+
+
 def require_columns(file: Path, found: list[str], required: list[str]) -> None:
-    """Raises UsageError when a column is missing."""
+    """Raises UsageError when a column is missing, or cannot be told from another one."""
     missing = [name for name in required if name not in found]
     if missing:
         raise UsageError(f"{file}, line 1: there is no column {missing[0]!r}; the columns are {', '.join(found)}")
+    refuse_alike(f"{file}, line 1", found, required)
 
 
 class TextRows:

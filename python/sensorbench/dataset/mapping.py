@@ -4,6 +4,7 @@ See docs/own-data.md for the keys of a mapping file with a worked example.
 """
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Literal
 
@@ -11,8 +12,9 @@ import duckdb
 from pydantic import Field, model_validator
 
 from sensorbench import toml_file
-from sensorbench.dataset.csv_rows import ROW_NUMBER, BadRow, TextRows, columns_of, quoted, require_columns
+from sensorbench.dataset.csv_rows import ROW_NUMBER, BadRow, TextRows, columns_of, quoted, refuse_alike, require_columns
 from sensorbench.dataset.dataset import Dataset, DatasetWriter, Description
+from sensorbench.dataset.intake import Rows
 from sensorbench.dataset.staging import Location, Staging
 from sensorbench.errors import UsageError
 
@@ -20,22 +22,36 @@ PARQUET_SUFFIX = ".parquet"
 
 
 class TimeColumn(toml_file.FileModel):
-    """The column of the time of a reading, and how it is written."""
+    """The column of the time of a reading, or its columns, and how it is written."""
 
-    column: str
+    column: str | None = None
+    columns: list[str] | None = Field(default=None, min_length=3, max_length=6)
     format: str | None = None
     unit: Literal["s", "ms", "us"] | None = None
     zone: str | None = None
 
     @model_validator(mode="after")
     def _one_way(self) -> "TimeColumn":
+        if (self.column is None) == (self.columns is None):
+            raise ValueError(
+                f"give either column, or columns in this order: {', '.join(_PARTS)} (the last three may be left out)"
+            )
+        if self.columns and (self.format or self.unit):
+            raise ValueError("columns hold numbers: they have no format and no unit")
         if self.format and self.unit:
             raise ValueError("give either format (text) or unit (numbers since 1970), not both")
         return self
 
+    @property
+    def names(self) -> list[str]:
+        """The columns that the time is in."""
+        return self.columns or [self.column or ""]
+
     def sql(self) -> str:
-        """The time in UTC, or null where the cell is none."""
-        text = quoted(self.column)
+        """The time in UTC, or null where the cells are none."""
+        if self.columns:
+            return self._in_utc(_of_parts(self.columns))
+        text = quoted(self.names[0])
         if self.unit:
             scale = {"s": 1e6, "ms": 1e3, "us": 1.0}[self.unit]
             return f"try(make_timestamp(CAST(round(TRY_CAST({text} AS DOUBLE) * {scale}) AS BIGINT)))"
@@ -46,7 +62,23 @@ class TimeColumn(toml_file.FileModel):
         else:
             # A time with an offset is turned to UTC, one without is UTC already.
             return f"(TRY_CAST({text} AS TIMESTAMPTZ) AT TIME ZONE 'UTC')"
+        return self._in_utc(local)
+
+    def _in_utc(self, local: str) -> str:
         return f"(({local} AT TIME ZONE {_literal(self.zone)}) AT TIME ZONE 'UTC')" if self.zone else local
+
+
+# What columns of a time hold, in this order.
+_PARTS = ("year", "month", "day", "hour", "minute", "second")
+
+
+def _of_parts(columns: list[str]) -> str:
+    """The time that year, month and the others make; null where one is no whole number, or there is no such date."""
+    numbers = [f"TRY_CAST({quoted(column)} AS DOUBLE)" for column in columns]
+    # A cast to whole numbers would round: hour 3.5 is none.
+    whole = [f"CASE WHEN {number} = trunc({number}) THEN TRY_CAST({number} AS BIGINT) END" for number in numbers]
+    parts = [*whole, *["0"] * (len(_PARTS) - len(whole))]
+    return f"try(make_timestamp({', '.join(parts[:-1])}, CAST({parts[-1]} AS DOUBLE)))"
 
 
 class Mapping(toml_file.FileModel):
@@ -65,6 +97,7 @@ class Mapping(toml_file.FileModel):
     sensor: str | None = None
     value: str | None = None
     sensors: dict[str, str] = {}
+    text_sensors: dict[str, str] | list[str] = {}
     missing: list[str] = ["NA"]
     bad_rows: Literal["refuse", "skip"] = "refuse"
 
@@ -73,13 +106,32 @@ class Mapping(toml_file.FileModel):
         is_long = self.sensor is not None and self.value is not None
         if is_long == bool(self.sensors) or (self.sensor is None) != (self.value is None):
             raise ValueError("give either sensor and value (one reading a row) or sensors (one column a sensor)")
+        if self.text_sensors and isinstance(self.text_sensors, list) != is_long:
+            raise ValueError(
+                'text_sensors: give the names of sensors, ["wind"], where each row is one reading, '
+                'and name = column, { wind = "wd" }, where each row has many sensors'
+            )
+        if twice := sorted(set(self.sensors) & set(self.text_sensors)):
+            raise ValueError(f"text_sensors: {twice[0]} is in sensors, too; expected it in one of them")
         return self
 
     @property
     def columns(self) -> list[str]:
         """The columns that the files must have."""
-        named = [self.time.column, *(name for name in (self.site, self.zone, self.sensor, self.value) if isinstance(name, str))]
-        return [*named, *self.sensors.values()]
+        named = [*self.time.names, *(name for name in (self.site, self.zone, self.sensor, self.value) if isinstance(name, str))]
+        return [*named, *self.sensors.values(), *self.text_columns.values()]
+
+    @property
+    def text_columns(self) -> dict[str, str]:
+        """The columns of text sensors by the names of these, where each row has many sensors."""
+        return self.text_sensors if isinstance(self.text_sensors, dict) else {}
+
+    @property
+    def is_text_sql(self) -> str:
+        """Whether a row is a reading of a text sensor, where each row is one reading."""
+        if self.sensor is None or not isinstance(self.text_sensors, list) or not self.text_sensors:
+            return "false"
+        return f"coalesce({quoted(self.sensor)} IN ({', '.join(map(_literal, self.text_sensors))}), false)"
 
 
 def import_mapping(mapping_file: Path, files: list[Path], out: Path, *, skip_bad_rows: bool) -> Dataset:
@@ -87,15 +139,19 @@ def import_mapping(mapping_file: Path, files: list[Path], out: Path, *, skip_bad
     mapping = toml_file.load(mapping_file, Mapping)
     files = files or matching_files(mapping_file, mapping)
     staging = Staging()
-    staging.connection.execute(
-        "CREATE TABLE named (site VARCHAR, zone VARCHAR, sensor VARCHAR, time TIMESTAMP, value DOUBLE, file_number INTEGER, row_number BIGINT)"
+    for table, value in (("named", "DOUBLE"), ("named_texts", "VARCHAR")):
+        staging.connection.execute(
+            f"CREATE TABLE {table} (site VARCHAR, zone VARCHAR, sensor VARCHAR, time TIMESTAMP, value {value}, file_number INTEGER, row_number BIGINT)"
+        )
+    no_numbers = [sensor for file in files for sensor in _stage(staging, mapping, file)]
+    staging.bad_rows.refuse_or_keep_count(
+        skip=skip_bad_rows or mapping.bad_rows == "skip", hint=_how_to_declare(mapping, no_numbers)
     )
-    for file in files:
-        _stage(staging, mapping, file)
-    staging.bad_rows.refuse_or_keep_count(skip=skip_bad_rows or mapping.bad_rows == "skip")
     locations = _number_places(staging)
     writer = DatasetWriter(out)
     notes = staging.write(writer, locations)
+    if mapping.text_sensors:
+        notes += staging.write_texts(writer)
     description = Description(
         name=mapping.name,
         title=mapping.title or mapping.name,
@@ -138,8 +194,8 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _stage(staging: Staging, mapping: Mapping, file: Path) -> None:
-    """Adds the readings of one file, places by name."""
+def _stage(staging: Staging, mapping: Mapping, file: Path) -> list[str]:
+    """Adds the readings of one file, places by name. Returns the sensors that have cells which are no numbers."""
     file_number = staging.next_file()
     table = f"file_{file_number}"
     rows = (
@@ -147,24 +203,65 @@ def _stage(staging: Staging, mapping: Mapping, file: Path) -> None:
         if file.suffix == PARQUET_SUFFIX
         else _csv_rows(staging, table, file, mapping)
     )
-    time_sql = mapping.time.sql()
-    staging.check_times(rows, time_sql, [mapping.time.column])
+    staging.check_times(rows, mapping.time.sql(), mapping.time.names)
+    no_numbers = []
     cells: list[tuple[str | None, str]] = [*mapping.sensors.items()] or [(None, mapping.value or "")]
     for sensor, column in cells:
-        staging.check_numbers(rows, column, mapping.missing)
-        sensor_sql = _literal(sensor) if sensor is not None else quoted(mapping.sensor or "")
+        name_sql = _name_sql(mapping, sensor)
+        no_numbers += staging.check_numbers(rows, column, mapping.missing, f"NOT {mapping.is_text_sql}", name_sql)
         number_sql = f"TRY_CAST({quoted(column)} AS DOUBLE)"
-        staging.connection.execute(
-            f"""
-            INSERT INTO named
-            SELECT {_place(mapping.site)}, {_place(mapping.zone)}, {sensor_sql}, {time_sql}, {number_sql}, $file_number, {ROW_NUMBER}
-            FROM {table}
-            WHERE NOT list_contains($missing, {quoted(column)}) AND {number_sql} IS NOT NULL AND NOT isnan({number_sql}) AND ({time_sql}) IS NOT NULL
-              AND {sensor_sql} IS NOT NULL AND {_place(mapping.site)} IS NOT NULL AND {_place(mapping.zone)} IS NOT NULL
-            """,
-            {"file_number": file_number, "missing": mapping.missing},
-        )
+        _insert(staging, mapping, rows, file_number, "named", name_sql, column, number_sql,
+                f"NOT {mapping.is_text_sql} AND NOT isnan({number_sql})")  # fmt: skip
+    texts: list[tuple[str | None, str]] = [*mapping.text_columns.items()]
+    for sensor, column in texts or ([(None, mapping.value or "")] if mapping.text_sensors else []):
+        is_text = "true" if sensor is not None else mapping.is_text_sql
+        _insert(staging, mapping, rows, file_number, "named_texts", _name_sql(mapping, sensor), column, quoted(column), is_text)
     staging.connection.execute(f"DROP TABLE {table}")
+    return no_numbers
+
+
+def _name_sql(mapping: Mapping, sensor: str | None) -> str:
+    """The name of a sensor: its own, or that in a column."""
+    return _literal(sensor) if sensor is not None else quoted(mapping.sensor or "")
+
+
+def _insert(
+    staging: Staging,
+    mapping: Mapping,
+    rows: Rows,
+    file_number: int,
+    into: str,
+    sensor_sql: str,
+    column: str,
+    value_sql: str,
+    condition: str,
+) -> None:
+    """Adds the cells of a column that hold something and meet a condition."""
+    time_sql = mapping.time.sql()
+    staging.connection.execute(
+        f"""
+        INSERT INTO {into}
+        SELECT {_place(mapping.site)}, {_place(mapping.zone)}, {sensor_sql}, {time_sql}, {value_sql}, $file_number, {ROW_NUMBER}
+        FROM {rows.table}
+        WHERE NOT list_contains($missing, {quoted(column)}) AND {value_sql} IS NOT NULL AND ({condition}) AND ({time_sql}) IS NOT NULL
+          AND {sensor_sql} IS NOT NULL AND {_place(mapping.site)} IS NOT NULL AND {_place(mapping.zone)} IS NOT NULL
+        """,
+        {"file_number": file_number, "missing": mapping.missing},
+    )
+
+
+def _how_to_declare(mapping: Mapping, sensors: list[str]) -> str:
+    """How sensors that have cells which are no numbers are declared to be text."""
+    if not sensors:
+        return ""
+    names = list(dict.fromkeys(sensors))
+    declared = (
+        f"[{', '.join(map(json.dumps, names))}]"
+        if mapping.sensor
+        else "{ " + ", ".join(f"{json.dumps(name)} = {json.dumps(mapping.sensors[name])}" for name in names) + " }"
+    )
+    where = "" if mapping.sensor else ", and take them out of sensors"
+    return f"Sensors whose values are text are declared in the mapping file: text_sensors = {declared}{where}."
 
 
 def _place(place: int | str) -> str:
@@ -190,6 +287,7 @@ class _ParquetRows:
         missing = [name for name in mapping.columns if name not in found]
         if missing:
             raise UsageError(f"{file}: there is no column {missing[0]!r}; the columns are {', '.join(found)}")
+        refuse_alike(str(file), found, mapping.columns)
         texts = ", ".join(f"CAST({quoted(name)} AS VARCHAR) AS {quoted(name)}" for name in dict.fromkeys(mapping.columns))
         rows.project(f"row_number() OVER () AS {ROW_NUMBER}, {texts}").to_table(table)
 
@@ -201,25 +299,27 @@ class _ParquetRows:
 def _number_places(staging: Staging) -> list[Location]:
     """Gives numbers to sites and zones: their own if all are whole numbers, else those of their names in order."""
     connection = staging.connection
+    connection.execute("CREATE VIEW all_named AS SELECT site, zone FROM named UNION SELECT site, zone FROM named_texts")
     for place in ("site", "zone"):
         is_numeric = (
-            connection.sql(f"SELECT count(*) FROM named WHERE TRY_CAST({place} AS INTEGER) IS NULL").fetchall()[0][0] == 0
+            connection.sql(f"SELECT count(*) FROM all_named WHERE TRY_CAST({place} AS INTEGER) IS NULL").fetchall()[0][0] == 0
         )
         number = f"CAST({place} AS INTEGER)" if is_numeric else f"dense_rank() OVER (ORDER BY {place})"
         connection.execute(
-            f"CREATE TABLE {place}_numbers AS SELECT {place} AS name, CAST({number} AS INTEGER) AS number FROM (SELECT DISTINCT {place} FROM named)"
+            f"CREATE TABLE {place}_numbers AS SELECT {place} AS name, CAST({number} AS INTEGER) AS number FROM (SELECT DISTINCT {place} FROM all_named)"
         )
-    connection.execute(
-        """
-        INSERT INTO staged
-        SELECT site_numbers.number, zone_numbers.number, sensor, time, value, file_number, row_number
-        FROM named JOIN site_numbers ON site = site_numbers.name JOIN zone_numbers ON zone = zone_numbers.name
-        """
-    )
-    named = connection.sql(
+    for staged, named in (("staged", "named"), ("staged_texts", "named_texts")):
+        connection.execute(
+            f"""
+            INSERT INTO {staged}
+            SELECT site_numbers.number, zone_numbers.number, sensor, time, value, file_number, row_number
+            FROM {named} JOIN site_numbers ON site = site_numbers.name JOIN zone_numbers ON zone = zone_numbers.name
+            """
+        )
+    places = connection.sql(
         """
         SELECT DISTINCT site_numbers.number, zone_numbers.number, site, zone
-        FROM named JOIN site_numbers ON site = site_numbers.name JOIN zone_numbers ON zone = zone_numbers.name ORDER BY ALL
+        FROM all_named JOIN site_numbers ON site = site_numbers.name JOIN zone_numbers ON zone = zone_numbers.name ORDER BY ALL
         """
     ).fetchall()
-    return [Location(site, zone, f"{site_name} / {zone_name}") for site, zone, site_name, zone_name in named]
+    return [Location(site, zone, f"{site_name} / {zone_name}") for site, zone, site_name, zone_name in places]

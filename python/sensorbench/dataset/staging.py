@@ -9,6 +9,18 @@ from sensorbench.dataset.dataset import LOCATIONS, MEASUREMENT_SCHEMA, MEASUREME
 from sensorbench.dataset.intake import Intake, Rows, cast
 from sensorbench.errors import UsageError
 
+# Readings whose values are text, such as the direction of wind.
+TEXT_MEASUREMENTS = "text_measurements"
+_TEXT_SCHEMA = pa.schema(
+    [
+        ("site", pa.int32()),
+        ("zone", pa.int32()),
+        ("sensor", pa.string()),
+        ("time", pa.timestamp("us")),
+        ("value", pa.dictionary(pa.int32(), pa.string())),
+    ]
+)
+
 
 @dataclass(frozen=True)
 class Series:
@@ -34,16 +46,25 @@ class Staging(Intake):
 
     def __init__(self) -> None:
         super().__init__()
-        columns = (
-            "site INTEGER, zone INTEGER, sensor VARCHAR, time TIMESTAMP, value DOUBLE, file_number INTEGER, row_number BIGINT"
-        )
-        self.connection.execute(f"CREATE TABLE staged ({columns})")
+        for table, value in (("staged", "DOUBLE"), ("staged_texts", "VARCHAR")):
+            self.connection.execute(
+                f"CREATE TABLE {table} (site INTEGER, zone INTEGER, sensor VARCHAR, time TIMESTAMP, value {value}, "
+                "file_number INTEGER, row_number BIGINT)"
+            )
 
-    def check_numbers(self, rows: Rows, column: str, missing: list[str]) -> None:
-        """Adds rows whose cell is there and no number to the bad rows."""
+    def check_numbers(
+        self, rows: Rows, column: str, missing: list[str], condition: str = "true", name_sql: str = "''"
+    ) -> list[str]:
+        """Adds rows whose cell is there and no number to the bad rows, of those that meet a condition. Returns the names that
+        such rows have by `name_sql`.
+        """
         text = quoted(column)
-        is_bad = f"{text} IS NOT NULL AND NOT list_contains($missing, {text}) AND TRY_CAST({text} AS DOUBLE) IS NULL"
+        is_bad = (
+            f"{text} IS NOT NULL AND NOT list_contains($missing, {text}) AND TRY_CAST({text} AS DOUBLE) IS NULL AND {condition}"
+        )
         self.add_bad_cells(rows, is_bad, text, column, "a number", missing=missing)
+        query = f"SELECT DISTINCT {name_sql} AS name FROM {quoted(rows.table)} WHERE {is_bad} AND {name_sql} IS NOT NULL ORDER BY name"
+        return [name for (name,) in self.connection.sql(query, params={"missing": missing}).fetchall()]
 
     def add_wide(self, rows: Rows, file_number: int, columns: dict[str, Series], time_sql: str, missing: list[str]) -> None:
         """Adds the readings of a file with one column a sensor. Empty cells, NaN and those in `missing` are no readings."""
@@ -93,13 +114,29 @@ class Staging(Intake):
         write_locations(writer, locations)
         return self.notes(staged - kept, "of a sensor and time that another reading was of")
 
+    def write_texts(self, writer: DatasetWriter) -> list[str]:
+        """Writes the readings whose values are text; returns what should be noted."""
+        (staged,) = self.connection.sql("SELECT count(*) FROM staged_texts").fetchall()[0]
+        kept = self.connection.sql(_last_of_each("staged_texts")).to_arrow_table().cast(_TEXT_SCHEMA)
+        writer.add_table(TEXT_MEASUREMENTS, kept)
+        dropped = staged - kept.num_rows
+        return (
+            [f"{dropped} texts were of a sensor and time that another text was of; the last in file order was kept"]
+            if dropped
+            else []
+        )
+
     def _sorted_rows(self) -> pa.RecordBatchReader:
-        query = """
-            SELECT site, zone, sensor, time, value FROM staged
-            QUALIFY row_number() OVER (PARTITION BY site, zone, sensor, time ORDER BY file_number DESC, row_number DESC) = 1
-            ORDER BY site, zone, sensor, time
-        """
-        return self.connection.cursor().sql(query).to_arrow_reader(1_000_000)
+        return self.connection.cursor().sql(_last_of_each("staged")).to_arrow_reader(1_000_000)
+
+
+def _last_of_each(table: str) -> str:
+    """The last reading of each sensor and time, in order."""
+    return f"""
+        SELECT site, zone, sensor, time, value FROM {table}
+        QUALIFY row_number() OVER (PARTITION BY site, zone, sensor, time ORDER BY file_number DESC, row_number DESC) = 1
+        ORDER BY site, zone, sensor, time
+    """
 
 
 def write_locations(writer: DatasetWriter, locations: list[Location]) -> None:

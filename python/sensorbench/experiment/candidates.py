@@ -58,7 +58,8 @@ def gather(folder: Path) -> Gathered:
     results, missing = _read(folder)
     summaries = {name: result.summary or summarise(result) for name, result in results.items()}
     gathered = candidates_of(results, summaries)
-    gathered = replace(gathered, notes=(*missing, *gathered.notes))
+    damaged = [f"a file of the results is damaged: {text}" for result in results.values() for _, text in result.damage]
+    gathered = replace(gathered, notes=(*missing, *damaged, *gathered.notes))
     if not gathered.candidates:
         told = "; ".join([*gathered.notes, *gathered.told_left_out()])
         raise UsageError(f"{folder}: nothing was measured there that could be recommended ({told or 'no setting was asked'})")

@@ -24,7 +24,7 @@ def honesty(result: ComparisonResult, runs: dict[str, list[RunResult]]) -> dict[
         facts = _facts(runs[setting.id], setting.embedded, ceilings.get(setting.database))
         settings[setting.id] = facts
         warnings += [{"setting": setting.id, **warning} for warning in _warnings(facts, setting.embedded)]
-    return {"settings": settings, "warnings": warnings + _failed(result) + _general(result)}
+    return {"settings": settings, "warnings": _damaged(result) + warnings + _failed(result) + _general(result)}
 
 
 def _facts(runs: list[RunResult], embedded: bool, ceiling: float | None) -> dict[str, Any]:
@@ -158,6 +158,15 @@ def _warnings(facts: dict[str, Any], embedded: bool) -> list[dict[str, str]]:
             "Compare service times for operations as short as these, or set spin = true if a processor can be spared.",
         )
     return warnings
+
+
+def _damaged(result: ComparisonResult) -> list[dict[str, str]]:
+    """Files of the results that are damaged, and without which all else can be shown."""
+    action = "Restore the file from a copy, or remove the folder of its run and measure it again with --resume."
+    return [
+        {"setting": setting, "kind": "damaged", "text": f"A file of the results is damaged: {text}.", "action": action}
+        for setting, text in result.damage
+    ]
 
 
 def _failed(result: ComparisonResult) -> list[dict[str, str]]:

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sensorbench.results.files import write_text
+from sensorbench.results.files import write_result
 from sensorbench.results.manifest import MANIFEST_FILE, ElasticityManifest, State
-from sensorbench.results.reader import RunResult, kind_of, manifest_in, read_run, state_of
+from sensorbench.results.reader import RunResult, has_results, kind_of, manifest_in, read_run, runs_below, state_of
+from sensorbench.results.stored import DamagedResultsError, is_stored, read_json
 from sensorbench.results.writer import LOAD_FILE, SUMMARY_FILE, WorkWriter
 
 RUNS_FOLDER = "runs"
@@ -39,25 +40,33 @@ class ElasticityWriter(WorkWriter[ElasticityManifest]):
 
     def write_load(self, load: dict[str, Any]) -> None:
         """Writes how loading went."""
-        write_text(self.folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
+        write_result(self.folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
 
 
 def works_of(folder: Path) -> list[Path]:
     """The works on elasticity that a folder compares, or will when all of them are there; none where it is no such folder."""
+    if has_results(folder):
+        return []
     summary = folder / SUMMARY_FILE
-    if summary.exists():
-        said = json.loads(summary.read_text(encoding="utf-8"))
-        return [folder / one for one in said["folders"]] if said.get("kind") == COMPARISON else []
+    if is_stored(summary):
+        said = read_json(summary)
+        return [folder / one for one in _folders(summary, said)] if said.get("kind") == COMPARISON else []
     return sorted(path.parent for path in folder.glob(f"*/{MANIFEST_FILE}") if kind_of(path.parent) == "elasticity")
 
 
+def _folders(path: Path, summary: dict[str, Any]) -> list[str]:
+    folders = summary.get("folders")
+    if not isinstance(folders, list) or not all(isinstance(one, str) for one in folders):
+        raise DamagedResultsError(path, "it does not name the folders of what it compares")
+    return folders
+
+
 def read_elasticity(folder: Path) -> ElasticityResult:
-    """A work on elasticity. Raises UsageError when there is none."""
+    """A work on elasticity. Raises UsageError when there is none, DamagedResultsError."""
     load = folder / LOAD_FILE
-    runs = sorted(path.parent for path in (folder / RUNS_FOLDER).glob(f"*/{MANIFEST_FILE}"))
     return ElasticityResult(
         folder,
         manifest_in(folder, ElasticityManifest),
-        json.loads(load.read_text(encoding="utf-8")) if load.exists() else None,
-        [read_run(run) for run in runs],
+        read_json(load) if is_stored(load) else None,
+        [read_run(run) for run in runs_below(folder / RUNS_FOLDER)],
     )

@@ -11,9 +11,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from sensorbench.errors import UsageError
-from sensorbench.results.files import write_text
+from sensorbench.results.files import write_result
 from sensorbench.results.manifest import FactorsManifest, State
 from sensorbench.results.reader import manifest_in, state_of
+from sensorbench.results.stored import is_stored, read_model
 from sensorbench.results.writer import WorkWriter
 
 PROBE_FOLDER = "probe"
@@ -64,7 +65,7 @@ class FactorsWriter(WorkWriter[FactorsManifest]):
     def write_measurement(self, folder: Path, measurement: CellMeasurement) -> None:
         """Says how a measurement came out; only then it counts."""
         folder.mkdir(parents=True, exist_ok=True)
-        write_text(folder / MEASUREMENT_FILE, measurement.model_dump_json(indent=2) + "\n")
+        write_result(folder / MEASUREMENT_FILE, measurement.model_dump_json(indent=2) + "\n")
 
 
 def _emptied(folder: Path) -> Path:
@@ -91,15 +92,15 @@ def resumed(folder: Path, wanted: FactorsManifest) -> FactorsWriter:
 
 
 def read_factors(folder: Path) -> FactorsResult:
-    """A study of factors. Raises UsageError when there is none."""
+    """A study of factors. Raises UsageError when there is none, DamagedResultsError."""
     manifest = manifest_in(folder, FactorsManifest)
     return FactorsResult(folder, manifest, {cell: read_measurements(folder, cell) for cell in manifest.cells})
 
 
 def read_measurements(folder: Path, cell: str) -> list[CellMeasurement]:
     """The measurements of a cell that came to an end, round by round."""
-    files = (folder / CELLS_FOLDER / cell).glob(f"round-*/{MEASUREMENT_FILE}")
-    found = [CellMeasurement.model_validate_json(file.read_text(encoding="utf-8")) for file in files]
+    files = (place / MEASUREMENT_FILE for place in (folder / CELLS_FOLDER / cell).glob("round-*"))
+    found = [read_model(file, CellMeasurement) for file in files if is_stored(file)]
     return sorted(found, key=lambda one: one.round)
 
 

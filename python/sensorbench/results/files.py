@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sensorbench.errors import FailedError
+from sensorbench.results.checksums import add_checksum, add_removal, new_checksum_of
 
 RESERVE_FILE = ".reserve"
 # Enough for a manifest and a summary, so that a full disk can still be told about.
@@ -28,20 +29,43 @@ def write_text(path: Path, text: str) -> None:
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Writes a file of lines, each with its end, all of it or nothing."""
-    with _whole(path) as unfinished, unfinished.open("w", encoding="utf-8") as file:
+    with _whole(path) as unfinished:
+        _write_lines(unfinished, lines)
+
+
+def write_result(path: Path, text: str) -> None:
+    """Writes a file of results that is read again, all of it or nothing, and its checksum."""
+    write_result_lines(path, [text])
+
+
+def write_result_lines(path: Path, lines: Iterable[str]) -> None:
+    """Writes a file of results that has lines, each with its end, all of it or nothing, and its checksum."""
+    with _whole(path, is_result=True) as unfinished:
+        _write_lines(unfinished, lines)
+
+
+def remove_result(path: Path) -> None:
+    """Removes a file of results, if it is there."""
+    if path.exists():
+        add_removal(path)
+        path.unlink()
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8") as file:
         file.writelines(lines)
         file.flush()
         os.fsync(file.fileno())
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Writes a Parquet file, all of it or nothing."""
+    """Writes a Parquet file of results, all of it or nothing, and its checksum."""
     write_tables(path, [table])
 
 
 def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
     """Writes tables with equal columns as one Parquet file, one after the other, so that no more than one is in memory."""
-    with _whole(path) as unfinished:
+    with _whole(path, is_result=True) as unfinished:
         remaining = iter(tables)
         first = next(remaining)
         with pq.ParquetWriter(unfinished, first.schema, compression="zstd") as writer:
@@ -50,12 +74,19 @@ def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """Where to write a file that comes to its place when all of it was written, or not at all."""
+def _whole(path: Path, *, is_result: bool = False) -> Iterator[Path]:
+    """Where to write a file that comes to its place when all of it was written, or not at all; one of results with its checksum."""
     unfinished = path.with_name(f"{path.name}.unfinished")
     try:
         yield unfinished
+        checksum = new_checksum_of(unfinished) if is_result else None
+        is_new = not path.exists()
+        # The order is what checksums.py promises of a process that is killed here.
+        if checksum and not is_new:
+            add_checksum(path, checksum, replaces=True)
         unfinished.rename(path)
+        if checksum and is_new:
+            add_checksum(path, checksum, replaces=False)
     except OSError as error:
         unfinished.unlink(missing_ok=True)
         raise_if_full(error, path)

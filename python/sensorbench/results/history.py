@@ -20,7 +20,8 @@ import pyarrow.json
 from numpy.typing import NDArray
 
 from sensorbench.errors import UsageError
-from sensorbench.results.files import raise_if_full
+from sensorbench.results.files import write_result_lines
+from sensorbench.results.stored import check_sound
 
 HISTORY_FILE = "history.jsonl"
 TYPES = ["invoke", "ok", "fail", "info"]
@@ -39,6 +40,7 @@ def read_history(path: Path) -> pa.Table:
     """The operations of a history. Raises UsageError with file and line when it is not one."""
     if not path.is_file():
         raise UsageError(f"{path}: no such file; expected a history, one JSON object a line")
+    check_sound(path)
     lines = _lines(path)
     process, time, key = lines["process"].to_numpy(), lines["time"].to_numpy(), lines["key"].indices.to_numpy()
     kind, function = lines["type"].to_numpy(), lines["f"].to_numpy()
@@ -77,15 +79,7 @@ def read_history(path: Path) -> pa.Table:
 
 def write_history(path: Path, operations: pa.Table) -> None:
     """Writes a history, all of it or nothing. The table is as `read_history` gives it."""
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    try:
-        with unfinished.open("w", encoding="utf-8") as file:
-            file.writelines(_text(operations))
-        unfinished.rename(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise_if_full(error, path)
-        raise
+    write_result_lines(path, _text(operations))
 
 
 def _lines(path: Path) -> dict[str, pa.Array]:

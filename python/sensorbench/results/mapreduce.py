@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sensorbench.results.files import write_text
+from sensorbench.results.files import write_result
 from sensorbench.results.manifest import MapReduceManifest, State
 from sensorbench.results.reader import manifest_in, state_of
+from sensorbench.results.stored import is_stored, read_json, stored_in
 from sensorbench.results.writer import LOAD_FILE, WorkWriter
 
 EXECUTIONS_FOLDER = "executions"
@@ -38,22 +39,22 @@ class MapReduceWriter(WorkWriter[MapReduceManifest]):
 
     def write_loads(self, loads: Mapping[str, dict[str, Any]]) -> None:
         """Writes how each system was loaded."""
-        write_text(self.folder / LOAD_FILE, json.dumps(loads, indent=2) + "\n")
+        write_result(self.folder / LOAD_FILE, json.dumps(loads, indent=2) + "\n")
 
     def write_execution(self, execution: Mapping[str, Any]) -> None:
         """Writes an execution that has ended."""
         folder = self.folder / EXECUTIONS_FOLDER
         folder.mkdir(exist_ok=True)
         self._executions += 1
-        write_text(folder / f"{self._executions:04}.json", json.dumps(execution, indent=2) + "\n")
+        write_result(folder / f"{self._executions:04}.json", json.dumps(execution, indent=2) + "\n")
 
 
 def read_mapreduce(folder: Path) -> MapReduceResult:
-    """A MapReduce study. Raises UsageError when there is none."""
+    """A MapReduce study. Raises UsageError when there is none, DamagedResultsError."""
     load = folder / LOAD_FILE
     return MapReduceResult(
         folder,
         manifest_in(folder, MapReduceManifest),
-        json.loads(load.read_text(encoding="utf-8")) if load.exists() else {},
-        [json.loads(file.read_text(encoding="utf-8")) for file in sorted((folder / EXECUTIONS_FOLDER).glob("*.json"))],
+        read_json(load) if is_stored(load) else {},
+        [read_json(file) for file in stored_in(folder / EXECUTIONS_FOLDER, "*.json")],
     )

@@ -1,17 +1,27 @@
 """Reading results, whole ones and what is left of those that were cut short."""
 
-import json
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import pyarrow as pa
-import pyarrow.parquet as pq
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from sensorbench._engine import read_interval_log
 from sensorbench.errors import UsageError
 from sensorbench.results.manifest import FORMAT, MANIFEST_FILE, ComparisonManifest, Process, RunManifest, State
+from sensorbench.results.stored import (
+    DamagedResultsError,
+    as_model,
+    is_stored,
+    read_histogram_log,
+    read_json,
+    read_parquet,
+    read_text,
+    stored_in,
+)
 from sensorbench.results.writer import (
     CHECKS_FILE,
     CONTENTS_FILE,
@@ -29,35 +39,81 @@ from sensorbench.results.writer import (
 
 Manifest = TypeVar("Manifest", bound=BaseModel)
 
+# Without these, only what is drawn from them is missing: figures are of operations, histograms and the manifest.
+DISPENSABLE = frozenset({"intervals", "events", "resources", "status"})
+# What is read of each table.
+_COLUMNS = {
+    "operations": ("phase", "operation", "k", "outcome", "scheduled_ns", "start_ns", "end_ns", "rows"),
+    "answers": ("phase", "operation", "k", "rows", "hash", "in_order", "computed"),
+    "intervals": ("phase", "operation", "start_ns", "length_ns", "ok"),
+    "events": ("time_ns", "name"),
+    "resources": ("time_ns", "process", "cpu_s", "memory_bytes"),
+    "status": ("time_ns", "name", "value"),
+    "reference": ("operation", "k", "rows", "hash"),
+}
+# The keys that are read of each file.
+_KEYS = {
+    LOAD_FILE: ("load_s", "settle_s", "size", "readings"),
+    CHECKS_FILE: ("asked", "wrong", "problems"),
+    CONTENTS_FILE: ("asked", "wrong", "problems"),
+    PLANS_FILE: (),
+    FAILURE_FILE: ("step", "cause"),
+}
+_RUN_NUMBER = re.compile(r"run-(\d+)")
+
 
 @dataclass(frozen=True)
 class RunResult:
-    """One run on disk."""
+    """One run on disk. Tables in `dispensable` that are damaged count as not written."""
 
     folder: Path
     manifest: RunManifest
+    dispensable: frozenset[str] = frozenset()
 
     @property
     def state(self) -> State:
         """How it ended. One that still says `running` and whose process is gone was interrupted."""
         return state_of(self.manifest.state, self.manifest.process)
 
+    @cached_property
+    def damaged(self) -> dict[str, DamagedResultsError]:
+        """Of the dispensable tables, those that are damaged."""
+        problems = {name: self._problem(name) for name in sorted(self.dispensable)}
+        return {name: problem for name, problem in problems.items() if problem is not None}
+
     def table(self, name: str) -> pa.Table | None:
-        """One of its tables: operations, answers, intervals, events, resources, status; None when nothing was written."""
-        whole = self.folder / f"{name}.parquet"
-        if whole.exists():
-            return pq.read_table(whole)
-        segments = sorted((self.folder / SEGMENTS_FOLDER).glob(f"{name}-*.parquet"))
-        return pa.concat_tables([pq.read_table(segment) for segment in segments]) if segments else None
+        """One of its tables: operations, answers, intervals, events, resources, status; None when nothing was written.
+
+        Raises DamagedResultsError.
+        """
+        if name in self.dispensable and name in self.damaged:
+            return None
+        tables = [read_parquet(file, _COLUMNS.get(name, ())) for file in self._files(name)]
+        return pa.concat_tables(tables) if tables else None
 
     def histograms(self) -> pa.Table | None:
-        """Its histograms: tag, start_ns, length_ns, value_ns, count; None when nothing was written."""
+        """Its histograms: tag, start_ns, length_ns, value_ns, count; None when nothing was written. Raises DamagedResultsError."""
         whole = self.folder / HISTOGRAM_FILE
-        logs = [whole] if whole.exists() else sorted((self.folder / SEGMENTS_FOLDER).glob("histograms-*.hlog"))
+        logs = [whole] if is_stored(whole) else stored_in(self.folder / SEGMENTS_FOLDER, "histograms-*.hlog")
         if not logs:
             return None
-        text = "".join(joined_logs(log.read_text(encoding="utf-8") for log in logs))
-        return pa.Table.from_batches([read_interval_log(text)])
+        # Each by itself first, which says which one is damaged.
+        texts = [read_text(log) for log in logs]
+        tables = [read_histogram_log(joined_logs([text]), log) for text, log in zip(texts, logs, strict=True)]
+        return pa.concat_tables(tables)
+
+    def _files(self, name: str) -> list[Path]:
+        """Where a table is: in one file, or in those of its segments."""
+        whole = self.folder / f"{name}.parquet"
+        return [whole] if is_stored(whole) else stored_in(self.folder / SEGMENTS_FOLDER, f"{name}-*.parquet")
+
+    def _problem(self, name: str) -> DamagedResultsError | None:
+        try:
+            for file in self._files(name):
+                read_parquet(file, _COLUMNS[name])
+        except DamagedResultsError as error:
+            return error
+        return None
 
 
 @dataclass(frozen=True)
@@ -74,6 +130,19 @@ class ComparisonResult:
     failures: dict[str, dict[str, Any]] = field(default_factory=dict)
     reference: pa.Table | None = None
     summary: dict[str, Any] | None = None
+    left_out: dict[str, list[DamagedResultsError]] = field(default_factory=dict)
+
+    @property
+    def damage(self) -> list[tuple[str, str]]:
+        """What is damaged and was left out: the setting that it is of, and file and problem."""
+        return list(self._damage())
+
+    def _damage(self) -> Iterator[tuple[str, str]]:
+        for setting, runs in self.runs.items():
+            for error in self.left_out.get(setting, []):
+                yield setting, f"{error.path}: {error.problem}; this run is left out"
+            for run in runs:
+                yield from ((setting, text) for text in told_damage(run))
 
     @property
     def state(self) -> State:
@@ -112,9 +181,28 @@ def state_of(written: State, process: Process) -> State:
     return "interrupted" if written == "running" and not process.is_alive() else written
 
 
+def told_damage(run: RunResult) -> list[str]:
+    """The dispensable parts of a run that are damaged, file and problem each."""
+    return [f"{error.path}: {error.problem}; what is drawn from it is left out" for error in run.damaged.values()]
+
+
 def read_run(folder: Path) -> RunResult:
-    """A run. Raises UsageError when there is none."""
+    """A run. Raises UsageError when there is none, DamagedResultsError."""
     return RunResult(folder, manifest_in(folder, RunManifest))
+
+
+def read_tolerant_run(folder: Path) -> RunResult:
+    """The same, for a reader that says what is damaged and goes on without it. Where the engine could not count at the end, the
+    intervals are what its counts are taken from.
+    """
+    run = read_run(folder)
+    needed = frozenset() if run.manifest.whole is not None else frozenset({"intervals"})
+    return RunResult(folder, run.manifest, DISPENSABLE - needed)
+
+
+def runs_below(folder: Path) -> list[Path]:
+    """The folders of runs in a folder, in their order. Raises DamagedResultsError for one that has lost its manifest."""
+    return [run for run in sorted(folder.glob("*")) if is_stored(run / MANIFEST_FILE)]
 
 
 def has_results(folder: Path) -> bool:
@@ -123,19 +211,21 @@ def has_results(folder: Path) -> bool:
 
 
 def kind_of(folder: Path) -> str | None:
-    """What kind of results a folder's manifest is of: run, experiment, study, stress or tune; None when it does not say."""
-    try:
-        kind: str | None = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8")).get("kind")
-    except (OSError, json.JSONDecodeError):
-        return None
-    return kind
+    """What kind of results a folder's manifest is of: run, experiment, study, stress or tune; None when there is none.
+
+    Raises DamagedResultsError.
+    """
+    path = folder / MANIFEST_FILE
+    return read_json(path, ["kind"])["kind"] if is_stored(path) else None
 
 
 def read_comparison(folder: Path) -> ComparisonResult:
-    """An experiment or study. Raises UsageError when there is none."""
+    """An experiment or study. Raises UsageError when there is none, DamagedResultsError."""
     manifest = manifest_in(folder, ComparisonManifest)
     settings = [setting.id for setting in manifest.settings]
-    runs = {setting: _runs(setting_folder(folder, setting)) for setting in settings}
+    runs, left_out = {}, {}
+    for setting in settings:
+        runs[setting], left_out[setting] = _runs(folder, setting)
     reference = folder / REFERENCE_FILE
     return ComparisonResult(
         folder,
@@ -146,32 +236,65 @@ def read_comparison(folder: Path) -> ComparisonResult:
         _json_files(folder, settings, CONTENTS_FILE),
         _json_files(folder, settings, PLANS_FILE),
         _json_files(folder, settings, FAILURE_FILE),
-        pq.read_table(reference) if reference.exists() else None,
-        json.loads((folder / SUMMARY_FILE).read_text(encoding="utf-8")) if (folder / SUMMARY_FILE).exists() else None,
+        read_parquet(reference, _COLUMNS["reference"]) if is_stored(reference) else None,
+        _summary(folder),
+        left_out,
     )
 
 
-def _runs(folder: Path) -> list[RunResult]:
-    folders = [run for run in folder.glob("run-*") if has_results(run)]
-    return sorted((read_run(run) for run in folders), key=lambda run: run.manifest.repeat)
+def _summary(folder: Path) -> dict[str, Any] | None:
+    """The summary that was written; None where none is there, or a damaged one: it can be computed again from all else."""
+    try:
+        path = folder / SUMMARY_FILE
+        return read_json(path, ["state", "settings", "figures"]) if is_stored(path) else None
+    except DamagedResultsError:
+        return None
+
+
+def _runs(folder: Path, setting: str) -> tuple[list[RunResult], list[DamagedResultsError]]:
+    """The runs of a setting, and what was to be one and has lost its manifest."""
+    runs, lost = [], []
+    for place in setting_folder(folder, setting).glob("run-*"):
+        try:
+            if not is_stored(place / MANIFEST_FILE):
+                continue
+        except DamagedResultsError as error:
+            lost.append(error)
+            continue
+        run = read_tolerant_run(place)
+        _check_belongs(run, setting)
+        runs.append(run)
+    return sorted(runs, key=lambda run: run.manifest.repeat), sorted(lost, key=lambda error: error.path)
+
+
+def _check_belongs(run: RunResult, setting: str) -> None:
+    """Raises UsageError for a manifest of another run."""
+    number = _RUN_NUMBER.fullmatch(run.folder.name)
+    repeat = run.manifest.repeat
+    if run.manifest.setting.id != setting or (number and int(number[1]) != repeat):
+        raise UsageError(
+            f"{run.folder / MANIFEST_FILE}: belongs to another run, run {repeat} of {run.manifest.setting.id}; "
+            f"expected that of {setting}/{run.folder.name}"
+        )
 
 
 def _json_files(folder: Path, settings: list[str], name: str) -> dict[str, dict[str, Any]]:
     files = {setting: setting_folder(folder, setting) / name for setting in settings}
-    return {setting: json.loads(file.read_text(encoding="utf-8")) for setting, file in files.items() if file.exists()}
+    return {setting: read_json(file, _KEYS[name]) for setting, file in files.items() if is_stored(file)}
 
 
 def manifest_in(folder: Path, model: type[Manifest]) -> Manifest:
-    """The manifest of a folder of results. Raises UsageError when there is none, or one of something else."""
+    """The manifest of a folder of results. Raises UsageError when there is none, or one of something else; DamagedResultsError."""
     path = folder / MANIFEST_FILE
-    if not path.exists():
+    if not is_stored(path):
         inner = f"; its experiments are in {EXPERIMENTS_FOLDER}/" if (folder / EXPERIMENTS_FOLDER).exists() else ""
         raise UsageError(f"{folder}: no results are there ({MANIFEST_FILE} is missing){inner}")
-    text = path.read_text(encoding="utf-8")
-    try:
-        found = json.loads(text).get("format", 0)
-        if found > FORMAT:
-            raise UsageError(f"{path}: written by a newer version of sensorbench (format {found}); this one reads {FORMAT}")
-        return model.model_validate_json(text)
-    except (ValidationError, json.JSONDecodeError) as error:
-        raise UsageError(f"{path}: not a manifest of a {model.__name__.removesuffix('Manifest').lower()}: {error}") from None
+    content = read_json(path, ["kind"])
+    found, kinds = content.get("format", 0), get_args(model.model_fields["kind"].annotation)
+    if not isinstance(found, int):
+        raise DamagedResultsError(path, f"format: {found!r} is no number")
+    if found > FORMAT:
+        raise UsageError(f"{path}: written by a newer version of sensorbench (format {found}); this one reads {FORMAT}")
+    if content["kind"] not in kinds:
+        raise UsageError(f"{path}: these are results of kind {content['kind']!r}; expected {' or '.join(map(repr, kinds))}")
+    return as_model(path, content, model)

@@ -1,14 +1,14 @@
 """A study of several datasets or of several parts: a folder with the results of each, and what belongs to all of them."""
 
-import json
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from sensorbench.errors import UsageError
-from sensorbench.results.files import write_text
-from sensorbench.results.reader import has_results
+from sensorbench.results.files import write_result
+from sensorbench.results.manifest import MANIFEST_FILE
+from sensorbench.results.stored import is_stored, read_model
 
 SERIES_FILE = "series.json"
 
@@ -28,23 +28,22 @@ class SeriesManifest(BaseModel):
 def write_series(folder: Path, manifest: SeriesManifest) -> None:
     """Says that a folder holds a series."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / SERIES_FILE, manifest.model_dump_json(indent=2) + "\n")
+    write_result(folder / SERIES_FILE, manifest.model_dump_json(indent=2) + "\n")
 
 
 def is_series(folder: Path) -> bool:
-    """Whether a folder holds a series."""
-    return (folder / SERIES_FILE).exists()
+    """Whether a folder holds a series. Raises DamagedResultsError when its file is missing, though it was written."""
+    return is_stored(folder / SERIES_FILE)
 
 
 def parts_with_results(folder: Path) -> dict[str, Path]:
-    """The folders of those comparisons of a series that were begun, by dataset or part."""
-    return {name: folder / part for name, part in read_series(folder).parts.items() if has_results(folder / part)}
+    """The folders of those comparisons of a series that were begun, by dataset or part. Raises DamagedResultsError."""
+    return {name: folder / part for name, part in read_series(folder).parts.items() if is_stored(folder / part / MANIFEST_FILE)}
 
 
 def read_series(folder: Path) -> SeriesManifest:
-    """What a series consists of. Raises UsageError."""
+    """What a series consists of. Raises UsageError when there is none, DamagedResultsError."""
     path = folder / SERIES_FILE
-    try:
-        return SeriesManifest.model_validate_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValidationError, json.JSONDecodeError) as error:
-        raise UsageError(f"{path}: not a series of results: {error}") from None
+    if not is_stored(path):
+        raise UsageError(f"{folder}: no series of results is there ({SERIES_FILE} is missing)")
+    return read_model(path, SeriesManifest)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sensorbench.results.manifest import MANIFEST_FILE, State, StressManifest
-from sensorbench.results.reader import RunResult, manifest_in, read_run, state_of
+from sensorbench.results.reader import RunResult, manifest_in, read_tolerant_run, runs_below, state_of, told_damage
+from sensorbench.results.stored import is_stored
 from sensorbench.results.writer import WorkWriter
 
 POPULATE_FOLDER = "populate"
@@ -28,6 +29,11 @@ class StressResult:
         """How it ended."""
         return state_of(self.manifest.state, self.manifest.process)
 
+    @property
+    def damage(self) -> list[str]:
+        """What is damaged and was left out: file and problem each."""
+        return [text for run in self.runs for text in told_damage(run)]
+
 
 class StressWriter(WorkWriter[StressManifest]):
     """Writes what belongs to a stress run as a whole, and hands out the folders of its runs."""
@@ -43,12 +49,11 @@ class StressWriter(WorkWriter[StressManifest]):
 
 
 def read_stress(folder: Path) -> StressResult:
-    """A stress run. Raises UsageError when there is none."""
+    """A stress run. Raises UsageError when there is none, DamagedResultsError."""
     populate = folder / POPULATE_FOLDER
-    runs = sorted(path.parent for path in (folder / RUNS_FOLDER).glob(f"*/{MANIFEST_FILE}"))
     return StressResult(
         folder,
         manifest_in(folder, StressManifest),
-        read_run(populate) if (populate / MANIFEST_FILE).exists() else None,
-        [read_run(run) for run in runs],
+        read_tolerant_run(populate) if is_stored(populate / MANIFEST_FILE) else None,
+        [read_tolerant_run(run) for run in runs_below(folder / RUNS_FOLDER)],
     )

@@ -1,11 +1,11 @@
 """Which databases were measured below a folder: told by the summaries that lie there, of whatever kind of work."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sensorbench.errors import UsageError
+from sensorbench.results.stored import read_json
 from sensorbench.results.writer import EXPERIMENTS_FOLDER, SUMMARY_FILE
 
 _REPORT_FILE = "report.html"
@@ -33,12 +33,7 @@ def measured_below(folder: Path) -> list[Measured]:
 
 
 def _work(file: Path) -> Measured:
-    try:
-        summary = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{file}: {error}") from None
-    if not isinstance(summary, dict):
-        raise UsageError(f"{file}: expected the summary of a work")
+    summary = read_json(file)
     report = file.parent / _REPORT_FILE
     return Measured(
         title=summary.get("title", file.parent.name),

@@ -13,9 +13,10 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from sensorbench.errors import UsageError
-from sensorbench.results.files import write_text
+from sensorbench.results.files import write_result
 from sensorbench.results.manifest import Process, State, TuneManifest
 from sensorbench.results.reader import manifest_in, state_of
+from sensorbench.results.stored import is_stored, read_model
 from sensorbench.results.writer import WorkWriter
 
 TRIALS_FOLDER = "trials"
@@ -74,7 +75,7 @@ class TuneWriter(WorkWriter[TuneManifest]):
     def write_measurement(self, folder: Path, measurement: Measurement) -> None:
         """Says how a measurement came out; only then it counts."""
         folder.mkdir(exist_ok=True)
-        write_text(folder / MEASUREMENT_FILE, measurement.model_dump_json(indent=2) + "\n")
+        write_result(folder / MEASUREMENT_FILE, measurement.model_dump_json(indent=2) + "\n")
 
 
 def resumed(folder: Path, wanted: TuneManifest) -> TuneWriter:
@@ -90,7 +91,7 @@ def resumed(folder: Path, wanted: TuneManifest) -> TuneWriter:
 
 
 def read_tune(folder: Path) -> TuneResult:
-    """A search. Raises UsageError when there is none."""
+    """A search. Raises UsageError when there is none, DamagedResultsError."""
     manifest = manifest_in(folder, TuneManifest)
     trials, confirmation = (read_measurements(folder, kind) for kind in (TRIALS_FOLDER, CONFIRMATION_FOLDER))
     return TuneResult(folder, manifest, trials, confirmation)
@@ -98,5 +99,5 @@ def read_tune(folder: Path) -> TuneResult:
 
 def read_measurements(folder: Path, kind: str) -> list[Measurement]:
     """The measurements of one kind that came to an end, in their order."""
-    files = sorted((folder / kind).glob(f"*/{MEASUREMENT_FILE}"))
-    return [Measurement.model_validate_json(file.read_text(encoding="utf-8")) for file in files]
+    files = (place / MEASUREMENT_FILE for place in sorted((folder / kind).glob("*")))
+    return [read_model(file, Measurement) for file in files if is_stored(file)]

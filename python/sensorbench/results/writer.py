@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sensorbench.results.files import release_reserve, reserve, write_lines, write_table, write_tables, write_text
+from sensorbench.results.files import (
+    release_reserve,
+    remove_result,
+    reserve,
+    write_result,
+    write_result_lines,
+    write_table,
+    write_tables,
+)
 from sensorbench.results.manifest import MANIFEST_FILE, ComparisonManifest, RunManifest, State, Whole, WorkManifest, now
 from sensorbench.results.ownership import Owner
 
@@ -63,7 +71,7 @@ class RunWriter:
             if table.num_rows:
                 write_table(self._segment_file(name, "parquet"), table)
         if segment["histograms"]:
-            write_text(self._segment_file("histograms", "hlog"), segment["histograms"])
+            write_result(self._segment_file("histograms", "hlog"), segment["histograms"])
 
     def finish(self, state: State, whole: dict[str, Any] | None, reason: str | None = None) -> None:
         """Says how the run ended. A complete one is compacted: one file for each table."""
@@ -85,13 +93,13 @@ class RunWriter:
                 write_tables(self.folder / f"{name}.parquet", joined_tables(files))
         logs = sorted(segments.glob("histograms-*.hlog"))
         if logs:
-            write_lines(self.folder / HISTOGRAM_FILE, joined_logs(log.read_text(encoding="utf-8") for log in logs))
+            write_result_lines(self.folder / HISTOGRAM_FILE, joined_logs(log.read_text(encoding="utf-8") for log in logs))
         for file in segments.iterdir():
             file.unlink()
         segments.rmdir()
 
     def _write_manifest(self) -> None:
-        write_text(self.folder / MANIFEST_FILE, self.manifest.model_dump_json(indent=2) + "\n")
+        write_result(self.folder / MANIFEST_FILE, self.manifest.model_dump_json(indent=2) + "\n")
 
 
 def joined_tables(files: list[Path]) -> Iterator[pa.Table]:
@@ -140,7 +148,7 @@ class WorkWriter(Generic[Manifest]):
         self.update(state=state, reason=reason, finished=now())
 
     def _write_manifest(self) -> None:
-        write_text(self.folder / MANIFEST_FILE, self.manifest.model_dump_json(indent=2) + "\n")
+        write_result(self.folder / MANIFEST_FILE, self.manifest.model_dump_json(indent=2) + "\n")
 
 
 class ComparisonWriter(WorkWriter[ComparisonManifest]):
@@ -158,29 +166,29 @@ class ComparisonWriter(WorkWriter[ComparisonManifest]):
         """Writes how loading went."""
         folder = self.setting_folder(setting)
         folder.mkdir(parents=True, exist_ok=True)
-        write_text(folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
+        write_result(folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
 
     def write_plans(self, setting: str, plans: dict[str, dict[str, Any]]) -> None:
         """Writes how the database goes about each operation, where it tells."""
-        write_text(self.setting_folder(setting) / PLANS_FILE, json.dumps(plans, indent=2) + "\n")
+        write_result(self.setting_folder(setting) / PLANS_FILE, json.dumps(plans, indent=2) + "\n")
 
     def write_failure(self, setting: str, failure: dict[str, str]) -> None:
         """Writes why a setting was left out."""
         folder = self.setting_folder(setting)
         folder.mkdir(parents=True, exist_ok=True)
-        write_text(folder / FAILURE_FILE, json.dumps(failure, indent=2) + "\n")
+        write_result(folder / FAILURE_FILE, json.dumps(failure, indent=2) + "\n")
 
     def forget_failure(self, setting: str) -> None:
         """Says that what failed before did not fail again."""
-        (self.setting_folder(setting) / FAILURE_FILE).unlink(missing_ok=True)
+        remove_result(self.setting_folder(setting) / FAILURE_FILE)
 
     def write_checks(self, setting: str, checks: dict[str, Any]) -> None:
         """Writes how the known answers compared."""
-        write_text(self.setting_folder(setting) / CHECKS_FILE, json.dumps(checks, indent=2) + "\n")
+        write_result(self.setting_folder(setting) / CHECKS_FILE, json.dumps(checks, indent=2) + "\n")
 
     def write_contents(self, setting: str, checks: dict[str, Any]) -> None:
         """Writes how the contents compared after runs that wrote."""
-        write_text(self.setting_folder(setting) / CONTENTS_FILE, json.dumps(checks, indent=2) + "\n")
+        write_result(self.setting_folder(setting) / CONTENTS_FILE, json.dumps(checks, indent=2) + "\n")
 
     def write_reference(self, table: pa.Table) -> None:
         """Writes the reference answers."""
@@ -209,7 +217,7 @@ def run_folder(folder: Path, setting: str, repeat: int) -> Path:
 
 def write_whole_summary(folder: Path, summary: dict[str, Any]) -> None:
     """Writes the summary of a work as a whole."""
-    write_text(folder / SUMMARY_FILE, json.dumps(summary, indent=2, allow_nan=False) + "\n")
+    write_result(folder / SUMMARY_FILE, json.dumps(summary, indent=2, allow_nan=False) + "\n")
 
 
 def write_summary(folder: Path, summary: dict[str, Any]) -> None:

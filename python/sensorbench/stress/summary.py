@@ -26,7 +26,7 @@ def summarise_stress(result: StressResult) -> dict[str, Any]:
         "steps": steps,
         "capacity": found,
         "errors": [error for run in result.runs if run.manifest.whole for error in run.manifest.whole.errors],
-        "warnings": _warnings(manifest.setting.embedded, steps, found),
+        "warnings": _damaged(result) + _warnings(manifest.setting.embedded, steps, found),
     }
 
 
@@ -71,6 +71,12 @@ def _capacity(result: StressResult, steps: list[dict[str, Any]]) -> dict[str, An
         "trials": len(trials),
         "client_bound": next((step["client_bound"] for step in at_top if step["client_bound"]), None),
     }
+
+
+def _damaged(result: StressResult) -> list[dict[str, str]]:
+    """Files of the results that are damaged, and without which all else can be shown."""
+    action = "Restore the file from a copy."
+    return [{"kind": "damaged", "text": f"A file of the results is damaged: {text}.", "action": action} for text in result.damage]
 
 
 def _warnings(embedded: bool, steps: list[dict[str, Any]], found: dict[str, Any] | None) -> list[dict[str, str]]:
