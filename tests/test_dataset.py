@@ -101,7 +101,9 @@ def test_the_same_seed_gives_the_same_bytes(cli: Cli, tmp_path: Path) -> None:
     assert fingerprint("a") == fingerprint("b", "--seed", DEFAULT_SEED)
     files = sorted((tmp_path / "a/measurements").iterdir())
     assert [file.name for file in files] == [f"{number:08}.parquet" for number in range(len(files))]
-    assert all(file.read_bytes() == (tmp_path / "b/measurements" / file.name).read_bytes() for file in files)
+    assert files
+    again = sorted((tmp_path / "b/measurements").iterdir())
+    assert [(file.name, file.read_bytes()) for file in files] == [(file.name, file.read_bytes()) for file in again]
     assert fingerprint("c", "--seed", 7) != fingerprint("d")
 
 
@@ -230,7 +232,7 @@ def test_own_parquet_files_and_wide_files_are_imported(cli: Cli, tmp_path: Path)
         ),
         ('zone = "turbine"', 'zon = "turbine"', "mapping.toml, line 6, zon: unknown key"),
         ('files = ["*.csv"]', 'files = ["*.tsv"]', "mapping.toml, line 4, files[0]: '*.tsv' names no file"),
-        ('value = "reading"\n', "", "mapping.toml: give either sensor and value"),
+        ('value = "reading"\n', "", "mapping.toml: Value error, give either sensor and value"),
         ("%d.%m.%Y %H:%M", "%Y-%m-%d", "own.csv, line 2, column when: '01.07.2024 12:00' is not a time"),
     ],
 )
@@ -239,7 +241,7 @@ def test_a_mapping_that_does_not_fit(cli: Cli, tmp_path: Path, old: str, new: st
     (tmp_path / "mapping.toml").write_text(MAPPING.replace(old, new), encoding="utf-8")
     outcome = cli("data", "import", tmp_path / "mapping.toml", "--out", tmp_path / "out")
     assert outcome.exit_code == 2
-    assert expected.partition(": give")[2] in outcome.err if ": give" in expected else expected in outcome.err
+    assert expected in outcome.err
     assert not (tmp_path / "out").exists()
 
 
