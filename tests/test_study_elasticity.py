@@ -69,7 +69,8 @@ def work(database: str, transfer_s: float) -> dict[str, Any]:
     """The summary of a work with one node that joined one, as far as it is looked at."""
     times_s = [10.0 * number for number in range(60)]
     durations_s = [
-        4.0 + 0.1 * (number % 2) if time_s < 200 else 6.0 + 0.5 * (number % 2) if time_s < 400 else 3.0 for number, time_s in enumerate(times_s)
+        4.0 + 0.1 * (number % 2) if time_s < 200 else 6.0 + 0.5 * (number % 2) if time_s < 400 else 3.0
+        for number, time_s in enumerate(times_s)
     ]
     score = {"elasticity": 12.0, "additional_s": 40.0, "total_s": transfer_s + 40.0}
     transition = {
