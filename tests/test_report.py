@@ -93,7 +93,7 @@ def test_text_from_outside_stays_text(cli: Cli, study_folder: Path, tmp_path: Pa
     assert cli("report", copy).exit_code == 0
     page = (copy / "report.html").read_text(encoding="utf-8")
     assert "<script>alert(" not in page
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "<h1>&lt;script&gt;alert(1)&lt;/script&gt;</h1>" in page
     assert "alert(2)" in page
 
 
