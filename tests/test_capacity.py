@@ -64,7 +64,9 @@ def test_chance_rarely_puts_both_ends_on_one_side() -> None:
     for seed in range(400):
         chance = random.Random(seed)
         found, _ = searched(lambda rate, chance=chance: chance.random() < (1100.0 - rate) / 200.0, Search(100.0, confirm=5))  # type: ignore[misc]
-        outside += not (found.met_per_s or 0.0) < 1000.0 < (found.missed_per_s or math.inf)
+        assert found.met_per_s is not None
+        assert found.missed_per_s is not None
+        outside += not found.met_per_s < 1000.0 < found.missed_per_s
     # Two ends, each wrong once in 32 times where the chance is a half, and several rates are looked at.
     assert outside / 400 < 0.1
 

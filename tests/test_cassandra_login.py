@@ -63,4 +63,5 @@ def test_others_are_told_what_to_do(guarded: lab.Instance, user_info: str, optio
 
 def test_passwords_among_the_settings_are_not_shown(guarded: lab.Instance) -> None:
     shown = json.dumps(lab.status(guarded))
+    assert "client_encryption_options" in shown
     assert PASSWORD not in shown

@@ -130,9 +130,11 @@ def test_claims_name_commands_and_tests_that_there_are() -> None:
     commands = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
     claims = catalogue_claims()
     assert [claim.id for claim in claims] == [f"CLS-{number}" for number in range(1, 21)]
-    for claim in claims:
-        assert set(re.findall(r"sensorbench (\S+)", claim.command)) <= commands
-        assert all((Path(__file__).parent / name).exists() for name in re.findall(r"\w+\.py", claim.test))
+    named = {name for claim in claims for name in re.findall(r"sensorbench (\S+)", claim.command)}
+    assert {"run", "elasticity", "study"} <= named <= commands
+    files = {name for claim in claims for name in re.findall(r"\w+\.py", claim.test)}
+    assert "test_registers_faults.py" in files
+    assert not [name for name in files if not (Path(__file__).parent / name).exists()]
 
 
 READINGS = "CREATE TABLE readings (sensor int, site int, time timestamp, value double, PRIMARY KEY (sensor, site, time))"

@@ -58,7 +58,10 @@ def test_scaling_shortens_the_span(cli: Cli) -> None:
     described = cli("data", "describe", "beijing-air-quality", "--scale", "0.25", "--json").json
     assert described["last_time"].startswith("2014-03-01")
     assert described["relations"]["measurements"]["rows"] == 751_903
-    assert "751,903 rows" in cli("data", "describe", "beijing-air-quality", "--scale", "0.25").out
+    told = cli("data", "describe", "beijing-air-quality", "--scale", "0.25").out
+    # Other tests look for these words in vain, where a dataset has no such thing.
+    for part in ("751,903 rows", "span: 2013-03-01 00:00:00 to ", "interval 3600 s", "site is the city"):
+        assert part in told
 
 
 def test_the_generated_building_says_so_and_has_the_printed_zones(cli: Cli, tmp_path: Path) -> None:
@@ -101,7 +104,9 @@ def test_the_same_seed_gives_the_same_bytes(cli: Cli, tmp_path: Path) -> None:
     assert fingerprint("a") == fingerprint("b", "--seed", DEFAULT_SEED)
     files = sorted((tmp_path / "a/measurements").iterdir())
     assert [file.name for file in files] == [f"{number:08}.parquet" for number in range(len(files))]
-    assert all(file.read_bytes() == (tmp_path / "b/measurements" / file.name).read_bytes() for file in files)
+    assert files
+    again = sorted((tmp_path / "b/measurements").iterdir())
+    assert [(file.name, file.read_bytes()) for file in files] == [(file.name, file.read_bytes()) for file in again]
     assert fingerprint("c", "--seed", 7) != fingerprint("d")
 
 
@@ -230,7 +235,7 @@ def test_own_parquet_files_and_wide_files_are_imported(cli: Cli, tmp_path: Path)
         ),
         ('zone = "turbine"', 'zon = "turbine"', "mapping.toml, line 6, zon: unknown key"),
         ('files = ["*.csv"]', 'files = ["*.tsv"]', "mapping.toml, line 4, files[0]: '*.tsv' names no file"),
-        ('value = "reading"\n', "", "mapping.toml: give either sensor and value"),
+        ('value = "reading"\n', "", "mapping.toml: Value error, give either sensor and value"),
         ("%d.%m.%Y %H:%M", "%Y-%m-%d", "own.csv, line 2, column when: '01.07.2024 12:00' is not a time"),
     ],
 )
@@ -239,7 +244,7 @@ def test_a_mapping_that_does_not_fit(cli: Cli, tmp_path: Path, old: str, new: st
     (tmp_path / "mapping.toml").write_text(MAPPING.replace(old, new), encoding="utf-8")
     outcome = cli("data", "import", tmp_path / "mapping.toml", "--out", tmp_path / "out")
     assert outcome.exit_code == 2
-    assert expected.partition(": give")[2] in outcome.err if ": give" in expected else expected in outcome.err
+    assert expected in outcome.err
     assert not (tmp_path / "out").exists()
 
 

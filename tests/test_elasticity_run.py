@@ -220,6 +220,8 @@ def test_region_servers_that_join_under_load_serve_requests(cli: Cli, grown: Pat
     if score["stable_at_s"] is not None:
         assert score["total_s"] == pytest.approx(one["transfer_s"] + score["additional_s"])
         assert score["elasticity"] > 0.0
+    else:
+        assert "not-stable" in {warning["kind"] for warning in summary_in(grown)["warnings"]}
     page = (grown / "report.html").read_text(encoding="utf-8")
     assert "On 1 node a node joined" in page
     assert "promised not to occur" in page

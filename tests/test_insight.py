@@ -356,10 +356,11 @@ def test_a_node_tells_of_its_flushes_and_compactions(lab_servers: dict[str, lab.
         other.join()
     for name in ("flushes", "compactions", "compacted_bytes_in", "compacted_bytes_out", "processor_s", "disk_written_bytes"):
         assert growth(found, name) > 0.0, name
-    assert growth(found, "garbage_collection_s") >= 0.0
     for name in ("sstables", "memtable_heap_bytes", "table_bytes", "disk_bytes", "memory_bytes"):
         assert found.series[name].values.max() > 0.0, name
-    assert {"pending_flushes", "pending_compactions", "active_compactions", "memtable_off_heap_bytes"} <= found.series.keys()
+    # Of these there may have been none in so short a time.
+    others = {"garbage_collection_s", "pending_flushes", "pending_compactions", "active_compactions", "memtable_off_heap_bytes"}
+    assert others <= found.series.keys()
     stretch = over(found, 0.0, 12.0)
     assert 0.0 < stretch.hit_rates["key cache"] <= 1.0
     # The row cache is switched off, and the counter cache is not asked.
@@ -372,7 +373,9 @@ def test_servers_tell_of_their_caches_and_the_lab_of_their_processes(
 ) -> None:
     schemas = {"mariadb": "natural", "postgresql": "natural", "redis": "by_sensor", "redis-cluster": "by_sensor"}
     caches = {"mariadb": "buffer pool", "postgresql": "shared buffers", "redis": "keyspace", "redis-cluster": "keyspace"}
-    for name, found in watched(tmp_path, "4s", schemas).items():
+    of_servers = watched(tmp_path, "4s", schemas)
+    assert of_servers.keys() == schemas.keys()
+    for name, found in of_servers.items():
         requests = found.caches[caches[name]].requests
         assert requests[-1] > requests[0], name
         assert 0.0 < over(found, 0.0, 4.0).hit_rates[caches[name]] <= 1.0, name

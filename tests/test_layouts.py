@@ -93,6 +93,7 @@ def carried_out(
     ended = cli("run", file, "--out", folder / "out", "--no-open", "--replace")
     assert ended.exit_code == 0, ended.err
     summary: dict[str, Any] = json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))
+    assert len(summary["honesty"]["settings"]) == len(layouts)
     for facts in summary["honesty"]["settings"].values():
         assert facts["started"] == facts["ok"] == operations, facts
     return summary
@@ -147,8 +148,8 @@ def test_periods_and_batches_over_the_borders_of_months(cli: Cli, lab_servers: d
 
 
 def test_every_schema_can_be_had_and_is_asked_by_the_study() -> None:
-    for file in FILES:
-        assert every_value(file)
+    for one in (one for file in FILES for one in every_value(file)):
+        assert one.operations(), one
     asked = {
         (dialect, layout.schema_)
         for part in LAYOUTS.file.parts.values()

@@ -46,6 +46,7 @@ def test_the_front_beats_all_else_and_nothing_beats_it(points: list[tuple[float,
 @given(POINTS, st.randoms())
 def test_neither_order_nor_unit_matters(points: list[tuple[float, float]], random: object) -> None:
     best = set(itertools.compress(points, front(points)))
+    assert best
     shuffled = sorted(points, key=lambda _: random.random())  # type: ignore[attr-defined]
     assert set(itertools.compress(shuffled, front(shuffled))) == best
     assert front([(math.log(x), 1000.0 * y) for x, y in points]) == front(points)

@@ -435,8 +435,11 @@ def test_own_results_name_the_schemas_that_were_measured_there(cli: Cli, own: Pa
 
 
 def test_the_runs_behind_an_entry_are_on_disk(cli: Cli, own: Path, study: Path) -> None:
-    for folder, options in ((own, AT_ONCE), (study, BOTH_HIGH)):
-        for entry in ranked(cli, folder, *options):
+    for folder, options, count in ((own, AT_ONCE, 2), (study, BOTH_HIGH, 9)):
+        entries = ranked(cli, folder, *options)
+        assert len(entries) == count
+        for entry in entries:
+            assert {figure["comparison"] for figure in entry["runs"]} == ({"write", "read"} if folder == study else {""})
             for figure in entry["runs"]:
                 assert len(figure["runs"]) == 3
                 assert figure["machine"]

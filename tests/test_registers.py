@@ -83,7 +83,9 @@ def test_every_operation_is_in_the_history_and_the_load_is_checked_as_ever(
     assert list(summary["operations"]) == [other, "write_register", "read_register"]
     assert bool(summary["contents"]) == (other == "insert_reading")
     keys: list[int] = []
-    for run in runs_of(tmp_path):
+    runs = runs_of(tmp_path)
+    assert len(runs) == 2
+    for run in runs:
         history, whole = history_of(run), run.manifest.whole
         assert whole is not None
         counts = {name: sum(phase.operations[name]["counts"]["ok"] for phase in whole.phases) for name in summary["operations"]}
@@ -268,5 +270,6 @@ def test_a_study_asks_its_own_questions_as_often_beside_registers(
     assert of_registers > 0
     assert sum(counts.values()) == pytest.approx(asked, rel=0 if study == "log-analytics" else 0.2)
     assert all(counts.values())
+    assert summary["guarantees"].keys() == {one["id"] for one in summary["settings"]}
     for of_setting in summary["guarantees"].values():
         assert [of_setting["seen"][name]["count"] for name in VIOLATIONS] == [0] * len(VIOLATIONS)

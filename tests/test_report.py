@@ -47,6 +47,9 @@ def specifications(text: str) -> dict[str, Any]:
 
 
 def test_the_report_loads_nothing_from_elsewhere(text: str) -> None:
+    assert Page('<link href="https://a/b.css"><script src="c.js"></script><img src="d.png">').loaded == [
+        "https://a/b.css", "c.js", "d.png",
+    ]  # fmt: skip
     assert Page(text).loaded == []
     assert not re.search(r"@import|url\(\s*['\"]?https?:", text[: text.index("<script>")])
 
@@ -70,12 +73,16 @@ def test_the_answer_comes_first(text: str, summary: dict[str, Any]) -> None:
     parts = Page(text).parts
     assert parts[0] == "answer"
     assert parts.index("answers") < parts.index("honesty") < parts.index("environment")
-    assert answer.headline(summary) in text
+    headline = answer.headline(summary)
+    assert "fastest at" in headline
+    assert f'<p class="headline">{headline}</p>' in text
 
 
 def test_every_claim_and_every_warning_is_shown(text: str, summary: dict[str, Any]) -> None:
+    assert len(summary["claims"]) == 20
     for claim in summary["claims"]:
-        assert claim["id"] in text
+        assert f">{claim['id']}<" in text
+    assert "embedded" in [warning["kind"] for warning in summary["honesty"]["warnings"]]
     for warning in summary["honesty"]["warnings"]:
         assert warning["action"] in text
 
@@ -126,7 +133,10 @@ def test_text_from_outside_stays_text(cli: Cli, study_folder: Path, tmp_path: Pa
     forget_checksums(copy)
     (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     assert cli("report", copy).exit_code == 0
-    assert "<script>alert(" not in (copy / "report.html").read_text(encoding="utf-8")
+    page = (copy / "report.html").read_text(encoding="utf-8")
+    assert "<script>alert(" not in page
+    assert "<h1>&lt;script&gt;alert(1)&lt;/script&gt;</h1>" in page
+    assert "alert(2)" in page
 
 
 def _copy(folder: Path, to: Path) -> None:

@@ -52,7 +52,9 @@ def test_all_servers_give_equal_answers(study: Path) -> None:
     summary = summary_of(study)
     assert summary["answers_equal"] is True
     assert {setting["id"] for setting in summary["settings"]} == SETTINGS
-    assert all(checks["wrong"] == 0 for checks in summary["known_answers"].values())
+    assert summary["known_answers"].keys() == SETTINGS
+    assert {checks["wrong"] for checks in summary["known_answers"].values()} == {0}
+    assert len(summary["answers"]) == 4
     assert all(equality["compared_with_reference"] > 0 for equality in summary["answers"].values())
 
 
@@ -77,6 +79,7 @@ def test_each_kind_of_system_has_a_made_and_a_generic_model(study: Path) -> None
 
 def test_servers_are_watched_on_the_runs_clock(study: Path) -> None:
     result = read_comparison(study)
+    assert {setting: len(runs) for setting, runs in result.runs.items()} == dict.fromkeys(SETTINGS, 3)
     for setting, runs in result.runs.items():
         for run in runs:
             resources = run.table("resources").to_pylist()
@@ -133,7 +136,8 @@ def test_bare_names_start_servers_that_are_gone_afterwards(cli: Cli, lab_home: P
     assert summary_of(tmp_path / "out")["answers_equal"] is True
     assert {row["name"] for row in cli("lab", "list", "--json").json} == before
     servers = summary_of(tmp_path / "out")["environment"]["servers"]
-    assert {server["version"] for server in servers.values()}
+    assert len(servers) == 2
+    assert all(server["version"] for server in servers.values())
 
 
 def test_a_server_that_dies_in_a_run_leaves_a_readable_result(cli: Cli, lab_home: Path, tmp_path: Path) -> None:

@@ -187,11 +187,12 @@ def test_records_that_steps_and_trials_add_never_meet(cli: Cli, tmp_path: Path) 
     limits = ("--find-capacity", "--objective", "p50=100ms", "--from", "100", "--most", "200", "--confirm", "2")
     searching = cli("stress", *common, *limits, *SHORT, "--replace", "--out", tmp_path / "search")
     assert searching.exit_code == 0, searching.err
-    assert [step["error"] for step in searching.json["steps"]] == [0] * len(searching.json["steps"])
+    assert {step["error"] for step in searching.json["steps"]} == {0}
     inserted = 0
     for run in read_stress(tmp_path / "search").runs:
         phases = run.manifest.whole.phases if run.manifest.whole else []
         inserted += sum(phase.operations["insert"]["counts"]["ok"] for phase in phases)
+    assert inserted > 0
     with sqlite3.connect(place) as database:
         assert database.execute("SELECT count(*) FROM usertable").fetchone() == (50 + inserted,)
 
@@ -220,8 +221,11 @@ def test_the_capacity_of_the_null_database_is_below_what_its_workers_can_do(cli:
     assert found["met_per_s"] <= in_theory * 1.15
     assert found["met_per_s"] < found["missed_per_s"]
     assert found["trials"] == len(steps)
-    assert all(step["met"] for step in steps if step["rate_per_s"] == found["met_per_s"])
-    assert not any(step["met"] for step in steps if step["rate_per_s"] == found["missed_per_s"])
+    # At each end as many trials as were asked for, or more.
+    for end, met in ((found["met_per_s"], True), (found["missed_per_s"], False)):
+        at_end = [step["met"] for step in steps if step["rate_per_s"] == end]
+        assert len(at_end) >= 2
+        assert set(at_end) == {met}
     for step in steps:
         check_accounts(step)
         assert step["met"] == (step["share_within"] >= 0.9)
@@ -241,6 +245,7 @@ def test_an_experiment_files_own_data_and_operations(cli: Cli, tmp_path: Path) -
     ended = cli(*common, "--target", "sqlite", "--out", tmp_path / "out")
     assert ended.exit_code == 0, ended.err
     assert set(ended.json["operations"]) == {"get_peak_data", "insert_reading"}
+    assert [step["rate_per_s"] for step in ended.json["steps"]] == [50, 100]
     for step in ended.json["steps"]:
         check_accounts(step)
         assert (step["error"], step["ok"] > 0) == (0, True)
@@ -515,6 +520,7 @@ def test_what_a_server_says_stands_beside_each_step(
     target = f"lab:{server}?namespace=sensorbench_stress"
     ended = cli("stress", "--target", target, *load, "--replace", "--no-open", "--json", "--out", tmp_path / "out")
     assert ended.exit_code == 0, ended.err
+    assert [step["rate_per_s"] for step in ended.json["steps"]] == [100, 200]
     for step in ended.json["steps"]:
         check_accounts(step)
         assert step["ok"] > 0

@@ -15,7 +15,7 @@ import vl_convert
 from sensorbench.analysis.pareto import Box, surely_dominated
 from sensorbench.analysis.sample import Sample
 from sensorbench.cli import study as cli_study
-from sensorbench.errors import FailedError
+from sensorbench.errors import FailedError, UsageError
 from sensorbench.experiment import Comparison
 from sensorbench.progress import Teller
 from sensorbench.report.effects import effects
@@ -263,7 +263,7 @@ def test_a_part_that_makes_no_sense_is_refused(tmp_path: Path, old: str, new: st
     assert old in STUDY
     (tmp_path / "study.toml").write_text(STUDY.replace(old, new), encoding="utf-8")
     (tmp_path / "claims.toml").write_text(CLAIMS, encoding="utf-8")
-    with pytest.raises(Exception, match=r"study\.toml") as error:
+    with pytest.raises(UsageError, match=r"study\.toml") as error:
         Study.load(tmp_path, JUDGES)
     assert problem in str(error.value)
 

@@ -255,7 +255,9 @@ def test_the_study_runs_on_an_embedded_database(results: Path) -> None:
 
 
 def test_written_readings_were_read_back(results: Path) -> None:
-    for setting in (results / "write" / "experiments").iterdir():
+    settings = list((results / "write" / "experiments").iterdir())
+    assert len(settings) == 9
+    for setting in settings:
         contents = json.loads((setting / "contents.json").read_text(encoding="utf-8"))
         # A layout that writes row by row executes a share of the operations.
         of_a_run = 1 if "typed-150" in setting.name else 40

@@ -481,6 +481,7 @@ def written_and_checked(
     ended = cli("run", file, "--out", folder / "out", "--no-open", "--replace")
     assert ended.exit_code == 0, ended.err
     summary: dict[str, Any] = json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))
+    assert len(summary["honesty"]["settings"]) == len(layouts)
     for facts in summary["honesty"]["settings"].values():
         assert facts["started"] == facts["ok"] == repeat * operations, facts
     return summary

@@ -506,9 +506,11 @@ def test_a_gain_on_a_database_of_known_speed(cli: Cli, tmp_path: Path) -> None:
     assert summary["ratio"]["high"] < 1
     assert int(summary["best"]["delay_ms"]) < 12
     assert summary["snippet"] == f"delay_ms={summary['best']['delay_ms']}"
-    for one in summary["trials"]:
-        if one["outcome"] == "measured":
-            assert one["value"] >= int(one["configuration"]["delay_ms"]) / 1000
+    measured_trials = [one for one in summary["trials"] if one["outcome"] == "measured"]
+    # What is far worse than the best is given up: not the default, and not the best itself.
+    assert len(measured_trials) >= 3
+    for one in measured_trials:
+        assert one["value"] >= int(one["configuration"]["delay_ms"]) / 1000
     jsonschema.validate(json.loads((out / "manifest.json").read_text(encoding="utf-8")), json_schemas()["tune-manifest"])
     page = (out / "report.html").read_text(encoding="utf-8")
     assert all(f'data-chart="{name}"' in page for name in ("history", "parallel"))

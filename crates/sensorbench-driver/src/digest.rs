@@ -175,7 +175,7 @@ mod tests {
         let digest = |values| digest(&rows(values), &operation(true, &[]));
         let (a, b) = (digest(&[(1, 0.1), (2, 0.2)]), digest(&[(2, 0.2), (1, 0.1 + 1e-12)]));
         assert_eq!(a.hash, b.hash);
-        assert_eq!(a.computed.len(), 2);
+        assert_eq!((a.computed.len(), b.computed.len()), (2, 2));
         assert!(a.computed.iter().zip(&b.computed).all(|(a, b)| (a - b).abs() < 1e-9));
     }
 

@@ -68,6 +68,7 @@ fn an_open_loop_keeps_its_rate_and_measures_from_when_operations_are_due() {
             assert!((400..600).contains(&(phase.started + phase.unstarted)), "{url} {arrival}: {phase:?}");
             assert!(phase.started > phase.unstarted, "{url} {arrival}: {phase:?}");
             assert_accounted_for(phase.started, &ended.figures);
+            assert_eq!(segment.recorded.log.len() as u64, phase.started);
             for record in &segment.recorded.log {
                 assert!(record.scheduled_ns <= record.start_ns && record.start_ns <= record.end_ns);
                 assert_eq!(record.response_ns(), record.wait_ns() + record.service_ns());
@@ -254,7 +255,7 @@ fn an_operation_of_several_statements_is_one_operation() {
         let (segment, ended) = run_to_end(url, quarter(json!({"in_flight": 3, "log_every": 1, "answers_every": 1})));
         assert_accounted_for(8, &ended.figures);
         assert_eq!(ended.figures[0].rows, 8, "the rows of all statements are reduced to one");
-        assert_eq!(segment.recorded.answers.len(), 8);
+        assert_eq!((segment.recorded.answers.len(), segment.recorded.log.len()), (8, 8));
         assert!(segment.recorded.log.iter().all(|record| record.service_ns() >= least_ms * 1_000_000), "{url}");
     }
 }

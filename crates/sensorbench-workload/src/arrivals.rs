@@ -309,6 +309,7 @@ mod tests {
         arrivals.set_rate(1_200_000_000, 10.0).unwrap();
         // Due at 0, 0.5 and 1.0 as before; 0.4 of the next gap had passed at 1.2 s, the rest of it passes at 10/s.
         let due = due_times_s(&mut arrivals, 5);
+        assert_eq!(due.len(), 5);
         for (due_s, expected_s) in due.iter().zip([0.0, 0.5, 1.0, 1.26, 1.36]) {
             assert!((due_s - expected_s).abs() < 1e-6, "{due:?}");
         }

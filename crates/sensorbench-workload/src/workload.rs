@@ -232,11 +232,14 @@ mod tests {
         for order in BOTH_ORDERS {
             for choice in [Choice::Uniform, Choice::Latest(0.99), Choice::Zipfian(0.99)] {
                 let workload = growing(order, choice);
+                let mut added = 0;
                 for k in 0..5_000 {
                     if let Some(added_by) = workload.drawn(0, k).checked_sub(500) {
+                        added += 1;
                         assert!(added_by + 100 < k && workload.operation(added_by) == WRITE, "operation {k} reads {added_by}");
                     }
                 }
+                assert!(added > 100, "{added} of 5,000 are of added records");
             }
         }
     }
