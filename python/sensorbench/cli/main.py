@@ -1,13 +1,12 @@
 """Commands, and how they end: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted."""
 
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sensorbench import __version__
+from sensorbench import __version__, interrupts
 from sensorbench.cli import (
     cassandra_stress,
     choose,
@@ -27,7 +26,7 @@ from sensorbench.cli import (
     tune,
     ycsb,
 )
-from sensorbench.errors import EngineError, EngineUsageError, SensorbenchError
+from sensorbench.errors import EngineError, EngineUsageError, InterruptedRunError, SensorbenchError
 from sensorbench.progress import error_console
 from sensorbench.results.files import DiskFullError, raise_if_full
 
@@ -59,6 +58,8 @@ app.command("databases")(databases.databases)
 app.command("choose")(choose.choose)
 app.command("selfbench")(selfbench.selfbench)
 
+INTERRUPTED = InterruptedRunError.exit_code
+
 
 def _print_version(wanted: bool) -> None:
     if wanted:
@@ -75,14 +76,25 @@ def _options(
     pass
 
 
+def start() -> None:
+    """Runs the command line as what this process is there for: once it is known how the command ended, nothing interrupts it."""
+    try:
+        try:
+            main()
+        finally:
+            interrupts.end()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
 def main() -> None:
     """Runs the command line. A message for the user goes to standard error, without a traceback."""
     # A polite end is an interruption, whoever asks for it.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupts.install()
     try:
-        app(standalone_mode=True)
+        _run()
     except KeyboardInterrupt:
-        _fail("interrupted", 130)
+        _fail("interrupted", INTERRUPTED)
     except SensorbenchError as error:
         _fail(str(error), error.exit_code)
     except EngineUsageError as error:
@@ -91,6 +103,19 @@ def main() -> None:
         _fail(str(error), 1)
     except OSError as error:
         _fail(_told(error), 1)
+
+
+def _run() -> None:
+    """Runs the command line. What fails because it was interrupted, whatever it says, is raised as KeyboardInterrupt."""
+    interruptions = interrupts.count()
+    try:
+        app(standalone_mode=True)
+    except (InterruptedRunError, DiskFullError):
+        raise
+    except Exception as error:
+        if interrupts.count() > interruptions:
+            raise KeyboardInterrupt from error
+        raise
 
 
 def _told(error: OSError) -> str:

@@ -18,6 +18,7 @@ from sensorbench.dataset import ARTICLES, Dataset
 from sensorbench.errors import UsageError
 from sensorbench.places import cache_folder
 from sensorbench.progress import Teller
+from sensorbench.results.files import write_text
 from sensorbench.schemas import Schema
 from sensorbench.schemas.schema import TableFill
 from sensorbench.schemas.types import ValueType, arrow_schema, canonical_columns
@@ -62,7 +63,7 @@ def prepare(
                 rows = _write(file, fill, workbench, schema, rows_a_batch)
                 prepare_s = time.monotonic() - start_s
                 task.end(f"{rows:,} rows in {prepare_s:.1f} s")
-            facts.write_text(json.dumps({"rows": rows, "prepare_s": prepare_s}), encoding="utf-8")
+            write_text(facts, json.dumps({"rows": rows, "prepare_s": prepare_s}))
         known = json.loads(facts.read_text(encoding="utf-8"))
         tables.append(PreparedTable(fill.table, file, known["rows"], file.stat().st_size, known["prepare_s"]))
     return tables

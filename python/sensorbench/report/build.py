@@ -13,7 +13,7 @@ from sensorbench.places import cache_folder
 from sensorbench.report import answer, charts, findings, fronts, values, variants, words
 from sensorbench.report.sections import pictures
 from sensorbench.results import ComparisonResult
-from sensorbench.results.files import write_text
+from sensorbench.results.files import write_bytes, write_text
 
 REPORT_FILE = "report.html"
 CHARTS_FOLDER = "charts"
@@ -132,4 +132,4 @@ def write_chart_files(folder: Path, drawn: dict[str, dict[str, Any]], width: int
         fixed = {**specification, "width": width, "config": {**specification.get("config", {}), **_FILE_CONFIG}}
         svg = vl_convert.vegalite_to_svg(fixed)
         write_text(folder / f"{name}.svg", svg)
-        (folder / f"{name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=2))
+        write_bytes(folder / f"{name}.png", vl_convert.svg_to_png(svg, scale=2))

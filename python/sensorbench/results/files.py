@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sensorbench.errors import FailedError
+from sensorbench.interrupts import held_back
 
 RESERVE_FILE = ".reserve"
 # Enough for a manifest and a summary, so that a full disk can still be told about.
@@ -34,6 +35,12 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
         os.fsync(file.fileno())
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    """Writes a file, all of it or nothing."""
+    with _whole(path) as unfinished:
+        unfinished.write_bytes(content)
+
+
 def write_table(path: Path, table: pa.Table) -> None:
     """Writes a Parquet file, all of it or nothing."""
     write_tables(path, [table])
@@ -53,13 +60,15 @@ def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
 def _whole(path: Path) -> Iterator[Path]:
     """Where to write a file that comes to its place when all of it was written, or not at all."""
     unfinished = path.with_name(f"{path.name}.unfinished")
-    try:
-        yield unfinished
-        unfinished.rename(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise_if_full(error, path)
-        raise
+    with held_back():
+        try:
+            yield unfinished
+            unfinished.rename(path)
+        except BaseException as error:
+            unfinished.unlink(missing_ok=True)
+            if isinstance(error, OSError):
+                raise_if_full(error, path)
+            raise
 
 
 def raise_if_full(error: OSError, path: Path) -> None:

@@ -20,7 +20,7 @@ import pyarrow.json
 from numpy.typing import NDArray
 
 from sensorbench.errors import UsageError
-from sensorbench.results.files import raise_if_full
+from sensorbench.results.files import write_lines
 
 HISTORY_FILE = "history.jsonl"
 TYPES = ["invoke", "ok", "fail", "info"]
@@ -77,15 +77,7 @@ def read_history(path: Path) -> pa.Table:
 
 def write_history(path: Path, operations: pa.Table) -> None:
     """Writes a history, all of it or nothing. The table is as `read_history` gives it."""
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    try:
-        with unfinished.open("w", encoding="utf-8") as file:
-            file.writelines(_text(operations))
-        unfinished.rename(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise_if_full(error, path)
-        raise
+    write_lines(path, _text(operations))
 
 
 def _lines(path: Path) -> dict[str, pa.Array]:
