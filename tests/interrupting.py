@@ -50,10 +50,9 @@ class Interrupted:
         if self._listens_since_s is None and self._has_told():
             self._listens_since_s = time.monotonic()
         after_s = self.job["after_s"]
-        if self._listens_since_s is not None and after_s is not None and not self._sent:
-            if time.monotonic() - self._listens_since_s >= after_s:
-                self._sent = True
-                os.kill(self._pid, signal.SIGINT)
+        if None not in (self._listens_since_s, after_s) and not self._sent and self._listened_s() >= after_s:
+            self._sent = True
+            os.kill(self._pid, signal.SIGINT)
         if time.monotonic() - self._begun_s > LONGEST_S:
             os.kill(self._pid, signal.SIGKILL)
         ended, status = os.waitpid(self._pid, os.WNOHANG)
@@ -68,6 +67,9 @@ class Interrupted:
         """The job with how it ended, and how long (s) it listened."""
         listened_s = self._ended_s - (self._listens_since_s or self._begun_s)
         return {**self.job, "exit_code": self.exit_code, "listened_s": listened_s, "sent": self._sent}
+
+    def _listened_s(self) -> float:
+        return time.monotonic() - (self._listens_since_s or time.monotonic())
 
     def _has_told(self) -> bool:
         try:

@@ -14,7 +14,7 @@ CRATES = ROOT / "crates"
 COMMON = {"errors", "interrupts", "places", "progress", "toml_file", "_engine", "__version__"}
 MAY_IMPORT = {
     "analysis": set(),
-    "results": {"errors", "interrupts", "_engine", "__version__"},
+    "results": {"errors", "interrupts", "places", "_engine", "__version__"},
     "dataset": COMMON,
     "schemas": COMMON,
     "lab": COMMON,

@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 import vl_convert
 
-from sensorbench.places import cache_folder
+from sensorbench.places import cache_folder, check_page_is_free
 from sensorbench.report import answer, charts, findings, fronts, values, variants, words
 from sensorbench.report.sections import pictures
 from sensorbench.results import ComparisonResult
@@ -63,6 +63,7 @@ def write_page(folder: Path, template: str, drawn: dict[str, dict[str, Any]], **
         )
     )
     path = folder / REPORT_FILE
+    check_page_is_free(path)
     write_text(path, page)
     return path
 
