@@ -42,6 +42,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "run": ("{experiment}",),
     "run --replace": ("{experiment}", "--replace"),
     "run --resume": ("{experiment}", "--resume"),
+    "aa": ("{experiment}",),
     "stress": ("--target", "sqlite", "--rates", "10"),
     "stress --replace": ("--target", "sqlite", "--rates", "10", "--replace"),
     "tune": ("--target", "sqlite", "--goal", "load"),

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from sensorbench.errors import UsageError
+from sensorbench.progress import error_console
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; needed where there is no terminal.")]
 
@@ -20,4 +21,6 @@ def confirm(what: str, *, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise UsageError(f"this would {what}; standard input is no terminal to ask at: say --yes to do it")
     # On standard error, so that what a command prints stays as it is.
-    typer.confirm(f"{what[0].upper()}{what[1:]}?", abort=True, err=True)
+    error_console().print(f"{what[0].upper()}{what[1:]}? [y/N]", end=" ", highlight=False, markup=False)
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise typer.Abort
