@@ -22,7 +22,7 @@ _RESULTS = re.compile(
     r"|histograms(-\d{6})?\.hlog|history\.jsonl|report\.html|\.reserve|rate|ycsb\.txt|cassandra-stress\.txt|spark-driver\.log|.*\.unfinished"
 )
 _FOLDERS = re.compile(
-    r"segments|populate|runs|\d{3}|run-\d+|round-\d+|trials|confirmation|probe|cells|experiments|executions|charts|data"
+    r"segments|populate|runs|\d{3,}|run-\d+|round-\d+|trials|confirmation|probe|cells|experiments|executions|charts|data"
 )
 _DATA_FOLDER, _CHARTS_FOLDER = "data", "charts"
 _CHARTS = re.compile(r".*\.(svg|png)(\.unfinished)?")
