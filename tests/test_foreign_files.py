@@ -129,9 +129,11 @@ def test_a_file_of_a_user_stays_as_it_is(cli: Cli, tmp_path: Path, command: str)
 def test_a_page_of_ours_is_written_again(cli: Cli, tmp_path: Path, command: str) -> None:
     name, option = command.split(" --")
     path = tmp_path / "page.html"
+    mine = plant(tmp_path, "page.html.unfinished")
     for _ in range(2):
         ended = cli(*written(name, FILES[command], tmp_path), f"--{option}", path, "--no-open")
         assert ended.exit_code == 0, ended.err
+    assert mine.read_text(encoding="utf-8") == MINE
 
 
 def test_folders_beside_the_one_that_is_made_stay(cli: Cli, tmp_path: Path) -> None:
@@ -172,6 +174,15 @@ def test_resume_does_not_remove_what_a_user_put_beside_results(cli: Cli, tmp_pat
     assert (run / "intervals.parquet").exists()
     mine.rename(tmp_path / "why-it-stopped.txt")
     assert cli("run", experiment, "--out", out, "--resume", "--no-open").exit_code == 0
+
+
+def test_a_study_of_several_datasets_does_not_go_on_over_a_summary_of_a_user(cli: Cli, tmp_path: Path) -> None:
+    plant(tmp_path, "beijing-air-quality/manifest.json")
+    mine = plant(tmp_path, "summary.json")
+    datasets = ("--dataset", "beijing-air-quality", "--dataset", "cu-bems", "--scale", "0.0001")
+    ended = cli("study", "run", "iot", *datasets, "--resume", "--no-open", "--out", tmp_path)
+    assert (ended.exit_code, mine.read_text(encoding="utf-8")) == (2, MINE)
+    assert str(mine) in ended.err
 
 
 def plant(folder: Path, name: str) -> Path:

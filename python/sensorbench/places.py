@@ -25,7 +25,7 @@ _FOLDERS = re.compile(
     r"segments|populate|runs|\d{3,}|run-\d+|round-\d+|trials|confirmation|probe|cells|experiments|executions|charts|data"
 )
 _DATA_FOLDER, _CHARTS_FOLDER = "data", "charts"
-_CHARTS = re.compile(r".*\.(svg|png)(\.unfinished)?")
+_CHARTS = re.compile(r".*\.(svg|png)(\.\d+\.unfinished)?")
 
 
 def cache_folder(name: str) -> Path:

@@ -29,7 +29,7 @@ ROWS_A_BATCH = 65_536
 # Articles are as long as thousands of readings.
 ARTICLES_A_BATCH = 256
 # What files of prepared tables are called; the number is that of the process that did not finish one.
-_PREPARED = re.compile(r".+-[0-9a-f]{16}\.(arrows|json(\.unfinished)?|\d+\.unfinished)")
+_PREPARED = re.compile(r".+-[0-9a-f]{16}\.(arrows|json(\.\d+\.unfinished)?|\d+\.unfinished)")
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,8 @@ def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
 @contextmanager
 def _whole(path: Path) -> Iterator[Path]:
     """Where to write a file that comes to its place when all of it was written, or not at all."""
-    unfinished = path.with_name(f"{path.name}.unfinished")
+    # Nobody else has a file of this name, also where a user says where to write.
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
     with held_back():
         try:
             yield unfinished
