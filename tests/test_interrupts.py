@@ -273,7 +273,10 @@ def stage_of(out: Path) -> str:
     """How far a command came."""
     if not out.exists():
         return "planning"
-    if (out / "report.html").exists():
-        return "reporting"
     runs = [path.name for path in out.rglob("manifest.json") if path.parent != out]
-    return f"{len(runs)} runs begun"
+    state = (
+        json.loads((out / "manifest.json").read_text(encoding="utf-8"))["state"]
+        if (out / "manifest.json").exists()
+        else "no manifest"
+    )
+    return f"{len(runs)} runs begun, {state}"
