@@ -17,10 +17,10 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "sensorbench"
 CRATES = ROOT / "crates"
 
-COMMON = {"errors", "places", "progress", "toml_file", "_engine", "__version__"}
+COMMON = {"errors", "interrupts", "places", "progress", "toml_file", "_engine", "__version__"}
 MAY_IMPORT = {
     "analysis": set(),
-    "results": {"errors", "_engine", "__version__"},
+    "results": {"errors", "interrupts", "places", "_engine", "__version__"},
     "dataset": COMMON,
     "schemas": COMMON,
     "lab": COMMON,

@@ -161,7 +161,9 @@ def test_foreign_servers_and_a_second_lab_live_side_by_side(
         foreign.settimeout(0.1)
         with pytest.raises(TimeoutError):
             foreign.accept()
-    subprocess.run([sys.executable, "-m", "sensorbench", "lab", "down", "--all"], env=second_lab, capture_output=True, check=True)
+    subprocess.run(
+        [sys.executable, "-m", "sensorbench", "lab", "down", "--all", "--yes"], env=second_lab, capture_output=True, check=True
+    )
     assert list((Path(second_lab["SENSORBENCH_LAB"]) / "instances").glob("*/")) == []
     assert lab.status(lab_servers["redis"])["state"] == "running"
 

@@ -195,7 +195,7 @@ def test_an_interrupted_one_leaves_nothing(tmp_path: Path) -> None:
         tmp_path / "out",
     ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
-        while not list(tmp_path.glob(".out.unfinished/measurements/*.parquet")):
+        while not list(tmp_path.glob(".out.*.unfinished/measurements/*.parquet")):
             assert process.poll() is None, process.communicate()[1]
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)

@@ -1,5 +1,5 @@
 """`python -m sensorbench`."""
 
-from sensorbench.cli import main
+from sensorbench.cli import start
 
-main()
+start()

@@ -1,5 +1,5 @@
 """The command line."""
 
-from sensorbench.cli.main import main
+from sensorbench.cli.main import main, start
 
-__all__ = ["main"]
+__all__ = ["main", "start"]

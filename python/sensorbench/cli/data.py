@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from sensorbench.cli.confirm import Yes, confirm
 from sensorbench.cli.options import Json
 from sensorbench.cli.output import print_json
 from sensorbench.dataset import (
@@ -28,11 +29,13 @@ from sensorbench.dataset.csv_rows import MOST_SHOWN
 from sensorbench.dataset.export import FORMS, export
 from sensorbench.dataset.fitted import MODEL_SUFFIX, Model, fit, generate_like, read_model
 from sensorbench.dataset.generated import in_this_process
-from sensorbench.dataset.registry import make_in
+from sensorbench.dataset.registry import cached_datasets, make_in
 from sensorbench.errors import UsageError
 from sensorbench.experiment.checksum import checksum_of_all, checksums
+from sensorbench.experiment.prepare import cached_tables
 from sensorbench.places import cache_folder, check_is_free
-from sensorbench.progress import Teller, console
+from sensorbench.progress import Teller, console, error_console
+from sensorbench.report import words
 from sensorbench.results.files import write_text
 from sensorbench.spark import find_master, on_spark
 
@@ -258,12 +261,23 @@ def export_dataset(
 
 
 @app.command("clean")
-def clean() -> None:
-    """Remove generated, imported and prepared data from the cache; it is made again when it is needed."""
-    for name in ("datasets", "prepared"):
-        folder = cache_folder(name)
-        typer.echo(f"{folder}: {sum(file.stat().st_size for file in folder.rglob('*') if file.is_file()) / 1e6:.1f} MB")
-        shutil.rmtree(folder)
+def clean(yes: Yes = False) -> None:
+    """Remove generated, imported and prepared data from the cache, after asking; it is made again when it is needed."""
+    found = {**cached_datasets(), **cached_tables()}
+    for entry in (entry for name in ("datasets", "prepared") for entry in sorted(cache_folder(name).iterdir())):
+        if entry not in found:
+            error_console().print(f"{entry} stays: sensorbench did not put it there", highlight=False, markup=False)
+    if not found:
+        typer.echo("the cache has no data")
+        return
+    named = ", ".join(f"{entry} ({words.size(size)})" for entry, size in found.items())
+    confirm(f"remove from the cache: {named}", yes=yes)
+    for entry in found:
+        if entry.is_dir():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+    typer.echo(f"removed: {words.size(sum(found.values()))}")
 
 
 def _print(description: Description, *, as_json: bool) -> None:

@@ -30,10 +30,10 @@ from sensorbench.elasticity.wish import USUAL_LENGTHS, USUAL_LOAD, USUAL_SCHEMA,
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.experiment import TargetSpec, parse_target
 from sensorbench.experiment.settings import started_target
-from sensorbench.places import check_is_free
+from sensorbench.places import check_is_free, is_summary_of
 from sensorbench.progress import Teller, console, error_console
 from sensorbench.report import words
-from sensorbench.results.elasticity import works_of
+from sensorbench.results.elasticity import COMPARISON, works_of
 from sensorbench.results.request_sets import read_sets
 from sensorbench.study.elasticity import ElasticityStudy
 
@@ -278,7 +278,10 @@ def compare(
     json: Json = False,
 ) -> None:
     """Set works beside one another and beside what the study of elastic databases printed, and judge its claims."""
-    show_elasticity_comparison(folders, out or new_folder("elasticity-comparison"), no_open=no_open, as_json=json)
+    folder = out or new_folder("elasticity-comparison")
+    if not is_summary_of(folder, COMPARISON):
+        check_is_free(folder)
+    show_elasticity_comparison(folders, folder, no_open=no_open, as_json=json)
 
 
 def show_elasticity_comparison(folders: Sequence[Path], out: Path, *, no_open: bool, as_json: bool) -> None:

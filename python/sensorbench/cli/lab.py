@@ -6,10 +6,11 @@ import typer
 from rich.table import Table
 
 from sensorbench import lab
+from sensorbench.cli.confirm import Yes, confirm
 from sensorbench.cli.options import Json, parse_settings
 from sensorbench.cli.output import print_json
 from sensorbench.errors import UsageError
-from sensorbench.progress import Teller, console
+from sensorbench.progress import Teller, console, error_console
 from sensorbench.report import words
 
 app = typer.Typer(help="Real servers on this machine: private, on loopback addresses, without Docker.", no_args_is_help=True)
@@ -178,12 +179,21 @@ def remove_node(
 @app.command("down")
 def down(
     name: Annotated[str | None, typer.Argument(help="Name of an instance.", show_default=False)] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Every instance, whoever started it.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Every instance, whoever started it; asks before.")] = False,
+    yes: Yes = False,
 ) -> None:
     """End an instance and remove everything of it, its data too."""
     if (name is None) != all_:
         raise UsageError("lab down: name an instance, or give --all")
     if name is not None:
         lab.down(name)
-    ended = [name] if name is not None else lab.down_all()
+        console().print(f"ended: {name}", highlight=False)
+        return
+    found = lab.sizes()
+    for folder in lab.foreign():
+        error_console().print(f"{folder} stays: it is no instance of the lab", highlight=False, markup=False)
+    if found:
+        named = ", ".join(f"{one} ({words.size(size)})" for one, size in found.items())
+        confirm(f"end these instances and remove all their data: {named}", yes=yes)
+    ended = lab.down_all() if found else []
     console().print(f"ended: {', '.join(ended)}" if ended else "nothing ran", highlight=False)

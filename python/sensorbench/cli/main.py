@@ -1,6 +1,5 @@
 """Commands, and how they end: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted."""
 
-import signal
 import sys
 import traceback
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Annotated
 import typer
 from typer.main import get_command
 
-from sensorbench import __version__
+from sensorbench import __version__, interrupts
 from sensorbench.cli import (
     cassandra_stress,
     choose,
@@ -30,7 +29,7 @@ from sensorbench.cli import (
     ycsb,
 )
 from sensorbench.cli.help_texts import with_plain_help
-from sensorbench.errors import EngineError, EngineUsageError, SensorbenchError
+from sensorbench.errors import EngineError, EngineUsageError, InterruptedRunError, SensorbenchError
 from sensorbench.progress import error_console, print_labelled
 from sensorbench.results.files import DiskFullError, raise_if_full
 
@@ -64,6 +63,8 @@ app.command("databases")(databases.databases)
 app.command("choose")(choose.choose)
 app.command("selfbench")(selfbench.selfbench)
 
+INTERRUPTED = InterruptedRunError.exit_code
+
 
 def _print_version(wanted: bool) -> None:
     if wanted:
@@ -83,13 +84,24 @@ def _options(
     pass
 
 
+def start() -> None:
+    """Runs the command line as what this process is there for: once it is known how the command ended, nothing interrupts it."""
+    try:
+        try:
+            main()
+        finally:
+            interrupts.end()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
 def main() -> None:
     """Runs the command line. A message for the user goes to standard error, without a traceback unless --debug is given."""
     # A polite end is an interruption, whoever asks for it.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupts.install()
     arguments, is_debugging = _without_debug(sys.argv[1:])
     try:
-        with_plain_help(get_command(app))(args=arguments, standalone_mode=True)
+        _run(arguments)
     except (KeyboardInterrupt, Exception) as error:  # the one place where all errors become messages
         if is_debugging:
             traceback.print_exception(error)
@@ -107,7 +119,7 @@ def _message_and_code(error: BaseException) -> tuple[str, int]:
     """What an error says to the user, and the exit code that it ends with."""
     match error:
         case KeyboardInterrupt():
-            return "interrupted", 130
+            return "interrupted", INTERRUPTED
         case SensorbenchError():
             return str(error), error.exit_code
         case EngineUsageError():
@@ -128,6 +140,19 @@ def _as_defect(error: BaseException) -> str:
         f"{what} (a defect of sensorbench {__version__}). Please report it to its maintainers, "
         f"with the command and what it prints when you add {_DEBUG}"
     )
+
+
+def _run(arguments: list[str]) -> None:
+    """Runs the command line. What fails because it was interrupted, whatever it says, is raised as KeyboardInterrupt."""
+    interruptions = interrupts.count()
+    try:
+        with_plain_help(get_command(app))(args=arguments, standalone_mode=True)
+    except (InterruptedRunError, DiskFullError):
+        raise
+    except Exception as error:
+        if interrupts.count() > interruptions:
+            raise KeyboardInterrupt from error
+        raise
 
 
 def _told(error: OSError) -> str:

@@ -16,10 +16,11 @@ from rich.text import Text
 from sensorbench.elasticity.summary import summarise_elasticity
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.experiment import Comparison, check_out, conduct
+from sensorbench.places import check_page_is_free, check_summary_is_free
 from sensorbench.progress import Teller, console, print_labelled
 from sensorbench.report import answer, words
 from sensorbench.results import ComparisonResult, has_results, read_comparison, write_summary, write_whole_summary
-from sensorbench.results.elasticity import read_elasticity
+from sensorbench.results.elasticity import COMPARISON, read_elasticity
 from sensorbench.results.factors import read_factors
 from sensorbench.results.files import DiskFullError
 from sensorbench.results.mapreduce import read_mapreduce
@@ -77,6 +78,7 @@ def check_page(page: Path) -> None:
     """Raises UsageError for a page that --html names and that cannot be written there."""
     if page.is_dir() or not page.parent.is_dir():
         raise UsageError(f"--html {page}: expected a file in a folder that is there")
+    check_page_is_free(page)
 
 
 def open_page(page: Path) -> None:
@@ -154,6 +156,7 @@ def write_elasticity_comparison(folders: Sequence[Path], out: Path) -> tuple[dic
     """Sums up several works on elasticity that are on disk, and writes the summary and its page into `out`."""
     from sensorbench.report.elasticity_comparison import write_elasticity_comparison_report
 
+    check_summary_is_free(out, COMPARISON)
     summary = summarise_elasticity_works(folders)
     summary["folders"] = [str(os.path.relpath(folder, out)) for folder in folders]
     out.mkdir(parents=True, exist_ok=True)

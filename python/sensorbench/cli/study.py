@@ -25,6 +25,7 @@ from sensorbench.dataset import DEFAULT_SEED
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.experiment import check_out, parse_sweeps
 from sensorbench.experiment.settings import FILE_URL, SERVER_URL
+from sensorbench.places import check_summary_is_free
 from sensorbench.progress import Teller, console
 from sensorbench.results import has_results, read_comparison
 from sensorbench.results.files import DiskFullError
@@ -414,6 +415,8 @@ def _run_series(
     of: Literal["datasets", "parts"] = "parts" if study.file.parts else "datasets"
     if resume and not any(has_results(part.folder) for part in parts):
         raise UsageError(f"--resume: {out} holds no results of these {of} to go on with; name the folder with --out")
+    if resume and not is_series(out):
+        check_summary_is_free(out, "series")
     failed = []
     try:
         for part in parts:

@@ -17,6 +17,8 @@ def export(dataset: Dataset, form: str, out: Path) -> list[Path]:
     """Writes the relations of a dataset into a folder; returns the files."""
     if form not in FORMS:
         raise UsageError(f"--format {form}: expected one of {', '.join(FORMS)}")
+    if form == "influx" and readings_of(dataset.describe().relations).time is None:
+        raise UsageError(f"--format influx: dataset {dataset.name} has no times, and points have one; expected csv or parquet")
     check_is_free(out)
     out.mkdir(parents=True, exist_ok=True)
     with dataset.connect() as connection:
@@ -41,7 +43,7 @@ def _influx(dataset: Dataset, connection: duckdb.DuckDBPyConnection, out: Path) 
     """One point a reading: tags that name its sensor, its other columns as fields, its time in nanoseconds."""
     readings = readings_of(dataset.describe().relations)
     if readings.time is None:
-        raise UsageError(f"--format influx: dataset {dataset.name} has no times, and points have one; expected csv or parquet")
+        raise AssertionError("what has no times is refused before")
     file = out / f"{readings.relation}.lp"
     with file.open("w", encoding="utf-8") as lines:
         for batch in connection.table(readings.relation).to_arrow_reader(ROWS_A_BATCH):

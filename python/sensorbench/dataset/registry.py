@@ -1,7 +1,9 @@
 """Which datasets there are, and how one is named: shipped, generated, imported, or a user's own."""
 
 import os
+import re
 import shutil
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -21,11 +23,14 @@ from sensorbench.dataset import (
 from sensorbench.dataset.csv_rows import columns_of
 from sensorbench.dataset.dataset import DESCRIPTION_FILE, KNOWN_ANSWERS_FILE, Dataset
 from sensorbench.dataset.generated import WriteFiles, in_this_process
+from sensorbench.dataset.parquet import SUFFIX
 from sensorbench.errors import UsageError
-from sensorbench.places import cache_folder, check_is_free
+from sensorbench.places import cache_folder, check_is_free, remove_if_empty
 from sensorbench.progress import Teller
 
 DEFAULT_SEED = 42
+# What a dataset of the cache is called while a process makes it.
+_UNFINISHED = re.compile(r".+\.\d+\.unfinished")
 
 
 @dataclass(frozen=True)
@@ -138,12 +143,30 @@ def _made_once(folder: Path, make: Callable[[Path], Dataset]) -> Dataset:
     if not (folder / DESCRIPTION_FILE).exists():
         unfinished = folder.with_name(f"{folder.name}.{os.getpid()}.unfinished")
         try:
+            check_is_free(folder, f", or remove {folder}: it is no dataset, and its name is taken by one")
             make(unfinished)
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_if_empty(folder)
             unfinished.rename(folder)
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
     return Dataset.at(folder)
+
+
+def cached_datasets() -> dict[Path, int]:
+    """The datasets in the cache, with their bytes; also those that somebody left unfinished. Folders with anything else are left out."""
+    folders = [folder for folder in sorted(cache_folder("datasets").iterdir()) if folder.is_dir() and not folder.is_symlink()]
+    files = {folder: [file for file in folder.rglob("*") if not file.is_dir()] for folder in folders}
+    return {
+        folder: sum(file.stat().st_size for file in files[folder])
+        for folder in folders
+        if _is_cached_dataset(folder, files[folder])
+    }
+
+
+def _is_cached_dataset(folder: Path, files: list[Path]) -> bool:
+    is_one = (folder / DESCRIPTION_FILE).exists() or _UNFINISHED.fullmatch(folder.name) is not None
+    ours = {DESCRIPTION_FILE, KNOWN_ANSWERS_FILE}
+    return is_one and all(file.name in ours or file.suffix in {SUFFIX, ".unfinished"} for file in files)
 
 
 def import_files(names: list[str], out: Path, *, skip_bad_rows: bool, teller: Teller | None = None) -> Dataset:
@@ -179,12 +202,11 @@ def _recognised(file: Path) -> Importer:
 def make_in(out: Path, make: Callable[[Path], Dataset]) -> Dataset:
     """Makes a dataset in `out`, which must be free; nothing is left there when it fails."""
     check_is_free(out)
-    unfinished = out.with_name(f".{out.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
+    # Nobody else has a folder of this name, so that what is removed is ours.
+    unfinished = out.with_name(f".{out.name}.{uuid.uuid4().hex}.unfinished")
     try:
         make(unfinished)
-        if out.exists():
-            out.rmdir()
+        remove_if_empty(out)
         unfinished.rename(out)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)

@@ -37,7 +37,7 @@ from sensorbench.experiment.registers import is_of_registers, with_registers
 from sensorbench.experiment.servers import Servers, servers
 from sensorbench.experiment.settings import Setting
 from sensorbench.experiment.workload import Workload
-from sensorbench.places import check_is_free
+from sensorbench.places import check_is_free, remove_if_empty
 from sensorbench.progress import Teller
 from sensorbench.results import (
     ComparisonManifest,
@@ -404,6 +404,4 @@ def _remove_data(ready: Up, writer: ComparisonWriter) -> None:
     for setting in ready.comparison.settings:
         if setting.temporary is not None and setting.temporary.exists():
             ready.targets[setting.id].remove(owner=writer.owner.to_json())
-    folder = writer.folder / DATA_FOLDER
-    if folder.exists():
-        folder.rmdir()
+    remove_if_empty(writer.folder / DATA_FOLDER)

@@ -5,8 +5,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from sensorbench.errors import CancelledError, EngineError, FailedError, InterruptedRunError, message_of
+from sensorbench.interrupts import count, held_back, let_through
 from sensorbench.results.files import DiskFullError
 from sensorbench.results.writer import WorkWriter
+
+_INTERRUPTED = (KeyboardInterrupt, CancelledError, InterruptedRunError)
 
 
 @contextmanager
@@ -15,16 +18,22 @@ def written_down(writer: WorkWriter[Any], otherwise: str = "") -> Iterator[None]
 
     Raises InterruptedRunError, DiskFullError and FailedError.
     """
-    try:
-        yield
-    except (KeyboardInterrupt, CancelledError, InterruptedRunError):
-        writer.finish("interrupted", "interrupted by the user")
-        raise InterruptedRunError(f"interrupted; what was measured until then is in {writer.folder}{otherwise}") from None
-    except DiskFullError as error:
-        writer.finish("incomplete", str(error))
-        raise
-    except (EngineError, FailedError) as error:
-        message = message_of(error)
-        writer.finish("failed", message)
-        raise FailedError(message) from None
-    writer.finish("complete")
+    with held_back():
+        interruptions = count()
+        try:
+            with let_through():
+                yield
+        except DiskFullError as error:
+            writer.finish("incomplete", str(error))
+            raise
+        except BaseException as error:
+            if count() > interruptions or isinstance(error, _INTERRUPTED):
+                writer.finish("interrupted", "interrupted by the user")
+                where = f"interrupted; what was measured until then is in {writer.folder}{otherwise}"
+                raise InterruptedRunError(where) from None
+            if isinstance(error, (EngineError, FailedError)):
+                message = message_of(error)
+                writer.finish("failed", message)
+                raise FailedError(message) from None
+            raise
+        writer.finish("complete")

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from sensorbench.experiment.query_plans import query_plans
 from sensorbench.experiment.registers import is_of_registers, with_keys_of_run
 from sensorbench.experiment.run import run_and_write
 from sensorbench.experiment.settings import Setting
+from sensorbench.places import remove_results
 from sensorbench.progress import Teller
 from sensorbench.results import ComparisonWriter, RunManifest, RunWriter, has_results, read_run
 from sensorbench.results.files import DiskFullError, release_reserve
@@ -70,7 +70,7 @@ def load_one(
     if writes_anything(up.comparison.operations, up.names):
         # What earlier runs wrote is gone with the data that they wrote it to: they are measured again.
         for repeat in range(1, up.comparison.workload.repeat + 1):
-            shutil.rmtree(writer.run_folder(setting.id, repeat), ignore_errors=True)
+            remove_results(writer.run_folder(setting.id, repeat))
     if setting.temporary is not None:
         setting.temporary.parent.mkdir(parents=True, exist_ok=True)
     readings = up.comparison.dataset.describe().readings
@@ -98,7 +98,7 @@ def run_one(up: Up, setting: Setting, repeat: int, writer: ComparisonWriter, tel
     if _is_complete(folder):
         teller.say(f"  {setting.id}, run {repeat}: already measured")
         return
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_results(folder)
     created = now()
     parameters = with_keys_of_run(up.parameters, comparison.operations, created, repeat)
     plan = build_plan(comparison.operations, setting.schema, parameters, setting.workload(comparison.workload), repeat - 1)

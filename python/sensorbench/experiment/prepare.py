@@ -5,6 +5,7 @@ of ours competes with the database while it loads.
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from sensorbench.dataset import ARTICLES, Dataset
 from sensorbench.errors import UsageError
 from sensorbench.places import cache_folder
 from sensorbench.progress import Teller
+from sensorbench.results.files import write_text
 from sensorbench.schemas import Schema
 from sensorbench.schemas.schema import TableFill
 from sensorbench.schemas.types import ValueType, arrow_schema, canonical_columns
@@ -26,6 +28,8 @@ FORMAT = 2
 ROWS_A_BATCH = 65_536
 # Articles are as long as thousands of readings.
 ARTICLES_A_BATCH = 256
+# What files of prepared tables are called; the number is that of the process that did not finish one.
+_PREPARED = re.compile(r".+-[0-9a-f]{16}\.(arrows|json(\.\d+\.unfinished)?|\d+\.unfinished)")
 
 
 @dataclass(frozen=True)
@@ -62,10 +66,16 @@ def prepare(
                 rows = _write(file, fill, workbench, schema, rows_a_batch)
                 prepare_s = time.monotonic() - start_s
                 task.end(f"{rows:,} rows in {prepare_s:.1f} s")
-            facts.write_text(json.dumps({"rows": rows, "prepare_s": prepare_s}), encoding="utf-8")
+            write_text(facts, json.dumps({"rows": rows, "prepare_s": prepare_s}))
         known = json.loads(facts.read_text(encoding="utf-8"))
         tables.append(PreparedTable(fill.table, file, known["rows"], file.stat().st_size, known["prepare_s"]))
     return tables
+
+
+def cached_tables() -> dict[Path, int]:
+    """The files of prepared tables in the cache, with their bytes; also those that somebody left unfinished."""
+    files = sorted(cache_folder("prepared").iterdir())
+    return {file: file.stat().st_size for file in files if file.is_file() and _PREPARED.fullmatch(file.name)}
 
 
 def _fingerprint(dataset: Dataset, fill: TableFill) -> str:

@@ -13,6 +13,7 @@ from sensorbench.errors import FailedError
 from sensorbench.experiment.lifeline import Lifeline, why_lost
 from sensorbench.experiment.plan import as_json
 from sensorbench.experiment.watch import Watcher
+from sensorbench.interrupts import check, held_back, let_through
 from sensorbench.results import RunWriter
 
 SLICE_S = 0.25
@@ -37,43 +38,67 @@ def run_and_write(
     written, `at_end` is called with the run, and whether it is complete. Whatever ends it early
     (Ctrl-C, a full disk, a lost database) leaves the segments that were written, and a manifest that says how it ended.
     """
-    watcher = Watcher(target, servers)
-    run = target.run(as_json(plan), tables)
-    with watcher.watching(run):
-        try:
-            started_s = written_s = time.monotonic()
-            lifeline = Lifeline()
-            while not run.wait(SLICE_S):
-                snapshot = json.loads(run.snapshot())
-                look(run, snapshot)
-                if lifeline.is_lost(snapshot):
-                    run.cancel()
-                    whole = _end(run, writer, watcher)
-                    at_end(run, False)
-                    writer.finish("failed", whole, why_lost(whole))
-                    raise FailedError(why_lost(whole))
-                if time.monotonic() - written_s >= max(SEGMENT_S, SEGMENT_SHARE * (written_s - started_s)):
-                    written_s = time.monotonic()
-                    writer.write(run.take(), *watcher.take())
-            whole = _end(run, writer, watcher, is_complete=True)
-            at_end(run, True)
-            writer.finish("complete", whole)
-        except KeyboardInterrupt:
-            run.cancel()
-            whole = _end(run, writer, watcher)
-            at_end(run, False)
-            writer.finish("interrupted", whole, "interrupted by the user")
-            raise
-        except BaseException:
-            run.cancel()
-            raise
+    # What is interrupted in the middle of its ending would be neither whole nor known to be cut short.
+    with held_back():
+        with let_through():
+            watcher = Watcher(target, servers)
+        run = target.run(as_json(plan), tables)
+        ending = _Ending(run, writer, watcher)
+        with watcher.watching(run):
+            try:
+                is_lost = _follow(run, writer, watcher, look)
+                whole = ending.write(asks=not is_lost)
+                with let_through():
+                    at_end(run, not is_lost)
+                why = why_lost(whole) if is_lost else None
+                writer.finish("failed" if is_lost else "complete", whole, why)
+            except KeyboardInterrupt:
+                run.cancel()
+                whole = ending.write(asks=False)
+                at_end(run, False)
+                writer.finish("interrupted", whole, "interrupted by the user")
+                raise
+            except BaseException:
+                run.cancel()
+                raise
+    if why is not None:
+        raise FailedError(why)
     return whole
 
 
-def _end(run: Run, writer: RunWriter, watcher: Watcher, *, is_complete: bool = False) -> dict[str, Any]:
-    segment, whole = run.end()
-    # Who lost its server, or is interrupted, does not wait for answers.
-    watcher.look_once_more(asks=is_complete)
-    writer.write(segment, *watcher.take())
-    result: dict[str, Any] = json.loads(whole)
-    return result
+def _follow(run: Run, writer: RunWriter, watcher: Watcher, look: Callable[[Run, dict[str, Any]], None]) -> bool:
+    """Writes segments while a run goes on. Returns whether it was given up, its database being lost. Raises KeyboardInterrupt."""
+    started_s = written_s = time.monotonic()
+    lifeline = Lifeline()
+    while not run.wait(SLICE_S):
+        check()
+        snapshot = json.loads(run.snapshot())
+        look(run, snapshot)
+        if lifeline.is_lost(snapshot):
+            run.cancel()
+            return True
+        if time.monotonic() - written_s >= max(SEGMENT_S, SEGMENT_SHARE * (written_s - started_s)):
+            written_s = time.monotonic()
+            writer.write(run.take(), *watcher.take())
+    check()
+    return False
+
+
+class _Ending:
+    """The last segment of a run, and the run as a whole. Both are taken once, however often the run is brought to its end."""
+
+    def __init__(self, run: Run, writer: RunWriter, watcher: Watcher) -> None:
+        self._run = run
+        self._writer = writer
+        self._watcher = watcher
+        self._whole: dict[str, Any] | None = None
+
+    def write(self, *, asks: bool) -> dict[str, Any]:
+        """Writes the last segment, unless that was done before. With `asks`, the server says what it has counted until now."""
+        if self._whole is None:
+            segment, whole = self._run.end()
+            # Who lost its server, or is interrupted, does not wait for answers.
+            self._watcher.look_once_more(asks=asks)
+            self._writer.write(segment, *self._watcher.take())
+            self._whole = json.loads(whole)
+        return self._whole

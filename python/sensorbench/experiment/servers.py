@@ -9,6 +9,7 @@ from typing import Any
 import psutil
 
 from sensorbench import lab
+from sensorbench.errors import EngineError, FailedError, message_of
 from sensorbench.experiment.settings import Setting
 from sensorbench.progress import Teller
 
@@ -63,7 +64,8 @@ class Servers:
 
 @contextmanager
 def servers(settings: list[Setting], teller: Teller, *, pin: bool) -> Iterator[Servers]:
-    """All servers of a comparison, up at the same time. Those that were started here end with it, whatever happens.
+    """All servers of a comparison, up at the same time. Those that were started here end with it, whatever happens. Raises FailedError
+    when one that is not started here does not answer: nothing of the results is written by then.
 
     With `pin`, they share the upper half of the processors, and the client keeps to the lower half.
     """
@@ -75,6 +77,7 @@ def servers(settings: list[Setting], teller: Teller, *, pin: bool) -> Iterator[S
         for target in targets:
             if target.place == "lab":
                 instances[target.server] = lab.find_instance(target.label)
+        _check_answers(Servers(instances).at_their_urls([setting for setting in settings if setting.target.is_url]))
         for target in started:
             with teller.task(f"starting {target.server}") as task:
                 wish = lab.Wish(
@@ -89,6 +92,17 @@ def servers(settings: list[Setting], teller: Teller, *, pin: bool) -> Iterator[S
         if client_cpus:
             stack.enter_context(_on(client_cpus))
         yield Servers(instances)
+
+
+def _check_answers(settings: list[Setting]) -> None:
+    """Raises FailedError unless the server of each answers."""
+    for setting in settings:
+        if not setting.target.database.embedded:
+            target = setting.engine_target()
+            try:
+                target.describe()
+            except EngineError as error:
+                raise FailedError(f"{target.url} does not answer, so nothing is done: {message_of(error)}") from None
 
 
 def _halves() -> tuple[list[int] | None, list[int] | None]:

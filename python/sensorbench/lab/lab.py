@@ -4,6 +4,7 @@ Whatever ends the lab itself, the next call finds what still runs and ends what 
 """
 
 import contextlib
+import os
 import re
 import shutil
 import time
@@ -90,16 +91,41 @@ def down(name: str) -> None:
 
 
 def down_all() -> list[str]:
-    """Ends every instance, whoever started it, and removes what is left of others. Returns the names."""
+    """Ends every instance, whoever started it, and removes what is left of others. Returns the names. Folders that are none of the lab's stay."""
     ended = []
     for instance in _sound_instances():
         _remove(instance)
         ended.append(instance.name)
     sweep()
-    for folder in _folders():
+    for folder in filter(_is_of_lab, _folders()):
         _remove_folder(folder)
         ended.append(folder.name)
     return ended
+
+
+def sizes() -> dict[str, int]:
+    """What `down_all` would end and remove, by name: bytes on disk."""
+    return {folder.name: _size(folder) for folder in _folders() if _is_of_lab(folder)}
+
+
+def foreign() -> list[Path]:
+    """Folders that lie among the instances and are none of the lab's: nobody removes them."""
+    return [folder for folder in _folders() if not _is_of_lab(folder)]
+
+
+def _size(folder: Path) -> int:
+    """Bytes of the files in a folder. Servers make and remove some of them meanwhile."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += (Path(place) / name).lstat().st_size
+    return total
+
+
+def _is_of_lab(folder: Path) -> bool:
+    """Whether a folder is that of an instance: it has a record, sound or not, or its processes run."""
+    return (folder / RECORD_FILE).exists() or processes.is_anything_started_for(folder)
 
 
 def sweep() -> list[str]:

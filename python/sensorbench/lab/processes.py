@@ -131,6 +131,18 @@ def processes_of(instance: Path) -> list[psutil.Process]:
     return [process for process in psutil.process_iter() if _belongs_to(process, instance)]
 
 
+def is_anything_started_for(instance: Path) -> bool:
+    """Whether a process runs that was started with an instance's name in its environment."""
+    return any(_is_named(process, instance) for process in psutil.process_iter())
+
+
+def _is_named(process: psutil.Process, instance: Path) -> bool:
+    try:
+        return bool(process.environ().get(INSTANCE_VARIABLE) == str(instance))
+    except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+        return False
+
+
 def _belongs_to(process: psutil.Process, instance: Path) -> bool:
     try:
         is_named = process.environ().get(INSTANCE_VARIABLE) == str(instance)

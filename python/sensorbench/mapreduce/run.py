@@ -16,6 +16,7 @@ from sensorbench.experiment.conduct import told_command
 from sensorbench.experiment.ending import written_down
 from sensorbench.experiment.load import check_namespace
 from sensorbench.experiment.servers import Servers, servers
+from sensorbench.interrupts import count
 from sensorbench.lab.spark import Spark
 from sensorbench.mapreduce.systems import System, described, load_files, load_systems, settings_of
 from sensorbench.mapreduce.wish import Wish
@@ -174,6 +175,7 @@ def _execute_all(
 def _execution(carry_out: Callable[[], dict[str, Any]], cell: Cell, number: int) -> dict[str, Any]:
     """The record of an execution. What goes wrong in a database, a connector or on Spark is a part of it."""
     told = {"execution": number, "system": cell.system.name, "means": cell.means, "workers": cell.workers, "failed": None}
+    interruptions = count()
     try:
         return {**told, **carry_out()}
     except (FailedError, EngineError) as error:
@@ -181,6 +183,9 @@ def _execution(carry_out: Callable[[], dict[str, Any]], cell: Cell, number: int)
     except (KeyboardInterrupt, InterruptedRunError, UsageError, OSError):
         raise
     except Exception as error:
+        # What Spark says of an interruption is no failure of the cell.
+        if count() > interruptions:
+            raise KeyboardInterrupt from error
         if not _is_of_spark(error):
             raise
         return {**told, "failed": first_line(error)}

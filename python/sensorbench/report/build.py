@@ -9,11 +9,11 @@ from typing import Any
 import jinja2
 import vl_convert
 
-from sensorbench.places import cache_folder
+from sensorbench.places import cache_folder, check_page_is_free
 from sensorbench.report import answer, charts, findings, fronts, values, variants, words
 from sensorbench.report.sections import pictures
 from sensorbench.results import ComparisonResult
-from sensorbench.results.files import write_text
+from sensorbench.results.files import write_bytes, write_text
 
 REPORT_FILE = "report.html"
 CHARTS_FOLDER = "charts"
@@ -63,6 +63,7 @@ def write_page(folder: Path, template: str, drawn: dict[str, dict[str, Any]], **
         )
     )
     path = folder / REPORT_FILE
+    check_page_is_free(path)
     write_text(path, page)
     return path
 
@@ -132,4 +133,4 @@ def write_chart_files(folder: Path, drawn: dict[str, dict[str, Any]], width: int
         fixed = {**specification, "width": width, "config": {**specification.get("config", {}), **_FILE_CONFIG}}
         svg = vl_convert.vegalite_to_svg(fixed)
         write_text(folder / f"{name}.svg", svg)
-        (folder / f"{name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=2))
+        write_bytes(folder / f"{name}.png", vl_convert.svg_to_png(svg, scale=2))

@@ -3,7 +3,6 @@
 `probe/` is what the default takes, by which rates are chosen; `cells/<cell>/round-N` are the measurements.
 """
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from sensorbench.errors import UsageError
+from sensorbench.places import remove_results
 from sensorbench.results.files import write_result
 from sensorbench.results.manifest import FactorsManifest, State
 from sensorbench.results.reader import manifest_in, state_of
@@ -69,7 +69,7 @@ class FactorsWriter(WorkWriter[FactorsManifest]):
 
 
 def _emptied(folder: Path) -> Path:
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_results(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     return folder
 

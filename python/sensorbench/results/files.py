@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sensorbench.errors import FailedError
+from sensorbench.interrupts import held_back
 from sensorbench.results.checksums import add_checksum, add_removal, new_checksum_of
 
 RESERVE_FILE = ".reserve"
@@ -58,6 +59,12 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
         os.fsync(file.fileno())
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    """Writes a file, all of it or nothing."""
+    with _whole(path) as unfinished:
+        unfinished.write_bytes(content)
+
+
 def write_table(path: Path, table: pa.Table) -> None:
     """Writes a Parquet file of results, all of it or nothing, and its checksum."""
     write_tables(path, [table])
@@ -76,21 +83,24 @@ def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
 @contextmanager
 def _whole(path: Path, *, is_result: bool = False) -> Iterator[Path]:
     """Where to write a file that comes to its place when all of it was written, or not at all; one of results with its checksum."""
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    try:
-        yield unfinished
-        checksum = new_checksum_of(unfinished) if is_result else None
-        is_new = not path.exists()
-        # The order is what checksums.py promises of a process that is killed here.
-        if checksum and not is_new:
-            add_checksum(path, checksum, replaces=True)
-        unfinished.rename(path)
-        if checksum and is_new:
-            add_checksum(path, checksum, replaces=False)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise_if_full(error, path)
-        raise
+    # Nobody else has a file of this name, also where a user says where to write.
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
+    with held_back():
+        try:
+            yield unfinished
+            checksum = new_checksum_of(unfinished) if is_result else None
+            is_new = not path.exists()
+            # The order is what checksums.py promises of a process that is killed here.
+            if checksum and not is_new:
+                add_checksum(path, checksum, replaces=True)
+            unfinished.rename(path)
+            if checksum and is_new:
+                add_checksum(path, checksum, replaces=False)
+        except BaseException as error:
+            unfinished.unlink(missing_ok=True)
+            if isinstance(error, OSError):
+                raise_if_full(error, path)
+            raise
 
 
 def raise_if_full(error: OSError, path: Path) -> None:

@@ -5,7 +5,6 @@ it came out.
 indeed.
 """
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -13,6 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from sensorbench.errors import UsageError
+from sensorbench.places import remove_results
 from sensorbench.results.files import write_result
 from sensorbench.results.manifest import Process, State, TuneManifest
 from sensorbench.results.reader import manifest_in, state_of
@@ -64,13 +64,13 @@ class TuneWriter(WorkWriter[TuneManifest]):
     def new_folder(self, kind: str, number: int) -> Path:
         """Where the measurement with this number, from 1, goes; what one that was cut short left there is removed."""
         folder = self.folder / kind / f"{number:03}"
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_results(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
         return folder
 
     def forget(self, kind: str) -> None:
         """Removes all measurements of a kind."""
-        shutil.rmtree(self.folder / kind, ignore_errors=True)
+        remove_results(self.folder / kind)
 
     def write_measurement(self, folder: Path, measurement: Measurement) -> None:
         """Says how a measurement came out; only then it counts."""

@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 
 from sensorbench._engine import Run
 from sensorbench.errors import UsageError
+from sensorbench.interrupts import held_back
 from sensorbench.stress.drive import Look
 from sensorbench.stress.figures import OUTCOMES
 
@@ -34,9 +35,10 @@ def endpoint(where: str) -> Iterator["LoadMetrics"]:
     try:
         yield metrics
     finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        with held_back():
+            server.shutdown()
+            server.server_close()
+            thread.join()
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from sensorbench.experiment.conduct import told_command
 from sensorbench.experiment.ending import written_down
 from sensorbench.experiment.load import check_namespace
 from sensorbench.experiment.servers import Servers, servers
-from sensorbench.places import check_is_free
+from sensorbench.places import check_is_free, remove_if_empty
 from sensorbench.progress import Task, Teller
 from sensorbench.results import RunResult
 from sensorbench.results.environment import environment
@@ -146,7 +146,7 @@ def stress(work: Work, load: Load, todo: Todo, folder: Path, teller: Teller, loo
                 _hold_all(up, todo)
         if setting.temporary is not None:
             target.remove(owner=owner.to_json())
-            (folder / DATA_FOLDER).rmdir()
+            remove_if_empty(folder / DATA_FOLDER)
     return read_stress(folder)
 
 

@@ -1,0 +1,102 @@
+"""Ctrl-C and SIGTERM: they end what goes on, but never in the middle of what must be done as a whole.
+
+`held_back` delays an interruption until its context ends. Within it, `let_through` has one come at once again, for work that may take
+long, and `check` asks for it. Signals come to the main thread alone; in other threads nothing of this has an effect.
+"""
+
+import signal
+import threading
+from dataclasses import dataclass
+from types import FrameType, TracebackType
+
+
+@dataclass
+class _State:
+    """What the handler goes by. It runs between any two instructions of the main thread, so each change of it is one assignment."""
+
+    holds: int = 0
+    lets_through: bool = False
+    is_pending: bool = False
+    raised: int = 0
+
+
+_STATE = _State()
+
+
+def install() -> None:
+    """Has SIGINT and SIGTERM interrupt the main thread. SIGINT stays ignored where whoever started the process has it so."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGTERM, _interrupt)
+
+
+def end() -> None:
+    """Has no interruption come any more: what the process ends with is decided."""
+    _STATE.holds += 1
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def count() -> int:
+    """How many interruptions have come so far. Libraries make an error of their own of KeyboardInterrupt (DuckDB: RuntimeError): one that
+    comes out of work is an interruption when there are more of them than before it.
+    """
+    return _STATE.raised
+
+
+def check() -> None:
+    """Raises KeyboardInterrupt when an interruption was held back."""
+    if _STATE.is_pending and _is_main_thread():
+        _STATE.is_pending = False
+        _STATE.raised += 1
+        raise KeyboardInterrupt
+
+
+class held_back:  # noqa: N801 - used like a function
+    """A context that an interruption does not cut short: KeyboardInterrupt is raised when it ends."""
+
+    def __init__(self) -> None:
+        self._is_effective = False
+        self._let_through = False
+
+    def __enter__(self) -> None:
+        if _is_main_thread():
+            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                install()
+            self._is_effective = True
+            self._let_through = _STATE.lets_through
+            _STATE.lets_through = False
+            _STATE.holds += 1
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._is_effective:
+            _STATE.holds -= 1
+            _STATE.lets_through = self._let_through
+            if not _STATE.holds or _STATE.lets_through:
+                check()
+
+
+class let_through:  # noqa: N801 - used like a function
+    """A context within `held_back` that an interruption cuts short, once: what follows is held back again."""
+
+    def __enter__(self) -> None:
+        if _is_main_thread():
+            check()
+            _STATE.lets_through = True
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if _is_main_thread():
+            _STATE.lets_through = False
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _interrupt(_: int, __: FrameType | None) -> None:
+    if _STATE.holds and not _STATE.lets_through:
+        _STATE.is_pending = True
+        return
+    _STATE.lets_through = False
+    _STATE.raised += 1
+    raise KeyboardInterrupt

@@ -1,0 +1,282 @@
+"""Ctrl-C at any moment: exit code 130, no traceback, readable results, nothing unfinished left."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sensorbench import interrupts
+from sensorbench.experiment import run as experiment_run
+from sensorbench.experiment.watch import Watcher
+from sensorbench.interrupts import check, held_back, let_through
+from sensorbench.report import build
+from sensorbench.results import files, read_run
+from sensorbench.results.writer import RunWriter
+from tests.conftest import Cli
+
+ROOT = Path(__file__).parent.parent
+SHORT = ("--target", "null:", "--records", "20", "--warm-up", "0", "--rates", "50", "--step", "300ms", "--ramp", "0", "--no-open")
+MOMENTS = 50
+SEED = 26
+EXPERIMENT = """
+dataset = "beijing-air-quality"
+scale = 0.002
+[[target]]
+url = "sqlite"
+schema = "natural"
+[workload]
+mix = { get_sensor_data = 1, get_peak_data = 1 }
+schedule = { rate = 300 }
+duration = "300ms"
+warm_up = 10
+repeat = 2
+log = "all"
+"""
+STRESS = ("--step", "200ms", "--ramp", "50ms", "--no-open")
+COMMANDS = {
+    "stress": ("stress", "--target", "sqlite", "--records", "300", "--warm-up", "150ms", "--rates", "200", *STRESS),
+    "run": ("run", "{experiment}", "--no-open"),
+    "tune": (
+        "tune",
+        "--target",
+        "sqlite",
+        "--goal",
+        "p50@200",
+        "--records",
+        "50",
+        "--warm-up",
+        "0",
+        "--budget-runs",
+        "3",
+        *STRESS,
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def _handlers() -> Iterator[None]:
+    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+    interrupts.install()
+    yield
+    for one, handler in before.items():
+        signal.signal(one, handler)
+
+
+def interrupt() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_waits_for_the_end_of_what_holds_it_back(sent: signal.Signals) -> None:
+    done = []
+
+    def work() -> None:
+        with held_back():
+            with held_back():
+                signal.raise_signal(sent)
+                done.append("inner")
+            done.append("outer")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == ["inner", "outer"]
+    check()
+
+
+def test_it_comes_at_once_where_it_is_let_through_and_then_not_again() -> None:
+    with held_back():
+        with pytest.raises(KeyboardInterrupt), let_through():
+            interrupt()
+        # What is done now must be done as a whole.
+        before = interrupts.count()
+        interrupt()
+        assert interrupts.count() == before
+        with pytest.raises(KeyboardInterrupt):
+            check()
+
+
+def test_what_is_written_within_what_is_let_through_is_written_first(tmp_path: Path) -> None:
+    def lines() -> Iterator[str]:
+        yield "first\n"
+        interrupt()
+        yield "second\n"
+
+    with held_back(), pytest.raises(KeyboardInterrupt), let_through():
+        files.write_lines(tmp_path / "file", lines())
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "first\nsecond\n"
+
+
+def test_a_file_whose_writing_fails_leaves_nothing(tmp_path: Path) -> None:
+    def lines() -> Iterator[str]:
+        yield "first\n"
+        raise ValueError("planted")
+
+    with pytest.raises(ValueError, match="planted"):
+        files.write_lines(tmp_path / "file", lines())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interruption_is_no_matter_of_other_threads() -> None:
+    held, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with held_back():
+            held.set()
+            over.wait(10.0)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(10.0)
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
+    over.set()
+    thread.join()
+
+
+def after(function: Callable[..., Any], slow_s: float = 0.0) -> Callable[..., Any]:
+    """The function, once followed by Ctrl-C. A slow one is interrupted by another thread, in the middle."""
+    is_sent = False
+
+    def followed(*arguments: Any, **named: Any) -> Any:
+        nonlocal is_sent
+        if is_sent:
+            return function(*arguments, **named)
+        is_sent = True
+        if slow_s:
+            threading.Timer(slow_s / 2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            time.sleep(slow_s)
+            return function(*arguments, **named)
+        result = function(*arguments, **named)
+        interrupt()
+        return result
+
+    return followed
+
+
+# What is interrupted, and how the run that goes on has ended then: once its end is being written, it is complete.
+ENDINGS: dict[str, tuple[object, str, float, str]] = {
+    "the loop goes on": (experiment_run.Lifeline, "is_lost", 0.0, "interrupted"),
+    "the loop is over": (experiment_run, "_follow", 0.0, "interrupted"),
+    "threads are waited for": (Watcher, "_stop", 0.4, "interrupted"),
+    "the last segment is written": (RunWriter, "write", 0.0, "interrupted"),
+    "the last segment is written slowly": (RunWriter, "write", 0.4, "interrupted"),
+    "a table is written slowly": (files, "write_tables", 0.4, "interrupted"),
+    "segments are joined slowly": (RunWriter, "_compact", 0.4, "complete"),
+    "segments are joined": (RunWriter, "_compact", 0.0, "complete"),
+    "the run is said to be over": (RunWriter, "finish", 0.0, "complete"),
+    "the page is written": (build, "write_text", 0.0, "complete"),
+}
+
+
+@pytest.mark.parametrize("moment", ENDINGS)
+def test_an_ending_is_not_cut_short(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    """Once, the last segment was written a second time, into a folder that was compacted already: exit code 1."""
+    owner, name, slow_s, state = ENDINGS[moment]
+    monkeypatch.setattr(owner, name, after(getattr(owner, name), slow_s))
+    out = tmp_path / "out"
+    ended = cli("stress", *SHORT, "--out", out)
+    assert ended.exit_code == 130, ended.err
+    last = max(out.rglob("intervals*.parquet"), key=lambda path: path.stat().st_mtime_ns)
+    assert read_run(last.parent.parent if last.parent.name == "segments" else last.parent).state == state
+    assert list(out.rglob("*.unfinished")) == []
+    assert cli("report", out, "--no-open").exit_code == 0
+
+
+def test_without_holding_back_an_ending_is_cut_short(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held_back, "__enter__", lambda self: None)
+    monkeypatch.setattr(RunWriter, "_compact", after(RunWriter._compact))
+    ended = cli("stress", *SHORT, "--out", tmp_path / "out")
+    assert (ended.exit_code, read_run(tmp_path / "out" / "populate").state) == (130, "interrupted")
+
+
+def test_what_a_library_makes_of_an_interruption_is_one(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB says RuntimeError: Query interrupted."""
+
+    def query(*_: object) -> None:
+        try:
+            interrupt()
+        except KeyboardInterrupt:
+            raise RuntimeError("Query interrupted") from None
+
+    monkeypatch.setattr("sensorbench.stress.run._hold_all", query)
+    ended = cli("stress", *SHORT, "--out", tmp_path / "out")
+    assert (ended.exit_code, "Traceback" in ended.err) == (130, False)
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))["state"] == "interrupted"
+
+
+def carried_out(jobs: list[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
+    """How commands ended that `tests.interrupting` has interrupted."""
+    file = folder / "jobs.json"
+    file.write_text(json.dumps(jobs), encoding="utf-8")
+    command = (sys.executable, "-m", "tests.interrupting", str(file))
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    done: list[dict[str, Any]] = json.loads(ended.stdout)
+    return done
+
+
+def test_fifty_moments(tmp_path: Path) -> None:
+    """Moments are chosen over the whole of a command: they are as far apart as it takes when nothing interrupts it."""
+    experiment = tmp_path / "short.toml"
+    experiment.write_text(EXPERIMENT, encoding="utf-8")
+
+    def job(name: str, arguments: Sequence[object], after_s: float | None = None) -> dict[str, Any]:
+        output = str(tmp_path / f"{name}.txt")
+        return {"name": name, "arguments": [*map(str, arguments)], "output": output, "after_s": after_s, "after_calls": None}
+
+    def command(kind: str, name: object, after_s: float | None = None) -> dict[str, Any]:
+        out = tmp_path / f"{kind}-{name}"
+        words = [word.format(experiment=experiment) for word in COMMANDS[kind]]
+        return {**job(out.name, [*words, "--out", out], after_s), "kind": kind, "out": str(out)}
+
+    # The first ones fill the cache, the second ones show how long a command takes.
+    whole = [carried_out([command(kind, name) for kind in COMMANDS], tmp_path) for name in ("first", "second")]
+    assert [one["exit_code"] for ended in whole for one in ended] == [0] * 2 * len(COMMANDS)
+    lengths_s = {one["kind"]: one["listened_s"] for one in whole[1]}
+
+    moments = random.Random(SEED)
+    kinds = [kind for _ in range(MOMENTS) for kind in COMMANDS][:MOMENTS]
+    done = carried_out(
+        [command(kind, number, moments.uniform(0.0, lengths_s[kind])) for number, kind in enumerate(kinds)], tmp_path
+    )
+    for ended in done:
+        told = Path(ended["output"]).read_text(encoding="utf-8")
+        about = (
+            f"{ended['kind']} after {ended['after_s']:.3f} s of {lengths_s[ended['kind']]:.1f} s: {ended['exit_code']}\n{told}"
+        )
+        # What had ended already was not interrupted any more.
+        assert ended["exit_code"] == (130 if ended["sent"] else 0) or (ended["exit_code"] == 0 and "report:" in told), about
+        assert "Traceback" not in told, about
+        assert "Exception ignored" not in told, about
+    assert list(tmp_path.rglob("*.unfinished")) == []
+    stages = Counter(stage_of(Path(ended["out"])) for ended in done)
+    assert len(stages) >= 4, stages
+    assert sum(one["exit_code"] == 130 for one in done) > MOMENTS / 2, "most of them were still at work"
+
+    reports = [job(f"report-{ended['name']}", ["report", ended["out"], "--no-open"]) for ended in done]
+    for ended in carried_out(reports, tmp_path):
+        told = Path(ended["output"]).read_text(encoding="utf-8")
+        assert ended["exit_code"] == 0 or (ended["exit_code"] == 2 and "no results are there" in told), told
+
+
+def stage_of(out: Path) -> str:
+    """How far a command came."""
+    if not out.exists():
+        return "planning"
+    runs = [path.name for path in out.rglob("manifest.json") if path.parent != out]
+    state = (
+        json.loads((out / "manifest.json").read_text(encoding="utf-8"))["state"]
+        if (out / "manifest.json").exists()
+        else "no manifest"
+    )
+    return f"{len(runs)} runs begun, {state}"
