@@ -1,5 +1,6 @@
 //! The six types of value that datasets have, whatever a database calls them.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -73,6 +74,27 @@ pub enum ValueRef<'a> {
     Text(&'a str),
     /// See [`Type::Bytes`].
     Bytes(&'a [u8]),
+}
+
+/// The value as messages show it.
+impl fmt::Display for ValueRef<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            ValueRef::Null => formatter.write_str("null"),
+            ValueRef::Boolean(value) => write!(formatter, "{value}"),
+            ValueRef::Integer(value) => write!(formatter, "{value}"),
+            ValueRef::Double(value) => write!(formatter, "{value}"),
+            ValueRef::Timestamp(value) => write!(formatter, "{value} µs since 1970"),
+            ValueRef::Text(value) => write!(formatter, "\"{value}\""),
+            ValueRef::Bytes(value) => write!(formatter, "{} bytes", value.len()),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        self.as_ref().fmt(formatter)
+    }
 }
 
 impl Value {

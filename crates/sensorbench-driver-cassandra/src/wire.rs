@@ -71,7 +71,7 @@ impl Form {
             (Form::Microseconds, ValueRef::Timestamp(value)) => hand_over(Some(&value.to_be_bytes())),
             (Form::Text, ValueRef::Text(value)) => hand_over(Some(value.as_bytes())),
             (Form::Blob, ValueRef::Bytes(value)) => hand_over(Some(value)),
-            (form, value) => return Err(Unfit(format!("the value {value:?} is not of the type {form:?}"))),
+            (_, value) => return Err(Unfit(format!("the value {value} is not of the column's type"))),
         })
     }
 
@@ -126,7 +126,7 @@ pub fn server_types(canonical: Type) -> &'static str {
 pub fn type_name(server: &ColumnType) -> String {
     match server {
         ColumnType::Native(native) => format!("{native:?}").to_lowercase(),
-        other => format!("{other:?}"),
+        _ => "a collection, a tuple or a type of the user's own".to_owned(),
     }
 }
 

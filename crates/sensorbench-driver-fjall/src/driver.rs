@@ -59,7 +59,7 @@ impl Driver for FjallDriver {
     fn describe(&self) -> Result<Description, DriverError> {
         let settings = BTreeMap::from([
             ("cache_mib".to_owned(), self.target.cache_mib.to_string()),
-            ("durability".to_owned(), format!("{:?}", self.target.durability.unwrap_or(PersistMode::Buffer))),
+            ("durability".to_owned(), self.target.durability_word().to_owned()),
         ]);
         Ok(Description { database: "fjall".to_owned(), version: env!("FJALL_VERSION").to_owned(), settings })
     }

@@ -126,7 +126,7 @@ fn execute_scan(
 fn limit_of(value: &Value) -> Result<usize, DriverError> {
     match value {
         Value::Integer(rows) if *rows >= 0 => Ok(usize::try_from(*rows).unwrap_or(usize::MAX)),
-        other => Err(DriverError::Data(format!("the limit of a scan is {other:?}, expected a number of rows"))),
+        other => Err(DriverError::Data(format!("the limit of a scan is {other}, expected a number of rows"))),
     }
 }
 

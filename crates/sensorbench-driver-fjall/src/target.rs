@@ -43,6 +43,15 @@ impl Target {
         Ok(Self { path: PathBuf::from(&url.rest), cache_mib, durability })
     }
 
+    /// The word of the URL's option for what each write waits for.
+    pub fn durability_word(&self) -> &'static str {
+        match self.durability {
+            None | Some(PersistMode::Buffer) => "buffer",
+            Some(PersistMode::SyncData) => "sync_data",
+            Some(PersistMode::SyncAll) => "sync_all",
+        }
+    }
+
     pub fn open(&self) -> Result<fjall::Database, DriverError> {
         let open = fjall::Database::builder(self.path.join(DATABASE_FOLDER)).cache_size(self.cache_mib << 20).open();
         open.map_err(|error| DriverError::Connection(format!("{}: {}", self.path.display(), fjall_error(error))))

@@ -146,7 +146,7 @@ impl Filling<'_> {
             return Ok((key, self.cells(keys, value)?));
         };
         let ValueRef::Timestamp(time_us) = value(keys) else {
-            return Err(self.error(format_args!("column {} is {:?}, expected a timestamp", offset.name, value(keys))));
+            return Err(self.error(format_args!("column {} is {}, expected a timestamp", offset.name, value(keys))));
         };
         let start_us = offset.floor(time_us);
         self.table.append_key(&mut key, Some(start_us), value).map_err(|problem| self.error(problem))?;

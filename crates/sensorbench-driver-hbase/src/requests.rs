@@ -116,7 +116,7 @@ pub fn scan(scan: &PreparedScan, parameters: &[Value], caching: i32) -> Result<O
 fn limit_of(value: &Value) -> Result<i32, DriverError> {
     match value {
         Value::Integer(rows) if *rows >= 0 => Ok(i32::try_from(*rows).unwrap_or(i32::MAX)),
-        other => Err(DriverError::Data(format!("the limit of a scan is {other:?}, expected a number of rows"))),
+        other => Err(DriverError::Data(format!("the limit of a scan is {other}, expected a number of rows"))),
     }
 }
 
@@ -190,7 +190,7 @@ fn within(table: &Table, offset: &Offset, get: TGet, start_us: i64, from_us: i64
 fn time_of(value: &Value) -> Result<i64, DriverError> {
     match value {
         Value::Timestamp(time_us) => Ok(*time_us),
-        other => Err(DriverError::Data(format!("a time is {other:?}, expected a timestamp"))),
+        other => Err(DriverError::Data(format!("a time is {other}, expected a timestamp"))),
     }
 }
 

@@ -51,7 +51,7 @@ pub fn read(value_type: Type, value: Option<RawBsonRef<'_>>) -> Result<ValueRef<
         (Type::Timestamp, RawBsonRef::Int32(value)) => ValueRef::Timestamp(value.into()),
         (Type::Timestamp, RawBsonRef::DateTime(value)) => {
             let time = value.timestamp_millis().checked_mul(1000);
-            ValueRef::Timestamp(time.ok_or_else(|| Unfit(format!("the date {value:?} is beyond the year 294,247")))?)
+            ValueRef::Timestamp(time.ok_or_else(|| Unfit(format!("the date {value} is beyond the year 294,247")))?)
         }
         (Type::Text, RawBsonRef::String(value)) => ValueRef::Text(value),
         (Type::Bytes, RawBsonRef::Binary(value)) => ValueRef::Bytes(value.bytes),

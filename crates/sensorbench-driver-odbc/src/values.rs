@@ -43,7 +43,7 @@ pub fn input(value: ValueRef, form: Form) -> Result<Input, Unfit> {
         (ValueRef::Timestamp(value), Form::Moment) => Input::Moment(moment(value)?),
         (ValueRef::Text(value), Form::Text(_)) => Input::Text(value),
         (ValueRef::Bytes(value), Form::Bytes) => Input::Bytes(value),
-        (value, form) => return Err(Unfit(format!("{value:?} came where {form:?} was declared"))),
+        (value, _) => return Err(Unfit(format!("the value {value} is not of the column's type"))),
     })
 }
 
@@ -98,7 +98,7 @@ pub fn asked_form(column: &Column, described: &Described, text: Text) -> Result<
         (Type::Double, Kind::Decimal) if column.computed => Ok(Form::Double),
         (Type::Timestamp, Kind::Timestamp) => Ok(Form::Moment),
         (Type::Bytes, Kind::Bytes { .. }) => Ok(Form::Bytes),
-        _ => Err(mismatch(column, &format!("{:?}", described.kind))),
+        _ => Err(mismatch(column, &described.kind.name())),
     }
 }
 
@@ -111,7 +111,7 @@ pub fn canonical<'a>(cell: Cell<'a>, column: &Column, scratch: &'a mut String) -
         (Type::Double, Cell::Double(value)) => ValueRef::Double(value),
         (Type::Timestamp, Cell::Moment(moment)) => {
             let micros = micros_since_1970(moment);
-            ValueRef::Timestamp(micros.ok_or_else(|| unfit(column, &format!("a time that has no microseconds: {moment:?}")))?)
+            ValueRef::Timestamp(micros.ok_or_else(|| unfit(column, "a time that has no microseconds"))?)
         }
         (Type::Timestamp, Cell::Integer(value)) => ValueRef::Timestamp(value),
         (Type::Boolean, Cell::Bit(value)) => ValueRef::Boolean(value),
@@ -133,7 +133,7 @@ pub fn canonical<'a>(cell: Cell<'a>, column: &Column, scratch: &'a mut String) -
             of_text(text, column)?
         }
         (_, Cell::Cut) => return Err(unfit(column, "a value that is longer than it said before")),
-        (_, other) => return Err(unfit(column, &format!("{other:?}"))),
+        (_, other) => return Err(unfit(column, other.kind())),
     })
 }
 

@@ -76,7 +76,7 @@ impl Form {
             (Form::Timestamp, ValueRef::Timestamp(value)) => Encoded::Int8(server_time(value)?),
             (Form::Text, ValueRef::Text(value)) => Encoded::Bytes(value.as_bytes()),
             (Form::Bytes, ValueRef::Bytes(value)) => Encoded::Bytes(value),
-            (form, value) => return Err(Unfit(format!("the value {value:?} is not of the type {form:?}"))),
+            (_, value) => return Err(Unfit(format!("the value {value} is not of the column's type"))),
         })
     }
 
@@ -92,9 +92,9 @@ impl Form {
             Form::Timestamp => ValueRef::Timestamp(canonical_time(i64::from_be_bytes(fixed(bytes)?))?),
             Form::Text => ValueRef::Text(std::str::from_utf8(bytes).map_err(|error| Unfit(error.to_string()))?),
             Form::Bytes => ValueRef::Bytes(bytes),
-            Form::Numeric => {
-                ValueRef::Double(numeric::to_double(bytes).ok_or_else(|| Unfit(format!("{bytes:?} is no numeric")))?)
-            }
+            Form::Numeric => ValueRef::Double(
+                numeric::to_double(bytes).ok_or_else(|| Unfit("the server sent bytes that are no numeric".to_owned()))?,
+            ),
         })
     }
 }

@@ -105,7 +105,7 @@ fn canonical<'a>(value: SqlValue<'a>, column: &Column) -> Result<ValueRef<'a>, D
         (Type::Bytes, SqlValue::Blob(value)) => ValueRef::Bytes(value),
         (expected, found) => {
             return Err(DriverError::Data(format!(
-                "column {} should be a {}, but SQLite returns {:?}",
+                "column {} should be a {}, but SQLite returns {}",
                 column.name,
                 expected.name(),
                 found.data_type()

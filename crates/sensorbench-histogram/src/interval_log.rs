@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use hdrhistogram::serialization::interval_log::{IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag};
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, LogIteratorError, Tag};
 use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
 use thiserror::Error;
 
@@ -48,7 +48,7 @@ pub fn interval_log_line(interval: &TaggedInterval) -> Result<String, IntervalLo
         let tag = Tag::new(&interval.tag).ok_or_else(|| IntervalLogError::Tag(interval.tag.clone()))?;
         writer
             .write_histogram(&interval.latencies.0, interval.start, interval.length, Some(tag))
-            .map_err(|error| IntervalLogError::Format(format!("{error:?}")))
+            .map_err(|error| IntervalLogError::Format(error.to_string()))
     })?;
     let line_start = with_header.trim_end().rfind('\n').map_or(0, |at| at + 1);
     Ok(with_header[line_start..].to_owned())
@@ -73,9 +73,10 @@ pub fn read_interval_log(text: &str) -> Result<Vec<TaggedInterval>, IntervalLogE
     let mut deserializer = Deserializer::new();
     let mut intervals = Vec::new();
     for entry in IntervalLogIterator::new(text.as_bytes()) {
-        let LogEntry::Interval(line) = entry.map_err(|error| IntervalLogError::Format(format!("{error:?}")))? else {
-            continue;
-        };
+        let entry = entry.map_err(|LogIteratorError::ParseError { offset }| {
+            IntervalLogError::Format(format!("what begins at byte {offset} cannot be read"))
+        })?;
+        let LogEntry::Interval(line) = entry else { continue };
         intervals.push(TaggedInterval {
             tag: line.tag().map_or("", |tag| tag.as_str()).to_owned(),
             start: line.start_timestamp(),
@@ -89,7 +90,7 @@ pub fn read_interval_log(text: &str) -> Result<Vec<TaggedInterval>, IntervalLogE
 fn decoded(encoded: &str, deserializer: &mut Deserializer) -> Result<hdrhistogram::Histogram<u64>, IntervalLogError> {
     let bytes = BASE64.decode(encoded).map_err(|error| IntervalLogError::Format(error.to_string()))?;
     let mut histogram: hdrhistogram::Histogram<u64> =
-        deserializer.deserialize(&mut bytes.as_slice()).map_err(|error| IntervalLogError::Format(format!("{error:?}")))?;
+        deserializer.deserialize(&mut bytes.as_slice()).map_err(|error| IntervalLogError::Format(error.to_string()))?;
     histogram.auto(true);
     Ok(histogram)
 }

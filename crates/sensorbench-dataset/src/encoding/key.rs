@@ -24,7 +24,7 @@ pub fn append_key(key: &mut Vec<u8>, column_type: Type, value: ValueRef) -> Resu
         (Type::Double, ValueRef::Double(value)) => key.extend(sortable_double(value).to_be_bytes()),
         (Type::Text, ValueRef::Text(value)) => append_terminated(key, value.as_bytes()),
         (Type::Bytes, ValueRef::Bytes(value)) => append_terminated(key, value),
-        (expected, found) => return Err(EncodingError::Mismatch { expected, found: format!("{found:?}") }),
+        (expected, found) => return Err(EncodingError::Mismatch { expected, found: found.to_string() }),
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ pub fn append_record(record: &mut Vec<u8>, column_type: Type, value: ValueRef) -
         (Type::Double, ValueRef::Double(value)) => record.extend(value.to_le_bytes()),
         (Type::Text, ValueRef::Text(value)) => append_long(record, value.as_bytes()),
         (Type::Bytes, ValueRef::Bytes(value)) => append_long(record, value),
-        (expected, found) => return Err(EncodingError::Mismatch { expected, found: format!("{found:?}") }),
+        (expected, found) => return Err(EncodingError::Mismatch { expected, found: found.to_string() }),
     }
     Ok(())
 }

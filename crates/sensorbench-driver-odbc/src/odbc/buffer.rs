@@ -116,6 +116,22 @@ pub enum Cell<'a> {
     Cut,
 }
 
+impl Cell<'_> {
+    /// What the cell holds, as messages name it.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Cell::Null => "null",
+            Cell::Bit(_) => "a bit",
+            Cell::Integer(_) => "an integer",
+            Cell::Double(_) => "a double",
+            Cell::Moment(_) => "a timestamp",
+            Cell::Wide(_) => "text",
+            Cell::Narrow(_) => "text or bytes",
+            Cell::Cut => "a value that was cut",
+        }
+    }
+}
+
 impl Buffer {
     /// Empty cells, for so many rows; of so many characters or bytes where the form leaves that open.
     pub fn new(form: Form, rows: usize, width: usize) -> Self {

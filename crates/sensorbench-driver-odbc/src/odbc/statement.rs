@@ -49,6 +49,21 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The kind as messages name it.
+    pub fn name(self) -> String {
+        match self {
+            Kind::Bit => "a bit".to_owned(),
+            Kind::Integer => "an integer".to_owned(),
+            Kind::Decimal => "a decimal".to_owned(),
+            Kind::Real => "a real".to_owned(),
+            Kind::Double => "a double".to_owned(),
+            Kind::Timestamp => "a timestamp".to_owned(),
+            Kind::Text { .. } => "text".to_owned(),
+            Kind::Bytes { .. } => "bytes".to_owned(),
+            Kind::Other(number) => format!("the type {number} of ODBC"),
+        }
+    }
+
     fn of(sql_type: i16, size: usize) -> Self {
         match sql_type {
             SQL_BIT => Kind::Bit,
