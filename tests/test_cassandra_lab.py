@@ -265,6 +265,7 @@ def test_status_says_what_the_server_says(cli: Cli, cassandra: lab.Instance) -> 
     assert nodetool.ring(told.stdout)[host]["state"] == "UN"
 
 
+@pytest.mark.cluster
 def test_a_ring_grows_and_shrinks_and_a_dead_node_comes_back(cli: Cli, cassandra: lab.Instance) -> None:
     added = cli("lab", "add-node", cassandra.name, "--json")
     assert added.exit_code == 0, added.err
