@@ -179,17 +179,18 @@ def test_a_run_that_was_broken_off_has_a_history_and_is_no_part_of_the_next(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "experiment.toml").write_text(
-        experiment("sqlite", "registers", REGISTERS, schedule="{ rate = 1000 }", repeat="1"), encoding="utf-8"
+        experiment("sqlite", "registers", REGISTERS, schedule="{ rate = 400 }", repeat="1"), encoding="utf-8"
     )
 
-    def interrupt_after_a_second(now: dict[str, Any], plan: dict[str, Any]) -> tuple[float, str]:
-        if now["now_ns"] > 1e9:
+    # Of five, so that a busy machine comes by in time.
+    def interrupt_after_two_seconds(now: dict[str, Any], plan: dict[str, Any]) -> tuple[float, str]:
+        if now["now_ns"] > 2e9:
             raise KeyboardInterrupt
         return 0.0, ""
 
     command = ("run", tmp_path / "experiment.toml", "--out", tmp_path / "out", "--no-open")
     with monkeypatch.context() as patch:
-        patch.setattr(measure, "_progress", interrupt_after_a_second)
+        patch.setattr(measure, "_progress", interrupt_after_two_seconds)
         assert cli(*command).exit_code == 130
     (broken_off,) = runs_of(tmp_path)
     operations = broken_off.table("operations")
