@@ -296,11 +296,6 @@ def test_what_a_command_says_is_told_when_it_fails() -> None:
         (["--target", "cassandra://db.example", "--nodes", "3"], "--change join: say with --add-node-command how that is done"),
         (["--target", "cassandra://db.example", "--nodes", "3", "--change", "kill"], "expected join, leave, stay"),
         (["--target", "redis+cluster", "--status-command", "true"], "true: commands change a cluster of your own"),
-        pytest.param(
-            ["--target", "redis+cluster", "--change", "leave"],
-            "--change leave: 2 nodes would be left; the cluster needs 3 at least",
-            marks=pytest.mark.usefixtures("lab_home"),
-        ),
         (["--target", "redis+cluster", "--change", "join:x"], "--change join:x: expected a number of nodes behind join"),
         (["--target", "redis+cluster", "--change", "grow"], "--change grow: expected one of"),
         (["--target", "redis+cluster", "--schema", "none"], "none"),
@@ -314,6 +309,14 @@ def test_what_makes_no_sense_is_refused(cli: Cli, tmp_path: Path, arguments: lis
     assert ended.exit_code == 2
     assert said in " ".join(ended.err.split())
     assert "secret" not in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_too_few_nodes_that_would_be_left_are_refused(cli: Cli, lab_home: Path, tmp_path: Path) -> None:
+    """Its nodes are counted when it has started."""
+    ended = cli("elasticity", "run", "--target", "redis+cluster", "--change", "leave", "--out", tmp_path / "out", "--no-open")
+    assert ended.exit_code == 2
+    assert "--change leave: 2 nodes would be left; the cluster needs 3 at least" in " ".join(ended.err.split())
     assert not (tmp_path / "out").exists()
 
 
