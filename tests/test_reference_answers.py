@@ -37,6 +37,15 @@ def test_small_relations_are_kept_in_memory_while_they_are_needed(workbench: duc
     assert plan_of(workbench) == plan
 
 
+@pytest.mark.parametrize("columns", ["number", "site", "number, site"])
+@pytest.mark.parametrize("rows", [0, 10])
+def test_relations_of_any_columns_are_kept(workbench: duckdb.DuckDBPyConnection, columns: str, rows: int) -> None:
+    workbench.execute(f"CREATE VIEW other AS SELECT {columns} FROM original_readings LIMIT {rows}")
+    with answers._small_relations_in_memory(workbench):
+        assert "PARQUET" not in str(workbench.sql("FROM other").explain()).upper()
+        assert len(workbench.execute("FROM other").fetchall()) == rows
+
+
 @pytest.mark.parametrize(("limit", "value"), [("_MAX_ROWS_IN_MEMORY", 9), ("_MAX_BYTES_IN_MEMORY", 10 * 24)])
 def test_large_ones_are_not(
     workbench: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, limit: str, value: int

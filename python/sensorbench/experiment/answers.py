@@ -192,8 +192,9 @@ def _fits_in_memory(workbench: duckdb.DuckDBPyConnection, name: str) -> bool:
         return False
     columns = workbench.execute(f'SELECT column_name, column_type FROM (DESCRIBE "{name}")').fetchall()
     lengths = [f'coalesce(sum({_LENGTHS[type_]}("{column}")), 0)' for column, type_ in columns if type_ in _LENGTHS]
-    ((text_bytes,),) = workbench.execute(f'SELECT {" + ".join(lengths) or 0} FROM "{name}"').fetchall() if rows else [(0,)]
-    return bool(text_bytes + 8 * rows * len(columns) <= _MAX_BYTES_IN_MEMORY)
+    sizes = [f"count(*) * {8 * len(columns)}", *lengths]
+    ((size_bytes,),) = workbench.execute(f'SELECT {" + ".join(sizes)} FROM "{name}"').fetchall()
+    return bool(size_bytes <= _MAX_BYTES_IN_MEMORY)
 
 
 REFERENCE_SCHEMA = pa.schema(
