@@ -10,6 +10,11 @@ PYTHON := .venv/bin/python
 STAMPS := .venv/stamps
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 RUNTIME := $(STAMPS)/runtime $(STAMPS)/engine
+# The crates but the extension, which needs an interpreter: the tests of the package are its tests.
+CARGO_TEST := cargo --config crates/tests.toml test --release --workspace --exclude sensorbench-python
+PYTEST := $(PYTHON) -m pytest --durations=10
+# Modules are spread over workers, long ones first. Each has a lab and addresses of its own.
+WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
 
 # uv must be found by maturin, too.
 export PATH := $(CURDIR)/.uv/bin:$(PATH)
@@ -18,10 +23,10 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 # $(call timed,NAME,COMMAND): runs a command and prints what it cost.
 timed = start=$$(date +%s); { $(2); } || exit $$?; echo "[phase] $(1): $$(( $$(date +%s) - start )) s"
 
-.PHONY: help quickstart setup test lint bench bench-clients clean format test-rust test-python lock schemas docs-lists
+.PHONY: help quickstart setup check test test-clusters lint bench bench-clients clean format test-rust test-python lock schemas docs-lists
 
 help: ## list these commands
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
 quickstart: ## set up, then compare four schemas in two embedded databases on real data (no server, under a minute)
 	@$(call timed,set up,$(MAKE) $(RUNTIME))
@@ -29,16 +34,26 @@ quickstart: ## set up, then compare four schemas in two embedded databases on re
 
 setup: $(RUNTIME) $(STAMPS)/dev ## set up the environment in .venv
 
-test: ## set up and run all checks and tests
+check: ## set up and run all checks, and the tests that start no server
 	@$(call timed,set up,$(MAKE) setup)
 	@$(call timed,lint,$(MAKE) lint)
 	@$(call timed,Rust tests,$(MAKE) test-rust)
-	@$(call timed,Python tests,$(MAKE) test-python)
+	@$(call timed,Python tests without servers,$(PYTEST) $(WORKERS) -m "not server and not cluster" $(ARGS))
+
+test: ## set up and run all checks and tests, but those of clusters
+	@$(call timed,set up,$(MAKE) setup)
+	@$(call timed,lint,$(MAKE) lint)
+	@$(call timed,Rust tests,$(MAKE) test-rust)
+	@$(call timed,Python tests,$(PYTEST) $(WORKERS) -m "not cluster" $(ARGS))
+
+test-clusters: ## run the tests of rings, Spark, faults and several nodes
+	@$(call timed,set up,$(MAKE) setup)
+	@$(call timed,tests of clusters,$(PYTEST) -m cluster $(ARGS))
 
 test-rust: ## run the tests of the crates
-	@cargo test --release --workspace --exclude sensorbench-python --quiet
+	@$(CARGO_TEST) --quiet
 
-test-python: setup ## run the tests of the package (ARGS="-k name" chooses some)
+test-python: setup ## run the tests of the package, of clusters too (ARGS="-k name" chooses some)
 	@$(PYTHON) -m pytest $(ARGS)
 
 lint: setup ## check form and types

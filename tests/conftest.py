@@ -18,6 +18,7 @@ import pytest
 
 from sensorbench import lab
 from sensorbench.cli import main
+from tests.servers import LabServers, allow_all, make_no_lab, mark_by_fixtures, refuse_unmarked, share_addresses
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,36 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+_NO_LAB = pytest.StashKey[Path]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="sensorbench-test-", dir="/var/tmp"))
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    config.stash[_NO_LAB] = make_no_lab(folder)
+    worker = getattr(config, "workerinput", {"workerid": "gw0", "workercount": 1})
+    share_addresses(int(worker["workerid"].removeprefix("gw")), worker["workercount"])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_by_fixtures(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    refuse_unmarked(item, item.config.stash[_NO_LAB])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    allow_all(item)
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def _own_places(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Any:
+    """A cache of the tests' own, and no lab but theirs (`lab_home`)."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SENSORBENCH_LAB", str(pytestconfig.stash[_NO_LAB]))
         patch.setenv("SENSORBENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
 
@@ -120,14 +148,24 @@ def lab_home() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def lab_servers(lab_home: Path) -> dict[str, lab.Instance]:
-    """One server of each kind, shared by all tests."""
-    return {instance.name: instance for instance in (lab.up(lab.Wish(name)) for name in lab.LAB_DATABASES)}
+def lab_servers(lab_home: Path) -> Iterator[LabServers]:
+    """Servers that tests share, one of each kind."""
+    global _servers
+    _servers = LabServers()
+    yield _servers
+    _servers = None
+
+
+# Tests name namespaces of servers where no fixture reaches.
+_servers: LabServers | None = None
 
 
 def server_url(database: str, namespace: str) -> str:
     """A namespace of a server of the lab. Without nodetool Cassandra is not flushed, which takes longer than all questions."""
-    url = lab.url_of(lab.find_instance(database.replace("+", "-")))
+    assert _servers is not None, "a test that uses servers of the lab has the fixture lab_servers"
+    name = database.replace("+", "-")
+    _servers.start(name)
+    url = lab.url_of(lab.find_instance(name))
     address, _, options = url.partition("?")
     kept = [option for option in options.split("&") if option.startswith("credentials=")]
     return f"{address}?{'&'.join([*kept, f'namespace={namespace}'])}"

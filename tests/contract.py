@@ -31,7 +31,8 @@ def _programs() -> dict[str, str]:
     have its dependencies built again, with fewer of their features.
     """
     workspace = ["--workspace", "--exclude", "sensorbench-python"]
-    command = ["cargo", "test", "--release", "--quiet", *workspace, "--test", "contract", "--no-run"]
+    as_tests = ["--config", "crates/tests.toml"]
+    command = ["cargo", *as_tests, "test", "--release", "--quiet", *workspace, "--test", "contract", "--no-run"]
     built = subprocess.run([*command, "--message-format", "json"], cwd=CRATES.parent, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     told = [json.loads(line) for line in built.stdout.splitlines()]

@@ -12,6 +12,8 @@ from sensorbench import lab
 from sensorbench.results import read_comparison
 from tests.conftest import Cli
 
+pytestmark = pytest.mark.cluster
+
 EXPERIMENT = """
 title = "One node of three dies"
 dataset = "beijing-air-quality"

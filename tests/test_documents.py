@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from sensorbench import lab
 from sensorbench.schemas import load_operations, load_schema, shipped_schemas
 from tests.conftest import Cli
+from tests.servers import LabServers
 
-SERVERS = ("lab:ferretdb", "lab:ferretdb-postgresql")
+NAMES = ("ferretdb", "ferretdb-postgresql")
+SERVERS = tuple(f"lab:{name}" for name in NAMES)
 SENSORS = ("by_month", "by_reading", "by_sensor_day", "capped", "daily_peaks")
 LOGS = ("by_day", "by_record", "capped")
 
@@ -26,8 +27,9 @@ def summary_of(cli: Cli, out: Path, *arguments: object) -> dict[str, Any]:
 
 
 def test_readings_in_documents_give_the_answers_of_hbase_cassandra_and_postgresql(
-    cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path
+    cli: Cli, lab_servers: LabServers, tmp_path: Path
 ) -> None:
+    lab_servers.start(*NAMES, "hbase", "cassandra", "postgresql")
     summary = summary_of(
         cli, tmp_path / "out", "iot", *words("--target", (*SERVERS, "lab:hbase", "lab:cassandra", "lab:postgresql")),
         *words("--schema", (*SENSORS, "by_sensor", "natural")), "--dataset", "beijing-air-quality", "--scale", "0.001",
@@ -51,7 +53,8 @@ def test_readings_in_documents_give_the_answers_of_hbase_cassandra_and_postgresq
         assert described["settings"]["data are in"].startswith(behind)
 
 
-def test_logs_in_documents_give_the_answers_of_postgresql(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
+def test_logs_in_documents_give_the_answers_of_postgresql(cli: Cli, lab_servers: LabServers, tmp_path: Path) -> None:
+    lab_servers.start(*NAMES, "postgresql")
     summary = summary_of(
         cli, tmp_path / "out", "log-analytics", *words("--target", (*SERVERS, "lab:postgresql")),
         *words("--schema", (*LOGS, "relational")), "--dataset", "azure-vm-noise", "--scale", "0.005", "--operations", "34",
@@ -73,7 +76,8 @@ repeat = 1
 """
 
 
-def test_every_schema_keeps_what_is_written(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
+def test_every_schema_keeps_what_is_written(cli: Cli, lab_servers: LabServers, tmp_path: Path) -> None:
+    lab_servers.start(NAMES[1])
     targets = "".join(f'[[target]]\nurl = "{SERVERS[1]}"\nschema = "{schema}"\n' for schema in SENSORS)
     (tmp_path / "experiment.toml").write_text(WRITING.format(targets=targets), encoding="utf-8")
     ended = cli("run", tmp_path / "experiment.toml", "--replace", "--no-open", "--out", tmp_path / "out")
@@ -107,9 +111,8 @@ repeat = 1
 
 
 @pytest.mark.parametrize(("more", "compared"), [("", True), (", append_character = 3", None)])
-def test_articles_in_documents(
-    cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path, more: str, compared: bool | None
-) -> None:
+def test_articles_in_documents(cli: Cli, lab_servers: LabServers, tmp_path: Path, more: str, compared: bool | None) -> None:
+    lab_servers.start(NAMES[1])
     targets = "".join(f'[[target]]\nurl = "{url}"\nschema = "by_id"\n' for url in (SERVERS[1], "sqlite"))
     (tmp_path / "experiment.toml").write_text(ARTICLES.format(targets=targets, more=more), encoding="utf-8")
     ended = cli("run", tmp_path / "experiment.toml", "--replace", "--no-open", "--out", tmp_path / "out")

@@ -184,7 +184,7 @@ SHORT = ("--requests", "40", "--executions", "2", "--warm-up", "2", "--before", 
 
 
 @pytest.fixture(scope="module")
-def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def grown(lab_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What is left of a region server that joined another one under load."""
     out = tmp_path_factory.mktemp("grown") / "out"
     assert run_main(("elasticity", "run", "--target", "hbase", "--change", "join", *SHORT, "--out", out, "--no-open")) == 0
@@ -196,6 +196,7 @@ def summary_in(folder: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.cluster
 def test_region_servers_that_join_under_load_serve_requests(cli: Cli, grown: Path) -> None:
     (one,) = summary_in(grown)["transitions"]
     assert one["failed"] is None
@@ -232,6 +233,7 @@ def test_region_servers_that_join_under_load_serve_requests(cli: Cli, grown: Pat
     assert not [instance for instance in lab.read_instances() if not instance.stays]
 
 
+@pytest.mark.cluster
 def test_works_are_compared_beside_what_was_printed(cli: Cli, grown: Path, tmp_path: Path) -> None:
     out = tmp_path / "compared"
     ended = cli("elasticity", "compare", grown, grown, "--out", out, "--no-open", "--json")
@@ -250,7 +252,8 @@ def test_works_are_compared_beside_what_was_printed(cli: Cli, grown: Path, tmp_p
     assert "HBase stabilizes faster than Cassandra" in page
 
 
-def test_a_cluster_of_ones_own_grows_by_a_command(cli: Cli, tmp_path: Path) -> None:
+@pytest.mark.cluster
+def test_a_cluster_of_ones_own_grows_by_a_command(cli: Cli, lab_home: Path, tmp_path: Path) -> None:
     out, told = tmp_path / "out", tmp_path / "told"
     with lab.borrowed(lab.Wish("redis+cluster", stays=False)) as instance:
         sensorbench = f"{sys.executable} -m sensorbench lab"
@@ -297,10 +300,6 @@ def test_what_a_command_says_is_told_when_it_fails() -> None:
         (["--target", "cassandra://db.example", "--nodes", "3"], "--change join: say with --add-node-command how that is done"),
         (["--target", "cassandra://db.example", "--nodes", "3", "--change", "kill"], "expected join, leave, stay"),
         (["--target", "redis+cluster", "--status-command", "true"], "true: commands change a cluster of your own"),
-        (
-            ["--target", "redis+cluster", "--change", "leave"],
-            "--change leave: 2 nodes would be left; the cluster needs 3 at least",
-        ),
         (["--target", "redis+cluster", "--change", "join:x"], "--change join:x: expected a number of nodes behind join"),
         (["--target", "redis+cluster", "--change", "grow"], "--change grow: expected one of"),
         (["--target", "redis+cluster", "--schema", "none"], "none"),
@@ -314,6 +313,14 @@ def test_what_makes_no_sense_is_refused(cli: Cli, tmp_path: Path, arguments: lis
     assert ended.exit_code == 2
     assert said in " ".join(ended.err.split())
     assert "secret" not in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_too_few_nodes_that_would_be_left_are_refused(cli: Cli, lab_home: Path, tmp_path: Path) -> None:
+    """Its nodes are counted when it has started."""
+    ended = cli("elasticity", "run", "--target", "redis+cluster", "--change", "leave", "--out", tmp_path / "out", "--no-open")
+    assert ended.exit_code == 2
+    assert "--change leave: 2 nodes would be left; the cluster needs 3 at least" in " ".join(ended.err.split())
     assert not (tmp_path / "out").exists()
 
 
@@ -353,6 +360,7 @@ def is_said_to_be_unavailable(change: Change) -> bool:
     return True
 
 
+@pytest.mark.cluster
 def test_an_address_is_cut_off_for_a_while() -> None:
     if is_said_to_be_unavailable(Change("partition")):
         return
@@ -373,6 +381,7 @@ def test_an_address_is_cut_off_for_a_while() -> None:
         assert reaches(address)
 
 
+@pytest.mark.cluster
 def test_what_goes_to_a_slow_address_goes_through_a_queue_of_its_own() -> None:
     def sent() -> int:
         told = subprocess.run(["tc", "-s", "class", "show", "dev", "lo"], capture_output=True, text=True, check=True).stdout
@@ -394,6 +403,7 @@ def test_what_goes_to_a_slow_address_goes_through_a_queue_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(("how", "told"), [("20ms", "delay 20ms"), ("2%", "loss 2%")])
+@pytest.mark.cluster
 def test_packets_are_late_or_lost_where_the_kernel_can_do_that(how: str, told: str) -> None:
     def queues() -> str:
         return subprocess.run(["tc", "qdisc", "show", "dev", "lo"], capture_output=True, text=True, check=True).stdout
@@ -417,6 +427,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.cluster
 def test_a_process_has_a_slow_disk_for_a_while() -> None:
     if is_said_to_be_unavailable(Change("slow-disk", how="64K")):
         return

@@ -152,6 +152,7 @@ def counted(instance: lab.Instance, name: str) -> list[int]:
     return [told[name] for told in hbase_admin.ask(instance, "status").values()]
 
 
+@pytest.mark.cluster
 def test_a_cluster_grows_and_shrinks_and_rows_outlive_its_servers(cli: Cli, lab_servers: dict[str, lab.Instance]) -> None:
     first = lab_servers["hbase"].nodes[0]
     with gateway_of(first) as gateway:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sensorbench import lab
 from sensorbench.schemas import load_operations, load_schema, shipped_schemas
 from tests.conftest import Cli
+from tests.servers import LabServers
 
 # What is loaded into a server of the lab stays there: other tests have the namespace that is usual.
 TARGET = "lab:hbase?namespace=sensorbench_hbase"
@@ -26,7 +26,8 @@ def words(option: str, values: tuple[str, ...]) -> list[str]:
     return [word for value in values for word in (option, value)]
 
 
-def test_readings_give_the_answers_of_sqlite(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
+def test_readings_give_the_answers_of_sqlite(cli: Cli, lab_servers: LabServers, tmp_path: Path) -> None:
+    lab_servers.start("hbase")
     summary = summary_of(
         cli, tmp_path / "out", "study", "run", "iot", "--target", TARGET, "--target", "sqlite",
         *words("--schema", (*SENSORS, "natural")), "--dataset", "beijing-air-quality", "--scale", "0.003", "--operations", "40",
@@ -41,7 +42,8 @@ def test_readings_give_the_answers_of_sqlite(cli: Cli, lab_servers: dict[str, la
     assert {"hbase.client.retries.number", "durability", "gateways"} <= set(described["settings"])
 
 
-def test_logs_give_the_answers_of_sqlite(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
+def test_logs_give_the_answers_of_sqlite(cli: Cli, lab_servers: LabServers, tmp_path: Path) -> None:
+    lab_servers.start("hbase")
     summary = summary_of(
         cli, tmp_path / "out", "study", "run", "log-analytics", "--target", TARGET, "--target", "sqlite",
         *words("--schema", (*LOGS, "relational")), "--dataset", "azure-vm-noise", "--scale", "0.01", "--operations", "34",
@@ -94,8 +96,9 @@ def conducted(cli: Cli, folder: Path, experiment: str, schemas: tuple[str, ...],
     ids=["readings", "articles"],
 )
 def test_what_is_written_is_kept(
-    cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path, experiment: str, schemas: tuple[str, ...], mix: str
+    cli: Cli, lab_servers: LabServers, tmp_path: Path, experiment: str, schemas: tuple[str, ...], mix: str
 ) -> None:
+    lab_servers.start("hbase")
     summary = conducted(cli, tmp_path, experiment, schemas, mix)
     assert summary["answers_equal"] is True
     for checks in summary["contents"].values():
@@ -103,7 +106,8 @@ def test_what_is_written_is_kept(
         assert checks["read_back"] == checks["acknowledged_writes"] > 0
 
 
-def test_articles_become_longer(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
+def test_articles_become_longer(cli: Cli, lab_servers: LabServers, tmp_path: Path) -> None:
+    lab_servers.start("hbase")
     summary = conducted(cli, tmp_path, ARTICLES, ("by_id",), "read_article = 1, append_character = 1")
     for checks in summary["contents"].values():
         assert "append_character changed rows that were there" in checks["not_checked"]

@@ -23,6 +23,7 @@ from sensorbench.results.quantities import QUANTITIES
 from sensorbench.results.sources import FOLDER, CacheSource, Sources
 from sensorbench.results.writer import STATUS
 from tests.conftest import run_main
+from tests.servers import LabServers
 
 ROOT = Path(__file__).parent.parent
 S = 1_000_000_000
@@ -368,10 +369,9 @@ def test_a_node_tells_of_its_flushes_and_compactions(lab_servers: dict[str, lab.
     assert "counter cache" not in stretch.hit_rates
 
 
-def test_servers_tell_of_their_caches_and_the_lab_of_their_processes(
-    lab_servers: dict[str, lab.Instance], tmp_path: Path
-) -> None:
+def test_servers_tell_of_their_caches_and_the_lab_of_their_processes(lab_servers: LabServers, tmp_path: Path) -> None:
     schemas = {"mariadb": "natural", "postgresql": "natural", "redis": "by_sensor", "redis-cluster": "by_sensor"}
+    lab_servers.start(*schemas)
     caches = {"mariadb": "buffer pool", "postgresql": "shared buffers", "redis": "keyspace", "redis-cluster": "keyspace"}
     of_servers = watched(tmp_path, "4s", schemas)
     assert of_servers.keys() == schemas.keys()

@@ -18,6 +18,7 @@ from sensorbench import _engine, lab
 from sensorbench.errors import EngineError
 from sensorbench.lab.processes import processes_of
 from tests.conftest import Cli
+from tests.servers import LabServers
 
 
 @pytest.mark.parametrize(
@@ -98,9 +99,8 @@ def test_settings_reach_the_server_and_unknown_ones_are_refused(cli: Cli, lab_ho
         (("down",), "name an instance, or give --all"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
-    cli: Cli, lab_servers: dict[str, lab.Instance], arguments: tuple[str, ...], expected: str
-) -> None:
+def test_what_makes_no_sense_is_refused(cli: Cli, lab_servers: LabServers, arguments: tuple[str, ...], expected: str) -> None:
+    lab_servers.start("redis")
     ended = cli("lab", *arguments)
     assert ended.exit_code == 2, ended.out
     assert expected in " ".join(ended.err.split())
@@ -120,7 +120,9 @@ def test_limits_are_kept_or_said_not_to_be(cli: Cli, lab_home: Path) -> None:
     cli("lab", "down", "limited")
 
 
-def test_a_cluster_grows_and_shrinks(cli: Cli, lab_servers: dict[str, lab.Instance]) -> None:
+@pytest.mark.cluster
+def test_a_cluster_grows_and_shrinks(cli: Cli, lab_servers: LabServers) -> None:
+    lab_servers.start("redis-cluster")
     before = len(lab.find_instance("redis-cluster").nodes)
     added = cli("lab", "add-node", "redis-cluster", "--json")
     assert added.exit_code == 0, added.err

@@ -19,6 +19,7 @@ from sensorbench.spark.inverted_index import InvertedIndex, tally_jar
 from sensorbench.study.mapreduce import MAPREDUCE
 from sensorbench.study.mapreduce.claims import judged_as_printed
 from tests.conftest import Cli, commands_on
+from tests.servers import LabServers
 
 # The worked example of the spec; then blanks of all kinds, punctuation, other letters, and a word with signs of regular expressions.
 EXAMPLE = {7: "the cat the", 9: "The end"}
@@ -37,6 +38,7 @@ def articles(texts: dict[int, str]) -> duckdb.DuckDBPyConnection:
     return connection
 
 
+@pytest.mark.cluster
 def test_spark_and_duckdb_find_what_the_worked_example_has_and_agree_on_blanks_and_case(tmp_path: Path) -> None:
     wanted = [
         (EXAMPLE, "the", {7: 2, 9: 1}),
@@ -63,8 +65,10 @@ def test_spark_and_duckdb_find_what_the_worked_example_has_and_agree_on_blanks_a
             assert 0.0 < first.stages.executed_s <= first.duration_s
 
 
-def test_every_connector_gives_the_same_results(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
+@pytest.mark.cluster
+def test_every_connector_gives_the_same_results(cli: Cli, lab_servers: LabServers, tmp_path: Path) -> None:
     names = [name for name in MAPREDUCE.file.targets if name in lab_servers]
+    lab_servers.start(*names)
     targets = [part for name in names for part in ("--target", f"lab:{name}?namespace=mapreduce")]
     out = tmp_path / "out"
     options = ("--dataset", "wikipedia", "--scale", "0.1", "--word", "the", "--workers", "1", "--repeat", "1", "--no-open")
@@ -101,6 +105,7 @@ def test_every_connector_gives_the_same_results(cli: Cli, lab_servers: dict[str,
     assert not [one for one in lab.read_instances() if one.database == "spark" and not one.stays]
 
 
+@pytest.mark.cluster
 def test_ctrl_c_leaves_what_was_measured(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first_job, done = InvertedIndex.first_job, []
 

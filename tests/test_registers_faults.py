@@ -13,6 +13,8 @@ import pytest
 from sensorbench import lab
 from tests.conftest import Cli
 
+pytestmark = pytest.mark.cluster
+
 EXPERIMENT = """
 dataset = "beijing-air-quality"
 scale = 0.002

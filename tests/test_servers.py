@@ -12,6 +12,7 @@ from sensorbench import lab
 from sensorbench.lab.processes import processes_of
 from sensorbench.results import read_comparison
 from tests.conftest import Cli
+from tests.servers import LabServers
 
 TINY = ("--dataset", "beijing-air-quality", "--scale", "0.01", "--operations", "80", "--no-open")
 SETTINGS = {
@@ -37,13 +38,15 @@ def summary_of(out: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def study(lab_servers: dict[str, lab.Instance], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def study(lab_servers: LabServers, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All schemas on servers of the lab that stay."""
     from tests.conftest import run_main
 
     out = tmp_path_factory.mktemp("servers") / "iot"
     # Documents and HBase are asked less, because they are slow: tests/test_documents.py, tests/test_hbase_driver.py.
-    targets = [word for name in lab_servers if not name.startswith(("ferretdb", "hbase")) for word in ("--target", f"lab:{name}")]
+    names = [name for name in lab_servers if not name.startswith(("ferretdb", "hbase"))]
+    lab_servers.start(*names)
+    targets = [word for name in names for word in ("--target", f"lab:{name}")]
     assert run_main(("study", "run", "iot", *targets, *TINY, "--repeat", "3", "--out", out)) == 0
     return out
 
@@ -109,8 +112,9 @@ def test_loads_are_counted_and_sized(study: Path) -> None:
         assert load["description"]["version"]
 
 
-def test_no_password_reaches_results(study: Path, lab_servers: dict[str, lab.Instance]) -> None:
-    passwords = [instance.password().encode() for instance in lab_servers.values()]
+def test_no_password_reaches_results(study: Path, lab_servers: LabServers) -> None:
+    passwords = [instance.password().encode() for instance in lab_servers.started()]
+    assert len(passwords) >= 5
     for file in study.rglob("*"):
         if file.is_file():
             content = file.read_bytes()

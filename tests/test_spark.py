@@ -34,6 +34,7 @@ def listening(cluster: lab.Instance) -> set[str]:
     }
 
 
+@pytest.mark.cluster
 def test_applications_get_as_many_executors_as_they_ask_for_and_nothing_can_be_reached_from_outside(
     cluster: lab.Instance,
 ) -> None:
@@ -52,6 +53,7 @@ def test_applications_get_as_many_executors_as_they_ask_for_and_nothing_can_be_r
     assert {one.pid for one in psutil.Process().children()} == before
 
 
+@pytest.mark.cluster
 def test_a_cluster_with_too_few_workers_is_said_to_have_too_few(cluster: lab.Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[Master.__module__], "_EXECUTORS_WITHIN_S", 8.0)
     with (
@@ -62,6 +64,7 @@ def test_a_cluster_with_too_few_workers_is_said_to_have_too_few(cluster: lab.Ins
         pass
 
 
+@pytest.mark.cluster
 def test_datasets_are_generated_on_a_cluster(cluster: lab.Instance, cli: Cli, tmp_path: Path) -> None:
     wanted = ("data", "generate", "sensor-timelines-100", "--scale", "0.009", "--json")
     spark = cli(*wanted, "--spark", f"lab:{cluster.name}", "--partitions", "9", "--out", tmp_path / "spark")
@@ -75,6 +78,7 @@ def test_datasets_are_generated_on_a_cluster(cluster: lab.Instance, cli: Cli, tm
     assert shown.out.splitlines()[-1] == f"{found[0]['checksum']}  sensor-timelines-100"
 
 
+@pytest.mark.cluster
 def test_executors_that_were_lost_are_told(cluster: lab.Instance) -> None:
     with driver(find_master(f"lab:{cluster.name}")) as one, one.application("test", executors=2) as application:
         one.check_none_was_lost(application)
@@ -84,6 +88,7 @@ def test_executors_that_were_lost_are_told(cluster: lab.Instance) -> None:
             one.check_none_was_lost(application)
 
 
+@pytest.mark.cluster
 def test_threads_need_no_cluster() -> None:
     with session(find_master("local[2]"), "test") as spark:
         assert spark.sparkContext.defaultParallelism == 2
@@ -111,6 +116,7 @@ def test_without_the_extra_it_is_said_how_to_install_it(monkeypatch: pytest.Monk
         find_master("local[2]")
 
 
+@pytest.mark.cluster
 def test_what_computes_is_no_target(cluster: lab.Instance, cli: Cli) -> None:
     ended = cli("study", "run", "iot", "--target", f"lab:{cluster.name}")
     assert ended.exit_code == 2

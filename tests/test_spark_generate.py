@@ -57,6 +57,7 @@ def checksum(dataset: Dataset) -> str:
 
 
 @pytest.mark.parametrize("name", KINDS)
+@pytest.mark.cluster
 def test_any_number_of_partitions_gives_the_bytes_of_the_local_generator(
     name: str, application: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +112,7 @@ def failing(attempts: int) -> Callable[[Generated, Path, PartsFile], WrittenFile
     return write
 
 
+@pytest.mark.cluster
 def test_tasks_that_fail_and_are_tried_again_leave_the_same_bytes(
     application: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,6 +122,7 @@ def test_tasks_that_fail_and_are_tried_again_leave_the_same_bytes(
     assert bytes_of(tmp_path / "spark") == bytes_of(tmp_path / "local")
 
 
+@pytest.mark.cluster
 def test_a_task_that_always_fails_leaves_no_dataset(
     application: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +132,7 @@ def test_a_task_that_always_fails_leaves_no_dataset(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.cluster
 def test_workers_without_the_packages_are_told_before_anything_is_generated(application: Application, tmp_path: Path) -> None:
     context = application.session.sparkContext
     bare = tmp_path / "python"
@@ -152,6 +156,7 @@ def test_workers_that_would_write_elsewhere_or_other_bytes_are_told(tmp_path: Pa
     assert f"does not see {tmp_path} of this machine; expected --out on storage that all workers share" in missing
 
 
+@pytest.mark.cluster
 def test_files_that_are_not_here_afterwards_make_no_dataset(
     application: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +186,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_written(
     assert "uv pip install 'pyspark>=3.5,<3.6'" in refused("--spark", "local[2]")
 
 
+@pytest.mark.cluster
 def test_an_interrupted_one_leaves_nothing(tmp_path: Path) -> None:
     command = [
         sys.executable,

@@ -17,7 +17,6 @@ import psutil
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from sensorbench import lab
 from sensorbench.errors import EngineError, UsageError
 from sensorbench.experiment.watch import Watcher
 from sensorbench.results.manifest import Process, json_schemas
@@ -28,6 +27,7 @@ from sensorbench.stress.rates import parse_rates
 from sensorbench.stress.steering import RATE_FILE, Steering, wish_rate
 from sensorbench.stress.step import Step, phases_of
 from tests.conftest import Cli, commands_on, run_main
+from tests.servers import LabServers
 
 DASHBOARD = Path(__file__).parents[1] / "docs" / "grafana" / "sensorbench-load.json"
 SHORT = ("--step", "500ms", "--ramp", "100ms", "--warm-up", "0", "--no-open", "--json")
@@ -500,9 +500,9 @@ def test_the_running_load_can_be_scraped(tmp_path: Path) -> None:
     ],
 )
 def test_what_a_server_says_stands_beside_each_step(
-    cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path, server: str, said: dict[str, set[str]]
+    cli: Cli, lab_servers: LabServers, tmp_path: Path, server: str, said: dict[str, set[str]]
 ) -> None:
-    del lab_servers
+    lab_servers.start(server)
     load = (
         "--rates",
         "100,200",

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import duckdb
 import pytest
 
-from sensorbench import lab
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import UsageError
 from sensorbench.schemas import load_operations
 from sensorbench.schemas.operations import Draw, Operations
 from sensorbench.schemas.variants import mix_of_variants, with_variants
 from tests.conftest import Cli
+from tests.servers import LabServers
 
 SHARES = [0.0012, 0.01, 0.12, 0.29, 0.36, 0.81, 0.9]
 RANGES = [f"r{number}" for number in range(1, 8)]
@@ -223,10 +223,12 @@ def test_a_study_of_which_everything_fails_has_failed(cli: Cli, tmp_path: Path) 
     assert summary_of(out)["state"] == "failed"
 
 
-def test_every_kind_of_server_gives_equal_answers(cli: Cli, tmp_path: Path, lab_servers: dict[str, lab.Instance]) -> None:
+def test_every_kind_of_server_gives_equal_answers(cli: Cli, tmp_path: Path, lab_servers: LabServers) -> None:
     out = tmp_path / "servers"
     # Documents and HBase are asked less, because they are slow: tests/test_documents.py, tests/test_hbase_driver.py.
-    targets = [word for name in lab_servers if not name.startswith(("ferretdb", "hbase")) for word in ("--target", f"lab:{name}")]
+    names = [name for name in lab_servers if not name.startswith(("ferretdb", "hbase"))]
+    lab_servers.start(*names)
+    targets = [word for name in names for word in ("--target", f"lab:{name}")]
     # Other tests have been there.
     outcome = cli("study", "run", "log-analytics", *targets, *TINY, "--replace", "--out", out)
     assert outcome.exit_code == 0, outcome.err

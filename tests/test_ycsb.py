@@ -453,7 +453,8 @@ def test_a_list_of_rows_is_told_apart_from_others(tmp_path: Path, old: str, new:
 # In the order that YCSB recommends: what adds records comes last.
 IN_TURN, EACH = "abcfde", 300
 # Of what one client does after the other, all databases must have the same records in the end.
-OTHERS = ["fjall", "hbase", "redis", "redis+cluster", "postgresql", "mariadb", "cassandra", "ferretdb"]
+ON_SERVERS = ("hbase", "redis", "redis+cluster", "postgresql", "mariadb", "cassandra", "ferretdb")
+OTHERS = ["fjall", *(pytest.param(database, marks=pytest.mark.server) for database in ON_SERVERS)]
 OWN = "sensorbench_ycsb"
 
 

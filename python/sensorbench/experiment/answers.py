@@ -1,7 +1,8 @@
 """Answers that must be equal: those computed by hand, and those that DuckDB computes from the dataset itself."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +21,11 @@ from sensorbench.schemas.types import ARROW_TYPES, arrow_schema, canonical_table
 
 # Of each kind of operation so many answers are compared with the reference.
 REFERENCE_SAMPLE = 25
+
+# Relations up to this size are kept in memory while references are computed; larger ones are read from their files for each.
+_MAX_ROWS_IN_MEMORY = 1_000_000
+_MAX_BYTES_IN_MEMORY = 256 << 20
+_LENGTHS = {"VARCHAR": "strlen", "BLOB": "octet_length"}
 
 
 class KnownAnswer(toml_file.FileModel):
@@ -129,7 +135,20 @@ def reference_table(
     asked: dict[int, list[int]],
 ) -> pa.Table:
     """Reference answers to some operations of a plan: `asked` has the numbers k by number of the operation."""
-    rows = []
+    with _small_relations_in_memory(workbench):
+        rows = list(_reference_rows(workbench, operations, names, plan, parameters, phase, asked))
+    return pa.Table.from_pylist(rows, schema=REFERENCE_SCHEMA)
+
+
+def _reference_rows(
+    workbench: duckdb.DuckDBPyConnection,
+    operations: Operations,
+    names: list[str],
+    plan: dict[str, Any],
+    parameters: Parameters,
+    phase: int,
+    asked: dict[int, list[int]],
+) -> Iterator[dict[str, Any]]:
     for number, numbers in asked.items():
         name = names[number]
         operation = operations.operation[name]
@@ -138,17 +157,44 @@ def reference_table(
             of_each = _engine.parameters(as_json(plan), parameters.readers(), phase, number, numbers).to_pylist()
         for k, values in zip(numbers, of_each, strict=True):
             answer = reference_answer(workbench, name, operation, values)
-            rows.append(
-                {
-                    "operation": number,
-                    "k": k,
-                    "rows": answer.rows,
-                    "hash": answer.hash,
-                    "in_order": None,
-                    "computed": list(answer.computed),
-                }
-            )
-    return pa.Table.from_pylist(rows, schema=REFERENCE_SCHEMA)
+            yield {
+                "operation": number,
+                "k": k,
+                "rows": answer.rows,
+                "hash": answer.hash,
+                "in_order": None,
+                "computed": list(answer.computed),
+            }
+
+
+@contextmanager
+def _small_relations_in_memory(workbench: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Puts tables of the connection before its views of the same names: a view of a file reads the file for each of many questions."""
+    kept: list[str] = []
+    try:
+        for name in _small_views(workbench):
+            workbench.execute(f'CREATE TEMP TABLE "{name}" AS FROM "{name}"')
+            kept.append(name)
+        yield
+    finally:
+        for name in kept:
+            workbench.execute(f'DROP TABLE temp."{name}"')
+
+
+def _small_views(workbench: duckdb.DuckDBPyConnection) -> list[str]:
+    found = workbench.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal AND NOT temporary ORDER BY view_name")
+    return [name for (name,) in found.fetchall() if _fits_in_memory(workbench, name)]
+
+
+def _fits_in_memory(workbench: duckdb.DuckDBPyConnection, name: str) -> bool:
+    ((rows,),) = workbench.execute(f'SELECT count(*) FROM "{name}"').fetchall()
+    if rows > _MAX_ROWS_IN_MEMORY:
+        return False
+    columns = workbench.execute(f'SELECT column_name, column_type FROM (DESCRIBE "{name}")').fetchall()
+    lengths = [f'coalesce(sum({_LENGTHS[type_]}("{column}")), 0)' for column, type_ in columns if type_ in _LENGTHS]
+    sizes = [f"count(*) * {8 * len(columns)}", *lengths]
+    ((size_bytes,),) = workbench.execute(f'SELECT {" + ".join(sizes)} FROM "{name}"').fetchall()
+    return bool(size_bytes <= _MAX_BYTES_IN_MEMORY)
 
 
 REFERENCE_SCHEMA = pa.schema(

@@ -1,0 +1,105 @@
+"""Which tests start servers, and the servers that they share.
+
+A test that uses the tests' lab gets the marker `server` by that alone; rings, Spark, faults and several nodes are marked `cluster` in their
+modules. No other test can start a server: in this process it fails at once, and in those that it starts the lock of the lab cannot be taken.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from sensorbench import lab
+from sensorbench.lab import addresses
+from sensorbench.lab import lab as starting
+from sensorbench.lab.database import LabDatabase
+
+# Who has this fixture, or one that has it, starts servers.
+LAB_FIXTURE = "lab_home"
+_REFUSAL = pytest.StashKey[pytest.MonkeyPatch]()
+
+
+class LabServers(Mapping[str, lab.Instance]):
+    """One server of each kind, by its name in the lab: each is started when a test first takes it, and stays."""
+
+    _databases = {database.replace("+", "-"): database for database in lab.LAB_DATABASES}
+
+    def __init__(self) -> None:
+        self._started: dict[str, lab.Instance] = {}
+
+    def __getitem__(self, name: str) -> lab.Instance:
+        if name not in self._started:
+            self._started[name] = lab.up(lab.Wish(self._databases[name]))
+        return self._started[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._databases)
+
+    def __len__(self) -> int:
+        return len(self._databases)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._databases
+
+    def start(self, *names: str) -> None:
+        """Starts those of these servers that do not run yet, for tests that name them only in URLs."""
+        for name in names:
+            self[name]
+
+    def started(self) -> list[lab.Instance]:
+        """Those that run."""
+        return list(self._started.values())
+
+
+def mark_by_fixtures(items: list[pytest.Item]) -> None:
+    """Marks the tests that use servers, and puts their modules first: with several workers, short ones are left for the end."""
+    for item in items:
+        if LAB_FIXTURE in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.server)
+    first = {item.path for item in items if item.get_closest_marker("server")}
+    items.sort(key=lambda item: item.path not in first)
+
+
+def refuse_unmarked(item: pytest.Item, no_lab: Path) -> None:
+    """Makes a test without a marker unable to start a server, and one without `cluster` unable to start several nodes or Spark."""
+    patch = item.stash[_REFUSAL] = pytest.MonkeyPatch()
+    if item.get_closest_marker("cluster"):
+        return
+    patch.setenv("SPARK_HOME", str(no_lab / "spark"))
+    is_single = item.get_closest_marker("server") is not None
+    if not is_single:
+        patch.setenv("SENSORBENCH_LAB", str(no_lab))
+    check = starting._check
+
+    def check_and_refuse(wish: lab.Wish, database: LabDatabase) -> None:
+        check(wish, database)
+        if not is_single:
+            pytest.fail(f"{item.nodeid} starts {wish.database} and does not use {LAB_FIXTURE}, which would mark it as `server`")
+        _refuse_nodes(item, (wish.nodes or 1) + wish.replicas)
+
+    patch.setattr(starting, "_check", check_and_refuse)
+    patch.setattr(starting, "_next_node", lambda *_: _refuse_nodes(item, 2))
+
+
+def _refuse_nodes(item: pytest.Item, nodes: int) -> None:
+    if nodes > 1:
+        pytest.fail(f"{item.nodeid} starts several nodes and is not marked `cluster`")
+
+
+def allow_all(item: pytest.Item) -> None:
+    """Ends what `refuse_unmarked` began, before fixtures end: those of a module may have servers that other tests of it used."""
+    if patch := item.stash.get(_REFUSAL, None):
+        patch.undo()
+
+
+def make_no_lab(folder: Path) -> Path:
+    """A lab without instances in which none can be started, as its lock leads nowhere. Processes of tests that start no server have it."""
+    home = folder / "lab-of-tests-that-start-no-server"
+    (home / "instances").mkdir(parents=True)
+    (home / "instances" / "lock").symlink_to(home / "nowhere" / "lock")
+    return home
+
+
+def share_addresses(worker: int, workers: int) -> None:
+    """Gives each worker addresses of its own: two labs that look for free ones at the same moment could choose the same."""
+    addresses._CLUSTERS = range(1 + worker, 255, workers)

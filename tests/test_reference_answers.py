@@ -1,0 +1,55 @@
+"""Reference answers: small relations are read from their files once, large ones for each question."""
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from sensorbench.experiment import answers
+
+QUESTION = "SELECT count(*), sum(length(site)), sum(octet_length(raw)) FROM readings"
+ROWS = 1000
+
+
+@pytest.fixture
+def workbench(tmp_path: Path) -> duckdb.DuckDBPyConnection:
+    connection, file = duckdb.connect(), tmp_path / "readings.parquet"
+    columns = f"'a\\b' || range AS site, ('c' || range)::BLOB AS raw FROM range({ROWS})"
+    connection.execute(f"COPY (SELECT range AS number, {columns}) TO '{file}' (FORMAT parquet)")
+    connection.read_parquet(str(file)).create_view("original_readings")
+    connection.execute("CREATE VIEW readings AS FROM original_readings UNION ALL FROM original_readings LIMIT 10")
+    return connection
+
+
+def plan_of(workbench: duckdb.DuckDBPyConnection) -> str:
+    return str(workbench.sql(QUESTION).explain())
+
+
+def test_small_relations_are_kept_in_memory_while_they_are_needed(workbench: duckdb.DuckDBPyConnection) -> None:
+    expected, plan = workbench.execute(QUESTION).fetchall(), plan_of(workbench)
+    assert "PARQUET" in plan.upper()
+    with answers._small_relations_in_memory(workbench):
+        assert "PARQUET" not in plan_of(workbench).upper()
+        assert workbench.execute(QUESTION).fetchall() == expected
+    assert plan_of(workbench) == plan
+    with pytest.raises(duckdb.Error, match="no_such"), answers._small_relations_in_memory(workbench):
+        workbench.execute("FROM no_such")
+    assert plan_of(workbench) == plan
+
+
+@pytest.mark.parametrize("columns", ["number", "site", "number, site"])
+@pytest.mark.parametrize("rows", [0, 10])
+def test_relations_of_any_columns_are_kept(workbench: duckdb.DuckDBPyConnection, columns: str, rows: int) -> None:
+    workbench.execute(f"CREATE VIEW other AS SELECT {columns} FROM original_readings LIMIT {rows}")
+    with answers._small_relations_in_memory(workbench):
+        assert "PARQUET" not in str(workbench.sql("FROM other").explain()).upper()
+        assert len(workbench.execute("FROM other").fetchall()) == rows
+
+
+@pytest.mark.parametrize(("limit", "value"), [("_MAX_ROWS_IN_MEMORY", 9), ("_MAX_BYTES_IN_MEMORY", 10 * 24)])
+def test_large_ones_are_not(
+    workbench: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
+) -> None:
+    monkeypatch.setattr(answers, limit, value)
+    with answers._small_relations_in_memory(workbench):
+        assert "PARQUET" in plan_of(workbench).upper()

@@ -1,0 +1,82 @@
+"""The tests' own division: who starts no server cannot start one, and who has no cluster cannot have several nodes."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from sensorbench import lab
+from tests.servers import LAB_FIXTURE, LabServers
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_a_test_without_the_lab_cannot_start_a_server() -> None:
+    with pytest.raises(pytest.fail.Exception, match=f"starts redis and does not use {LAB_FIXTURE}"):
+        lab.up(lab.Wish("redis"))
+    with pytest.raises(pytest.fail.Exception, match=f"starts redis and does not use {LAB_FIXTURE}"):
+        LabServers()["redis"]
+
+
+def test_nor_can_the_processes_that_it_starts() -> None:
+    command = [sys.executable, "-m", "sensorbench", "lab", "up", "redis", "--json"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) != (0, "")
+    assert "lab-of-tests-that-start-no-server" in re.sub(r"[\s│]", "", ended.stderr)
+    assert not list((Path(os.environ["SENSORBENCH_LAB"]) / "instances").glob("*/"))
+
+
+def test_a_test_with_the_lab_is_marked_by_that_and_cannot_start_several_nodes(
+    request: pytest.FixtureRequest, lab_home: Path
+) -> None:
+    assert request.node.get_closest_marker("server")
+    assert os.environ["SENSORBENCH_LAB"] == str(lab_home)
+    for wish in (lab.Wish("redis+cluster", nodes=3), lab.Wish("redis+cluster", replicas=1)):
+        with pytest.raises(pytest.fail.Exception, match="starts several nodes and is not marked `cluster`"):
+            lab.up(wish)
+    assert not list((lab_home / "instances").glob("redis-cluster*"))
+
+
+SHOWN = """
+from tests.conftest import *
+
+def pytest_collection_finish(session):
+    for item in session.items:
+        print(item.name, *sorted(mark.name for mark in item.iter_markers()))
+"""
+PLANTED = """
+import pytest
+
+def test_alone(): pass
+@pytest.fixture
+def a_server_of_its_own(lab_home): pass
+def test_by_way_of_a_fixture(a_server_of_its_own): pass
+@pytest.mark.cluster
+def test_of_several_nodes(lab_home): pass
+"""
+
+
+def test_fixtures_decide_on_the_marker(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(SHOWN, encoding="utf-8")
+    (tmp_path / "test_planted.py").write_text(PLANTED, encoding="utf-8")
+    options = ("-c", ROOT / "pyproject.toml", "--rootdir", tmp_path, "-p", "no:cacheprovider", "--collect-only", "-qq", tmp_path)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-m", "pytest", *map(str, options)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    found = [line.split() for line in ended.stdout.splitlines() if re.match(r"test_\w+( \w+)*$", line)]
+    assert sorted(found) == [
+        ["test_alone"],
+        ["test_by_way_of_a_fixture", "server"],
+        ["test_of_several_nodes", "cluster", "server"],
+    ]
+
+
+def test_drivers_are_tested_without_the_optimiser() -> None:
+    """All of them: one that was forgotten would be compiled as for measurements, which takes several times as long."""
+    profiles = tomllib.loads((ROOT / "crates" / "tests.toml").read_text(encoding="utf-8"))["profile"]["release"]["package"]
+    assert set(profiles) == {manifest.parent.name for manifest in ROOT.glob("crates/sensorbench-driver-*/Cargo.toml")}
