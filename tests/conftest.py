@@ -18,6 +18,7 @@ import pytest
 
 from sensorbench import lab
 from sensorbench.cli import main
+from sensorbench.results.ownership import Owner
 from tests.servers import LabServers, allow_all, make_no_lab, mark_by_fixtures, refuse_unmarked, share_addresses
 
 
@@ -35,6 +36,9 @@ class Outcome:
 
 
 Cli = Callable[..., Outcome]
+
+# The results folder in whose name tests themselves create namespaces.
+TEST_OWNER = Owner("tests", "the tests' own")
 
 # Whoever starts the tests in the background of a shell has them ignore Ctrl-C, and so all that they start, which some of them interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -8,12 +8,15 @@ from functools import cache
 from pathlib import Path
 
 CRATES = Path(__file__).parent.parent / "crates"
+OCCUPANTS = ("absent ", "ours, of this folder ", "ours, of another ", "foreign ")
 
 
 def keeps_the_contract(driver: str, environment: Mapping[str, str]) -> None:
-    """Asserts that a driver passes its contract tests, which find their servers in the environment."""
+    """Asserts that a driver passes its contract tests, which find their servers in the environment. Prints the table of occupants and
+    intents that they went through (pytest -s shows it).
+    """
     ended = subprocess.run(
-        [_programs()[driver], "--quiet"],
+        [_programs()[driver], "--quiet", "--show-output"],
         cwd=CRATES / f"sensorbench-driver-{driver}",
         env={**os.environ, **environment},
         capture_output=True,
@@ -23,6 +26,9 @@ def keeps_the_contract(driver: str, environment: Mapping[str, str]) -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert " 0 failed" in ended.stdout
     assert " 0 passed" not in ended.stdout
+    table = [line for line in ended.stdout.splitlines() if line.startswith(OCCUPANTS) or ": occupant" in line]
+    assert len(table) >= 1 + len(OCCUPANTS)
+    print("", *table, sep="\n")
 
 
 @cache

@@ -25,7 +25,7 @@ from sensorbench.stress.cassandra_stress.queries import parse_query
 from sensorbench.stress.cassandra_stress.streams import split, stream_of
 from sensorbench.stress.cassandra_stress.table import parse_table
 from sensorbench.stress.cassandra_stress.visits import arguments, insertions
-from tests.conftest import Cli, server_url
+from tests.conftest import TEST_OWNER, Cli, server_url
 
 FIXTURES = Path(__file__).parent / "fixtures" / "cassandra-stress"
 READINGS, EVENTS, COUNTERS, TYPES = (FIXTURES / f"{name}.yaml" for name in ("readings", "events", "counters", "types"))
@@ -513,13 +513,13 @@ def test_a_profile_runs_on_cassandra(cli: Cli, lab_servers: dict[str, lab.Instan
     assert "the keyspace sensors of the profile is sensorbench's own here" in first.err
     assert first.out == (tmp_path / "load" / "cassandra-stress.txt").read_text(encoding="utf-8")
     again = cli(*run, "-n", 300, "--out", tmp_path / "again")
-    assert (again.exit_code, "give --replace" in again.err) == (1, True), again.err
+    assert (again.exit_code, "give --replace" in again.err) == (2, True), again.err
     more = cli(*run, "-n", 200, "--population", "301..500", "--out", tmp_path / "more")
     assert more.exit_code == 0, more.err
     _, counts = everything(profile(READINGS), np.arange(1, 501))
     written = _engine.Target(target)
     columns = [{"name": column.name, "type": column.value_type} for column in profile(READINGS).table.key]
-    written.attach(json.dumps({"tables": {"readings": columns}}))
+    written.attach(json.dumps({"tables": {"readings": columns}}), intent="attach", owner=TEST_OWNER.to_json())
     assert written.count("readings") == counts.sum()
     mixed = cli(
         *run, "--ops", "insert=1,latest=1,one=2,since=1,correct=1", "-n", 1200, "--rate", "600/s", "--out", tmp_path / "mix"

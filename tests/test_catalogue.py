@@ -19,7 +19,7 @@ from sensorbench.cli.main import app
 from sensorbench.elasticity.changes import KINDS
 from sensorbench.errors import UsageError
 from sensorbench.results.sources import own_sources_of
-from tests.conftest import Cli, server_url
+from tests.conftest import TEST_OWNER, Cli, server_url
 
 DRIVERS = {driver["name"]: driver for driver in json.loads(_engine.databases())}
 # It answers nothing, and is no database that anybody would choose.
@@ -143,7 +143,9 @@ READINGS = "CREATE TABLE readings (sensor int, site int, time timestamp, value d
 def test_cassandra_refuses_what_its_keys_do_not_serve(lab_servers: dict[str, lab.Instance]) -> None:
     """CLS-17."""
     target = Target(server_url("cassandra", "keys"))
-    target.create(json.dumps({"create": {"statements": [READINGS]}, "operations": []}), "{}", True)
+    target.create(
+        json.dumps({"create": {"statements": [READINGS]}, "operations": []}), "{}", intent="create", owner=TEST_OWNER.to_json()
+    )
 
     def ask(where: str) -> Any:
         statement = {"statement": f"SELECT value FROM readings WHERE {where}"}
@@ -155,4 +157,4 @@ def test_cassandra_refuses_what_its_keys_do_not_serve(lab_servers: dict[str, lab
     with pytest.raises(SchemaError, match="use ALLOW FILTERING"):
         ask("value = 1.0")
     assert ask("sensor = 1 AND site = 1 AND time > 0") == ask("value = 1.0 ALLOW FILTERING") == []
-    target.remove()
+    target.remove(owner=TEST_OWNER.to_json())

@@ -152,21 +152,6 @@ def test_results_are_not_written_over(cli: Cli, study_folder: Path) -> None:
     assert "is not empty; name another folder with --out, or go on with it by --resume" in outcome.err
 
 
-def test_what_sensorbench_did_not_create_is_not_touched(cli: Cli, tmp_path: Path) -> None:
-    import sqlite3
-
-    path = tmp_path / "mine.db"
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE precious (x)")
-    before = path.read_bytes()
-    (tmp_path / "my-schema.toml").write_text(SCHEMA, encoding="utf-8")
-    (tmp_path / "experiment.toml").write_text(EXPERIMENT.replace('url = "sqlite"', f'url = "sqlite:{path}"'), encoding="utf-8")
-    outcome = cli("run", tmp_path / "experiment.toml", "--out", tmp_path / "out", "--no-open")
-    assert outcome.exit_code == 1
-    assert "did not create; name another path, or give --replace to delete it" in outcome.err
-    assert path.read_bytes() == before
-
-
 def test_operations_that_all_fail_end_with_1(cli: Cli, tmp_path: Path) -> None:
     failing = SCHEMA.replace("SELECT max(value)", "SELECT abs(-9223372036854775808) + max(value)")
     (tmp_path / "my-schema.toml").write_text(failing, encoding="utf-8")

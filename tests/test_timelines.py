@@ -25,11 +25,12 @@ from sensorbench.experiment.plan import draw_parameters
 from sensorbench.experiment.prepare import prepare
 from sensorbench.experiment.settings import Setting, parse_target
 from sensorbench.progress import Teller
+from sensorbench.results.ownership import Claim
 from sensorbench.schemas import Schema, load_operations, load_schema, shipped_schemas
 from sensorbench.schemas.operations import SHIPPED_FOLDER, operations_file
 from sensorbench.schemas.stretches import Grain
 from sensorbench.schemas.types import ARROW_TYPES
-from tests.conftest import Cli, server_url
+from tests.conftest import TEST_OWNER, Cli, server_url
 
 DATABASES = sorted(folder.name for folder in (SHIPPED_FOLDER / "timelines").iterdir() if folder.is_dir())
 OPERATIONS = load_operations("timelines")
@@ -283,11 +284,13 @@ def loaded(one: Layout, dataset: Dataset, folder: Path) -> Iterator[tuple[Schema
         columns = schema.fill_columns(workbench)
         tables = prepare(dataset, schema, columns, workbench, QUIET)
     whole = schema.driver_schema(OPERATIONS, list(schema.file.operation), columns)
-    load_setting(setting, target, whole, tables, dataset.describe().readings, "", replace=True, teller=QUIET)
+    load_setting(
+        setting, target, whole, tables, dataset.describe().readings, "", claim=Claim(TEST_OWNER, "replace"), teller=QUIET
+    )
     try:
         yield schema, target
     finally:
-        target.remove()
+        target.remove(owner=TEST_OWNER.to_json())
 
 
 def place_of(one: Layout, schema: Schema, folder: Path) -> Setting:

@@ -23,7 +23,7 @@ from sensorbench.schemas.operations import SHIPPED_FOLDER, Order
 from sensorbench.stress.ycsb import CoreWorkload, core_workload, overridden, read_properties
 from sensorbench.stress.ycsb.plan import Asked, asked_in, operation_of, plan_of, tables_of
 from sensorbench.stress.ycsb.properties import Properties
-from tests.conftest import Cli, run_main, server_url
+from tests.conftest import TEST_OWNER, Cli, run_main, server_url
 
 
 def properties(tmp_path: Path, text: str, *options: str) -> Properties:
@@ -466,7 +466,8 @@ def attached(target: str, asked: list[Asked]) -> _engine.Target:
     """A target whose records can be counted, and asked for."""
     found = _engine.Target(target)
     operations = Operations(operation={one.name: operation_of(one) for one in asked})
-    found.attach(json.dumps(schema_of(target).driver_schema(operations, [one.name for one in asked], {})))
+    schema = schema_of(target).driver_schema(operations, [one.name for one in asked], {})
+    found.attach(json.dumps(schema), intent="attach", owner=TEST_OWNER.to_json())
     return found
 
 

@@ -15,8 +15,10 @@ from benches.clients import tools
 from pyarrow import csv
 
 from sensorbench import _engine
+from sensorbench.results.ownership import Owner, new_id
 
 COLUMNS = [("floor", "integer"), ("zone", "integer"), ("sensor", "text"), ("time", "timestamp"), ("value", "double")]
+OWNER = Owner(new_id(), "of the benchmark of loaders")
 FIELDS = [{"name": name, "type": value_type} for name, value_type in COLUMNS]
 
 
@@ -71,11 +73,11 @@ def load(target: _engine.Target, table: str, rows: pa.Table) -> float:
 def created(url: str, schema: dict[str, Any]) -> Iterator[_engine.Target]:
     """A target with the schema's empty tables, which are removed afterwards."""
     target = _engine.Target(url)
-    target.create(json.dumps(schema), "", True)
+    target.create(json.dumps(schema), "", intent="replace", owner=OWNER.to_json())
     try:
         yield target
     finally:
-        target.remove()
+        target.remove(owner=OWNER.to_json())
 
 
 def empty(url: str, create: dict[str, Any], table: str) -> contextlib.AbstractContextManager[_engine.Target]:

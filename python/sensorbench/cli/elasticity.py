@@ -1,7 +1,8 @@
 """`sensorbench elasticity`: what it costs when a loaded cluster changes, and when it is stable again."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
+from dataclasses import replace as with_fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from rich.table import Table
 from sensorbench import lab
 from sensorbench.analysis.elasticity import LEAST_SETS, Elasticity, Sets, Stability, elasticity, stability
 from sensorbench.cli.load_options import length_s
-from sensorbench.cli.options import Json, NoOpen, Out, parse_settings
+from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, parse_settings
 from sensorbench.cli.output import (
     new_folder,
     print_claims,
@@ -154,6 +155,8 @@ def run(
     repeat: Annotated[int, typer.Option("--repeat", min=1, help="How many times each target has its turn.")] = 1,
     seed: Annotated[int, typer.Option("--seed", min=0, help="From which all requests follow.")] = 1,
     out: Out = None,
+    replace: Replace = False,
+    drop_after: DropAfter = False,
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
@@ -173,6 +176,9 @@ def run(
             grows=not no_growth,
             seed=seed + number,
             commands=_commands(spec, nodes, add_node_command, remove_node_command, status_command),
+            replace=replace,
+            # The next turn finds the target as this one did.
+            drop_after=drop_after or repeat > 1,
         )
 
     if len(target) == 1 and repeat == 1:
@@ -232,6 +238,8 @@ def run_elasticity_study(
     requests: int | None,
     rate: float | None,
     repeat: int | None,
+    replace: bool,
+    drop_after: bool,
     no_open: bool,
     as_json: bool,
 ) -> None:
@@ -248,9 +256,18 @@ def run_elasticity_study(
         _require_cluster(text, spec)
         nodes = None if spec.place == "lab" else max(file.nodes, _nodes_of(spec))
         changes = [parse_change(change) for change in file.changes]
-        load = replace(USUAL_LOAD, requests_per_thread=requests or USUAL_LOAD.requests_per_thread, rate_per_node=rate)
+        load = with_fields(USUAL_LOAD, requests_per_thread=requests or USUAL_LOAD.requests_per_thread, rate_per_node=rate)
         return Wish(
-            _target(text, nodes, []), USUAL_SCHEMA, articles, load, changes, USUAL_LENGTHS, grows=True, seed=seed + number
+            _target(text, nodes, []),
+            USUAL_SCHEMA,
+            articles,
+            load,
+            changes,
+            USUAL_LENGTHS,
+            grows=True,
+            seed=seed + number,
+            replace=replace,
+            drop_after=drop_after or (repeat or file.repeat) > 1,
         )
 
     _run_in_turn(targets or file.targets, repeat or file.repeat, wish, folder, teller)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sensorbench.cli.options import Json, NoOpen, Out, Replace, Resume, Sweep
+from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, Resume, Sweep
 from sensorbench.cli.output import conduct_and_report, new_folder
 from sensorbench.errors import UsageError
 from sensorbench.experiment import parse_sweeps, plan_experiment
@@ -27,6 +27,7 @@ def run(
     out: Out = None,
     resume: Resume = False,
     replace: Replace = False,
+    drop_after: DropAfter = False,
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
@@ -37,4 +38,13 @@ def run(
     teller = Teller()
     comparison = plan_experiment(experiment, list(changes or ()), out, teller, parse_sweeps(list(sweep or ())))
     teller.say(f"{comparison.title}: settings: {len(comparison.settings)}, results go to {out}")
-    conduct_and_report(comparison, out, teller, resume=resume, replace=replace, open_browser=not no_open, as_json=json)
+    conduct_and_report(
+        comparison,
+        out,
+        teller,
+        resume=resume,
+        replace=replace,
+        drop_after=drop_after,
+        open_browser=not no_open,
+        as_json=json,
+    )

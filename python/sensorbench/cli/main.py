@@ -25,6 +25,7 @@ from sensorbench.cli import (
     selfbench,
     stress,
     study,
+    target,
     tune,
     ycsb,
 )
@@ -46,6 +47,7 @@ app.add_typer(study.app, name="study")
 app.command("run")(experiment.run)
 app.add_typer(lab.app, name="lab")
 app.add_typer(data.app, name="data")
+app.add_typer(target.app, name="target")
 app.command("report")(report.report)
 app.command("compare")(compare.compare)
 app.command("claims")(report.claims)

@@ -41,6 +41,7 @@ class Asked:
     workers: str | None
     words: tuple[str, ...]
     replace: bool
+    drop_after: bool
 
 
 def show_mapreduce_study(study: MapReduceStudy, *, as_json: bool) -> None:
@@ -102,6 +103,7 @@ def _wish(study: MapReduceStudy, asked: Asked, teller: Teller) -> Wish:
         memory=study.file.memory,
         spark=asked.spark,
         replace=asked.replace,
+        drop_after=asked.drop_after,
     )
 
 

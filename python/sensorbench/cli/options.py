@@ -17,6 +17,12 @@ Resume = Annotated[bool, typer.Option("--resume", help="Go on with the work in -
 Replace = Annotated[
     bool, typer.Option("--replace", help="Delete what an earlier run left at a target (only what sensorbench created).")
 ]
+DropAfter = Annotated[
+    bool,
+    typer.Option(
+        "--drop-after", help="Remove what this run created at its targets when it is complete, also at your own servers."
+    ),
+]
 Sweep = Annotated[
     list[str] | None,
     typer.Option(

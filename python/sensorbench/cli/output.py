@@ -52,7 +52,15 @@ def print_json(value: Any) -> None:
 
 
 def conduct_and_report(
-    comparison: Comparison, out: Path, teller: Teller, *, resume: bool, replace: bool, open_browser: bool, as_json: bool
+    comparison: Comparison,
+    out: Path,
+    teller: Teller,
+    *,
+    resume: bool,
+    replace: bool,
+    drop_after: bool = False,
+    open_browser: bool,
+    as_json: bool,
 ) -> None:
     """Conducts a comparison, writes summary and report whatever happened, and says how it came out.
 
@@ -60,7 +68,7 @@ def conduct_and_report(
     """
     check_out(out, resume=resume)
     try:
-        conduct(comparison, out, teller, resume=resume, replace=replace)
+        conduct(comparison, out, teller, resume=resume, replace=replace, drop_after=drop_after)
     except (InterruptedRunError, FailedError):
         _report_what_is_there(out, teller)
         raise

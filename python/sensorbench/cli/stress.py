@@ -27,7 +27,7 @@ from sensorbench.cli.load_options import (
     parse_mix,
     work_maker,
 )
-from sensorbench.cli.options import Json, Metrics, NoOpen, Out, Replace
+from sensorbench.cli.options import DropAfter, Json, Metrics, NoOpen, Out, Replace
 from sensorbench.cli.output import new_folder, show_written, write_stress_summary_and_report
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.progress import Teller, console, print_labelled
@@ -95,6 +95,7 @@ def run(
     metrics: Metrics = None,
     out: Out = None,
     replace: Replace = False,
+    drop_after: DropAfter = False,
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
@@ -113,7 +114,7 @@ def run(
     teller.say(f"{work.described['data']}, results go to {folder}")
     try:
         with looks(metrics) as look:
-            stress(work, load, todo, folder, teller, look)
+            stress(work, load, todo, folder, teller, look, drop_after=drop_after)
     except (InterruptedRunError, FailedError):
         if (folder / "manifest.json").exists():
             _, page = write_stress_summary_and_report(folder)

@@ -12,7 +12,7 @@ from rich.table import Table
 from sensorbench.cli.elasticity import run_elasticity_study, show_elasticity_study
 from sensorbench.cli.factors import run_factor_study, show_factor_study
 from sensorbench.cli.mapreduce import Asked, run_mapreduce_study, show_mapreduce_study
-from sensorbench.cli.options import Json, NoOpen, Out, Replace, Resume, Sweep
+from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, Resume, Sweep
 from sensorbench.cli.output import (
     conduct_and_report,
     new_folder,
@@ -265,6 +265,7 @@ def run(
     out: Out = None,
     resume: Resume = False,
     replace: Replace = False,
+    drop_after: DropAfter = False,
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
@@ -290,6 +291,7 @@ def run(
             "--word": word,
             "--resume": resume,
             "--replace": replace,
+            "--drop-after": drop_after,
             "a second --target": (target or [])[1:],
             "a second --dataset": (dataset or [])[1:],
         },
@@ -305,6 +307,7 @@ def run(
             workers=workers,
             words=tuple(word or ()),
             replace=replace,
+            drop_after=drop_after,
         )
         run_mapreduce_study(MAPREDUCE, out, asked, no_open=no_open, as_json=json)
         return
@@ -319,6 +322,8 @@ def run(
             requests=operations,
             rate=rate,
             repeat=repeat,
+            replace=replace,
+            drop_after=drop_after,
             no_open=no_open,
             as_json=json,
         )
@@ -368,9 +373,18 @@ def run(
     if len(parts) == 1:
         _tell(parts[0], teller)
         comparison = parts[0].comparison
-        conduct_and_report(comparison, out, teller, resume=resume, replace=replace, open_browser=not no_open, as_json=json)
+        conduct_and_report(
+            comparison,
+            out,
+            teller,
+            resume=resume,
+            replace=replace,
+            drop_after=drop_after,
+            open_browser=not no_open,
+            as_json=json,
+        )
     else:
-        _run_series(study, parts, out, teller, resume=resume, replace=replace, as_json=json)
+        _run_series(study, parts, out, teller, resume=resume, replace=replace, drop_after=drop_after, as_json=json)
 
 
 @dataclass(frozen=True)
@@ -386,11 +400,11 @@ _OF_COMPARISONS = frozenset({"--schema", "--warm-up", "--arrival", "--sweep", "-
 _COMPARES = _Way("does not run on Spark, as mapreduce does", _OF_SPARK)
 _VARIES = _Way(
     "varies settings of servers on records of its own",
-    _OF_SPARK | _OF_COMPARISONS | {"--dataset", "--operations", "--replace", "a second --target"},
+    _OF_SPARK | _OF_COMPARISONS | {"--dataset", "--operations", "--replace", "--drop-after", "a second --target"},
 )
 _GROWS = _Way(
     "lets clusters grow under a load of its own",
-    _OF_SPARK | _OF_COMPARISONS | {"--part", "--duration", "--in-flight", "--resume", "--replace", "a second --dataset"},
+    _OF_SPARK | _OF_COMPARISONS | {"--part", "--duration", "--in-flight", "--resume", "a second --dataset"},
 )
 _COMPUTES = _Way(
     "carries out one job on Spark",
@@ -407,7 +421,7 @@ def _refuse(name: str, options: Mapping[str, object]) -> None:
 
 
 def _run_series(
-    study: Study, parts: list[Part], out: Path, teller: Teller, *, resume: bool, replace: bool, as_json: bool
+    study: Study, parts: list[Part], out: Path, teller: Teller, *, resume: bool, replace: bool, drop_after: bool, as_json: bool
 ) -> None:
     """One comparison after the other; whatever ends them, those that were begun are summed up. Where the study says that it goes on,
     one that fails does not end the others, but the whole has failed.
@@ -425,7 +439,14 @@ def _run_series(
             is_begun = resume and has_results(part.folder)
             try:
                 conduct_and_report(
-                    part.comparison, part.folder, teller, resume=is_begun, replace=replace, open_browser=False, as_json=False
+                    part.comparison,
+                    part.folder,
+                    teller,
+                    resume=is_begun,
+                    replace=replace,
+                    drop_after=drop_after,
+                    open_browser=False,
+                    as_json=False,
                 )
             except DiskFullError:
                 raise

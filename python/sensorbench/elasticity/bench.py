@@ -25,15 +25,13 @@ from sensorbench.experiment.workload import Schedule, Workload
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
 from sensorbench.results.manifest import now
-from sensorbench.results.ownership import Claim, Intent, Owner
+from sensorbench.results.ownership import Claim, Owner
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.stress.drive import drive
 
 OPERATIONS = "articles"
 # What is left at a target is nothing that other work goes on with.
 FINGERPRINT = "elasticity"
-# What an earlier work of ours left is of no use.
-INTENT: Intent = "replace"
 # The key by which articles are told apart, and the draw that chooses among them.
 ID, IDS = "id", "ids"
 # A run ends when its course says so; this long at most, so that it ends at all (s).
@@ -64,7 +62,7 @@ class Bench:
     def check(self, started: Servers, owner: Owner) -> None:
         """Raises UsageError when the cluster's namespace may not be had, and EngineError when nobody answers."""
         at = started.at_their_urls([self.setting])[0]
-        check_namespace(at.engine_target(), Claim(owner, INTENT))
+        check_namespace(at.engine_target(), self._claim(owner))
 
     def load(self, started: Servers, teller: Teller, owner: Owner) -> dict[str, Any]:
         """Loads the dataset. Raises FailedError, UsageError and EngineError."""
@@ -74,8 +72,15 @@ class Bench:
         self._up = up_with(ready, started)
         at = self._up.comparison.settings[0]
         schema, readings = ready.schemas[at.id], self._wish.dataset.describe().readings
-        claim = Claim(owner, INTENT)
+        claim = self._claim(owner)
         return load_setting(at, self._up.targets[at.id], schema, self._tables, readings, FINGERPRINT, claim=claim, teller=teller)
+
+    def remove(self, owner: Owner) -> None:
+        """Removes what was created at the target."""
+        self._is_up().targets[self.setting.id].remove(owner=owner.to_json())
+
+    def _claim(self, owner: Owner) -> Claim:
+        return Claim(owner, "replace" if self._wish.replace else "create")
 
     def add_copies(self, copies: int, teller: Teller) -> None:
         """Loads the dataset again, under new ids, until there are so many copies of it. Raises EngineError."""

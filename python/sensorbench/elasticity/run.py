@@ -45,6 +45,8 @@ def run_elasticity(wish: Wish, folder: Path, teller: Teller) -> ElasticityResult
                 if wish.grows and cluster.nodes > nodes_at_start:
                     bench.add_copies(-(-cluster.nodes // nodes_at_start), teller)
                 _carry_out(wish, bench, cluster, change, number, writer, teller)
+            if wish.drop_after:
+                bench.remove(owner)
     return read_elasticity(folder)
 
 

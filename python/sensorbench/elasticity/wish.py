@@ -65,6 +65,9 @@ class Wish:
     grows: bool
     seed: int
     commands: OwnCommands | None = None
+    # Whether what an earlier work of ours left at the target is replaced, and what this one created is removed when it is complete.
+    replace: bool = False
+    drop_after: bool = False
 
     @property
     def mix(self) -> dict[str, float]:

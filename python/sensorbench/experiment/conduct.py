@@ -59,9 +59,9 @@ _COMMANDS = "-command"
 
 
 def conduct(
-    comparison: Comparison, out: Path, teller: Teller, *, resume: bool = False, replace: bool = False
+    comparison: Comparison, out: Path, teller: Teller, *, resume: bool = False, replace: bool = False, drop_after: bool = False
 ) -> ComparisonResult:
-    """Conducts a comparison into the folder `out`.
+    """Conducts a comparison into the folder `out`; with `drop_after`, what it created at users' targets is removed when it is complete.
 
     Raises UsageError before anything is written; InterruptedRunError, FailedError and DiskFullError after what was done
     until then is on disk.
@@ -82,7 +82,7 @@ def conduct(
             writer = _writer(up, out, owner, resume=resume)
             with written_down(writer):
                 _conduct(up, tables, writer, teller, intent=intent)
-            _remove_data(up, writer)
+            _remove_data(up, writer, drop_after=drop_after)
     return read_comparison(out)
 
 
@@ -399,9 +399,10 @@ def _answered(answers: list[pa.Table], phase: int, operation: int) -> list[int]:
     return sorted({k for table in answers for k in of_kind(table, phase, operation)["k"].to_pylist()})
 
 
-def _remove_data(ready: Up, writer: ComparisonWriter) -> None:
-    """Removes what was loaded below the results. Data at a target that the user named stays."""
+def _remove_data(ready: Up, writer: ComparisonWriter, *, drop_after: bool) -> None:
+    """Removes what was loaded below the results. Data at a target that the user named stays, unless `drop_after`."""
     for setting in ready.comparison.settings:
-        if setting.temporary is not None and setting.temporary.exists():
+        is_below = setting.temporary is not None and setting.temporary.exists()
+        if is_below or (drop_after and setting.target.is_url):
             ready.targets[setting.id].remove(owner=writer.owner.to_json())
     remove_if_empty(writer.folder / DATA_FOLDER)

@@ -75,6 +75,10 @@ def run_mapreduce(wish: Wish, folder: Path, teller: Teller) -> MapReduceResult:
                     systems.append(system)
                 writer.write_loads(loads)
                 _execute_all(wish, systems, references, at, writer, folder / LOG_FILE, teller)
+                if wish.drop_after:
+                    for system in systems:
+                        if system.target is not None:
+                            system.target.remove(owner=claim.owner.to_json())
     shutil.rmtree(folder / DATA_FOLDER, ignore_errors=True)
     return read_mapreduce(folder)
 

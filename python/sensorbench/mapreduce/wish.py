@@ -27,6 +27,8 @@ class Wish:
     spark: str | None = None
     # Whether what an earlier work left at a target may be removed.
     replace: bool = False
+    # Whether what this work created there is removed when it is complete.
+    drop_after: bool = False
 
     @property
     def splits(self) -> int:

@@ -118,8 +118,11 @@ class _Up:
         )
 
 
-def stress(work: Work, load: Load, todo: Todo, folder: Path, teller: Teller, looks: Sequence[Look] = ()) -> StressResult:
+def stress(
+    work: Work, load: Load, todo: Todo, folder: Path, teller: Teller, looks: Sequence[Look] = (), *, drop_after: bool = False
+) -> StressResult:
     """Makes a target ready and holds the steps there, if any, or searches. `looks` are called some times a second with the run and its snapshot.
+    With `drop_after`, what it created at the target is removed when it is complete.
 
     Raises UsageError before anything is written; FailedError, InterruptedRunError and DiskFullError after what was done until then is on
     disk.
@@ -144,7 +147,7 @@ def stress(work: Work, load: Load, todo: Todo, folder: Path, teller: Teller, loo
                 _hold_apart(up, todo)
             elif todo:
                 _hold_all(up, todo)
-        if setting.temporary is not None:
+        if setting.temporary is not None or drop_after:
             target.remove(owner=owner.to_json())
             remove_if_empty(folder / DATA_FOLDER)
     return read_stress(folder)

@@ -1,0 +1,81 @@
+"""`sensorbench target`: what sensorbench left at your servers, and removing it."""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from sensorbench.cli.confirm import Yes, confirm
+from sensorbench.cli.options import Json
+from sensorbench.cli.output import print_json
+from sensorbench.errors import UsageError
+from sensorbench.experiment.namespaces import OwnedNamespace, owned_namespaces
+from sensorbench.progress import Teller, console
+from sensorbench.report import words
+
+app = typer.Typer(help="What sensorbench left at a target, and removing it.", no_args_is_help=True)
+
+At = Annotated[str, typer.Argument(metavar="URL", help="URL of a target, or lab:NAME.")]
+
+
+@app.command("list")
+def list_namespaces(url: At, json: Json = False) -> None:
+    """List the namespaces that sensorbench created at a target: when, by which results folder, and their size. Others are not listed."""
+    found = owned_namespaces(url)
+    if json:
+        print_json([_as_json(one) for one in found])
+        return
+    if not found:
+        console().print("sensorbench has no namespace there")
+        return
+    table = Table(box=None)
+    for column in ("namespace", "created", "by the results folder", "size"):
+        table.add_column(column)
+    for one in found:
+        created = f"{one.created:%Y-%m-%d %H:%M} UTC" if one.created else "not known"
+        table.add_row(one.name, created, one.folder or "not known: an earlier version created it", _size(one))
+    console().print(table)
+
+
+@app.command("clean")
+def clean(
+    url: At,
+    namespace: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--namespace",
+            help="Remove this one; all that sensorbench created if not given. May be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Remove namespaces that sensorbench created at a target, after asking. Nothing else is ever removed."""
+    found = owned_namespaces(url)
+    unknown = set(namespace or ()) - {one.name for one in found}
+    if unknown:
+        raise UsageError(
+            f"--namespace {min(unknown)}: sensorbench created no such namespace there; `sensorbench target list` shows those that it did"
+        )
+    chosen = [one for one in found if not namespace or one.name in namespace]
+    if chosen:
+        confirm(f"remove {', '.join(f'{one.name} ({_size(one)})' for one in chosen)}", yes=yes)
+    teller = Teller(quiet=json)
+    for one in chosen:
+        with teller.task(f"removing {one.name}") as task:
+            one.remove()
+            task.end("removed")
+    if json:
+        print_json([_as_json(one) for one in chosen])
+    elif not chosen:
+        console().print("sensorbench has no namespace there; nothing is removed")
+
+
+def _as_json(one: OwnedNamespace) -> dict[str, object]:
+    created = one.created.isoformat() if one.created else None
+    return {"namespace": one.name, "created": created, "folder": one.folder, "bytes": one.bytes}
+
+
+def _size(one: OwnedNamespace) -> str:
+    return "size not known" if one.bytes is None else words.size(one.bytes)
