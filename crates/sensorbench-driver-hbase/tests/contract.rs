@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
 use sensorbench_dataset::array_of;
+use sensorbench_dataset::encoding::append_key;
 use sensorbench_driver::contract::{Subject, check, owner};
 use sensorbench_driver::{
     BlockingSession, Database, Deadline, Driver, DriverError, ErrorKind, Intent, Progress, Request, Rows, Schema, Sessions,
@@ -76,9 +77,10 @@ const ROWS: [i64; 2] = [1, 2];
 
 fn foreign_rows(name: &str) -> Vec<String> {
     let row = |id: i64| {
-        // Keys are big-endian, with the sign turned, so that they sort as numbers do.
+        let mut key = Vec::new();
+        append_key(&mut key, Type::Integer, ValueRef::Integer(id)).unwrap();
         let get = TGet {
-            row: ((id as u64) ^ (1 << 63)).to_be_bytes().to_vec(),
+            row: key,
             columns: None,
             timestamp: None,
             time_range: None,

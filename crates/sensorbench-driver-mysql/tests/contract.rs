@@ -274,7 +274,7 @@ fn schemas_that_the_server_refuses_are_told_with_their_place() {
     assert!(misspelt.starts_with("operation.q.statement: ERROR 1064"), "{misspelt}");
     let columns = refused(operation("SELECT 1"));
     assert!(columns.starts_with("operation.q.statement: the statement returns 1 columns; the operation has 0"), "{columns}");
-    open("sb_schema", "").remove().unwrap();
+    open("sb_schema", "").guard(&owner()).remove().unwrap();
 }
 
 #[test]
@@ -659,5 +659,5 @@ fn a_server_that_restarts_is_survived() {
         wait_until_nothing_runs("sb_restart").await;
         door.shut();
     });
-    open("sb_restart", "").remove().unwrap();
+    open("sb_restart", "").guard(&owner()).remove().unwrap();
 }

@@ -569,7 +569,7 @@ fn what_a_driver_or_a_column_would_change_is_refused() {
         .create(&Schema::default(), "test", Intent::Replace)
         .unwrap_err();
     assert!(ansi.to_string().contains("text=utf8"), "{ansi}");
-    open(POSTGRESQL, "namespace=sb_proof").remove().unwrap();
+    open(POSTGRESQL, "namespace=sb_proof").guard(&owner()).remove().unwrap();
 }
 
 #[test]

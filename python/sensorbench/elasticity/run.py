@@ -9,7 +9,7 @@ from sensorbench.elasticity.bench import Bench
 from sensorbench.elasticity.changes import Change, carry_out, check_can
 from sensorbench.elasticity.clusters import Cluster, LabNodes, OwnNodes
 from sensorbench.elasticity.course import Course
-from sensorbench.elasticity.wish import Wish
+from sensorbench.elasticity.wish import OwnCommands, Wish
 from sensorbench.errors import UsageError
 from sensorbench.experiment.conduct import told_command
 from sensorbench.experiment.ending import written_down
@@ -31,6 +31,9 @@ def run_elasticity(wish: Wish, folder: Path, teller: Teller) -> ElasticityResult
     check_is_free(folder)
     troubles.heal()
     bench = Bench(wish, folder)
+    if wish.commands is not None:
+        # What can be said without asking the cluster is said first.
+        _check(wish, _own_nodes(wish, wish.commands))
     # Nodes that share a machine with the client come and go: none has processors of its own.
     with servers([bench.setting], teller, pin=False) as started:
         cluster = _cluster(wish, started)
@@ -53,10 +56,13 @@ def run_elasticity(wish: Wish, folder: Path, teller: Teller) -> ElasticityResult
 def _cluster(wish: Wish, started: Servers) -> Cluster:
     """What is changed."""
     if wish.commands is not None:
-        own = wish.commands
-        return OwnNodes(own.nodes, own.add, own.remove, own.status, wish.lengths.most_s)
+        return _own_nodes(wish, wish.commands)
     (instance,) = started.instances.values()
     return LabNodes(instance.name)
+
+
+def _own_nodes(wish: Wish, own: OwnCommands) -> OwnNodes:
+    return OwnNodes(own.nodes, own.add, own.remove, own.status, wish.lengths.most_s)
 
 
 def _check(wish: Wish, cluster: Cluster) -> None:

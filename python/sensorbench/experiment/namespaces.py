@@ -12,7 +12,7 @@ from sensorbench.experiment.settings import TargetSpec, parse_target
 @dataclass(frozen=True)
 class OwnedNamespace:
     """A namespace that sensorbench created. `name`: as in the URL's option, or the path of an embedded database; `created` and `folder` are
-    None where a version before 0.2 created it, which noted neither; `bytes` is None where the database does not say.
+    None where an earlier version created it, which noted neither; `bytes` is None where the database does not say.
     """
 
     name: str
