@@ -2,6 +2,7 @@
 
 import html
 import json
+import os
 import re
 import shlex
 import shutil
@@ -46,12 +47,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 _NO_LAB = pytest.StashKey[Path]()
+_LAB_HOME = pytest.StashKey[Path | None]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     folder = Path(tempfile.mkdtemp(prefix="sensorbench-test-", dir="/var/tmp"))
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     config.stash[_NO_LAB] = make_no_lab(folder)
+    config.stash[_LAB_HOME] = None
     worker = getattr(config, "workerinput", {"workerid": "gw0", "workercount": 1})
     share_addresses(int(worker["workerid"].removeprefix("gw")), worker["workercount"])
 
@@ -62,6 +65,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    if home := item.config.stash[_LAB_HOME]:
+        # A test that patched the variable has put back what it found, which was that of a test without servers.
+        os.environ["SENSORBENCH_LAB"] = str(home)
     refuse_unmarked(item, item.config.stash[_NO_LAB])
 
 
@@ -142,11 +148,14 @@ def new_lab_home() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def lab_home() -> Iterator[Path]:
+def lab_home(pytestconfig: pytest.Config) -> Iterator[Path]:
     """A lab of the tests' own; at the end nothing of it runs and nothing of it is left."""
     with new_lab_home() as home, pytest.MonkeyPatch.context() as patch:
         patch.setenv("SENSORBENCH_LAB", str(home))
+        pytestconfig.stash[_LAB_HOME] = home
         yield home
+        pytestconfig.stash[_LAB_HOME] = None
+        os.environ["SENSORBENCH_LAB"] = str(home)
         lab.down_all()
         assert list((home / "instances").glob("*/")) == []
 

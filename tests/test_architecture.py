@@ -75,6 +75,7 @@ MAY_NAME_DATABASES = {
     "cli/main.py": "the command that is that tool's",
     "experiment/settings.py": URLS,
     "lab/odbc.py": "the lab's ODBC drivers, which are one for each database",
+    "places.py": "the name of a file that the tool of one database writes",
     "stress/cassandra_stress/plan.py": "the tool of one database",
     "stress/cassandra_stress/run.py": "the tool of one database",
     "study/layouts/claims.py": OF_A_STUDY,

@@ -14,7 +14,7 @@ from sensorbench.errors import UsageError
 from sensorbench.places import check_page_is_free, check_summary_is_free, remove_results
 from sensorbench.results import tune
 from sensorbench.results.elasticity import COMPARISON
-from tests.conftest import Cli
+from tests.conftest import Cli, forget_checksums
 
 MINE = "what a user wrote\n"
 EXPERIMENT = """
@@ -166,6 +166,7 @@ def test_resume_does_not_remove_what_a_user_put_beside_results(cli: Cli, tmp_pat
     manifest = run / "manifest.json"
     said = json.loads(manifest.read_text(encoding="utf-8"))
     manifest.write_text(json.dumps({**said, "state": "interrupted"}), encoding="utf-8")
+    forget_checksums(out)
     mine = run / "why-it-stopped.txt"
     mine.write_text(MINE, encoding="utf-8")
     ended = cli("run", experiment, "--out", out, "--resume", "--no-open")

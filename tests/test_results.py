@@ -134,6 +134,17 @@ def test_a_full_disk_ends_with_1_and_keeps_closed_segments(cli: Cli, tmp_path: P
     assert report.json["state"] == "incomplete"
 
 
+def test_a_database_on_a_full_disk_names_its_folder_and_what_the_system_says(tmp_path: Path, small_disk: Path) -> None:
+    path, data = tmp_path / "large.toml", small_disk / "data"
+    on_small_disk = LONG.replace('url = "sqlite"', f'url = "fjall:{data}"').replace("natural", "by_sensor")
+    path.write_text(on_small_disk.replace("scale = 0.02", "scale = 0.1"), encoding="utf-8")
+    command = [sys.executable, "-m", "sensorbench", "run", str(path), "--out", str(tmp_path / "out"), "--no-open"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert f"{data}: No space left on device" in ended.stderr
+    assert "Storage(" not in ended.stderr
+
+
 def test_manifests_keep_to_their_published_schemas(study_folder: Path) -> None:
     for name, schema in json_schemas().items():
         published = json.loads((SCHEMAS_FOLDER / f"{name}.schema.json").read_text(encoding="utf-8"))

@@ -126,8 +126,9 @@ def test_what_sensorbench_did_not_create_is_not_touched(
 ) -> None:
     # What the first study loaded is still there.
     refused = cli("study", "run", "iot", "--target", "lab:redis", *TINY, "--out", tmp_path / "refused")
-    assert refused.exit_code == 1
-    assert "--replace" in " ".join(refused.err.split())
+    assert refused.exit_code == 2
+    assert "give --replace" in " ".join(refused.err.split())
+    assert not (tmp_path / "refused").exists()
     replaced = cli("study", "run", "iot", "--target", "lab:redis", *TINY, "--replace", "--out", tmp_path / "replaced")
     assert replaced.exit_code == 0, replaced.err
 

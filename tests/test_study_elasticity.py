@@ -81,7 +81,7 @@ def work(database: str, transfer_s: float) -> dict[str, Any]:
     left = {**transition, "change": {"kind": "leave"}}
     failed = {**transition, "failed": "no disk"}
     return {
-        "title": database, "state": "complete", "setting": {"database": database, "target": database},
+        "title": database, "command": [], "state": "complete", "setting": {"database": database, "target": database},
         "transitions": [left, failed, transition], "scalability": [{"from_nodes": 1, "to_nodes": 2, "scalability": 0.1}],
     }  # fmt: skip
 

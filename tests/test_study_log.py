@@ -215,10 +215,10 @@ def test_rows_that_do_not_fit_into_memory_are_stopped_and_the_rest_goes_on(
 
 
 def test_a_study_of_which_everything_fails_has_failed(cli: Cli, tmp_path: Path) -> None:
-    out, nowhere = tmp_path / "failed", "postgresql://127.0.0.1:1/nothing"
+    out, nowhere = tmp_path / "failed", f"sqlite:{tmp_path / 'no-such-folder' / 'data.db'}"
     outcome = cli("study", "run", "log-analytics", "--target", nowhere, *TINY, "--out", out)
     assert outcome.exit_code == 1
-    assert "postgresql-relational-none failed at loading and is left out" in outcome.err
+    assert "sqlite-relational-none failed at loading and is left out" in outcome.err
     assert "every setting failed" in outcome.err
     assert summary_of(out)["state"] == "failed"
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from sensorbench.experiment import servers
+from sensorbench.stress import run as stress
+from sensorbench.stress.records import RecordWork
 from tests.conftest import Cli
 
 EXPERIMENT = """
@@ -77,6 +79,8 @@ def test_without_the_check_a_folder_would_be_left(
     cli: Cli, tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(servers, "_check_answers", lambda settings: None)
+    monkeypatch.setattr(RecordWork, "intent", lambda *_: "create")
+    monkeypatch.setattr(stress, "check_namespace", lambda *_: None)
     out = tmp_path / "out"
     ended = cli("stress", "--target", f"postgresql://{address}", "--rates", "10", "--step", "100ms", "--no-open", "--out", out)
     assert (ended.exit_code, out.exists()) == (1, True)

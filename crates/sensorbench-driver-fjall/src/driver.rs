@@ -38,6 +38,14 @@ impl FjallDriver {
         self.opened.lock().expect("nothing panics under this lock")
     }
 
+    /// The error of the database with the folder that it is about: on whose disk there is no room, for example.
+    fn at_path(&self, error: DriverError) -> DriverError {
+        match error {
+            DriverError::Statement(message) => DriverError::Statement(format!("{}: {message}", self.target.path.display())),
+            other => other,
+        }
+    }
+
     fn opened(&self) -> Result<Opened, DriverError> {
         let opened = self.lock().clone();
         opened.ok_or_else(|| DriverError::Namespace(format!("{}: no schema was created or attached", self.target.path.display())))
@@ -117,16 +125,16 @@ impl Driver for FjallDriver {
     fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
         let opened = self.opened()?;
         let (keyspace, columns) = opened.table(table)?;
-        load::load(&keyspace, table, columns, rows, progress)
+        load::load(&keyspace, table, columns, rows, progress).map_err(|error| self.at_path(error))
     }
 
     /// Compacts every table into its last level and writes everything to disk.
     fn settle(&self) -> Result<(), DriverError> {
         let opened = self.opened()?;
         for (_, keyspace) in opened.keyspaces()? {
-            keyspace.major_compact().map_err(fjall_error)?;
+            keyspace.major_compact().map_err(|error| self.at_path(fjall_error(error)))?;
         }
-        opened.database.persist(PersistMode::SyncAll).map_err(fjall_error)
+        opened.database.persist(PersistMode::SyncAll).map_err(|error| self.at_path(fjall_error(error)))
     }
 
     fn count(&self, table: &str) -> Result<u64, DriverError> {
