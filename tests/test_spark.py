@@ -3,6 +3,7 @@
 import importlib.util
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,8 +85,12 @@ def test_executors_that_were_lost_are_told(cluster: lab.Instance) -> None:
         one.check_none_was_lost(application)
         lab.stop_node(cluster.name, 2)
         assert application.session.range(1000, numPartitions=4).count() == 1000
+        # The executor that is left may have done all of it before Spark misses the other.
+        give_up_s = time.monotonic() + 60.0
         with pytest.raises(FailedError, match="1 of 2 executors were lost"):
-            one.check_none_was_lost(application)
+            while time.monotonic() < give_up_s:
+                one.check_none_was_lost(application)
+                time.sleep(0.2)
 
 
 @pytest.mark.cluster

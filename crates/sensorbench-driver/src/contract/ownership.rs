@@ -100,7 +100,7 @@ fn check_cell(subject: &Subject, occupant: &str, intent: Intent, expected: Expec
         }
         _ => {}
     }
-    // The next command looks with a driver of its own; an embedded database lets in one at a time.
+    // The next command has a driver of its own; an embedded database lets in one at a time.
     drop(driver);
     match (expected, occupant) {
         (_, "foreign") => {
