@@ -103,13 +103,14 @@ def require_pyspark() -> None:
 @dataclass(frozen=True)
 class Application:
     """A session with its executors, and what it took until they were there (s): `context_s` until the master had let the application
-    in, `executors_s` from then on until all were there.
+    in, `executors_s` from then on until all were there. `addresses`: those of the executors and of the driver; empty without a cluster.
     """
 
     session: "SparkSession"
     executors: int
     context_s: float
     executors_s: float
+    addresses: frozenset[str] = frozenset()
 
 
 class Driver:
@@ -160,38 +161,42 @@ class Driver:
             context_s = time.monotonic() - start_s
             if self.master.is_here:
                 spark.sparkContext.pythonExec = sys.executable
-            there = executors or self.master.threads or 1
+            there, addresses = executors or self.master.threads or 1, frozenset[str]()
             if self.master.threads is None:
-                there = self._wait_for(spark, there)
-            yield Application(spark, there, context_s, time.monotonic() - start_s - context_s)
+                addresses = self._wait_for(spark, there)
+                there = len(addresses) - 1
+            yield Application(spark, there, context_s, time.monotonic() - start_s - context_s, addresses)
         finally:
             spark.stop()
 
     def check_none_was_lost(self, application: Application) -> None:
-        """Raises FailedError when executors are gone: what was timed is not what as many would have taken."""
-        if self.master.threads is None and (left := self._executors(application.session)) < application.executors:
+        """Raises FailedError when executors are gone, also where the master gave others for them: what was timed is not what as many would
+        have taken.
+        """
+        if self.master.threads is None and (lost := application.addresses - self._addresses(application.session)):
             raise FailedError(
-                f"{application.executors - left} of {application.executors} executors were lost while it was executed{last_error(self.log)}"
+                f"{len(lost)} of {application.executors} executors were lost while it was executed{last_error(self.log)}"
             )
 
-    def _wait_for(self, spark: "SparkSession", executors: int) -> int:
-        """Waits until so many executors are there, so that none joins while something is timed; how many there are."""
+    def _wait_for(self, spark: "SparkSession", executors: int) -> frozenset[str]:
+        """Waits until so many executors are there, so that none joins while something is timed; their addresses and the driver's."""
         end_s = time.monotonic() + _EXECUTORS_WITHIN_S
-        while (there := self._executors(spark)) < executors:
+        while len(addresses := self._addresses(spark)) - 1 < executors:
             if time.monotonic() > end_s:
                 raise FailedError(
-                    f"{self.master.url} gave {there} of {executors} executors within {_EXECUTORS_WITHIN_S:g} s: has it so many workers, "
+                    f"{self.master.url} gave {len(addresses) - 1} of {executors} executors within {_EXECUTORS_WITHIN_S:g} s: has it so many workers, "
                     f"and are cores and memory of them free?{last_error(self.log)}"
                 )
             time.sleep(_ASK_EVERY_S)
-        return there
+        return addresses
 
-    def _executors(self, spark: "SparkSession") -> int:
+    def _addresses(self, spark: "SparkSession") -> frozenset[str]:
+        """Where the executors keep their blocks, and where the driver does."""
         from py4j.protocol import Py4JJavaError
 
         try:
-            # The driver counts itself.
-            return int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1
+            kept_by = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().keySet()
+            return frozenset(str(kept_by.mkString(" ")).split())
         except Py4JJavaError:
             raise FailedError(f"{self.master.url} ended the application{last_error(self.log)}") from None
 
