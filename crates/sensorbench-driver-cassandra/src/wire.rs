@@ -176,7 +176,7 @@ mod tests {
         assert!(refused(Form::TinyInt, ValueRef::Integer(128)).contains("128 does not fit into tinyint"));
         assert!(refused(Form::Int, ValueRef::Integer(1 << 31)).contains("declare it as bigint"));
         assert!(refused(Form::Milliseconds, ValueRef::Timestamp(1)).contains("counts microseconds"));
-        assert!(refused(Form::BigInt, ValueRef::Text("x")).contains("not of the type"));
+        assert!(refused(Form::BigInt, ValueRef::Text("x")).contains("not of the column's type"));
         assert!(Form::Milliseconds.read(&i64::MAX.to_be_bytes()).is_err());
         assert!(Form::BigInt.read(&[0; 4]).is_err());
         assert!(Form::Text.read(&[0xff]).is_err());

@@ -147,7 +147,7 @@ fn a_scan_may_have_a_limit() {
     assert_eq!(ask(0, -5, 0).unwrap(), expected(&[]));
     assert_eq!(ask(1, 6, 2).unwrap(), expected(&[5, 0]));
     let error = ask(0, 0, -1).unwrap_err();
-    assert!(error.to_string().contains("the limit of a scan is Integer(-1), expected a number of rows"), "{error}");
+    assert!(error.to_string().contains("the limit of a scan is -1, expected a number of rows"), "{error}");
 }
 
 /// Writes that merge some columns of `readings`, and one that writes no other column than a number; then what reads a row.

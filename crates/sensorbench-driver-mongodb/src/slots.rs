@@ -111,7 +111,7 @@ impl Slots {
     ) -> Result<(), Unfit> {
         let Some((unit, below)) = levels.split_first() else { return row(start, slots) };
         let RawBsonRef::Document(slots) = slots else {
-            return Err(Unfit("slots are no document".to_owned()));
+            return Err(Unfit("the slots are a single value, expected a document".to_owned()));
         };
         for slot in slots {
             let (key, value) = slot.map_err(|error| Unfit(error.to_string()))?;
@@ -170,7 +170,7 @@ mod tests {
         assert!(slots(text(":form")).unwrap_err().to_string().contains("there is no :form"));
         let slots = slots(json!({"field": "h", "start": "day", "levels": ["hour"]})).unwrap();
         let refused = |document| rows(&slots, document, 0, 0).unwrap_err().to_string();
-        assert!(refused(doc! {"h": {}}).contains("the start of the slots is Null"));
+        assert!(refused(doc! {"h": {}}).contains("the start of the slots is null"));
         assert!(refused(doc! {"day": 0_i64, "h": 5}).contains("expected a document"));
         assert!(refused(doc! {"day": 0_i64, "h": {"x": 5}}).contains("\"x\" has no number"));
     }

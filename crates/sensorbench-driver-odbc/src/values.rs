@@ -207,7 +207,7 @@ mod tests {
             |value_type, computed, kind, digits| asked_form(&column(value_type, computed), &described(kind, digits), Text::Wide);
         assert_eq!(asked(Type::Integer, false, Kind::Decimal, 0), Ok(Form::Integer));
         assert!(asked(Type::Integer, false, Kind::Decimal, 6).unwrap_err().contains("CAST(… AS BIGINT)"));
-        assert!(asked(Type::Double, false, Kind::Decimal, 2).unwrap_err().contains("returns Decimal"));
+        assert!(asked(Type::Double, false, Kind::Decimal, 2).unwrap_err().contains("returns a decimal"));
         assert_eq!(asked(Type::Double, true, Kind::Decimal, 2), Ok(Form::Double));
         assert!(asked(Type::Double, false, Kind::Real, 0).is_err());
         assert_eq!(asked(Type::Timestamp, false, Kind::Integer, 0), Ok(Form::Integer));
@@ -223,7 +223,7 @@ mod tests {
         };
         assert_eq!(read(-3.0).unwrap(), sensorbench_driver::Value::Integer(-3));
         for beyond in [1.5, 1e17, f64::NAN, f64::INFINITY] {
-            assert!(read(beyond).unwrap_err().to_string().contains("should be a integer, but the driver returns Double"));
+            assert!(read(beyond).unwrap_err().to_string().contains("should be a integer, but the driver returns a double"));
         }
     }
 

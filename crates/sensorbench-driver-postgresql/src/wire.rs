@@ -192,7 +192,7 @@ mod tests {
         assert!(refused(Form::Int4, ValueRef::Integer(1 << 31)).contains("declare it as bigint"));
         assert!(refused(Form::Timestamp, ValueRef::Timestamp(i64::MIN + EPOCH_US)).contains("too early"));
         assert!(refused(Form::Timestamp, ValueRef::Timestamp(i64::MIN)).contains("too early"));
-        assert!(refused(Form::Int8, ValueRef::Text("x")).contains("not of the type"));
+        assert!(refused(Form::Int8, ValueRef::Text("x")).contains("not of the column's type"));
         assert!(Form::Timestamp.read(&i64::MAX.to_be_bytes()).is_err());
         assert!(Form::Int8.read(&[0; 4]).is_err());
         assert!(Form::Text.read(&[0xff]).is_err());
