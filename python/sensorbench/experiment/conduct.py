@@ -5,7 +5,7 @@ answers. Until all of it is known to be sound, nothing is written.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import replace as replace_fields
 from functools import partial
 from pathlib import Path
@@ -78,7 +78,7 @@ def conduct(
             up = up_with(ready, started)
             intent: Intent = "replace" if replace else "resume" if resume else "create"
             owner = Owner.of(read_comparison(out).manifest.id if resume else new_id(), out)
-            _check_namespaces(up, owner, intent)
+            _check_namespaces(up, tables, owner, intent)
             writer = _writer(up, out, owner, resume=resume)
             with written_down(writer):
                 _conduct(up, tables, writer, teller, intent=intent)
@@ -167,12 +167,13 @@ def _check_relations(comparison: Comparison) -> None:
         )
 
 
-def _check_namespaces(up: Up, owner: Owner, intent: Intent) -> None:
-    """Raises UsageError where a target's namespace may not be had, and EngineError where nobody answers, before anything is written."""
+def _check_namespaces(up: Up, todo: Container[str], owner: Owner, intent: Intent) -> None:
+    """Raises UsageError where the namespace of a setting that is not finished is refused, and EngineError where nobody answers, before anything
+    is written.
+    """
     for setting in up.comparison.settings:
-        if setting.id in up.targets:
-            claim = claim_of(setting, owner, intent)
-            check_namespace(up.targets[setting.id], claim)
+        if setting.id in todo:
+            check_namespace(up.targets[setting.id], claim_of(setting, owner, intent))
 
 
 def _writer(ready: Up, out: Path, owner: Owner, *, resume: bool) -> ComparisonWriter:
