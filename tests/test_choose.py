@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sensorbench.analysis.choosing import Candidate, Clash, Need, Verdict, choose
-from sensorbench.catalog import Machine, axes, choose_databases, need_kinds, needs_of, profiles, read_profile
+from sensorbench.catalog import Machine, choose_databases, need_kinds, needs_of, read_profile
+from sensorbench.catalog.axes import axes
 from sensorbench.catalog.choose import HOLDS, MEASURABLE
 from sensorbench.catalog.needs import clashes_of
-from sensorbench.catalog.profiles import PROFILES
+from sensorbench.catalog.profiles import PROFILES, profiles
 from sensorbench.errors import UsageError
 from tests.conftest import Cli
 

@@ -17,10 +17,11 @@ from sensorbench.results import checksums, read_comparison, stored
 from sensorbench.results.elasticity import read_elasticity, works_of
 from sensorbench.results.factors import FactorsManifest
 from sensorbench.results.factors import read_measurements as read_cell
-from sensorbench.results.files import write_result, write_table
+from sensorbench.results.files import write_result
 from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.series import SeriesManifest, read_series, write_series
 from sensorbench.results.stored import DamagedResultsError
+from sensorbench.results.tables import write_table
 from sensorbench.results.tune import Measurement, read_measurements
 from tests.conftest import Cli, Outcome, forget_checksums, run_main
 

@@ -4,7 +4,6 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -14,6 +13,7 @@ from sensorbench.errors import UsageError
 from sensorbench.places import check_page_is_free, check_summary_is_free, remove_results
 from sensorbench.results import tune
 from sensorbench.results.elasticity import COMPARISON
+from tests.commands import commands
 from tests.conftest import Cli, forget_checksums
 
 MINE = "what a user wrote\n"
@@ -75,16 +75,13 @@ def written(command: str, words: tuple[str, ...], folder: Path) -> tuple[str, ..
 
 def options_that_write() -> set[str]:
     """All commands with --out or --html, as the command line itself has them."""
-    found = set()
-
-    def walk(command: Any, path: tuple[str, ...]) -> None:
-        for name, inner in getattr(command, "commands", {}).items():
-            walk(inner, (*path, name))
-        for parameter in command.params:
-            found.update(f"{' '.join(path)} {option}" for option in parameter.opts if option in {"--out", "--html"})
-
-    walk(get_command(app), ())
-    return found
+    return {
+        f"{' '.join(path)} {option}"
+        for path, command in commands(get_command(app))
+        for parameter in command.params
+        for option in parameter.opts
+        if option in {"--out", "--html"}
+    }
 
 
 def test_all_options_that_name_what_is_written_are_looked_at_here() -> None:

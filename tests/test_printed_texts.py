@@ -1,8 +1,7 @@
 """What is printed is what the sources say: help texts, claims and messages, square brackets and line breaks included."""
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 import typer
@@ -14,6 +13,7 @@ from sensorbench.cli.help_texts import with_plain_help
 from sensorbench.cli.main import app
 from sensorbench.progress import Teller, console, print_labelled
 from sensorbench.study import FACTOR_STUDIES, OTHER_STUDIES, STUDIES
+from tests.commands import commands
 from tests.conftest import Cli
 
 # Nothing is broken into lines at this width.
@@ -23,13 +23,6 @@ WIDE = 2000
 def words(text: str) -> str:
     """A text as one line."""
     return " ".join(text.split())
-
-
-def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Each command, as it is written, with the words that call it."""
-    yield path, command
-    for name, one in getattr(command, "commands", {}).items():
-        yield from commands(one, (*path, name))
 
 
 COMMANDS = dict(commands(get_command(app)))

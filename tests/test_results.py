@@ -17,8 +17,8 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
 from sensorbench.results import read_comparison, read_run, writer
-from sensorbench.results.files import write_table, write_tables
 from sensorbench.results.manifest import SCHEMAS_FOLDER, json_schemas
+from sensorbench.results.tables import write_table, write_tables
 from tests.conftest import Cli
 
 FIXTURES = Path(__file__).parent / "fixtures"

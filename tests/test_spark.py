@@ -12,7 +12,8 @@ import pytest
 
 from sensorbench import lab
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.spark import Master, driver, find_master, session
+from sensorbench.spark import Master, driver, find_master
+from sensorbench.spark.session import session
 from tests.conftest import Cli
 
 

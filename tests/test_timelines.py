@@ -27,9 +27,9 @@ from sensorbench.experiment.settings import Setting, parse_target
 from sensorbench.progress import Teller
 from sensorbench.results.ownership import Claim
 from sensorbench.schemas import Schema, load_operations, load_schema, shipped_schemas
+from sensorbench.schemas.arrow_types import ARROW_TYPES
 from sensorbench.schemas.operations import SHIPPED_FOLDER, operations_file
 from sensorbench.schemas.stretches import Grain
-from sensorbench.schemas.types import ARROW_TYPES
 from tests.conftest import TEST_OWNER, Cli, server_url
 
 DATABASES = sorted(folder.name for folder in (SHIPPED_FOLDER / "timelines").iterdir() if folder.is_dir())

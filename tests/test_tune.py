@@ -21,7 +21,8 @@ from sensorbench.results.tune import Measurement, TuneResult, read_tune
 from sensorbench.stress.records import RecordWork
 from sensorbench.stress.run import Load
 from sensorbench.stress.work import Work
-from sensorbench.stress.ycsb import core_workload, overridden
+from sensorbench.stress.ycsb import overridden
+from sensorbench.stress.ycsb.core_workload import core_workload
 from sensorbench.tuning import run as tuning
 from sensorbench.tuning.configured import unknown_settings
 from sensorbench.tuning.confirm import verdict

@@ -20,7 +20,8 @@ from sensorbench.experiment.answers import answer_of_row
 from sensorbench.experiment.ask_each import ask_each
 from sensorbench.schemas import Operations, Schema, load_schema
 from sensorbench.schemas.operations import SHIPPED_FOLDER, Order
-from sensorbench.stress.ycsb import CoreWorkload, core_workload, overridden, read_properties
+from sensorbench.stress.ycsb import CoreWorkload, overridden, read_properties
+from sensorbench.stress.ycsb.core_workload import core_workload
 from sensorbench.stress.ycsb.plan import Asked, asked_in, operation_of, plan_of, tables_of
 from sensorbench.stress.ycsb.properties import Properties
 from tests.conftest import TEST_OWNER, Cli, run_main, server_url

@@ -5,6 +5,7 @@ from sensorbench._engine import UsageError as EngineUsageError
 
 __all__ = [
     "CancelledError",
+    "DiskFullError",
     "EngineError",
     "EngineUsageError",
     "FailedError",
@@ -37,6 +38,10 @@ class UsageError(SensorbenchError):
 
 class FailedError(SensorbenchError):
     """What was asked for could not be done, or came out wrong."""
+
+
+class DiskFullError(FailedError):
+    """No space was left for results; what was written before stays."""
 
 
 class InterruptedRunError(SensorbenchError):

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.ndimage import median_filter
 
 from sensorbench.analysis.sample import Floats, automatic_block_length
 
@@ -53,6 +52,8 @@ def _search(series: Floats, offset: int, generator: np.random.Generator) -> list
     ranks = np.argsort(np.argsort(series, kind="stable"), kind="stable").astype(np.float64)
     place, greatest = _greatest_divergence(ranks)
     # How long neighbours are alike is seen around a running median: the changes themselves would make them look alike.
+    from scipy.ndimage import median_filter
+
     block = BLOCK_LENGTHS * automatic_block_length(series - median_filter(series, RUNNING_MEDIAN, mode="nearest"))
     reached = sum(_greatest_divergence(_shuffled(ranks, block, generator))[1] >= greatest for _ in range(PERMUTATIONS))
     if (reached + 1) / (PERMUTATIONS + 1) > SIGNIFICANCE:

@@ -9,11 +9,14 @@ from the beginning of the five sets on that are; a difference of zero is small, 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.interpolate import CubicSpline, PPoly
 
 from sensorbench.analysis.sample import Floats
+
+if TYPE_CHECKING:
+    from scipy.interpolate import PPoly
 
 # As many sets in a row are stable (7.2), and as many at least are to lie between bootstrap and stability, or the spline overshoots (7.3).
 IN_A_ROW = 5
@@ -126,6 +129,8 @@ def elasticity(sets: Sets, bootstrap_at_s: float, stable_at_s: float, requests_p
 
     Raises ValueError where no set came before the bootstrap, between the two, or after.
     """
+    from scipy.interpolate import CubicSpline
+
     before, after = sets.between(-np.inf, bootstrap_at_s), sets.between(stable_at_s, np.inf)
     inside = sets.between(bootstrap_at_s, stable_at_s)
     named = {"before the bootstrap": before, "between bootstrap and stability": inside, "after stability": after}
@@ -181,22 +186,24 @@ def _around(sets: Sets, from_s: float, to_s: float) -> Sets:
     return sets.only(slice(max(0, first), last + 1))
 
 
-def _minus_line(curve: PPoly, from_s: float, from_value: float, to_s: float, to_value: float) -> PPoly:
+def _minus_line(curve: "PPoly", from_s: float, from_value: float, to_s: float, to_value: float) -> "PPoly":
     """A curve without the straight line between two points."""
     slope = (to_value - from_value) / (to_s - from_s)
     coefficients = curve.c.copy()
     # Of the polynomials of each piece, which begin at their knots, the last two are the slope and the value there.
     coefficients[-2] -= slope
     coefficients[-1] -= from_value + slope * (curve.x[:-1] - from_s)
+    from scipy.interpolate import PPoly
+
     return PPoly(coefficients, curve.x)
 
 
-def _integral(curve: PPoly, from_s: float, to_s: float) -> float:
+def _integral(curve: "PPoly", from_s: float, to_s: float) -> float:
     """Exact: a spline is made of polynomials."""
     return float(curve.integrate(from_s, to_s))
 
 
-def _positive_integral(curve: PPoly, from_s: float, to_s: float) -> float:
+def _positive_integral(curve: "PPoly", from_s: float, to_s: float) -> float:
     """The integral of what of a curve is above zero: between its roots it has one sign."""
     roots = curve.roots(extrapolate=False)
     edges = [from_s, *sorted(root for root in roots if from_s < root < to_s), to_s]

@@ -20,13 +20,19 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from sensorbench.analysis.sample import Sample
 
 LEAST_RUNS = 3
 RESAMPLES = 500
 CONFIDENCE = 0.95
+
+
+def t_quantile(degrees: float, share: float) -> float:
+    """The quantile of Student's t distribution with so many degrees of freedom, below which this share of it lies."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, share))
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,7 @@ def mean_over_runs(values: NDArray[np.float64], confidence: float = CONFIDENCE) 
     value, runs = float(values.mean()), len(values)
     if runs < LEAST_RUNS:
         return Interval(value, None, None, confidence, runs, between_runs=False)
-    half = float(stdtrit(runs - 1, 0.5 + confidence / 2)) * float(values.std(ddof=1)) / math.sqrt(runs)
+    half = t_quantile(runs - 1, 0.5 + confidence / 2) * float(values.std(ddof=1)) / math.sqrt(runs)
     return Interval(value, value - half, value + half, confidence, runs, between_runs=True)
 
 
@@ -115,7 +121,7 @@ def scaled(of: Interval, factor: float) -> Interval:
 def _interval(value: float, spread: _Spread | None, confidence: float, runs: int) -> Interval:
     if spread is None or not math.isfinite(spread.variance):
         return Interval(value, None, None, confidence, runs, between_runs=False)
-    half = float(stdtrit(spread.degrees, 0.5 + confidence / 2)) * math.sqrt(spread.variance)
+    half = t_quantile(spread.degrees, 0.5 + confidence / 2) * math.sqrt(spread.variance)
     return Interval(value, value * math.exp(-half), value * math.exp(half), confidence, runs, spread.between_runs)
 
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtrit
 
-from sensorbench.analysis.intervals import CONFIDENCE, LEAST_RUNS
+from sensorbench.analysis.intervals import CONFIDENCE, LEAST_RUNS, t_quantile
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN
 
 
@@ -34,7 +33,7 @@ def regression(
     if len(known) < LEAST_RUNS or not new > 0.0:
         return Regression("inconclusive", new, expected, None, None, len(known))
     logs = np.log(known)
-    half = float(stdtrit(len(known) - 1, 0.5 + confidence / 2)) * float(np.std(logs, ddof=1)) * math.sqrt(1.0 + 1.0 / len(known))
+    half = t_quantile(len(known) - 1, 0.5 + confidence / 2) * float(np.std(logs, ddof=1)) * math.sqrt(1.0 + 1.0 / len(known))
     low, high = expected * math.exp(-half), expected * math.exp(half)
     is_equivalent = abs(math.log(new / expected)) <= math.log1p(margin)
     if is_equivalent or low <= new <= high:

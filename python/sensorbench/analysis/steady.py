@@ -1,7 +1,6 @@
 """When a cache is warm: the time from a cold start until its hit rate is steady."""
 
 import numpy as np
-from scipy.stats import theilslopes
 
 from sensorbench.analysis.sample import Floats
 
@@ -45,4 +44,6 @@ def windowed_hit_rates(times_s: Floats, hits: Floats, requests: Floats, window_s
 
 
 def _still_trends(times_s: Floats, rates: Floats, within: float) -> bool:
+    from scipy.stats import theilslopes
+
     return bool(abs(theilslopes(rates, times_s).slope * (times_s[-1] - times_s[0])) > within)

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 
 from sensorbench.analysis.sample import Floats
 
@@ -74,5 +73,7 @@ def _fitted(nodes: Floats, per_s: Floats) -> tuple[float, float, float]:
     """λ, σ and κ. N / X(N) is linear in 1/λ, σ/λ and κ/λ, none of which is below zero."""
     terms = np.column_stack([np.ones_like(nodes), nodes - 1.0, nodes * (nodes - 1.0)])
     weights = per_s / nodes
+    from scipy.optimize import nnls
+
     (inverse, contention, coherency), _ = nnls(terms * weights[:, None], np.ones_like(nodes))
     return float(1.0 / inverse), float(contention / inverse), float(coherency / inverse)

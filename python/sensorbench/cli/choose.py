@@ -17,14 +17,14 @@ from sensorbench.catalog import (
     measured_in,
     need_kinds,
     needs_of,
-    profiles,
     require_profile,
-    told_choice,
 )
+from sensorbench.catalog.choice_json import choice_as_json
+from sensorbench.catalog.profiles import profiles
 from sensorbench.cli.chosen import print_choice, print_profiles
 from sensorbench.cli.interview import interview
 from sensorbench.cli.options import Json
-from sensorbench.cli.output import check_page, open_page, print_json
+from sensorbench.cli.printing import check_page, open_page, print_json
 from sensorbench.errors import UsageError
 from sensorbench.progress import console
 
@@ -175,7 +175,7 @@ def _given(case: Profile | None, options: Mapping[str, str | bool | Sequence[str
 
 
 def _tell(chosen: Chosen, html: Path | None, *, open_it: bool, as_json: bool) -> None:
-    told = told_choice(chosen)
+    told = choice_as_json(chosen)
     if as_json:
         print_json(told)
     else:

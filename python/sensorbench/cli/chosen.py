@@ -5,7 +5,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from sensorbench.catalog import profiles
+from sensorbench.catalog.profiles import profiles
 from sensorbench.progress import console
 
 _MARKS = {"met": Text("yes", "green"), "not met": Text("no", "red"), "unknown": Text("not known", "yellow")}

@@ -13,10 +13,12 @@ from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict
 from sensorbench.analysis.verdicts import compare as compare_samples
 from sensorbench.cli.experiment import Changes, Experiment
 from sensorbench.cli.options import Json, Out
-from sensorbench.cli.output import new_folder, print_json, write_summary_and_report
+from sensorbench.cli.output import new_folder, write_summary_and_report
+from sensorbench.cli.printing import print_json
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.experiment import Side, conduct, make_settings, plan_experiment
+from sensorbench.experiment import Side, make_settings, plan_experiment
 from sensorbench.experiment.comparison import DATA_FOLDER
+from sensorbench.experiment.conduct import conduct
 from sensorbench.experiment.summary import sample_of
 from sensorbench.experiment.workload import Workload
 from sensorbench.progress import Teller, console, error_console, print_labelled

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from sensorbench.cli.confirm import Yes, confirm
 from sensorbench.cli.options import Json
-from sensorbench.cli.output import print_json
+from sensorbench.cli.printing import print_json
 from sensorbench.dataset import (
     ARTICLES,
     DEFAULT_SEED,

@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from sensorbench.catalog import WHEN, Entry, Fact, When, axes, capabilities, entries, require_entry, told_catalogue, told_entry
+from sensorbench.catalog import WHEN, Entry, Fact, When, capabilities, entries, require_entry, told_catalogue, told_entry
+from sensorbench.catalog.axes import axes
 from sensorbench.cli.options import Json
-from sensorbench.cli.output import check_page, open_page, print_json
+from sensorbench.cli.printing import check_page, open_page, print_json
 from sensorbench.progress import console
 
 # What fits beside one another; all axes are shown of one database.

@@ -16,13 +16,13 @@ from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, parse
 from sensorbench.cli.output import (
     new_folder,
     print_claims,
-    print_json,
     published_claims,
     published_claims_as_json,
     show_written,
     write_elasticity_comparison,
     write_elasticity_summary_and_report,
 )
+from sensorbench.cli.printing import print_json
 from sensorbench.dataset import open_dataset
 from sensorbench.elasticity.changes import KINDS, Change, parse_change
 from sensorbench.elasticity.course import Lengths

@@ -8,15 +8,14 @@ from rich.table import Table
 from sensorbench.cli.load_options import length_s
 from sensorbench.cli.output import (
     new_folder,
-    print_json,
     published_claims,
     published_claims_as_json,
     show_written,
     write_factors_summary_and_report,
 )
+from sensorbench.cli.printing import print_json
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.progress import Teller, console
-from sensorbench.report.factors import headline
 from sensorbench.results import has_results
 from sensorbench.study.factors import FactorStudy
 from sensorbench.tuning.factors.run import FactorOptions, FactorStudyRun, check, run_factors
@@ -119,6 +118,9 @@ def show_factors(folder: Path, *, no_open: bool, as_json: bool) -> None:
 
 def _print(summary: dict[str, Any], page: Path) -> None:
     screen = console()
+    # The chart library takes its time to be imported.
+    from sensorbench.report.factors import headline
+
     screen.print(headline(summary), style="bold", highlight=False)
     for warning in summary["warnings"]:
         screen.print("note:", style="yellow", end=" ")

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from sensorbench.analysis import guarantees
 from sensorbench.cli.options import Json
-from sensorbench.cli.output import print_json
+from sensorbench.cli.printing import print_json
 from sensorbench.progress import console
 from sensorbench.report import findings, words
 from sensorbench.results.history import read_history

@@ -12,7 +12,7 @@ def with_plain_help(command: Any) -> Any:
 
     Typer takes help for rich's markup, in which `[spark]` is a style, and keeps the line breaks of docstrings.
     """
-    for one in all_commands(command):
+    for one in _with_all_below(command):
         for described in (one, *one.params):
             text = getattr(described, "help", None)
             if text:
@@ -20,11 +20,11 @@ def with_plain_help(command: Any) -> Any:
     return command
 
 
-def all_commands(command: Any) -> Iterator[Any]:
-    """A command and all commands below it."""
+def _with_all_below(command: Any) -> Iterator[Any]:
+    """A command and those commands below it that are imported already."""
     yield command
     for one in getattr(command, "commands", {}).values():
-        yield from all_commands(one)
+        yield from _with_all_below(one)
 
 
 def unbroken(text: str) -> str:

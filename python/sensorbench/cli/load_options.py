@@ -16,7 +16,8 @@ from sensorbench.stress.records import RecordWork, with_mix
 from sensorbench.stress.run import Load
 from sensorbench.stress.step import Arrival
 from sensorbench.stress.work import Work
-from sensorbench.stress.ycsb import CoreWorkload, core_workload, overridden, read_all_properties
+from sensorbench.stress.ycsb import CoreWorkload, overridden, read_all_properties
+from sensorbench.stress.ycsb.core_workload import core_workload
 
 RECORDS = 100_000
 # Where a search begins, if nothing else is said.

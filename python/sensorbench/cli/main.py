@@ -3,74 +3,86 @@
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 from typer.main import get_command
 
-from sensorbench import __version__, interrupts
-from sensorbench.cli import (
-    cassandra_stress,
-    choose,
-    compare,
-    data,
-    databases,
-    elasticity,
-    experiment,
-    guarantees,
-    lab,
-    quickstart,
-    recommend,
-    report,
-    selfbench,
-    stress,
-    study,
-    target,
-    tune,
-    ycsb,
-)
+import sensorbench
+from sensorbench import interrupts
 from sensorbench.cli.help_texts import with_plain_help
-from sensorbench.errors import EngineError, EngineUsageError, InterruptedRunError, SensorbenchError
+from sensorbench.cli.lazy import LazyGroup
+from sensorbench.errors import DiskFullError, EngineError, EngineUsageError, InterruptedRunError, SensorbenchError
 from sensorbench.progress import error_console, print_labelled
-from sensorbench.results.files import DiskFullError, raise_if_full
 
 _DEBUG = "--debug"
 
+
+class _Commands(LazyGroup):
+    places: ClassVar = {
+        "quickstart": (
+            "quickstart:quickstart",
+            "Compare four schemas in two embedded databases on real data: no server, under a minute.",
+        ),
+        "study": ("study:app", "Reproduce published studies."),
+        "run": ("experiment:run", "Run an experiment file: your own question, your own data, your own schemas."),
+        "stress": ("stress:run", "Hold rates one after the other, or search the highest one that meets an objective."),
+        "set-rate": ("stress:set_rate", "Change the rate of a stress run that goes on; it holds until the step ends."),
+        "tune": (
+            "tune:tune",
+            "Search better settings for a server or an embedded database, and confirm what was found: it may be no gain.",
+        ),
+        "elasticity": ("elasticity:app", "What it costs when a loaded cluster changes, and when it is stable again."),
+        "guarantees": ("guarantees:app", "What a database gave its clients: stale reads, lost writes, values never written."),
+        "ycsb": ("ycsb:app", "Run YCSB's core workloads by its properties files."),
+        "cassandra-stress": (
+            "cassandra_stress:cassandra_stress",
+            "Run a profile of cassandra-stress: insertions alone make the table, other operations go on with what they left.",
+        ),
+        "report": ("report:report", "Write the report of results on disk again; also of those that were cut short."),
+        "compare": (
+            "compare:compare",
+            "Compare two results of one dataset and workload: which is faster, by how much, with which confidence interval.",
+        ),
+        "regression": ("compare:regression", "Tell whether new results are slower than earlier ones of the same comparison."),
+        "aa": ("compare:aa", "Check the method on this machine: run an experiment's first target against itself."),
+        "claims": ("report:claims", "List the claims of a study with their verdicts."),
+        "recommend": (
+            "recommend:recommend",
+            "Recommend a schema for a need, by your own results (--study) or by the shipped reference.",
+        ),
+        "databases": (
+            "databases:databases",
+            "What is known of databases: consistency, distribution, model, queries, elasticity, licence, as studied and today, with sources; and what this project can do with each.",
+        ),
+        "choose": (
+            "choose:choose",
+            "Choose a database by needs: which databases meet which, why others fall out, and, where none is left, the smallest sets of needs that would have to be dropped.",
+        ),
+        "data": ("data:app", "Datasets: real, generated, and your own."),
+        "lab": ("lab:app", "Real servers on this machine: private, on loopback addresses, without Docker."),
+        "target": ("target:app", "What sensorbench left at a target, and removing it."),
+        "selfbench": (
+            "selfbench:selfbench",
+            "Measure the client's own ceilings on this machine: what it cannot do, it cannot measure.",
+        ),
+    }
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Benchmarks databases for sensor data: the same data, the same questions, answers checked, latencies that do not lie.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("quickstart")(quickstart.quickstart)
-app.add_typer(study.app, name="study")
-app.command("run")(experiment.run)
-app.add_typer(lab.app, name="lab")
-app.add_typer(data.app, name="data")
-app.add_typer(target.app, name="target")
-app.command("report")(report.report)
-app.command("compare")(compare.compare)
-app.command("claims")(report.claims)
-app.command("aa")(compare.aa)
-app.command("regression")(compare.regression)
-app.add_typer(elasticity.app, name="elasticity")
-app.add_typer(guarantees.app, name="guarantees")
-app.command("stress")(stress.run)
-app.command("set-rate")(stress.set_rate)
-app.command("tune")(tune.tune)
-app.add_typer(ycsb.app, name="ycsb")
-app.command("cassandra-stress")(cassandra_stress.cassandra_stress)
-app.command("recommend")(recommend.recommend)
-app.command("databases")(databases.databases)
-app.command("choose")(choose.choose)
-app.command("selfbench")(selfbench.selfbench)
 
 INTERRUPTED = InterruptedRunError.exit_code
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"sensorbench {__version__}")
+        typer.echo(f"sensorbench {sensorbench.__version__}")
         raise typer.Exit
 
 
@@ -139,7 +151,7 @@ def _as_defect(error: BaseException) -> str:
     said = " ".join(str(error).split())
     what = f"{type(error).__name__}: {said}" if said else type(error).__name__
     return (
-        f"{what} (a defect of sensorbench {__version__}). Please report it to its maintainers, "
+        f"{what} (a defect of sensorbench {sensorbench.__version__}). Please report it to its maintainers, "
         f"with the command and what it prints when you add {_DEBUG}"
     )
 
@@ -158,6 +170,9 @@ def _run(arguments: list[str]) -> None:
 
 
 def _told(error: OSError) -> str:
+    # What writes files is not imported before something fails.
+    from sensorbench.results.files import raise_if_full
+
     try:
         raise_if_full(error, _place(error))
     except DiskFullError as full:

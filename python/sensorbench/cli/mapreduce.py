@@ -8,12 +8,12 @@ from rich.table import Table
 
 from sensorbench.cli.output import (
     new_folder,
-    print_json,
     published_claims,
     published_claims_as_json,
     show_written,
     write_mapreduce_summary_and_report,
 )
+from sensorbench.cli.printing import print_json
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.experiment import parse_target

@@ -1,28 +1,25 @@
 """What commands print, and where results go."""
 
-import json
 import os
-import sys
-import webbrowser
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import typer
 from rich.table import Table
 from rich.text import Text
 
+from sensorbench.cli.printing import open_page, print_json
 from sensorbench.elasticity.summary import summarise_elasticity
-from sensorbench.errors import FailedError, InterruptedRunError, UsageError
-from sensorbench.experiment import Comparison, check_out, conduct
-from sensorbench.places import check_page_is_free, check_summary_is_free
+from sensorbench.errors import DiskFullError, FailedError, InterruptedRunError
+from sensorbench.experiment import Comparison, check_out
+from sensorbench.experiment.conduct import conduct
+from sensorbench.places import check_summary_is_free
 from sensorbench.progress import Teller, console, print_labelled
 from sensorbench.report import answer, words
 from sensorbench.results import ComparisonResult, has_results, read_comparison, write_summary, write_whole_summary
 from sensorbench.results.elasticity import COMPARISON, read_elasticity
 from sensorbench.results.factors import read_factors
-from sensorbench.results.files import DiskFullError
 from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.series import read_series
 from sensorbench.results.stress import read_stress
@@ -44,11 +41,6 @@ def new_folder(name: str) -> Path:
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     candidates = (RESULTS_FOLDER / (f"{name}-{stamp}" if not number else f"{name}-{stamp}-{number}") for number in range(1000))
     return next(folder for folder in candidates if not folder.exists())
-
-
-def print_json(value: Any) -> None:
-    """Prints a value as JSON."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str))
 
 
 def conduct_and_report(
@@ -80,19 +72,6 @@ def conduct_and_report(
     if open_browser:
         open_page(page)
     fail_if_wrong(summary)
-
-
-def check_page(page: Path) -> None:
-    """Raises UsageError for a page that --html names and that cannot be written there."""
-    if page.is_dir() or not page.parent.is_dir():
-        raise UsageError(f"--html {page}: expected a file in a folder that is there")
-    check_page_is_free(page)
-
-
-def open_page(page: Path) -> None:
-    """Opens a page in the browser of whoever sits at the terminal."""
-    if sys.stdout.isatty():
-        webbrowser.open(page.resolve().as_uri())
 
 
 def show_written(

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from sensorbench.advisor import Prices, Recommendation, Wish, bytes_of, length_s, rate_per_s, use_cases
-from sensorbench.advisor import recommend as recommended
+from sensorbench.advisor.recommend import recommend as recommended
 from sensorbench.analysis.advice import Needs
 from sensorbench.analysis.sizing import Assumptions, Load
 from sensorbench.cli.options import Json
-from sensorbench.cli.output import print_json
+from sensorbench.cli.printing import print_json
 from sensorbench.cli.recommended import print_recommendation, print_use_cases
 from sensorbench.cli.recommended_json import as_json, use_cases_as_json
 from sensorbench.errors import UsageError

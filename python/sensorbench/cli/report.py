@@ -11,15 +11,14 @@ from sensorbench.cli.factors import show_factors
 from sensorbench.cli.mapreduce import show_mapreduce
 from sensorbench.cli.options import Json, NoOpen
 from sensorbench.cli.output import (
-    open_page,
     print_claims,
-    print_json,
     print_outcome,
     summarise_elasticity_works,
     summarise_factor_study,
     write_series_summary_and_report,
     write_summary_and_report,
 )
+from sensorbench.cli.printing import open_page, print_json
 from sensorbench.cli.stress import show_stress
 from sensorbench.cli.tune import show_tune
 from sensorbench.progress import console, error_console, print_labelled

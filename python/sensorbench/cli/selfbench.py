@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 
 from sensorbench.cli.options import Json
-from sensorbench.cli.output import print_json
+from sensorbench.cli.printing import print_json
 from sensorbench.experiment.selfbench import MARKS, measure
 from sensorbench.progress import Teller, console
 from sensorbench.report import words

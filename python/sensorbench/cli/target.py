@@ -7,7 +7,7 @@ from rich.table import Table
 
 from sensorbench.cli.confirm import Yes, confirm
 from sensorbench.cli.options import Json
-from sensorbench.cli.output import print_json
+from sensorbench.cli.printing import print_json
 from sensorbench.errors import UsageError
 from sensorbench.experiment.namespaces import OwnedNamespace, owned_namespaces
 from sensorbench.progress import Teller, console

@@ -11,7 +11,8 @@ from sensorbench.experiment.settings import FILE_URL, SERVER_URL
 from sensorbench.progress import Teller
 from sensorbench.results.files import write_text
 from sensorbench.stress.openmetrics import looks
-from sensorbench.stress.ycsb import Phase, Wish, as_text, asked_in, carry_out, core_workload, overridden, read_all_properties
+from sensorbench.stress.ycsb import Phase, Wish, as_text, asked_in, carry_out, overridden, read_all_properties
+from sensorbench.stress.ycsb.core_workload import core_workload
 
 app = typer.Typer(help="Run YCSB's core workloads by its properties files.", no_args_is_help=True)
 

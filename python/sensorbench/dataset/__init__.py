@@ -1,21 +1,5 @@
 """Datasets: relations of real or generated rows, and where they come from."""
 
-from sensorbench.dataset.dataset import ARTICLES, LOCATIONS, LOG, MEASUREMENTS, Dataset, Description, workbench
-from sensorbench.dataset.registry import DEFAULT_SEED, GENERATED, IMPORTERS, SHIPPED, generate, import_files, open_dataset
+import lazy_loader
 
-__all__ = [
-    "ARTICLES",
-    "DEFAULT_SEED",
-    "GENERATED",
-    "IMPORTERS",
-    "LOCATIONS",
-    "LOG",
-    "MEASUREMENTS",
-    "SHIPPED",
-    "Dataset",
-    "Description",
-    "generate",
-    "import_files",
-    "open_dataset",
-    "workbench",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
-from scipy.special import ndtri
 
 from sensorbench._engine import generate_fitted
 from sensorbench.dataset.article_model import KIND, ArticleModel
@@ -199,6 +198,8 @@ def _persistence(times: Integers, values: Floats) -> float:
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     places = np.empty(len(values))
     places[order] = (np.arange(len(values)) - starts[hours[order]] + 0.5) / counts[hours[order]]
+    from scipy.special import ndtri
+
     scores = ndtri(places)
     usual = np.median(np.diff(times))
     neighbours = np.diff(times) <= 1.5 * usual

@@ -17,7 +17,7 @@ from sensorbench.errors import FailedError
 from sensorbench.experiment.ask_each import ask_each
 from sensorbench.experiment.plan import Parameters, as_json
 from sensorbench.schemas import Operation, Operations, Schema
-from sensorbench.schemas.types import ARROW_TYPES, arrow_schema, canonical_table
+from sensorbench.schemas.arrow_types import ARROW_TYPES, arrow_schema, canonical_table
 
 # Of each kind of operation so many answers are compared with the reference.
 REFERENCE_SAMPLE = 25

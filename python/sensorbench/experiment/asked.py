@@ -19,8 +19,7 @@ from sensorbench.dataset.dataset import readings_of
 from sensorbench.experiment.registers import is_of_registers
 from sensorbench.experiment.workload import Schedule
 from sensorbench.results import ComparisonResult, RunResult, SettingManifest
-from sensorbench.results.latencies import MEASURE
-from sensorbench.results.manifest import PhaseFigures
+from sensorbench.results.manifest import MEASURE, PhaseFigures
 from sensorbench.results.server_use import server_use
 
 LATENCIES = ("median", "p99")

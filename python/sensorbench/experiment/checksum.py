@@ -11,7 +11,8 @@ from sensorbench import _engine
 from sensorbench.dataset import Dataset
 from sensorbench.errors import UsageError
 from sensorbench.progress import Task, Teller
-from sensorbench.schemas.types import arrow_schema, canonical_columns
+from sensorbench.schemas.arrow_types import arrow_schema
+from sensorbench.schemas.types import canonical_columns
 
 # So few that the longest articles fit.
 _ROWS_A_BATCH = 20_000

@@ -48,8 +48,8 @@ from sensorbench.results import (
     read_run,
 )
 from sensorbench.results.environment import environment
-from sensorbench.results.latencies import MEASURE, of_kind
-from sensorbench.results.manifest import OperationManifest, Process, now
+from sensorbench.results.latencies import of_kind
+from sensorbench.results.manifest import MEASURE, OperationManifest, Process, now
 from sensorbench.results.ownership import Intent, Owner, new_id
 from sensorbench.schemas import Operation
 from sensorbench.schemas.variants import mix_of_variants, with_variants

@@ -24,7 +24,8 @@ from sensorbench.experiment.read_back import are_there, one_of_each, reader_of, 
 from sensorbench.experiment.registers import is_of_registers
 from sensorbench.experiment.workload import Schedule, Workload
 from sensorbench.results import RunResult
-from sensorbench.results.latencies import MEASURE, of_kind
+from sensorbench.results.latencies import of_kind
+from sensorbench.results.manifest import MEASURE
 from sensorbench.schemas import Operations, Schema
 
 MOST_READ_BACK = 20_000

@@ -11,7 +11,7 @@ from sensorbench._engine import batch_cost
 from sensorbench.dataset.dataset import MEASUREMENTS, readings_of
 from sensorbench.experiment.prepare import PreparedTable
 from sensorbench.schemas import Schema
-from sensorbench.schemas.types import canonical_table
+from sensorbench.schemas.arrow_types import canonical_table
 
 # So many readings of one sensor are encoded and decoded, again and again.
 READINGS = 50_000

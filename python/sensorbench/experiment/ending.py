@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sensorbench.errors import CancelledError, EngineError, FailedError, InterruptedRunError, message_of
+from sensorbench.errors import CancelledError, DiskFullError, EngineError, FailedError, InterruptedRunError, message_of
 from sensorbench.interrupts import count, held_back, let_through
-from sensorbench.results.files import DiskFullError
 from sensorbench.results.writer import WorkWriter
 
 _INTERRUPTED = (KeyboardInterrupt, CancelledError, InterruptedRunError)

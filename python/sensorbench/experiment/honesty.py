@@ -3,7 +3,7 @@
 from typing import Any
 
 from sensorbench.results import ComparisonResult, RunResult
-from sensorbench.results.latencies import MEASURE
+from sensorbench.results.manifest import MEASURE
 
 # Above this share of the driver's no-op ceiling, the client is what is measured.
 CLIENT_BOUND_SHARE = 0.5

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sensorbench.errors import EngineError
+from sensorbench.errors import DiskFullError, EngineError
 from sensorbench.experiment.comparison import Ready, Up
 from sensorbench.experiment.encoding_cost import encoding_cost
 from sensorbench.experiment.history import keep_history
@@ -19,7 +19,7 @@ from sensorbench.experiment.settings import Setting
 from sensorbench.places import remove_results
 from sensorbench.progress import Teller
 from sensorbench.results import ComparisonWriter, RunManifest, RunWriter, has_results, read_run
-from sensorbench.results.files import DiskFullError, release_reserve
+from sensorbench.results.files import release_reserve
 from sensorbench.results.manifest import Process, now
 from sensorbench.results.ownership import Claim, Intent, Owner
 from sensorbench.results.writer import LOAD_FILE, run_folder, setting_folder

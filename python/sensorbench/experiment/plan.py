@@ -11,8 +11,9 @@ from sensorbench.errors import UsageError
 from sensorbench.experiment.lengths import seconds
 from sensorbench.experiment.workload import LOG_EVERY, LOGGED_WHOLE, Workload
 from sensorbench.schemas import Operation, Operations, Schema
+from sensorbench.schemas.arrow_types import canonical_table
 from sensorbench.schemas.operations import Draw, Span
-from sensorbench.schemas.types import canonical_columns, canonical_table
+from sensorbench.schemas.types import canonical_columns
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,9 @@ from sensorbench.places import cache_folder
 from sensorbench.progress import Teller
 from sensorbench.results.files import write_text
 from sensorbench.schemas import Schema
+from sensorbench.schemas.arrow_types import arrow_schema
 from sensorbench.schemas.schema import TableFill
-from sensorbench.schemas.types import ValueType, arrow_schema, canonical_columns
+from sensorbench.schemas.types import ValueType, canonical_columns
 
 FORMAT = 2
 ROWS_A_BATCH = 65_536

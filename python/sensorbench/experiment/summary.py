@@ -19,7 +19,8 @@ from sensorbench.experiment.guaranteed import guaranteed
 from sensorbench.experiment.honesty import honesty
 from sensorbench.experiment.registers import is_of_registers
 from sensorbench.results import ComparisonResult, RunResult
-from sensorbench.results.latencies import MEASURE, interval_histograms, is_logged_whole, logged_latencies, of_kind
+from sensorbench.results.latencies import interval_histograms, is_logged_whole, logged_latencies, of_kind
+from sensorbench.results.manifest import MEASURE
 
 FORMAT = 1
 _OUTCOMES = ("ok", "error", "timeout", "cancelled")

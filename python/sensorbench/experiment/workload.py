@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from sensorbench import toml_file
 from sensorbench.experiment.lengths import Length, seconds
-from sensorbench.results.latencies import MEASURE
+from sensorbench.results.manifest import MEASURE
 from sensorbench.schemas.operations import AnyChoice
 
 WARM_UP = "warm_up"

@@ -8,7 +8,8 @@ import pyarrow.compute as pc
 from sensorbench.analysis.sample import Floats
 from sensorbench.analysis.smoothing import exponentially_smoothed
 from sensorbench.results import ComparisonResult
-from sensorbench.results.latencies import MEASURE, is_logged_whole, logged_latencies, of_kind, weighted_latencies
+from sensorbench.results.latencies import is_logged_whole, logged_latencies, of_kind, weighted_latencies
+from sensorbench.results.manifest import MEASURE
 from sensorbench.results.server_use import server_use
 
 FIRST_REQUESTS = (25, 75)

@@ -4,23 +4,15 @@ import errno
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from sensorbench.errors import FailedError
+from sensorbench.errors import DiskFullError
 from sensorbench.interrupts import held_back
 from sensorbench.results.checksums import add_checksum, add_removal, new_checksum_of
 
 RESERVE_FILE = ".reserve"
 # Enough for a manifest and a summary, so that a full disk can still be told about.
 RESERVE_BYTES = 512 * 1024
-
-
-class DiskFullError(FailedError):
-    """No space was left for results; what was written before stays."""
 
 
 def write_text(path: Path, text: str) -> None:
@@ -30,7 +22,7 @@ def write_text(path: Path, text: str) -> None:
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Writes a file of lines, each with its end, all of it or nothing."""
-    with _whole(path) as unfinished:
+    with whole_file(path) as unfinished:
         _write_lines(unfinished, lines)
 
 
@@ -41,7 +33,7 @@ def write_result(path: Path, text: str) -> None:
 
 def write_result_lines(path: Path, lines: Iterable[str]) -> None:
     """Writes a file of results that has lines, each with its end, all of it or nothing, and its checksum."""
-    with _whole(path, is_result=True) as unfinished:
+    with whole_file(path, is_result=True) as unfinished:
         _write_lines(unfinished, lines)
 
 
@@ -61,27 +53,12 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Writes a file, all of it or nothing."""
-    with _whole(path) as unfinished:
+    with whole_file(path) as unfinished:
         unfinished.write_bytes(content)
 
 
-def write_table(path: Path, table: pa.Table) -> None:
-    """Writes a Parquet file of results, all of it or nothing, and its checksum."""
-    write_tables(path, [table])
-
-
-def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
-    """Writes tables with equal columns as one Parquet file, one after the other, so that no more than one is in memory."""
-    with _whole(path, is_result=True) as unfinished:
-        remaining = iter(tables)
-        first = next(remaining)
-        with pq.ParquetWriter(unfinished, first.schema, compression="zstd") as writer:
-            for table in chain([first], remaining):
-                writer.write_table(table)
-
-
 @contextmanager
-def _whole(path: Path, *, is_result: bool = False) -> Iterator[Path]:
+def whole_file(path: Path, *, is_result: bool = False) -> Iterator[Path]:
     """Where to write a file that comes to its place when all of it was written, or not at all; one of results with its checksum."""
     # Nobody else has a file of this name, also where a user says where to write.
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")

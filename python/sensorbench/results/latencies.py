@@ -5,12 +5,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sensorbench.results.manifest import MEASURE
 from sensorbench.results.reader import RunResult
 
 Floats = NDArray[np.float64]
 
 # The phase that figures are of.
-MEASURE = "measure"
 _SERVED = ["ok", "timeout"]
 
 

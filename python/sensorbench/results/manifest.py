@@ -19,6 +19,8 @@ FORMAT = 1
 State = Literal["running", "complete", "interrupted", "incomplete", "failed"]
 
 MANIFEST_FILE = "manifest.json"
+# The phase of a run whose operations count.
+MEASURE = "measure"
 
 
 class _Part(BaseModel):

@@ -8,17 +8,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sensorbench.results.files import (
-    release_reserve,
-    remove_result,
-    reserve,
-    write_result,
-    write_result_lines,
-    write_table,
-    write_tables,
-)
+from sensorbench.results.files import release_reserve, remove_result, reserve, write_result, write_result_lines
 from sensorbench.results.manifest import MANIFEST_FILE, ComparisonManifest, RunManifest, State, Whole, WorkManifest, now
 from sensorbench.results.ownership import Owner
+from sensorbench.results.tables import write_table, write_tables
 
 if TYPE_CHECKING:
     from sensorbench._engine import Segment

@@ -1,6 +1,5 @@
 """Operations and schemas, which are files: what is asked, and how a dataset lies in a database and is asked there."""
 
-from sensorbench.schemas.operations import Operation, Operations, load_operations, shipped_operations
-from sensorbench.schemas.schema import Schema, load_schema, shipped_schemas
+import lazy_loader
 
-__all__ = ["Operation", "Operations", "Schema", "load_operations", "load_schema", "shipped_operations", "shipped_schemas"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

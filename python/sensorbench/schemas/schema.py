@@ -5,9 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
-
-import duckdb
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sensorbench import toml_file
 from sensorbench._engine import check_schema, statement_operations
@@ -30,6 +28,9 @@ from sensorbench.schemas.schema_file import (
 )
 from sensorbench.schemas.stretches import Grain, needs_grain, stretches
 from sensorbench.schemas.types import ValueType, canonical_columns
+
+if TYPE_CHECKING:
+    import duckdb
 
 Part = TypeVar("Part", Fill, OperationText)
 
@@ -161,8 +162,11 @@ class Schema:
         found = [of_values.get(str(self.parameters.get(name))) for name, of_values in known.items()]
         return next((one for one in found if one is not None), None)
 
-    def fill_columns(self, workbench: duckdb.DuckDBPyConnection) -> dict[str, dict[str, ValueType]]:
+    def fill_columns(self, workbench: "duckdb.DuckDBPyConnection") -> dict[str, dict[str, ValueType]]:
         """The columns of each table that is filled, as they are loaded. Raises UsageError for a query that does not work."""
+        # Whoever lists schemas has no workbench.
+        import duckdb
+
         columns: dict[str, dict[str, ValueType]] = {}
         for fill in self.fills():
             try:

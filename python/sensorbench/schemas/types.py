@@ -1,20 +1,11 @@
-"""The six canonical types, in SQL and Arrow."""
+"""The six canonical types, and which of them the types of DuckDB are."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import duckdb
-import pyarrow as pa
+if TYPE_CHECKING:
+    import duckdb
 
 ValueType = Literal["boolean", "integer", "double", "timestamp", "text", "bytes"]
-
-ARROW_TYPES: dict[ValueType, pa.DataType] = {
-    "boolean": pa.bool_(),
-    "integer": pa.int64(),
-    "double": pa.float64(),
-    "timestamp": pa.timestamp("us"),
-    "text": pa.string(),
-    "bytes": pa.binary(),
-}
 
 _DUCKDB_TYPES: dict[str, ValueType] = {
     "BOOLEAN": "boolean",
@@ -34,7 +25,7 @@ _DUCKDB_TYPES: dict[str, ValueType] = {
 }
 
 
-def canonical_columns(relation: duckdb.DuckDBPyRelation) -> dict[str, ValueType]:
+def canonical_columns(relation: "duckdb.DuckDBPyRelation") -> dict[str, ValueType]:
     """The columns of a query with their canonical types. Raises ValueError for a column that has none."""
     columns = {}
     for name, found in zip(relation.columns, relation.types, strict=True):
@@ -43,13 +34,3 @@ def canonical_columns(relation: duckdb.DuckDBPyRelation) -> dict[str, ValueType]
             raise ValueError(f"column {name} is a {found}; cast it to one of {', '.join(_DUCKDB_TYPES)}")
         columns[name] = value_type
     return columns
-
-
-def arrow_schema(columns: dict[str, ValueType]) -> pa.Schema:
-    """The Arrow schema of canonical columns."""
-    return pa.schema([pa.field(name, ARROW_TYPES[value_type]) for name, value_type in columns.items()])
-
-
-def canonical_table(relation: duckdb.DuckDBPyRelation) -> pa.Table:
-    """The rows of a query in canonical Arrow types."""
-    return relation.to_arrow_table().cast(arrow_schema(canonical_columns(relation)))

@@ -2,19 +2,22 @@
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any
-
-import duckdb
+from typing import TYPE_CHECKING, Any
 
 from sensorbench.errors import UsageError
 from sensorbench.schemas.operations import Draw, Operation, Operations, Variant, variant_name
 from sensorbench.schemas.types import canonical_columns
 
+if TYPE_CHECKING:
+    import duckdb
+
 # Columns of a draw of variants that are no parameters: the variant's name, and which share of the rows it is about.
 NAME, SHARE = "variant", "share"
 
 
-def with_variants(operations: Operations, names: Collection[str], workbench: duckdb.DuckDBPyConnection, where: str) -> Operations:
+def with_variants(
+    operations: Operations, names: Collection[str], workbench: "duckdb.DuckDBPyConnection", where: str
+) -> Operations:
     """The operations, of those with these names each that has variants replaced by them. `where` says in errors which file asks
     for them.
     """
@@ -42,7 +45,9 @@ def mix_of_variants(mix: Mapping[str, float], operations: Operations) -> dict[st
     return whole
 
 
-def _rows(draw: Draw, workbench: duckdb.DuckDBPyConnection, where: str) -> list[dict[str, Any]]:
+def _rows(draw: Draw, workbench: "duckdb.DuckDBPyConnection", where: str) -> list[dict[str, Any]]:
+    import duckdb
+
     try:
         relation = workbench.sql(draw.query or "")
         canonical_columns(relation)

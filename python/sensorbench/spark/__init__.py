@@ -1,6 +1,5 @@
 """Computation over whole datasets on Apache Spark, which an extra brings (`sensorbench[spark]`)."""
 
-from sensorbench.spark.generate import on_spark, write_on
-from sensorbench.spark.session import Application, Driver, Master, driver, find_master, session
+import lazy_loader
 
-__all__ = ["Application", "Driver", "Master", "driver", "find_master", "on_spark", "session", "write_on"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

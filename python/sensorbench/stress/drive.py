@@ -8,13 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from sensorbench._engine import Run, Target
-from sensorbench.errors import EngineError, InterruptedRunError
+from sensorbench.errors import DiskFullError, EngineError, InterruptedRunError
 from sensorbench.experiment.run import run_and_write
 from sensorbench.experiment.servers import Servers
 from sensorbench.experiment.settings import Setting
 from sensorbench.progress import Task
 from sensorbench.results import RunManifest, RunResult, RunWriter, read_run
-from sensorbench.results.files import DiskFullError
 from sensorbench.results.manifest import Process, now
 
 Look = Callable[[Run, dict[str, Any]], None]

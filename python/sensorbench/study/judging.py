@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sensorbench.results import ComparisonResult
-from sensorbench.results.latencies import MEASURE
+from sensorbench.results.manifest import MEASURE
 from sensorbench.study.study import Claim, Evidence, Judgement, Study, setting_name, untested_for
 
 E = TypeVar("E")

@@ -19,8 +19,8 @@ from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, judge
 from sensorbench.experiment import Workload
 from sensorbench.experiment.summary import sample_of
 from sensorbench.results import ComparisonResult, RunResult, SettingManifest
-from sensorbench.results.latencies import MEASURE, logged_latencies
-from sensorbench.results.manifest import PhaseFigures
+from sensorbench.results.latencies import logged_latencies
+from sensorbench.results.manifest import MEASURE, PhaseFigures
 from sensorbench.results.server_use import server_use
 from sensorbench.schemas.schema_file import ParameterValue
 from sensorbench.study.pictures import Effect, Front

@@ -5,10 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError, message_of
+from sensorbench.errors import CancelledError, DiskFullError, EngineError, FailedError, UsageError, message_of
 from sensorbench.progress import Teller
 from sensorbench.results import write_whole_summary
-from sensorbench.results.files import DiskFullError
 from sensorbench.results.tune import Measurement, Role
 from sensorbench.stress.run import Load, stress
 from sensorbench.stress.summary import summarise_stress

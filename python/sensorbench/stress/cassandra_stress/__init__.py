@@ -1,19 +1,5 @@
 """cassandra-stress' user mode, from its own profiles."""
 
-from sensorbench.stress.cassandra_stress.options import parse_operations, parse_rate
-from sensorbench.stress.cassandra_stress.profile import Profile, read_profile
-from sensorbench.stress.cassandra_stress.run import Wish, carry_out
-from sensorbench.stress.cassandra_stress.text import as_text
-from sensorbench.stress.cassandra_stress.visits import Partitions, parse_partitions
+import lazy_loader
 
-__all__ = [
-    "Partitions",
-    "Profile",
-    "Wish",
-    "as_text",
-    "carry_out",
-    "parse_operations",
-    "parse_partitions",
-    "parse_rate",
-    "read_profile",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy import special
 
 from sensorbench.stress.cassandra_stress.streams import Floats, Ints, Streams, units
 
@@ -99,7 +98,9 @@ class Distribution:
         if self.kind == "uniform":
             found = self.least + shares * (width + 1.0)
         elif self.kind == "gaussian":
-            found = self.mean + self.deviation * special.ndtri(shares)
+            from scipy.special import ndtri
+
+            found = self.mean + self.deviation * ndtri(shares)
         else:
             # The most is reached with the probability 1/√width, so that all values are, and rare ones not too rarely.
             of_one = (-np.log1p(-shares)) ** (1.0 / self.shape)

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from sensorbench.analysis.sample import figures
 from sensorbench.results import RunResult
-from sensorbench.results.latencies import MEASURE, Floats, of_kind, weighted_latencies
-from sensorbench.results.manifest import PhaseFigures
+from sensorbench.results.latencies import Floats, of_kind, weighted_latencies
+from sensorbench.results.manifest import MEASURE, PhaseFigures
 from sensorbench.stress.cassandra_stress.plan import Asked
 
 _LATENCIES = {

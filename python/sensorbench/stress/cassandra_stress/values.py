@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sensorbench.schemas.types import ARROW_TYPES
+from sensorbench.schemas.arrow_types import ARROW_TYPES
 from sensorbench.stress.cassandra_stress.binary import binary_values
 from sensorbench.stress.cassandra_stress.profile import ColumnSpec
 from sensorbench.stress.cassandra_stress.streams import Ints, Streams, salt_of, scrambled, split

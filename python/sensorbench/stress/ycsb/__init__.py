@@ -1,20 +1,5 @@
 """YCSB's core workloads, from its own properties files."""
 
-from sensorbench.stress.ycsb.core_workload import CoreWorkload, core_workload
-from sensorbench.stress.ycsb.plan import Phase, asked_in
-from sensorbench.stress.ycsb.properties import overridden, read_all_properties, read_properties
-from sensorbench.stress.ycsb.run import Wish, carry_out
-from sensorbench.stress.ycsb.text import as_text
+import lazy_loader
 
-__all__ = [
-    "CoreWorkload",
-    "Phase",
-    "Wish",
-    "as_text",
-    "asked_in",
-    "carry_out",
-    "core_workload",
-    "overridden",
-    "read_all_properties",
-    "read_properties",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

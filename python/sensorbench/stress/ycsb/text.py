@@ -6,7 +6,8 @@ import numpy as np
 
 from sensorbench.analysis.sample import figures
 from sensorbench.results import RunResult
-from sensorbench.results.latencies import MEASURE, Floats, weighted_latencies
+from sensorbench.results.latencies import Floats, weighted_latencies
+from sensorbench.results.manifest import MEASURE
 from sensorbench.stress.ycsb.plan import Asked
 
 _PERCENTILES = {"50th": "median", "95th": "p95", "99th": "p99"}

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from scipy import stats
 
 from sensorbench.analysis.intervals import CONFIDENCE, LEAST_RUNS, Interval
 from sensorbench.study.cases import Case, all_of
@@ -183,6 +182,8 @@ def _grow_together(evidence: FactorEvidence) -> Judgement:
     ]
     if len(pairs) < 10:
         return untested_for(f"{len(pairs)} steps have figures of both; at least 10 are needed")
+    from scipy import stats
+
     correlation = float(stats.spearmanr(*zip(*pairs, strict=True)).statistic)
     half = stats.norm.ppf(0.5 + CONFIDENCE / 2) * np.sqrt((1 + correlation**2 / 2) / (len(pairs) - 3))
     low, high = (float(np.tanh(np.arctanh(np.clip(correlation, -0.999999, 0.999999)) + side)) for side in (-half, half))

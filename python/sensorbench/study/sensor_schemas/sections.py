@@ -11,7 +11,7 @@ from typing import Any
 
 from sensorbench.analysis.intervals import scaled
 from sensorbench.results import SettingManifest
-from sensorbench.results.latencies import MEASURE
+from sensorbench.results.manifest import MEASURE
 from sensorbench.study.pictures import Effect, Front, Point, with_fronts
 from sensorbench.study.sensor_schemas.claims import NEW_RANGE, READ, WRITE, rate, rates
 from sensorbench.study.sensor_schemas.use_cases import use_case_sections

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError, message_of
+from sensorbench.errors import CancelledError, DiskFullError, EngineError, FailedError, UsageError, message_of
 from sensorbench.experiment import TargetSpec
 from sensorbench.experiment.lengths import seconds
 from sensorbench.experiment.servers import Servers
 from sensorbench.progress import Teller
 from sensorbench.results import write_whole_summary
 from sensorbench.results.factors import CellMeasurement
-from sensorbench.results.files import DiskFullError
 from sensorbench.stress.records import RecordWork, with_mix
 from sensorbench.stress.run import Load, StepsApart, stress
 from sensorbench.stress.step import Step
 from sensorbench.stress.summary import summarise_stress
-from sensorbench.stress.ycsb import CoreWorkload, core_workload
+from sensorbench.stress.ycsb import CoreWorkload
+from sensorbench.stress.ycsb.core_workload import core_workload
 from sensorbench.stress.ycsb.properties import Property
 from sensorbench.tuning.configured import ConfiguredWork
 from sensorbench.tuning.factors.cells import Cell

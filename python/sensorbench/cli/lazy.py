@@ -1,0 +1,39 @@
+"""Groups of commands that are imported when they are run: help needs their names alone."""
+
+from importlib import import_module
+from typing import Any, ClassVar
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from sensorbench.cli.help_texts import with_plain_help
+
+
+class LazyGroup(TyperGroup):
+    """A group whose commands are modules of `sensorbench.cli`. `places` has, for each command, `module:attribute` (a function, or a Typer
+    with more commands) and the line that stands for it in the group's help.
+    """
+
+    places: ClassVar[dict[str, tuple[str, str]]] = {}
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = {name: TyperCommand(name, help=line) for name, (_, line) in self.places.items()}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The name of the command that the arguments name, the command as its module has it, and the other arguments."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, with_plain_help(self.load(name)) if name and listed else None, rest
+
+    def load(self, name: str) -> Any:
+        """A command as its module has it."""
+        module, attribute = self.places[name][0].split(":")
+        found = getattr(import_module(f"sensorbench.cli.{module}"), attribute)
+        if not isinstance(found, typer.Typer):
+            alone = typer.Typer(add_completion=False)
+            alone.command(name)(found)
+            found = alone
+        command: Any = get_command(found)
+        command.name = name
+        return command

@@ -1,0 +1,30 @@
+"""Printing JSON, and opening pages."""
+
+import json
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from sensorbench.errors import UsageError
+from sensorbench.places import check_page_is_free
+
+
+def print_json(value: Any) -> None:
+    """Prints a value as JSON."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str))
+
+
+def check_page(page: Path) -> None:
+    """Raises UsageError for a page that --html names and that cannot be written there."""
+    if page.is_dir() or not page.parent.is_dir():
+        raise UsageError(f"--html {page}: expected a file in a folder that is there")
+    check_page_is_free(page)
+
+
+def open_page(page: Path) -> None:
+    """Opens a page in the browser of whoever sits at the terminal."""
+    if sys.stdout.isatty():
+        webbrowser.open(page.resolve().as_uri())

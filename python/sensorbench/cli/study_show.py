@@ -1,0 +1,125 @@
+"""`sensorbench study show`."""
+
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from sensorbench.cli.elasticity import show_elasticity_study
+from sensorbench.cli.factors import show_factor_study
+from sensorbench.cli.mapreduce import show_mapreduce_study
+from sensorbench.cli.options import Json
+from sensorbench.cli.output import (
+    published_claims,
+    published_claims_as_json,
+)
+from sensorbench.cli.printing import print_json
+from sensorbench.errors import UsageError
+from sensorbench.progress import console
+from sensorbench.results import read_comparison
+from sensorbench.results.series import is_series, parts_with_results
+from sensorbench.study import FACTOR_STUDIES, OTHER_STUDIES, Study, require_study
+from sensorbench.study.elasticity import ELASTICITY
+from sensorbench.study.mapreduce import MAPREDUCE
+from sensorbench.study.study import Cell, Grid, Layout, grouped
+
+
+def show(
+    name: Annotated[str, typer.Argument(help="Name of the study.")],
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            "--results", help="Results of the study: say of each cell of its source what they have.", show_default=False
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show what a study asks, its grid, which figures of its source it has, and its claims."""
+    if name in FACTOR_STUDIES:
+        if results is not None:
+            raise UsageError(f"--results: study {name} does not say which cells its source has")
+        show_factor_study(FACTOR_STUDIES[name], as_json=json)
+        return
+    if name in OTHER_STUDIES:
+        if results is not None:
+            raise UsageError(f"--results: study {name} does not say which cells its source has")
+        if name == ELASTICITY.name:
+            show_elasticity_study(ELASTICITY, as_json=json)
+        else:
+            show_mapreduce_study(MAPREDUCE, as_json=json)
+        return
+    study = require_study(name)
+    cells = _cells(study, results)
+    if json:
+        print_json(_described(study, cells))
+        return
+    screen = console()
+    screen.print(study.file.title, style="bold")
+    screen.print(study.file.question)
+    screen.print(
+        f"source: {study.file.source}\ndatasets: {', '.join(study.file.datasets)}; metric: {study.file.metric}\n", highlight=False
+    )
+    for name, system in study.file.systems.items():
+        code = f" ({system.code} in the source)" if system.code else ""
+        screen.print(f"  {name}{code}: {system.summary}", highlight=False)
+    for name, part in study.file.parts.items():
+        screen.print(f"  part {name}: {part.title} ({part.datasets[0]})", highlight=False)
+        for database, names in _schemas(part).items():
+            screen.print(f"    {database}: {', '.join(names)}", highlight=False)
+    if not study.file.parts:
+        for database, names in _schemas(study.file).items():
+            screen.print(f"  {database}: {', '.join(names)}", highlight=False)
+    screen.print()
+    if cells:
+        screen.print(_table_of_cells(cells))
+        screen.print()
+    screen.print(published_claims(study.claims, with_parts=bool(study.file.parts)))
+
+
+def _cells(study: Study, results: Path | None) -> list[Cell]:
+    """The cells of a study, as it means to measure them or as results have them. Raises UsageError."""
+    if study.cells is None:
+        if results is not None:
+            raise UsageError(f"--results: study {study.name} does not say which cells its source has")
+        return []
+    if results is None:
+        return study.cells(None)
+    folders = parts_with_results(results).values() if is_series(results) else [results]
+    found = [read_comparison(folder) for folder in folders]
+    other = next((one for one in found if (one.manifest.kind, one.manifest.name) != ("study", study.name)), None)
+    if other is not None:
+        raise UsageError(
+            f"--results {results}: these are results of the {other.manifest.kind} {other.manifest.name}; expected the study {study.name}"
+        )
+    return [cell for one in found for cell in study.cells(one)]
+
+
+def _table_of_cells(cells: list[Cell]) -> Table:
+    counts = Counter(cell.state for cell in cells)
+    title = f"{len(cells):,} figures of the source: {', '.join(f'{count:,} {state}' for state, count in counts.items())}"
+    table = Table(box=None, title=title, title_justify="left")
+    for column in ("system", "indexes", "sizes", "operations", "here", "why"):
+        table.add_column(column)
+    for group in grouped(cells):
+        table.add_row(*group)
+    return table
+
+
+def _schemas(grid: Grid) -> dict[str, list[str]]:
+    """The schemas of layouts by dialect, each with what tells it from others."""
+    return {dialect: _names(layouts) for dialect, layouts in grid.schemas.items()}
+
+
+def _names(layouts: list[Layout]) -> list[str]:
+    return [" ".join(filter(None, [layout.schema_, label])) for layout in layouts for _, label in layout.variants()]
+
+
+def _described(study: Study, cells: list[Cell]) -> dict[str, Any]:
+    claims = published_claims_as_json(study.claims, with_parts=True)
+    parts = {name: {**part.model_dump(mode="json"), "schemas": _schemas(part)} for name, part in study.file.parts.items()}
+    file = {**study.file.model_dump(mode="json"), "schemas": _schemas(study.file), "parts": parts}
+    described = {"name": study.name, **file, "claims": claims}
+    return {**described, "cells": [asdict(cell) for cell in cells]} if study.cells else described

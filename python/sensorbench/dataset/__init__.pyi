@@ -1,0 +1,19 @@
+from .dataset import ARTICLES, LOCATIONS, LOG, MEASUREMENTS, Dataset, Description, workbench
+from .registry import DEFAULT_SEED, GENERATED, IMPORTERS, SHIPPED, generate, import_files, open_dataset
+
+__all__ = [
+    "ARTICLES",
+    "DEFAULT_SEED",
+    "GENERATED",
+    "IMPORTERS",
+    "LOCATIONS",
+    "LOG",
+    "MEASUREMENTS",
+    "SHIPPED",
+    "Dataset",
+    "Description",
+    "generate",
+    "import_files",
+    "open_dataset",
+    "workbench",
+]

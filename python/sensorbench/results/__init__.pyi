@@ -1,0 +1,20 @@
+from .manifest import ComparisonManifest, RunManifest, SettingManifest, State
+from .reader import ComparisonResult, RunResult, has_results, kind_of, read_comparison, read_run
+from .writer import ComparisonWriter, RunWriter, write_summary, write_whole_summary
+
+__all__ = [
+    "ComparisonManifest",
+    "ComparisonResult",
+    "ComparisonWriter",
+    "RunManifest",
+    "RunResult",
+    "RunWriter",
+    "SettingManifest",
+    "State",
+    "has_results",
+    "kind_of",
+    "read_comparison",
+    "read_run",
+    "write_summary",
+    "write_whole_summary",
+]

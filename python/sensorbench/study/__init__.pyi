@@ -1,0 +1,20 @@
+from .registry import FACTOR_STUDIES, OTHER_STUDIES, STUDIES, ListedStudy, listed_studies, require_factor_study, require_study
+from .run import Part, StudyOptions, plan_study, summarise
+from .study import Claim, Evidence, Study
+
+__all__ = [
+    "FACTOR_STUDIES",
+    "OTHER_STUDIES",
+    "STUDIES",
+    "Claim",
+    "Evidence",
+    "ListedStudy",
+    "Part",
+    "Study",
+    "StudyOptions",
+    "listed_studies",
+    "plan_study",
+    "require_factor_study",
+    "require_study",
+    "summarise",
+]
