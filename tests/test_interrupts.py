@@ -20,7 +20,7 @@ from sensorbench.experiment import run as experiment_run
 from sensorbench.experiment.watch import Watcher
 from sensorbench.interrupts import check, held_back, let_through
 from sensorbench.report import build
-from sensorbench.results import read_run, writer
+from sensorbench.results import files, read_run, tables
 from sensorbench.results.writer import RunWriter
 from tests.conftest import Cli
 
@@ -170,7 +170,7 @@ ENDINGS: dict[str, tuple[object, str, float, str]] = {
     "threads are waited for": (Watcher, "_stop", 0.4, "interrupted"),
     "the last segment is written": (RunWriter, "write", 0.0, "interrupted"),
     "the last segment is written slowly": (RunWriter, "write", 0.4, "interrupted"),
-    "a table is written slowly": (writer, "write_tables", 0.4, "interrupted"),
+    "a table is written slowly": (tables, "write_tables", 0.4, "interrupted"),
     "segments are joined slowly": (RunWriter, "_compact", 0.4, "complete"),
     "segments are joined": (RunWriter, "_compact", 0.0, "complete"),
     "the run is said to be over": (RunWriter, "finish", 0.0, "complete"),
@@ -280,3 +280,24 @@ def stage_of(out: Path) -> str:
         else "no manifest"
     )
     return f"{len(runs)} runs begun, {state}"
+
+
+def test_an_interruption_while_a_dataclass_is_made_ends_with_130_too(tmp_path: Path) -> None:
+    """CPython ends `python -m` by the signal then, which shells take for a crash."""
+    (tmp_path / "planted.py").write_text(
+        "import sys\n"
+        "from sensorbench import interrupts\n"
+        "interrupts.install()\n"
+        "try:\n"
+        "    exec('import os, signal; os.kill(os.getpid(), signal.SIGINT)')\n"
+        "except KeyboardInterrupt:\n"
+        "    interrupts.end() if sys.argv[1:] else None\n"
+        "    sys.exit(130)\n",
+        encoding="utf-8",
+    )
+
+    def ended(*words: str) -> int:
+        return subprocess.run([sys.executable, "-m", "planted", *words], cwd=tmp_path, check=False).returncode
+
+    assert ended() == -signal.SIGINT
+    assert ended("end") == 130

@@ -35,6 +35,9 @@ def end() -> None:
     _STATE.holds += 1
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # An interruption within exec() of a text, as when a dataclass is made, has CPython end `python -m` by SIGINT, whatever the exit code is, even
+    # where it was handled. The next exec() of a text takes that back.
+    exec("")
 
 
 def count() -> int:

@@ -163,6 +163,11 @@ def _run(arguments: list[str]) -> None:
         with_plain_help(get_command(app))(args=arguments, standalone_mode=True)
     except (InterruptedRunError, DiskFullError):
         raise
+    except SystemExit as ended:
+        # Typer makes an exit of KeyboardInterrupt, without a word.
+        if ended.code == INTERRUPTED and interrupts.count() > interruptions:
+            raise KeyboardInterrupt from ended
+        raise
     except Exception as error:
         if interrupts.count() > interruptions:
             raise KeyboardInterrupt from error
