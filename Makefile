@@ -76,7 +76,7 @@ bench-clients: setup ## measure our client and loading against the databases' ow
 	@$(PYTHON) -m benches.clients $(ARGS)
 
 schemas: setup ## write the JSON Schemas of result files again
-	@$(PYTHON) -m sensorbench.results.write_schemas
+	@$(PYTHON) -m sensorbench.results.json_schemas
 
 docs-lists: setup ## write the lists of databases in the documents again
 	@$(PYTHON) -m sensorbench.catalog.write_docs_lists docs/*.md

@@ -18,7 +18,7 @@ from sensorbench.progress import Teller
 from sensorbench.report import words
 from sensorbench.stress.objective import Objective
 from sensorbench.stress.records import RecordWork
-from sensorbench.stress.run import CapacitySearch, Load, stress
+from sensorbench.stress.run import CapacitySearch, Load, StressPlan, stress
 from sensorbench.stress.summary import summarise_stress
 from sensorbench.stress.ycsb import CoreWorkload
 
@@ -63,9 +63,9 @@ def capacity_error(held_s: float) -> float:
     wanted = CapacitySearch(objective, Search(100.0, precision=0.02), held_s, ramp_s=0.5)
     with tempfile.TemporaryDirectory(prefix="sensorbench-capacity-") as folder:
         work = RecordWork(target, CoreWorkload(recordcount=1), Path(folder) / "out", seed=1, replace=False)
-        result = stress(work, Load(WORKERS, arrival="constant"), wanted, Path(folder) / "out", Teller())
-        found = summarise_stress(result)["capacity"]
-    return abs(found["met_per_s"] / (WORKERS / SERVICE_S) - 1.0)
+        result = stress(StressPlan(work, Load(WORKERS, arrival="constant"), wanted), Path(folder) / "out", Teller())
+        found = summarise_stress(result).result.capacity
+    return abs(found.met_per_s / (WORKERS / SERVICE_S) - 1.0)
 
 
 def main() -> None:

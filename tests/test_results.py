@@ -17,7 +17,7 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
 from sensorbench.results import read_comparison, read_run, writer
-from sensorbench.results.manifest import SCHEMAS_FOLDER, json_schemas
+from sensorbench.results.json_schemas import SCHEMAS_FOLDER, json_schemas
 from sensorbench.results.tables import write_table, write_tables
 from tests.conftest import Cli
 

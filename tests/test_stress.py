@@ -19,7 +19,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from sensorbench.errors import EngineError, UsageError
 from sensorbench.experiment.watch import Watcher
-from sensorbench.results.manifest import Process, json_schemas
+from sensorbench.results.json_schemas import json_schemas
+from sensorbench.results.manifest import Process
 from sensorbench.results.stress import read_stress
 from sensorbench.stress.objective import Objective, parse_objective
 from sensorbench.stress.openmetrics import LoadMetrics, endpoint
@@ -90,10 +91,13 @@ def test_warming_up_is_at_the_first_rate_and_needs_no_ramp_to_it() -> None:
 
 
 def check_accounts(step: dict[str, Any]) -> None:
-    assert step["offered"] == step["started"] + step["unstarted"]
-    assert step["started"] == step["ok"] + step["error"] + step["timeout"] + step["cancelled"]
+    assert step["counts"]["offered"] == step["counts"]["started"] + step["counts"]["dropped"]
+    assert (
+        step["counts"]["started"]
+        == step["counts"]["ok"] + step["counts"]["error"] + step["counts"]["timeout"] + step["counts"]["cancelled"]
+    )
     for outcome in ("ok", "error", "timeout", "cancelled", "late"):
-        assert step[outcome] == sum(of_name[outcome] for of_name in step["operations"].values())
+        assert step["counts"][outcome] == sum(of_name[outcome] for of_name in step["operations"].values())
 
 
 @pytest.fixture(scope="module")
@@ -106,14 +110,15 @@ def stepped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_operation_of_a_step_is_accounted_for(stepped: Path) -> None:
     summary = json.loads((stepped / "summary.json").read_text(encoding="utf-8"))
-    assert summary["state"] == "complete"
-    assert [step["rate_per_s"] for step in summary["steps"]] == [200, 400, 600]
-    for step in summary["steps"]:
+    jsonschema.validate(summary, json_schemas()["stress-summary"])
+    assert summary["status"] == "complete"
+    assert [step["rate_per_s"] for step in summary["result"]["steps"]] == [200, 400, 600]
+    for step in summary["result"]["steps"]:
         check_accounts(step)
         # At a constant rate the number of arrivals in a step is no matter of chance.
-        assert step["offered"] == round(step["rate_per_s"] * 0.5)
-        assert step["error"] == 0
-    reads, writes = (sum(step["operations"][name]["ok"] for step in summary["steps"]) for name in ("read", "update"))
+        assert step["counts"]["offered"] == round(step["rate_per_s"] * 0.5)
+        assert step["counts"]["error"] == 0
+    reads, writes = (sum(step["operations"][name]["ok"] for step in summary["result"]["steps"]) for name in ("read", "update"))
     # 600 operations, 5 standard deviations.
     assert abs(reads - 0.75 * (reads + writes)) < 5 * (600 * 0.75 * 0.25) ** 0.5
     assert not (stepped / "data").exists()
@@ -150,14 +155,14 @@ def test_beyond_capacity_all_is_counted_and_the_step_ends(cli: Cli, tmp_path: Pa
     arguments = ("--rates", "5000", "--records", "1", "--in-flight", "2", "--arrival", "constant", "--out", tmp_path / "out")
     ended = cli("stress", "--target", target, *arguments, *SHORT)
     assert ended.exit_code == 0, ended.err
-    step = ended.json["steps"][0]
+    step = ended.json["result"]["steps"][0]
     check_accounts(step)
-    assert step["offered"] == 2500
+    assert step["counts"]["offered"] == 2500
     # The step takes 500 ms and lets start what is due a little after: each worker can begin 26 times at the most.
-    assert 0 < step["started"] <= 2 * 27
-    assert step["unstarted"] == 2500 - step["started"]
-    assert step["all_in_flight"]
-    assert ended.json["warnings"][0]["kind"] == "all-in-flight"
+    assert 0 < step["counts"]["started"] <= 2 * 27
+    assert step["counts"]["dropped"] == 2500 - step["counts"]["started"]
+    assert step["at_concurrency_limit"]
+    assert ended.json["warnings"][0]["kind"] == "concurrency-limit"
     run = read_stress(tmp_path / "out").runs[0]
     whole = run.manifest.whole
     assert whole is not None
@@ -169,10 +174,10 @@ def test_operations_that_time_out_are_counted(cli: Cli, tmp_path: Path) -> None:
     arguments = ("--rates", "200", "--records", "1", "--timeout", "50ms", "--arrival", "constant", "--out", tmp_path / "out")
     ended = cli("stress", "--target", "null:?stall_at_ms=500&stall_ms=300", *arguments, "--step", "1s", *SHORT[2:])
     assert ended.exit_code == 0, ended.err
-    step = ended.json["steps"][0]
+    step = ended.json["result"]["steps"][0]
     check_accounts(step)
-    assert step["offered"] == 200
-    assert step["timeout"] > 10
+    assert step["counts"]["offered"] == 200
+    assert step["counts"]["timeout"] > 10
     assert step["response_s"]["max"] >= 0.05
 
 
@@ -181,13 +186,13 @@ def test_records_that_steps_and_trials_add_never_meet(cli: Cli, tmp_path: Path) 
     common = ("--target", f"sqlite:{place}?synchronous=off", "--records", "50", "--mix", "read=1,insert=1")
     stepping = cli("stress", *common, "--rates", "200,400", *SHORT, "--out", tmp_path / "steps")
     assert stepping.exit_code == 0, stepping.err
-    assert [step["error"] for step in stepping.json["steps"]] == [0, 0]
+    assert [step["counts"]["error"] for step in stepping.json["result"]["steps"]] == [0, 0]
     again = cli("stress", *common, "--rates", "200", *SHORT, "--out", tmp_path / "again")
     assert (again.exit_code, "--replace" in again.err) == (2, True), again.err
     limits = ("--find-capacity", "--objective", "p50=100ms", "--from", "100", "--most", "200", "--confirm", "2")
     searching = cli("stress", *common, *limits, *SHORT, "--replace", "--out", tmp_path / "search")
     assert searching.exit_code == 0, searching.err
-    assert {step["error"] for step in searching.json["steps"]} == {0}
+    assert {step["counts"]["error"] for step in searching.json["result"]["steps"]} == {0}
     inserted = 0
     for run in read_stress(tmp_path / "search").runs:
         phases = run.manifest.whole.phases if run.manifest.whole else []
@@ -214,7 +219,7 @@ def test_the_capacity_of_the_null_database_is_below_what_its_workers_can_do(cli:
         "stress", "--target", target, "--records", "1", *arguments, "--precision", "10", *SHORT, "--out", tmp_path / "out"
     )
     assert ended.exit_code == 0, ended.err
-    found, steps = ended.json["capacity"], ended.json["steps"]
+    found, steps = ended.json["result"]["capacity"], ended.json["result"]["steps"]
     in_theory = 4 / 0.005
     assert found["met_per_s"] is not None
     # In half a second a queue may grow to 50 ms, a tenth of what the workers do.
@@ -244,11 +249,11 @@ def test_an_experiment_files_own_data_and_operations(cli: Cli, tmp_path: Path) -
     assert (ambiguous.exit_code, "name a target" in ambiguous.err) == (2, True), ambiguous.err
     ended = cli(*common, "--target", "sqlite", "--out", tmp_path / "out")
     assert ended.exit_code == 0, ended.err
-    assert set(ended.json["operations"]) == {"get_peak_data", "insert_reading"}
-    assert [step["rate_per_s"] for step in ended.json["steps"]] == [50, 100]
-    for step in ended.json["steps"]:
+    assert set(ended.json["result"]["operations"]) == {"get_peak_data", "insert_reading"}
+    assert [step["rate_per_s"] for step in ended.json["result"]["steps"]] == [50, 100]
+    for step in ended.json["result"]["steps"]:
         check_accounts(step)
-        assert (step["error"], step["ok"] > 0) == (0, True)
+        assert (step["counts"]["error"], step["counts"]["ok"] > 0) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -311,10 +316,10 @@ def test_the_rate_can_be_changed_while_it_runs(tmp_path: Path) -> None:
     load.until_steps_go_on()
     wish_rate(folder, 2000.0)
     assert load.end() == 0
-    step = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["steps"][0]
+    step = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["result"]["steps"][0]
     check_accounts(step)
     assert step["steered"] == ["rate set to 2000/s"]
-    assert step["offered"] > 600
+    assert step["counts"]["offered"] > 600
     assert not (folder / "rate").exists()
     with pytest.raises(UsageError, match="the stress run there is complete"):
         wish_rate(folder, 100.0)
@@ -331,11 +336,11 @@ def test_what_was_measured_until_ctrl_c_stays_readable(cli: Cli, tmp_path: Path)
     process.send_signal(signal.SIGINT)
     _, told = process.communicate()
     assert process.returncode == 130, told
-    assert "what was done until then" in told
+    assert "results until then" in told
     summary = cli("report", folder, "--no-open", "--json").json
-    assert summary["state"] == "interrupted"
-    assert summary["steps"][0]["ok"] > 0
-    for step in summary["steps"]:
+    assert summary["status"] == "interrupted"
+    assert summary["result"]["steps"][0]["counts"]["ok"] > 0
+    for step in summary["result"]["steps"]:
         check_accounts(step)
 
 
@@ -520,10 +525,10 @@ def test_what_a_server_says_stands_beside_each_step(
     target = f"lab:{server}?namespace=sensorbench_stress"
     ended = cli("stress", "--target", target, *load, "--replace", "--no-open", "--json", "--out", tmp_path / "out")
     assert ended.exit_code == 0, ended.err
-    assert [step["rate_per_s"] for step in ended.json["steps"]] == [100, 200]
-    for step in ended.json["steps"]:
+    assert [step["rate_per_s"] for step in ended.json["result"]["steps"]] == [100, 200]
+    for step in ended.json["result"]["steps"]:
         check_accounts(step)
-        assert step["ok"] > 0
+        assert step["counts"]["ok"] > 0
         for kind, names in said.items():
             assert names <= step["servers"][kind].keys(), kind
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

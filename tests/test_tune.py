@@ -16,7 +16,7 @@ import pytest
 from sensorbench.analysis.capacity import Search
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.experiment import parse_target
-from sensorbench.results.manifest import json_schemas
+from sensorbench.results.json_schemas import json_schemas
 from sensorbench.results.tune import Measurement, TuneResult, read_tune
 from sensorbench.stress.records import RecordWork
 from sensorbench.stress.run import Load

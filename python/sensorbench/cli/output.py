@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.table import Table
 from rich.text import Text
@@ -22,14 +22,14 @@ from sensorbench.results.elasticity import COMPARISON, read_elasticity
 from sensorbench.results.factors import read_factors
 from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.series import read_series
-from sensorbench.results.stress import read_stress
 from sensorbench.results.tune import read_tune
-from sensorbench.stress.summary import summarise_stress
 from sensorbench.study import Claim, require_factor_study, summarise
 from sensorbench.study.elasticity import summarise as summarise_works
 from sensorbench.study.mapreduce import summarise_mapreduce_study
 from sensorbench.study.series import summarise_series
 from sensorbench.tuning.summary import summarise_tune
+
+Shown = TypeVar("Shown")
 
 RESULTS_FOLDER = Path("results")
 # More settings do not fit beside one another.
@@ -74,9 +74,7 @@ def conduct_and_report(
     fail_if_wrong(summary)
 
 
-def show_written(
-    written: tuple[dict[str, Any], Path], tell: Callable[[dict[str, Any], Path], None], *, no_open: bool, as_json: bool
-) -> None:
+def show_written(written: tuple[Shown, Path], tell: Callable[[Shown, Path], None], *, no_open: bool, as_json: bool) -> None:
     """Says what a summary and its page say: as JSON, or by `tell`; and opens the page."""
     summary, page = written
     if as_json:
@@ -118,16 +116,6 @@ def write_series_summary_and_report(
     summary = summarise_series(read_series(folder), results, summaries)
     write_whole_summary(folder, summary)
     return summary, write_series_report(folder, summary)
-
-
-def write_stress_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:
-    """Sums up a stress run on disk and writes its report."""
-    from sensorbench.report.stress import write_stress_report
-
-    result = read_stress(folder)
-    summary = summarise_stress(result)
-    write_whole_summary(folder, summary)
-    return summary, write_stress_report(result, summary)
 
 
 def write_elasticity_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:

@@ -7,14 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from pydantic import BaseModel
 
 from sensorbench.errors import UsageError
 from sensorbench.places import check_page_is_free
 
 
 def print_json(value: Any) -> None:
-    """Prints a value as JSON."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str))
+    """Prints a value, or a model, as JSON."""
+    if isinstance(value, BaseModel):
+        typer.echo(value.model_dump_json(indent=2))
+    else:
+        typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str))
 
 
 def check_page(page: Path) -> None:

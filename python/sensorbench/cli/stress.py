@@ -1,12 +1,14 @@
 """`sensorbench stress`: a target under rates that rise, or the highest rate that it bears."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from sensorbench.analysis.capacity import Search
+from sensorbench.app.reports import write_stress_report
+from sensorbench.app.run import run_and_report
 from sensorbench.cli.load_options import (
     FIRST_PER_S,
     ArrivalOption,
@@ -28,14 +30,15 @@ from sensorbench.cli.load_options import (
     work_maker,
 )
 from sensorbench.cli.options import DropAfter, Json, Metrics, NoOpen, Out, Replace
-from sensorbench.cli.output import new_folder, show_written, write_stress_summary_and_report
-from sensorbench.errors import FailedError, InterruptedRunError, UsageError
+from sensorbench.cli.output import new_folder, show_written
+from sensorbench.errors import UsageError
 from sensorbench.progress import Teller, console, print_labelled
 from sensorbench.report import words
+from sensorbench.results.summary.stress import StressStep, StressSummary
 from sensorbench.stress.objective import parse_objective
 from sensorbench.stress.openmetrics import looks
 from sensorbench.stress.rates import parse_rates
-from sensorbench.stress.run import CapacitySearch, stress
+from sensorbench.stress.run import CapacitySearch, StressBenchmark, StressPlan
 from sensorbench.stress.steering import wish_rate
 from sensorbench.stress.step import Step, steps_of
 
@@ -112,20 +115,15 @@ def run(
     work = make_work(folder, seed)
     load = load_of(work, in_flight, threads, timeout_s, arrival, warm_up)
     teller.say(f"{work.described['data']}, results go to {folder}")
-    try:
-        with looks(metrics) as look:
-            stress(work, load, todo, folder, teller, look, drop_after=drop_after)
-    except (InterruptedRunError, FailedError):
-        if (folder / "manifest.json").exists():
-            _, page = write_stress_summary_and_report(folder)
-            teller.say(f"what was done until then: {page}")
-        raise
-    show_stress(folder, no_open=no_open, as_json=json)
+    with looks(metrics) as look:
+        plan = StressPlan(work, load, todo, look, drop_after=drop_after)
+        written = run_and_report(StressBenchmark(), plan, folder, teller, write_stress_report)
+    show_written(written, _print, no_open=no_open, as_json=json)
 
 
 def show_stress(folder: Path, *, no_open: bool, as_json: bool) -> None:
     """Writes summary and report of a stress run on disk, and prints what they say."""
-    show_written(write_stress_summary_and_report(folder), _print, no_open=no_open, as_json=as_json)
+    show_written(write_stress_report(folder), _print, no_open=no_open, as_json=as_json)
 
 
 def set_rate(
@@ -136,33 +134,32 @@ def set_rate(
     wish_rate(folder, per_s)
 
 
-def _print(summary: dict[str, Any], page: Path) -> None:
+def _print(summary: StressSummary, page: Path) -> None:
     """Prints each step, and the capacity if one was searched."""
-    screen = console()
+    screen, result = console(), summary.result
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("rate/s", "offered", "completed/s", "late", "unstarted", "timed out", "failed", "p50", "p99", "p99.9", ""):
+    for column in ("rate/s", "offered", "completed/s", "late", "dropped", "timed out", "failed", "p50", "p99", "p99.9", ""):
         table.add_column(column, justify="right")
-    for one in summary["steps"]:
-        table.add_row(*_cells(one))
+    for step in result.steps:
+        table.add_row(*_cells(step))
     screen.print(table)
-    if summary["capacity"]:
-        screen.print(words.capacity(summary["capacity"], summary["objective"]), style="bold", highlight=False)
-    for warning in summary["warnings"]:
-        if warning["kind"] != "embedded":
-            print_labelled(screen, "note", f"{warning['text']} {warning['action']}")
+    if result.capacity and result.objective:
+        screen.print(words.capacity(result.capacity, result.objective), style="bold", highlight=False)
+    for caveat in summary.warnings:
+        if caveat.kind != "embedded":
+            print_labelled(screen, "note", f"{caveat.text} {caveat.action}")
     screen.print(f"report: {page}", highlight=False)
 
 
-def _cells(step: dict[str, Any]) -> list[str]:
-    response = step["response_s"] or {}
-    marks = [mark for key, mark in words.STEP_MARKS.items() if step.get(key)]
-    counts = [f"{step[key]:,}" for key in ("late", "unstarted", "timeout", "error")]
-    latencies = [words.duration(response.get(key)) for key in ("median", "p99", "p999")]
+def _cells(step: StressStep) -> list[str]:
+    counts = step.counts
+    marks = [mark for key, mark in words.STEP_MARKS.items() if getattr(step, key)]
+    latencies = [words.duration(getattr(step.response_s, key, None)) for key in ("median", "p99", "p999")]
     return [
-        words.count(step["rate_per_s"]),
-        f"{step['offered']:,}",
-        words.count(step["completed_per_s"]),
-        *counts,
+        words.count(step.rate_per_s),
+        f"{counts.offered:,}",
+        words.count(step.completed_per_s),
+        *(f"{count:,}" for count in (counts.late, counts.dropped, counts.timeout, counts.error)),
         *latencies,
         ", ".join(marks),
     ]

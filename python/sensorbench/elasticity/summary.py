@@ -173,7 +173,10 @@ def _dip(run: RunResult, begun_at_s: float | None) -> dict[str, Any] | None:
 def _counts(run: RunResult) -> dict[str, int] | None:
     """What became of all operations, those on registers included: offered = started + unstarted; started = all outcomes."""
     phases = run.manifest.whole.phases if run.manifest.whole else []
-    return counts_of(phases[0]) if phases else None
+    if not phases:
+        return None
+    counts = counts_of(phases[0]).model_dump()
+    return {"unstarted": counts.pop("dropped"), **counts}
 
 
 def _guarantees(run: RunResult) -> dict[str, Any] | None:

@@ -1,5 +1,6 @@
 """The page of a stress run: how latency grows with the rate, what became of every operation, and what the servers said meanwhile."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ from sensorbench.results import RunResult
 from sensorbench.results.insight import Insight, insight
 from sensorbench.results.quantities import QUANTITIES
 from sensorbench.results.stress import StressResult
+from sensorbench.results.summary.stress import StressStep, StressSummary
 
 _QUANTILES = {"median": "p50", "p99": "p99", "p999": "p99.9"}
 
 
-def write_stress_report(result: StressResult, summary: dict[str, Any]) -> Path:
+def write_stress_page(result: StressResult, summary: StressSummary) -> Path:
     """Writes `report.html` into the folder of the results, and its charts as SVG and PNG beside it. Returns the page."""
     over_time = _over_time(result, summary) if len(result.runs) == 1 else {}
     drawn = {**_curves(summary), **over_time}
@@ -47,23 +49,23 @@ _TITLES = {
 }
 
 
-def _curves(summary: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _curves(summary: StressSummary) -> dict[str, dict[str, Any]]:
     """How steps compare, whenever they were."""
-    steps = [step for step in summary["steps"] if step["response_s"]]
+    steps = [step for step in summary.result.steps if step.response_s]
     return {"curve": _curve(steps, summary), "completed": _completed(steps)} if steps else {}
 
 
-def _curve(steps: list[dict[str, Any]], summary: dict[str, Any]) -> dict[str, Any]:
+def _curve(steps: Sequence[StressStep], summary: StressSummary) -> dict[str, Any]:
     """Throughput–latency curve: response times at what was completed a second."""
     rows = [
         {
-            "completed": step["completed_per_s"],
-            "latency_s": step["response_s"][metric],
+            "completed": step.completed_per_s,
+            "latency_s": getattr(step.response_s, metric),
             "percentile": name,
-            "rate": step["rate_per_s"],
-            "limit": "client" if step["client_bound"] else "server or none",
+            "rate": step.rate_per_s,
+            "limit": "client" if step.client_bound else "server or none",
         }
-        for step in sorted(steps, key=lambda step: float(step["rate_per_s"]))
+        for step in sorted(steps, key=lambda step: step.rate_per_s)
         for metric, name in _QUANTILES.items()
     ]
     x = alt.X(
@@ -97,38 +99,45 @@ def _curve(steps: list[dict[str, Any]], summary: dict[str, Any]) -> dict[str, An
             alt.Tooltip("rate:Q", format=",.4~g", title="asked for"),
         ],
     )
-    layers = [points] if summary["search"] else [line, points]
+    layers = [points] if summary.result.search else [line, points]
     return charts.sized(alt.layer(*layers, *_objective(summary)), height=340)
 
 
-def _objective(summary: dict[str, Any]) -> list[alt.Chart]:
+def _objective(summary: StressSummary) -> list[alt.Chart]:
     """The limit as a line, and between which rates the capacity lies."""
-    if summary["objective"] is None:
+    found, objective = summary.result.capacity, summary.result.objective
+    if objective is None:
         return []
-    found, layers = summary["capacity"], []
-    limit = alt.Chart(alt.InlineData(values=[{"limit_s": summary["objective"]["limit_s"]}]))
+    layers = []
+    limit = alt.Chart(alt.InlineData(values=[{"limit_s": objective.limit_s}]))
     layers.append(limit.mark_rule(strokeDash=[5, 4], color=charts.QUIET).encode(y="limit_s:Q"))
-    if found["met_per_s"]:
-        ends = [{"low": found["met_per_s"], "high": found["missed_per_s"] or found["met_per_s"]}]
+    if found and found.met_per_s:
+        ends = [{"low": found.met_per_s, "high": found.missed_per_s or found.met_per_s}]
         band = alt.Chart(alt.InlineData(values=ends))
         layers.append(band.mark_rect(opacity=0.25, color=charts.COLOURS[2]).encode(x="low:Q", x2="high:Q"))
         layers.append(band.mark_rule(color=charts.COLOURS[2]).encode(x="low:Q"))
     return layers
 
 
-def _completed(steps: list[dict[str, Any]]) -> dict[str, Any]:
+def _completed(steps: Sequence[StressStep]) -> dict[str, Any]:
     """Of what was asked for a second, what was completed, and what became of the rest."""
-    fates = {"ok": "completed", "timeout": "timed out", "error": "failed", "cancelled": "cancelled", "unstarted": "never started"}
+    fates = {
+        "ok": "completed",
+        "timeout": "timed out",
+        "error": "failed",
+        "cancelled": "cancelled",
+        "dropped": "dropped (never started)",
+    }
     rows = [
         {
-            "rate": words.count(step["rate_per_s"]),
+            "rate": words.count(step.rate_per_s),
             "fate": name,
-            "per_s": step[key] / max(step["end_s"] - step["start_s"], 1e-9),
+            "per_s": getattr(step.counts, key) / max(step.end_s - step.start_s, 1e-9),
             "order": place,
         }
-        for step in sorted(steps, key=lambda step: float(step["rate_per_s"]))
+        for step in sorted(steps, key=lambda step: step.rate_per_s)
         for place, (key, name) in enumerate(fates.items())
-        if step[key] or key == "ok"
+        if getattr(step.counts, key) or key == "ok"
     ]
     order = list(dict.fromkeys(row["rate"] for row in rows))
     colours = dict(zip(fates.values(), (charts.COLOURS[place] for place in (2, 4, 1, 7, 3)), strict=True))
@@ -151,11 +160,11 @@ def _completed(steps: list[dict[str, Any]]) -> dict[str, Any]:
     )
 
 
-def _over_time(result: StressResult, summary: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _over_time(result: StressResult, summary: StressSummary) -> dict[str, dict[str, Any]]:
     """Everything that shares the clock of the one run."""
     run = result.runs[0]
-    borders = [step["start_s"] for step in summary["steps"]]
-    last_s = max([1.0, *(step["end_s"] for step in summary["steps"])])
+    borders = [step.start_s for step in summary.result.steps]
+    last_s = max([1.0, *(step.end_s for step in summary.result.steps)])
     drawn = {}
     rates, latencies = _intervals(run)
     if rates:

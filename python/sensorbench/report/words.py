@@ -5,6 +5,8 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from sensorbench.results.summary.stress import StressCapacity, StressObjective
+
 _TIMES = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]
 _BYTES = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")]
 
@@ -67,20 +69,25 @@ def of_kind(value: Any, kind: str) -> str:
 
 
 # What can be the matter with a step of a stress run, by the keys of its figures.
-STEP_MARKS = {"client_bound": "client-bound", "all_in_flight": "all in flight", "steered": "by hand", "cut_short": "cut short"}
+STEP_MARKS = {
+    "client_bound": "client-bound",
+    "at_concurrency_limit": "at the concurrency limit",
+    "steered": "by hand",
+    "cut_short": "cut short",
+}
 
 
-def capacity(found: dict[str, Any], objective: dict[str, Any]) -> str:
+def capacity(found: StressCapacity, objective: StressObjective) -> str:
     """What a search for the highest rate found, in a sentence."""
-    goal = f"{objective['percentile']} within {duration(objective['limit_s'])}"
-    met, missed = found["met_per_s"], found["missed_per_s"]
-    sure = "" if found["is_confirmed"] else " (not confirmed)"
+    goal = f"{objective.percentile} within {duration(objective.limit_s)}"
+    met, missed = found.met_per_s, found.missed_per_s
+    sure = "" if found.is_confirmed else " (not confirmed)"
     if met is None:
         low = f"; even {count(missed)} operations/s miss it" if missed is not None else ""
         return f"No rate was found that keeps {goal}{low}{sure}."
     if missed is None:
         return f"At least {count(met)} operations/s keep {goal}; no rate was found that surely does not{sure}."
-    whose = ", where the client is the limit" if found["client_bound"] else ""
+    whose = ", where the client is the limit" if found.client_bound else ""
     return f"{count(met)} operations/s keep {goal}, {count(missed)} do not{whose}{sure}."
 
 

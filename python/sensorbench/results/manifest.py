@@ -1,11 +1,10 @@
 """What stands beside results: everything that could change a figure. Secrets never do.
 
-The JSON Schemas of these files are in `schemas/` beside this module; a test keeps them equal to the classes.
+The JSON Schemas of these files are in `schemas/` beside this module (`json_schemas.py`).
 """
 
 import os
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Literal
 
 import psutil
@@ -256,21 +255,3 @@ class MapReduceManifest(WorkManifest):
 def now() -> datetime:
     """The present, to the second."""
     return datetime.now(UTC).replace(microsecond=0)
-
-
-def json_schemas() -> dict[str, dict[str, Any]]:
-    """The JSON Schema of each kind of manifest."""
-    models: list[type[BaseModel]] = [
-        RunManifest,
-        ComparisonManifest,
-        StressManifest,
-        ElasticityManifest,
-        TuneManifest,
-        FactorsManifest,
-        MapReduceManifest,
-    ]
-    schemas = {f"{model.__name__.removesuffix('Manifest').lower()}-manifest": model.model_json_schema() for model in models}
-    return {name: {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema} for name, schema in schemas.items()}
-
-
-SCHEMAS_FOLDER = Path(__file__).parent / "schemas"

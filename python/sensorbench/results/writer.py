@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from sensorbench.results.files import release_reserve, remove_result, reserve, write_result, write_result_lines
 from sensorbench.results.manifest import MANIFEST_FILE, ComparisonManifest, RunManifest, State, Whole, WorkManifest, now
 from sensorbench.results.ownership import Owner
+from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.tables import write_table, write_tables
 
 if TYPE_CHECKING:
@@ -211,6 +212,11 @@ def run_folder(folder: Path, setting: str, repeat: int) -> Path:
 def write_whole_summary(folder: Path, summary: dict[str, Any]) -> None:
     """Writes the summary of a work as a whole."""
     write_result(folder / SUMMARY_FILE, json.dumps(summary, indent=2, allow_nan=False) + "\n")
+
+
+def write_typed_summary(folder: Path, summary: Summary[Any]) -> None:
+    """Writes the summary of a benchmark."""
+    write_result(folder / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")
 
 
 def write_summary(folder: Path, summary: dict[str, Any]) -> None:

@@ -2,26 +2,24 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sensorbench import __version__
 from sensorbench._engine import Run, Target
 from sensorbench.analysis.capacity import Search, Trial, next_rate
 from sensorbench.errors import EngineError
 from sensorbench.experiment import DATA_FOLDER, Setting
 from sensorbench.experiment.ceiling import driver_ceiling
-from sensorbench.experiment.conduct import told_command
-from sensorbench.experiment.ending import written_down
 from sensorbench.experiment.load import check_namespace
 from sensorbench.experiment.servers import Servers, servers
-from sensorbench.places import check_is_free, remove_if_empty
+from sensorbench.lifecycle.benchmark import Benchmark, RunContext, run
+from sensorbench.places import remove_if_empty
 from sensorbench.progress import Task, Teller
 from sensorbench.results import RunResult
-from sensorbench.results.environment import environment
-from sensorbench.results.manifest import PhaseFigures, Process, StressManifest, now
-from sensorbench.results.ownership import Claim, Owner, new_id
+from sensorbench.results.manifest import PhaseFigures, StressManifest
+from sensorbench.results.ownership import Claim, Owner
 from sensorbench.results.stress import StressResult, StressWriter, read_stress
 from sensorbench.stress.drive import Look, drive
 from sensorbench.stress.figures import share_within
@@ -99,9 +97,9 @@ class _Up:
             "timeout_s": self.load.timeout_s,
         }
 
-        def look(run: Run, snapshot: dict[str, Any]) -> None:
+        def look(engine_run: Run, snapshot: dict[str, Any]) -> None:
             for one in self.looks:
-                one(run, snapshot)
+                one(engine_run, snapshot)
             tell(*_progress(snapshot, phases))
 
         told = {"steps": [asdict(step) for step in steps]}
@@ -118,62 +116,88 @@ class _Up:
         )
 
 
-def stress(
-    work: Work, load: Load, todo: Todo, folder: Path, teller: Teller, looks: Sequence[Look] = (), *, drop_after: bool = False
-) -> StressResult:
-    """Makes a target ready and holds the steps there, if any, or searches. `looks` are called some times a second with the run and its snapshot.
-    With `drop_after`, what it created at the target is removed when it is complete.
-
-    Raises UsageError before anything is written; FailedError, InterruptedRunError and DiskFullError after what was done until then is on
-    disk.
+@dataclass(frozen=True)
+class StressPlan:
+    """What is done at a target. With `drop_after`, what it created there is removed when it is complete; `looks` are called some times per
+    second with the run and its snapshot.
     """
-    check_is_free(folder)
-    with servers([work.setting], teller, pin=load.pin) as started:
-        setting = started.at_their_urls([work.setting])[0]
+
+    work: Work
+    load: Load
+    todo: Todo
+    looks: Sequence[Look] = ()
+    drop_after: bool = False
+
+
+class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
+    """Makes a target ready and holds the steps there, if any, or searches."""
+
+    manifest = StressManifest
+    writer = StressWriter
+
+    def servers(self, plan: StressPlan, progress: Teller) -> AbstractContextManager[Servers]:
+        """The target's server."""
+        return servers([plan.work.setting], progress, pin=plan.load.pin)
+
+    def check(self, plan: StressPlan, servers: Servers, owner: Owner) -> None:
+        """Raises UsageError where the target's namespace is refused."""
+        target = servers.at_their_urls([plan.work.setting])[0].engine_target()
+        check_namespace(target, Claim(owner, plan.work.intent(target)))
+
+    def describe(self, plan: StressPlan, servers: Servers) -> dict[str, Any]:
+        """The target, the operations and what is done there."""
+        work, database = plan.work, plan.work.setting.target.database
+        search = plan.todo if isinstance(plan.todo, CapacitySearch) else None
+        return {
+            "title": f"{work.setting.target.label} under stress",
+            "setting": work.setting.manifest({name: work.setting.schema.told_statements(name) for name in work.operations}),
+            "operations": work.operations,
+            "workload": {**work.described, **asdict(plan.load), "seed": work.seed},
+            "objective": asdict(search.objective) if search else None,
+            "search": {**asdict(search.search), "held_s": search.held_s, "ramp_s": search.ramp_s} if search else None,
+            "environment": {
+                "driver_ceiling_per_s": driver_ceiling(database) if database.embedded else None,
+                "servers": servers.described(),
+            },
+        }
+
+    def execute(self, plan: StressPlan, context: RunContext[StressWriter]) -> None:
+        """Puts the data there, then holds the steps or searches."""
+        work, todo = plan.work, plan.todo
+        setting = context.servers.at_their_urls([work.setting])[0]
         target = setting.engine_target()
-        owner = Owner.of(new_id(), folder)
-        check_namespace(target, Claim(owner, work.intent(target)))
-        writer = StressWriter(folder, _manifest(work, load, todo, owner, folder, started))
         if setting.temporary is not None:
             setting.temporary.parent.mkdir(parents=True, exist_ok=True)
         # A search chooses the rates itself.
-        steering = [] if isinstance(todo, CapacitySearch) else [Steering(folder).look]
-        up = _Up(work, load, setting, target, started, writer, teller, [*steering, *looks])
-        with written_down(writer):
-            work.make_ready(setting, target, started, writer.populate_folder, teller, owner)
-            if isinstance(todo, CapacitySearch):
-                _search(up, todo)
-            elif isinstance(todo, StepsApart):
-                _hold_apart(up, todo)
-            elif todo:
-                _hold_all(up, todo)
-        if setting.temporary is not None or drop_after:
-            target.remove(owner=owner.to_json())
-            remove_if_empty(folder / DATA_FOLDER)
+        steering = [] if isinstance(todo, CapacitySearch) else [Steering(context.folder).look]
+        looks = [*steering, *plan.looks]
+        up = _Up(work, plan.load, setting, target, context.servers, context.writer, context.progress, looks)
+        work.make_ready(setting, target, context.servers, context.writer.populate_folder, context.progress, context.owner)
+        if isinstance(todo, CapacitySearch):
+            _search(up, todo)
+        elif isinstance(todo, StepsApart):
+            _hold_apart(up, todo)
+        elif todo:
+            _hold_all(up, todo)
+
+    def clean_up(self, plan: StressPlan, context: RunContext[StressWriter]) -> None:
+        """Removes data in the results folder, and with `drop_after` what was created at the target."""
+        setting = context.servers.at_their_urls([plan.work.setting])[0]
+        if setting.temporary is not None or plan.drop_after:
+            setting.engine_target().remove(owner=context.owner.to_json())
+            remove_if_empty(context.folder / DATA_FOLDER)
+
+
+def stress(plan: StressPlan, folder: Path, progress: Teller) -> StressResult:
+    """Runs a stress benchmark.
+
+    Raises:
+        UsageError: before anything is written.
+        InterruptedRunError, FailedError, DiskFullError: after what was done until then is on disk.
+
+    """
+    run(StressBenchmark(), plan, folder, progress)
     return read_stress(folder)
-
-
-def _manifest(work: Work, load: Load, todo: Todo, owner: Owner, folder: Path, started: Servers) -> StressManifest:
-    database = work.setting.target.database
-    wanted = todo if isinstance(todo, CapacitySearch) else None
-    return StressManifest(
-        id=owner.id,
-        title=f"{work.setting.target.label} under stress",
-        process=Process.this(),
-        created=now(),
-        version=__version__,
-        command=told_command(),
-        setting=work.setting.manifest({name: work.setting.schema.told_statements(name) for name in work.operations}),
-        operations=work.operations,
-        workload={**work.described, **asdict(load), "seed": work.seed},
-        objective=asdict(wanted.objective) if wanted else None,
-        search={**asdict(wanted.search), "held_s": wanted.held_s, "ramp_s": wanted.ramp_s} if wanted else None,
-        environment={
-            **environment(folder),
-            "driver_ceiling_per_s": driver_ceiling(database) if database.embedded else None,
-            "servers": started.described(),
-        },
-    )
 
 
 def _hold_all(up: _Up, steps: Sequence[Step]) -> None:

@@ -3,7 +3,7 @@ the data.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from sensorbench.analysis.capacity import PERCENTILES, Search
 from sensorbench.errors import UsageError
 from sensorbench.results import RunResult
 from sensorbench.results.stress import StressResult
+from sensorbench.results.summary.stress import StressSummary
 from sensorbench.stress.figures import merged
 from sensorbench.stress.objective import parse_objective
 from sensorbench.stress.run import CapacitySearch
@@ -35,7 +36,7 @@ class Goal(ABC):
         return ()
 
     @abstractmethod
-    def value(self, result: StressResult, summary: Mapping[str, Any], ready: Ready) -> float | None:
+    def value(self, result: StressResult, summary: StressSummary, ready: Ready) -> float | None:
         """The figure of a stress run with this summary, above zero; None where there is none."""
 
     def described(self) -> dict[str, Any]:
@@ -60,7 +61,7 @@ class PercentileGoal(Goal):
         """The rate, held."""
         return [self.step]
 
-    def value(self, result: StressResult, summary: Mapping[str, Any], ready: Ready) -> float | None:
+    def value(self, result: StressResult, summary: StressSummary, ready: Ready) -> float | None:
         """The percentile of all operations that were due."""
         return percentile_of_due(result.runs[0], PERCENTILES[self.percentile], self.timeout_s) if result.runs else None
 
@@ -79,10 +80,10 @@ class CapacityGoal(Goal):
         """The search."""
         return self.search
 
-    def value(self, result: StressResult, summary: Mapping[str, Any], ready: Ready) -> float | None:
+    def value(self, result: StressResult, summary: StressSummary, ready: Ready) -> float | None:
         """What the search found; None when no rate met."""
-        found = summary["capacity"]
-        return found["met_per_s"] if found else None
+        found = summary.result.capacity
+        return found.met_per_s if found else None
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class LoadGoal(Goal):
     text: str = "load"
     kind = "duration_s"
 
-    def value(self, result: StressResult, summary: Mapping[str, Any], ready: Ready) -> float | None:
+    def value(self, result: StressResult, summary: StressSummary, ready: Ready) -> float | None:
         """The time."""
         return ready.load_s
 
@@ -104,7 +105,7 @@ class SizeGoal(Goal):
     text: str = "size"
     kind = "bytes"
 
-    def value(self, result: StressResult, summary: Mapping[str, Any], ready: Ready) -> float | None:
+    def value(self, result: StressResult, summary: StressSummary, ready: Ready) -> float | None:
         """The size; None where the database does not tell."""
         return ready.size_bytes or None
 

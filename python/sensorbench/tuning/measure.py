@@ -7,9 +7,9 @@ from pathlib import Path
 
 from sensorbench.errors import CancelledError, DiskFullError, EngineError, FailedError, UsageError, message_of
 from sensorbench.progress import Teller
-from sensorbench.results import write_whole_summary
 from sensorbench.results.tune import Measurement, Role
-from sensorbench.stress.run import Load, stress
+from sensorbench.results.writer import write_typed_summary
+from sensorbench.stress.run import Load, StressPlan, stress
 from sensorbench.stress.summary import summarise_stress
 from sensorbench.stress.work import Work
 from sensorbench.tuning.configured import ConfiguredWork
@@ -50,9 +50,11 @@ def measure(bench: Bench, order: Order, folder: Path, best: float | None) -> Mea
     hopeless = _hopeless(bench.goal, best)
     value, reason = None, None
     try:
-        result = stress(work, bench.load, bench.goal.todo, folder, Teller(quiet=True), [hopeless.look] if hopeless else [])
+        result = stress(
+            StressPlan(work, bench.load, bench.goal.todo, [hopeless.look] if hopeless else []), folder, Teller(quiet=True)
+        )
         summary = summarise_stress(result)
-        write_whole_summary(folder, summary)
+        write_typed_summary(folder, summary)
         value = bench.goal.value(result, summary, work.ready) if work.ready else None
         reason = None if value else "there is no such figure"
     except (DiskFullError, CancelledError):

@@ -7,6 +7,7 @@ from typing import Any
 from sensorbench.results.insight import Insight, insight, over
 from sensorbench.results.reader import RunResult
 from sensorbench.results.stress import StressResult
+from sensorbench.results.summary.stress import StressStep, StressSummary
 from sensorbench.stress.figures import latencies
 from sensorbench.tuning.goal import percentile_of_due
 
@@ -29,40 +30,40 @@ def filled_figures(result: StressResult) -> dict[str, Any]:
         "written": written,
         "took_s": length_s,
         "per_s": written / length_s,
-        "mean_s": response["mean"] if response else None,
-        "p99_s": response["p99"] if response else None,
+        "mean_s": response.mean if response else None,
+        "p99_s": response.p99 if response else None,
         **_use(said, 0.0, length_s),
         "sstables": _last(said, "sstables"),
         "table_bytes": _last(said, "table_bytes"),
     }
 
 
-def step_figures(result: StressResult, summary: dict[str, Any], cache: str) -> list[dict[str, Any]]:
+def step_figures(result: StressResult, summary: StressSummary, cache: str) -> list[dict[str, Any]]:
     """Of each step what became of it and what the servers said; `cache` is the one whose hit rate is looked at."""
     return [
         _step(run, step, result.manifest.setting.database, cache)
-        for run, step in zip(result.runs, summary["steps"], strict=False)
+        for run, step in zip(result.runs, summary.result.steps, strict=False)
     ]
 
 
-def _step(run: RunResult, step: dict[str, Any], database: str, cache: str) -> dict[str, Any]:
+def _step(run: RunResult, step: StressStep, database: str, cache: str) -> dict[str, Any]:
     said = insight(run, database)
-    from_s, to_s = step["start_s"], step["end_s"]
+    from_s, to_s = step.start_s, step.end_s
     level = over(said, from_s + LAST_QUARTER * (to_s - from_s), to_s).hit_rates.get(cache)
-    response = step["response_s"] or {}
     return {
-        "rate_per_s": step["rate_per_s"],
-        **{
-            key: step[key]
-            for key in ("offered", "ok", "error", "timeout", "unstarted", "completed_per_s", "client_bound", "client_cpu")
-        },
-        **{f"{one}_s": response.get(one) for one in ("mean", "median", "p99")},
+        "rate_per_s": step.rate_per_s,
+        **step.counts.model_dump(include={"offered", "ok", "error", "timeout"}),
+        "unstarted": step.counts.dropped,
+        "completed_per_s": step.completed_per_s,
+        "client_bound": step.client_bound,
+        "client_cpu": step.client_cpu,
+        **{f"{metric}_s": getattr(step.response_s, metric, None) for metric in ("mean", "median", "p99")},
         # Of all that were due, so that those that never started are not forgotten.
         "p99_of_due_s": percentile_of_due(run, 0.99, run.manifest.plan["timeout_s"]),
         "hit_rate": level,
-        "hit_rate_of_all": step["servers"]["hit_rates"].get(cache),
-        "steady_s": step["servers"]["steady_after_s"].get(cache),
-        "by_operation": {name: one["response_s"] for name, one in step["operations"].items()},
+        "hit_rate_of_all": step.servers.hit_rates.get(cache),
+        "steady_s": step.servers.steady_after_s.get(cache),
+        "by_operation": {name: one.response_s.model_dump() if one.response_s else None for name, one in step.operations.items()},
         **_use(said, from_s, to_s),
     }
 

@@ -11,10 +11,10 @@ from sensorbench.experiment import TargetSpec
 from sensorbench.experiment.lengths import seconds
 from sensorbench.experiment.servers import Servers
 from sensorbench.progress import Teller
-from sensorbench.results import write_whole_summary
 from sensorbench.results.factors import CellMeasurement
+from sensorbench.results.writer import write_typed_summary
 from sensorbench.stress.records import RecordWork, with_mix
-from sensorbench.stress.run import Load, StepsApart, stress
+from sensorbench.stress.run import Load, StepsApart, StressPlan, stress
 from sensorbench.stress.step import Step
 from sensorbench.stress.summary import summarise_stress
 from sensorbench.stress.ycsb import CoreWorkload
@@ -100,9 +100,9 @@ def _figures(
 ) -> dict[str, Any]:
     workload = with_mix(_records(bench), {str(word): weight for word, weight in load.mix.items()})
     work = ConfiguredWork(RecordWork(bench.target, workload, folder, seed=seed, replace=False), settings)
-    result = stress(work, bench.load(), _steps(bench, load, rates), folder, teller)
+    result = stress(StressPlan(work, bench.load(), _steps(bench, load, rates)), folder, teller)
     summary = summarise_stress(result)
-    write_whole_summary(folder, summary)
+    write_typed_summary(folder, summary)
     return {"filled": filled_figures(result), "steps": step_figures(result, summary, bench.file.cache)}
 
 

@@ -1,0 +1,19 @@
+"""The summary and the page of results on disk, by kind."""
+
+from pathlib import Path
+
+from sensorbench.results.stress import read_stress
+from sensorbench.results.summary.stress import StressSummary
+from sensorbench.results.writer import write_typed_summary
+from sensorbench.stress.summary import summarise_stress
+
+
+def write_stress_report(folder: Path) -> tuple[StressSummary, Path]:
+    """Summarises a stress run on disk and writes its page."""
+    # The chart library takes most of a second to import, which commands that draw nothing should not wait for.
+    from sensorbench.report.stress import write_stress_page
+
+    result = read_stress(folder)
+    summary = summarise_stress(result)
+    write_typed_summary(folder, summary)
+    return summary, write_stress_page(result, summary)

@@ -1,0 +1,52 @@
+"""Running a benchmark, and the report of what was done, however it ended."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sensorbench.errors import DiskFullError, FailedError, InterruptedRunError
+from sensorbench.lifecycle.benchmark import Benchmark, Plan, run
+from sensorbench.progress import Teller
+from sensorbench.results import has_results
+
+Summary = TypeVar("Summary")
+# Summarises a results folder and writes its page.
+WriteReport = Callable[[Path], tuple[Summary, Path]]
+
+
+def run_and_report(
+    benchmark: Benchmark[Plan, Any, Any],
+    plan: Plan,
+    folder: Path,
+    progress: Teller,
+    write_report: WriteReport[Summary],
+    *,
+    resume: bool = False,
+) -> tuple[Summary, Path]:
+    """Runs a benchmark and writes its report, also of one that was cut short.
+
+    Returns:
+        The summary and the page.
+
+    Raises:
+        UsageError: before anything is written.
+        InterruptedRunError, FailedError, DiskFullError: after results and report are on disk.
+
+    """
+    try:
+        run(benchmark, plan, folder, progress, resume=resume)
+    except (InterruptedRunError, FailedError):
+        report_what_is_there(folder, progress, write_report)
+        raise
+    return write_report(folder)
+
+
+def report_what_is_there(folder: Path, progress: Teller, write_report: WriteReport[Any]) -> None:
+    """Writes the report of a benchmark that was cut short. That it cannot be written must not hide why the benchmark was cut short."""
+    if not has_results(folder):
+        return
+    try:
+        _, page = write_report(folder)
+        progress.say(f"results until then: {page}")
+    except (DiskFullError, OSError) as error:
+        progress.warn(f"no report could be written: {error}; `sensorbench report {folder}` writes it later")

@@ -1,0 +1,117 @@
+"""What a kind of benchmark is, and how one is run."""
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+from sensorbench import __version__
+from sensorbench.errors import UsageError
+from sensorbench.experiment.ending import written_down
+from sensorbench.experiment.servers import Servers
+from sensorbench.lifecycle.command import command_line
+from sensorbench.places import check_is_free
+from sensorbench.progress import Teller
+from sensorbench.results.environment import environment
+from sensorbench.results.manifest import Process, WorkManifest, now
+from sensorbench.results.ownership import Owner, new_id
+from sensorbench.results.reader import has_results, manifest_in, state_of
+from sensorbench.results.writer import WorkWriter
+
+Plan = TypeVar("Plan")
+Manifest = TypeVar("Manifest", bound=WorkManifest)
+Writer = TypeVar("Writer", bound=WorkWriter[Any])
+
+
+@dataclass(frozen=True)
+class RunContext(Generic[Writer]):
+    """What a benchmark works with: its folder, in whose name it creates namespaces, servers that are up, its results, and the user."""
+
+    folder: Path
+    owner: Owner
+    servers: Servers
+    writer: Writer
+    progress: Teller
+    resume: bool
+
+
+class Benchmark(ABC, Generic[Plan, Manifest, Writer]):
+    """A kind of benchmark. Each method does what is the kind's own; `run` does what all kinds share."""
+
+    # Which manifest it writes, and by what.
+    manifest: ClassVar[type[Any]]
+    writer: ClassVar[type[Any]]
+    can_resume: ClassVar[bool] = False
+
+    def servers(self, plan: Plan, progress: Teller) -> AbstractContextManager[Servers]:
+        """The servers that are up while it is carried out; none if a kind starts them one by one."""
+        del plan, progress
+        return nullcontext(Servers({}))
+
+    def check(self, plan: Plan, servers: Servers, owner: Owner) -> None:
+        """Raises UsageError for what the targets refuse, before anything is written."""
+
+    @abstractmethod
+    def describe(self, plan: Plan, servers: Servers) -> dict[str, Any]:
+        """The fields of the manifest that are the kind's own, the title among them. `environment` is added to what all kinds say there."""
+
+    def check_same(self, before: Manifest, after: Manifest, folder: Path) -> Manifest:
+        """The manifest with which results go on. Raises UsageError where they were begun with another plan."""
+        raise NotImplementedError(f"{type(self).__name__} cannot resume")
+
+    @abstractmethod
+    def execute(self, plan: Plan, context: RunContext[Writer]) -> None:
+        """Carries out the plan. Raises FailedError, EngineError, DiskFullError and KeyboardInterrupt."""
+
+    def clean_up(self, plan: Plan, context: RunContext[Writer]) -> None:
+        """Removes what a complete benchmark has no use for any more."""
+
+
+def run(
+    benchmark: Benchmark[Plan, Manifest, Writer], plan: Plan, folder: Path, progress: Teller, *, resume: bool = False
+) -> None:
+    """Runs a benchmark into a folder, which is new unless it goes on with results there.
+
+    Raises:
+        UsageError: before anything is written.
+        InterruptedRunError, FailedError, DiskFullError: after what was done until then is on disk.
+
+    """
+    check_folder(folder, resume=resume, can_resume=benchmark.can_resume)
+    before = manifest_in(folder, benchmark.manifest) if resume else None
+    if before is not None and state_of(before.state, before.process) == "running":
+        raise UsageError(f"--resume: another process is writing into {folder}; wait until it has ended")
+    owner = Owner.of(before.id if before else new_id(), folder)
+    with benchmark.servers(plan, progress) as servers:
+        benchmark.check(plan, servers, owner)
+        manifest = _manifest(benchmark, benchmark.describe(plan, servers), owner, folder)
+        if before is not None:
+            manifest = benchmark.check_same(before, manifest, folder)
+        writer = benchmark.writer(folder, manifest)
+        context = RunContext(folder, owner, servers, writer, progress, resume)
+        with written_down(writer, "; --resume goes on" if benchmark.can_resume else ""):
+            benchmark.execute(plan, context)
+        benchmark.clean_up(plan, context)
+
+
+def check_folder(folder: Path, *, resume: bool, can_resume: bool = True) -> None:
+    """Raises UsageError when results cannot go into a folder."""
+    if not resume:
+        check_is_free(folder, ", or go on with --resume" if can_resume else "")
+    elif not has_results(folder):
+        raise UsageError(f"--resume: {folder} holds no results to go on with; name the folder with --out")
+
+
+def _manifest(benchmark: Benchmark[Plan, Manifest, Writer], own: dict[str, Any], owner: Owner, folder: Path) -> Manifest:
+    """The manifest of a benchmark that begins now."""
+    shared = {
+        "id": owner.id,
+        "process": Process.this(),
+        "created": now(),
+        "version": __version__,
+        "command": command_line(),
+        "environment": {**environment(folder), **own.pop("environment", {})},
+    }
+    manifest: Manifest = benchmark.manifest(**shared, **own)
+    return manifest

@@ -1,0 +1,87 @@
+"""The envelope that the summaries of all kinds share."""
+
+from datetime import datetime
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sensorbench.results.manifest import OneSettingManifest, SettingManifest, State
+
+SUMMARY_FORMAT: Literal[2] = 2
+
+Status = Literal["running", "complete", "interrupted", "failed", "out of space"]
+
+Result = TypeVar("Result", bound="SummaryPart")
+
+
+class SummaryPart(BaseModel):
+    """A part of a summary. Times are in s, sizes in bytes, rates per second."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Caveat(SummaryPart):
+    """Something that readers of the figures must know, and what to do about it."""
+
+    kind: str
+    text: str
+    action: str
+    variant: str = Field(default="", description="The variant that it is about; empty for the whole.")
+
+
+class Caveats(list[Caveat]):
+    """Caveats as they are found."""
+
+    def add(self, kind: str, text: str, action: str, variant: str = "") -> None:
+        """Adds one."""
+        self.append(Caveat(kind=kind, text=text, action=action, variant=variant))
+
+
+class OperationErrors(SummaryPart):
+    """Operations of one kind that failed alike."""
+
+    phase: str
+    operation: str
+    kind: str
+    count: int
+    first_message: str
+
+
+class Summary(SummaryPart, Generic[Result]):
+    """`summary.json`: what a benchmark found. All kinds have these keys; `result` has what is the kind's own."""
+
+    format: Literal[2] = SUMMARY_FORMAT
+    kind: str
+    title: str
+    status: Status
+    reason: str | None = Field(description="Why it is not complete; null where it is.")
+    created: datetime
+    version: str = Field(description="The version of sensorbench that measured.")
+    command: list[str]
+    environment: dict[str, Any] = Field(description="The machine, versions and servers, as in manifest.json.")
+    variants: list[SettingManifest]
+    answers_equal: bool | None = Field(
+        default=None, description="Whether all variants gave the same answers; null where answers were not validated."
+    )
+    warnings: list[Caveat]
+    result: Result
+
+
+def status_of(state: State) -> Status:
+    """The status of results whose manifest has this state."""
+    return "out of space" if state == "incomplete" else state
+
+
+def envelope(manifest: OneSettingManifest, state: State) -> dict[str, Any]:
+    """The keys of an envelope that the manifest of a benchmark of one variant has."""
+    return {
+        "kind": manifest.kind,
+        "title": manifest.title,
+        "status": status_of(state),
+        "reason": manifest.reason,
+        "created": manifest.created,
+        "version": manifest.version,
+        "command": manifest.command,
+        "environment": manifest.environment,
+        "variants": [manifest.setting],
+    }
