@@ -318,11 +318,11 @@ def test_claims_are_judged_where_they_belong(whole: Path) -> None:
         "P-8": ("not tested here", "needs cassandra/by_sensor in part read and cassandra/by_sensor in part write"),
         "P-9": ("not tested here", "a machine room"),
     }
-    assert {name: claim["stand_in"]["reason"] for name, claim in claims.items() if claim["stand_in"]} == {
+    assert {name: claim["substitute"]["reason"] for name, claim in claims.items() if claim["substitute"]} == {
         "P-3": "judged by read",
         "P-8": "by fjall-by_sensor and fjall-by_sensor",
     }
-    assert claims["P-3"]["stand_in"]["roles"] == {"star in part read": "sqlite-star", "star in part write": "fjall-by_sensor"}
+    assert claims["P-3"]["substitute"]["roles"] == {"star in part read": "sqlite-star", "star in part write": "fjall-by_sensor"}
     of_parts = {name: [claim["id"] for claim in summary_of(whole / name)["claims"]] for name in ("read", "write", "days")}
     assert of_parts == {"read": ["P-1", "P-4"], "write": ["P-4"], "days": ["P-4", "P-5", "P-9"]}
 

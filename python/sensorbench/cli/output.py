@@ -271,18 +271,18 @@ def published_claims_as_json(claims: Sequence[Claim], *, with_parts: bool = Fals
 def print_claims(judged: list[dict[str, Any]]) -> None:
     """Prints claims with their verdicts."""
     table = Table(box=None)
-    for column in ("claim", "finding", "published", "verdict", "measured", "stand-ins", "why"):
+    for column in ("claim", "finding", "published", "verdict", "measured", "substitutes", "why"):
         table.add_column(column)
     for claim in judged:
         measured = claim["measured"]["value"] if claim["measured"] else None
-        stand_in = claim["stand_in"]["word"] if claim["stand_in"] else ""
+        substitute = claim["substitute"]["verdict"] if claim["substitute"] else ""
         table.add_row(
             claim["id"],
             claim["text"],
             claim["published"],
             claim["verdict"],
             words.significant(measured) if measured else "",
-            stand_in,
+            substitute,
             claim["reason"],
         )
     console().print(table)

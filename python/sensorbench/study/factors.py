@@ -10,6 +10,7 @@ import numpy as np
 from sensorbench import toml_file
 from sensorbench.analysis.intervals import LEAST_RUNS, Interval, mean_over_runs
 from sensorbench.results.factors import CellMeasurement, FactorsResult
+from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.study.judging import needs, told
 from sensorbench.study.study import NOT_MEASURED, Claim, ClaimsFile, Judgement, untested_for
 from sensorbench.tuning.factors.file import FactorsFile
@@ -78,11 +79,11 @@ class FactorStudy:
         evidence = FactorEvidence(self.file, result)
         return {
             **summarise_factors(self.file, result),
-            "claims": [self._judged(claim, evidence) for claim in self.claims],
+            "claims": [self._judged(claim, evidence).model_dump() for claim in self.claims],
             "published": list(self.published),
         }
 
-    def _judged(self, claim: Claim, evidence: FactorEvidence) -> dict[str, Any]:
+    def _judged(self, claim: Claim, evidence: FactorEvidence) -> JudgedClaim:
         absent = [part for part in claim.parts if not evidence.has(part)]
         if claim.lacks or absent:
             return told(claim, needs(claim), untested_for(claim.lacks or f"part {absent[0]} was not run"))

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from sensorbench.results import ComparisonResult
 from sensorbench.results.manifest import MEASURE
+from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure, SubstituteVerdict
 from sensorbench.study.study import Claim, Evidence, Judgement, Study, setting_name, untested_for
 
 E = TypeVar("E")
@@ -47,22 +48,25 @@ def _roles(wanted: dict[str, list[str]], result: ComparisonResult) -> dict[str, 
     return {role: setting for role, setting in found.items() if setting is not None}
 
 
-def judged(claim: Claim, study: Study, by: Sequence[Measured]) -> dict[str, Any]:
+def judged(claim: Claim, study: Study, by: Sequence[Measured]) -> JudgedClaim:
     """A claim with its verdict, and what it is with stand-ins where the claim's own databases were not measured. It is judged by
     one comparison, or by those of all parts that it names.
     """
     own, with_stand_ins = [one.own for one in by], [one.with_stand_ins for one in by]
     differ = any(one.answers_equal is False for one in by)
-    stand_in = None
+    substitute = None
     if not claim.lacks and not _has_roles(claim, own) and _has_roles(claim, with_stand_ins):
-        stand_in = {
-            "roles": {f"{role}{_place(one, by)}": one.roles[role] for one in with_stand_ins for role in claim.requires},
-            **vars(_judgement(claim, study, with_stand_ins, answers_differ=differ)),
-        }
-    return told(claim, _requirement(claim, study), _judgement(claim, study, own, answers_differ=differ), stand_in)
+        judgement = _judgement(claim, study, with_stand_ins, answers_differ=differ)
+        substitute = SubstituteVerdict(
+            roles={f"{role}{_place(one, by)}": one.roles[role] for one in with_stand_ins for role in claim.requires},
+            verdict=judgement.word,
+            reason=judgement.reason,
+            measured=_figure(judgement),
+        )
+    return told(claim, _requirement(claim, study), _judgement(claim, study, own, answers_differ=differ), substitute)
 
 
-def not_tested(claim: Claim, study: Study, reason: str) -> dict[str, Any]:
+def not_tested(claim: Claim, study: Study, reason: str) -> JudgedClaim:
     """A claim about something that was not measured."""
     return told(claim, _requirement(claim, study), untested_for(reason))
 
@@ -73,20 +77,24 @@ def common_verdict(verdicts: Sequence[str], differing: str) -> str:
     return words.pop() if len(words) == 1 else differing
 
 
-def told(claim: Claim, requires: Sequence[str], judgement: Judgement, stand_in: dict[str, Any] | None = None) -> dict[str, Any]:
+def told(claim: Claim, requires: Sequence[str], judgement: Judgement, substitute: SubstituteVerdict | None = None) -> JudgedClaim:
     """What summaries say of a claim."""
-    return {
-        "id": claim.id,
-        "text": claim.text,
-        "form": claim.form,
-        "published": claim.published,
-        "requires": list(requires),
-        "parts": claim.parts,
-        "verdict": judgement.word,
-        "reason": judgement.reason,
-        "measured": judgement.measured,
-        "stand_in": stand_in,
-    }
+    return JudgedClaim(
+        id=claim.id,
+        text=claim.text,
+        form=claim.form,
+        published=claim.published,
+        requires=list(requires),
+        parts=claim.parts,
+        verdict=judgement.word,
+        reason=judgement.reason,
+        measured=_figure(judgement),
+        substitute=substitute,
+    )
+
+
+def _figure(judgement: Judgement) -> MeasuredFigure | None:
+    return MeasuredFigure(**judgement.measured) if judgement.measured else None
 
 
 def _requirement(claim: Claim, study: Study) -> list[str]:
@@ -94,7 +102,7 @@ def _requirement(claim: Claim, study: Study) -> list[str]:
     return [*needed, *needs(claim)]
 
 
-def judged_by(judges: Mapping[str, Callable[[E], Judgement]], claim: Claim, evidence: E) -> dict[str, Any]:
+def judged_by(judges: Mapping[str, Callable[[E], Judgement]], claim: Claim, evidence: E) -> JudgedClaim:
     """What summaries say of a claim that has one judge and needs no settings of a comparison."""
     judgement = untested_for(claim.lacks) if claim.lacks else judges[claim.id](evidence)
     return told(claim, needs(claim), judgement)

@@ -2,16 +2,17 @@
 
 from typing import Any
 
+from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.study.judging import Measured, common_verdict, judged, not_tested
 from sensorbench.study.study import Claim, Study
 
 
-def claims_over_parts(study: Study, by: dict[str, Measured], summaries: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+def claims_over_parts(study: Study, by: dict[str, Measured], summaries: dict[str, dict[str, Any]]) -> list[JudgedClaim]:
     """Each claim with its verdict, by what was measured in the parts that were run, and by the summary of each."""
     return [_over_parts(claim, study, by, summaries) for claim in study.claims] if by else []
 
 
-def _over_parts(claim: Claim, study: Study, by: dict[str, Measured], summaries: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _over_parts(claim: Claim, study: Study, by: dict[str, Measured], summaries: dict[str, dict[str, Any]]) -> JudgedClaim:
     absent = [part for part in claim.parts if part not in by]
     if absent:
         return not_tested(claim, study, claim.lacks or _why_not(claim, absent))
@@ -28,14 +29,13 @@ def _why_not(claim: Claim, absent: list[str]) -> str:
     return f"needs {' and '.join(f'part {part}' for part in absent)}"
 
 
-def _in_part(claim: Claim, summary: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = next(one for one in summary["claims"] if one["id"] == claim.id)
-    return found
+def _in_part(claim: Claim, summary: dict[str, Any]) -> JudgedClaim:
+    return next(JudgedClaim.model_validate(one) for one in summary["claims"] if one["id"] == claim.id)
 
 
-def _in_each(of_parts: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _in_each(of_parts: dict[str, JudgedClaim]) -> JudgedClaim:
     """A claim that names no part, by what each says of it."""
-    told = "; ".join(f"{part}: {one['verdict']} ({one['reason']})" for part, one in of_parts.items())
-    verdict = common_verdict([one["verdict"] for one in of_parts.values()], "differs by part")
+    told = "; ".join(f"{part}: {of_part.verdict} ({of_part.reason})" for part, of_part in of_parts.items())
+    verdict = common_verdict([of_part.verdict for of_part in of_parts.values()], "differs by part")
     first = next(iter(of_parts.values()))
-    return {**first, "verdict": verdict, "reason": told, "measured": None, "stand_in": None}
+    return first.model_copy(update={"verdict": verdict, "reason": told, "measured": None, "substitute": None})

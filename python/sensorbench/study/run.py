@@ -308,7 +308,7 @@ def summarise(result: ComparisonResult) -> dict[str, Any]:
     return {
         **summary,
         "part": part,
-        "claims": [judged(claim, study, [by]) for claim in study.claims if claim.parts in ([], [part])],
+        "claims": [judged(claim, study, [by]).model_dump() for claim in study.claims if claim.parts in ([], [part])],
         "models": compared_models(study.file.models, by.with_stand_ins, list(summary["operations"])),
         "sections": [asdict(section) for section in study.sections(by.with_stand_ins, summary)] if study.sections else [],
     }

@@ -45,7 +45,7 @@ def _of_study(
         growth = [row for dataset, summary in summaries.items() for row in _growth(dataset, summary)]
         claims = _claims(summaries)
     else:
-        growth, claims = [], claims_over_parts(study, by, summaries) if study else []
+        growth, claims = [], [claim.model_dump() for claim in claims_over_parts(study, by, summaries)] if study else []
     return {"growth": growth, "claims": claims, "sections": [asdict(section) for section in sections]}
 
 

@@ -3,21 +3,17 @@
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sensorbench.results.manifest import OneSettingManifest, SettingManifest, State
+from sensorbench.results.summary.claims import JudgedClaim
+from sensorbench.results.summary.part import SummaryPart
 
 SUMMARY_FORMAT: Literal[2] = 2
 
 Status = Literal["running", "complete", "interrupted", "failed", "out of space"]
 
-Result = TypeVar("Result", bound="SummaryPart")
-
-
-class SummaryPart(BaseModel):
-    """A part of a summary. Times are in s, sizes in bytes, rates per second."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+Result = TypeVar("Result", bound=SummaryPart)
 
 
 class Caveat(SummaryPart):
@@ -64,6 +60,7 @@ class Summary(SummaryPart, Generic[Result]):
         default=None, description="Whether all variants gave the same answers; null where answers were not validated."
     )
     warnings: list[Caveat]
+    claims: list[JudgedClaim] = []
     result: Result
 
 

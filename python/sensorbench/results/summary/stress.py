@@ -4,7 +4,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from sensorbench.results.summary.envelope import OperationErrors, Summary, SummaryPart
+from sensorbench.results.summary.envelope import OperationErrors, Summary
+from sensorbench.results.summary.part import SummaryPart
 
 
 class Latencies(SummaryPart):

@@ -7,6 +7,7 @@ from typing import Any
 
 from sensorbench import toml_file
 from sensorbench.results.elasticity import COMPARISON
+from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.study.elasticity.claims import JUDGES
 from sensorbench.study.elasticity.evidence import Evidence, evidence_of, published
 from sensorbench.study.judging import judged_by
@@ -76,11 +77,11 @@ def summarise(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "roles": {name: role.title for name, role in of.items()},
         "figures": _figures(evidence),
         "published": printed(),
-        "claims": [judged(claim, evidence) for claim in ELASTICITY.claims],
+        "claims": [judged(claim, evidence).model_dump() for claim in ELASTICITY.claims],
     }
 
 
-def judged(claim: Claim, evidence: Evidence) -> dict[str, Any]:
+def judged(claim: Claim, evidence: Evidence) -> JudgedClaim:
     """What summaries say of a claim."""
     return judged_by(JUDGES, claim, evidence)
 

@@ -53,7 +53,7 @@ class MapReduceStudy:
         evidence = Evidence(summary, {name: role.databases for name, role in roles.items()}, titles)
         return {
             **summary,
-            "claims": [judged_by(JUDGES, claim, evidence) for claim in self.claims],
+            "claims": [judged_by(JUDGES, claim, evidence).model_dump() for claim in self.claims],
             "printed": {"gains": self.printed, "claims": judged_as_printed(self.printed)},
         }
 
