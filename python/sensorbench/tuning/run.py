@@ -7,8 +7,8 @@ from typing import Any
 
 from sensorbench import __version__
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.experiment.conduct import told_command
 from sensorbench.experiment.ending import written_down
+from sensorbench.lifecycle.command import command_line
 from sensorbench.places import check_is_free
 from sensorbench.progress import Teller
 from sensorbench.results.environment import environment
@@ -188,7 +188,7 @@ def _manifest(wanted: Tuning, folder: Path) -> TuneManifest:
         process=Process.this(),
         created=now(),
         version=__version__,
-        command=told_command(),
+        command=command_line(),
         setting=work.setting.manifest({}),
         operations=work.operations,
         workload={**work.described, **load},
