@@ -34,11 +34,11 @@ quickstart: ## set up, then compare four schemas in two embedded databases on re
 
 setup: $(RUNTIME) $(STAMPS)/dev ## set up the environment in .venv
 
-check: ## set up and run all checks, and the tests that start no server
+check: ## set up and run all checks, and the tests that start no server, but the longest
 	@$(call timed,set up,$(MAKE) setup)
 	@$(call timed,lint,$(MAKE) lint)
 	@$(call timed,Rust tests,$(MAKE) test-rust)
-	@$(call timed,Python tests without servers,$(PYTEST) $(WORKERS) -m "not server and not cluster" $(ARGS))
+	@$(call timed,Python tests without servers,$(PYTEST) $(WORKERS) -m "not server and not cluster and not long" $(ARGS))
 
 test: ## set up and run all checks and tests, but those of clusters
 	@$(call timed,set up,$(MAKE) setup)

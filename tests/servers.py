@@ -1,7 +1,8 @@
-"""Which tests start servers, and the servers that they share.
+"""Which tests start servers, and the servers that they share; and which tests are long without them.
 
 A test that uses the tests' lab gets the marker `server` by that alone; rings, Spark, faults and several nodes are marked `cluster` in their
 modules. No other test can start a server: in this process it fails at once, and in those that it starts the lock of the lab cannot be taken.
+A test without servers that would no longer test the same if it were short is marked `long("why")`; these are few.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,8 @@ from sensorbench.lab import addresses
 from sensorbench.lab import lab as starting
 from sensorbench.lab.database import LabDatabase
 
+# A test that is left out while one works finds nothing while one works.
+MOST_LONG = 20
 # Who has this fixture, or one that has it, starts servers.
 LAB_FIXTURE = "lab_home"
 _REFUSAL = pytest.StashKey[pytest.MonkeyPatch]()
@@ -56,8 +59,21 @@ def mark_by_fixtures(items: list[pytest.Item]) -> None:
     for item in items:
         if LAB_FIXTURE in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.server)
+    check_long([item for item in items if item.get_closest_marker("long")])
     first = {item.path for item in items if item.get_closest_marker("server")}
     items.sort(key=lambda item: item.path not in first)
+
+
+def check_long(items: list[pytest.Item]) -> None:
+    """Refuses the marker `long` without a reason, where it says nothing, and in great numbers."""
+    for item in items:
+        marker = item.get_closest_marker("long")
+        if not marker or not marker.args:
+            raise pytest.UsageError(f"{item.nodeid}: say why: long('...')")
+        if any(item.get_closest_marker(name) for name in ("server", "cluster")):
+            raise pytest.UsageError(f"{item.nodeid}: with servers it is left out already; long is for tests without")
+    if len(items) > MOST_LONG:
+        raise pytest.UsageError(f"{len(items)} tests are marked long, and at most {MOST_LONG} may be: shorten one")
 
 
 def refuse_unmarked(item: pytest.Item, no_lab: Path) -> None:

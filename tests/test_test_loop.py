@@ -6,11 +6,13 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any, NamedTuple, cast
 
 import pytest
 
 from sensorbench import lab
-from tests.servers import LAB_FIXTURE, LabServers
+from tests.pictures import once_for_each_kind
+from tests.servers import LAB_FIXTURE, MOST_LONG, LabServers, check_long
 
 ROOT = Path(__file__).parent.parent
 
@@ -76,6 +78,53 @@ def test_fixtures_decide_on_the_marker(tmp_path: Path) -> None:
         ["test_by_way_of_a_fixture", "server"],
         ["test_of_several_nodes", "cluster", "server"],
     ]
+
+
+class Marked(NamedTuple):
+    """As much of a test as its marks are."""
+
+    marks: tuple[pytest.Mark, ...]
+    nodeid: str = "a test"
+
+    def get_closest_marker(self, name: str) -> pytest.Mark | None:
+        return next((mark for mark in self.marks if mark.name == name), None)
+
+
+WITH_REASON = pytest.mark.long("fifty of them").mark
+
+
+@pytest.mark.parametrize(
+    ("marks", "number", "problem"),
+    [
+        ((pytest.mark.long.mark,), 1, "say why"),
+        ((WITH_REASON, pytest.mark.server.mark), 1, "it is left out already"),
+        ((WITH_REASON, pytest.mark.cluster.mark), 1, "it is left out already"),
+        ((WITH_REASON,), MOST_LONG + 1, f"{MOST_LONG + 1} tests are marked long"),
+    ],
+)
+def test_long_tests_have_a_reason_start_no_server_and_are_few(marks: tuple[pytest.Mark, ...], number: int, problem: str) -> None:
+    check_long(cast("list[pytest.Item]", [Marked((WITH_REASON,))] * MOST_LONG))
+    with pytest.raises(pytest.UsageError, match=problem):
+        check_long(cast("list[pytest.Item]", [Marked(marks)] * number))
+
+
+def test_charts_that_differ_in_data_and_words_alone_are_drawn_once() -> None:
+    drawn: list[dict[str, Any]] = []
+
+    def draw(specification: dict[str, Any]) -> tuple[str, bytes]:
+        drawn.append(specification)
+        return str(len(drawn)), b""
+
+    def chart(mark: str, field: str, title: str, value: float) -> dict[str, Any]:
+        x = {"field": field, "type": "quantitative", "title": title, "scale": {"domain": [title]}}
+        return {"layer": [{"mark": {"type": mark}, "encoding": {"x": x}, "data": {"values": [{field: value}]}}]}
+
+    drawer = once_for_each_kind(draw)
+    kinds = [("line", "a"), ("point", "a"), ("line", "b")]
+    assert [drawer(chart(*kind, title, value))[0] for kind in kinds for title, value in (("one", 1.0), ("two", 2.0))] == [
+        *("1", "1", "2", "2", "3", "3")
+    ]
+    assert len(drawn) == len(kinds)
 
 
 def test_drivers_are_tested_without_the_optimiser() -> None:

@@ -131,6 +131,12 @@ def write_chart_files(folder: Path, drawn: dict[str, dict[str, Any]], width: int
     folder.mkdir(exist_ok=True)
     for name, specification in drawn.items():
         fixed = {**specification, "width": width, "config": {**specification.get("config", {}), **_FILE_CONFIG}}
-        svg = vl_convert.vegalite_to_svg(fixed)
+        svg, png = picture(fixed)
         write_text(folder / f"{name}.svg", svg)
-        write_bytes(folder / f"{name}.png", vl_convert.svg_to_png(svg, scale=2))
+        write_bytes(folder / f"{name}.png", png)
+
+
+def picture(specification: dict[str, Any]) -> tuple[str, bytes]:
+    """A chart as SVG and as PNG."""
+    svg: str = vl_convert.vegalite_to_svg(specification)
+    return svg, vl_convert.svg_to_png(svg, scale=2)
