@@ -1,5 +1,6 @@
 """Puts a report together."""
 
+import functools
 import json
 from collections.abc import Callable
 from importlib.metadata import version
@@ -68,8 +69,9 @@ def write_page(folder: Path, template: str, drawn: dict[str, dict[str, Any]], **
     return path
 
 
+@functools.cache
 def page_environment() -> jinja2.Environment:
-    """What all pages are made with."""
+    """What all pages are made with. There is one, because templates are compiled when one first takes them."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
