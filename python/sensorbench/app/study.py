@@ -2,20 +2,22 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from sensorbench.app.comparison import fail_if_wrong, run_comparison_and_report
 from sensorbench.errors import DiskFullError, FailedError, UsageError
 from sensorbench.lifecycle.benchmark import check_folder
 from sensorbench.places import check_summary_is_free
 from sensorbench.progress import Teller
-from sensorbench.results import ComparisonResult, has_results, read_comparison, write_whole_summary
+from sensorbench.results import ComparisonResult, has_results, read_comparison
 from sensorbench.results.series import SeriesManifest, is_series, parts_with_results, read_series, write_series
+from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
+from sensorbench.results.writer import write_typed_summary
 from sensorbench.study import Part, Study, StudyOptions, plan_study
 from sensorbench.study.series import summarise_series
 
 # Is given a summary and its page.
-Show = Callable[[dict[str, Any], Path], None]
+Show = Callable[[ComparisonSummary | SeriesSummary, Path], None]
 
 
 def run_study(
@@ -111,11 +113,11 @@ def _run_series(
 
 
 def write_series_report(
-    folder: Path, results: dict[str, ComparisonResult], summaries: dict[str, dict[str, Any]]
-) -> tuple[dict[str, Any], Path]:
+    folder: Path, results: dict[str, ComparisonResult], summaries: dict[str, ComparisonSummary]
+) -> tuple[SeriesSummary, Path]:
     """Summarises a series by the results and summaries of its parts, and writes the page of all of them."""
     from sensorbench.report.series import write_series_page
 
     summary = summarise_series(read_series(folder), results, summaries)
-    write_whole_summary(folder, summary)
+    write_typed_summary(folder, summary)
     return summary, write_series_page(folder, summary)

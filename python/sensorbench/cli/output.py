@@ -19,6 +19,8 @@ from sensorbench.results import write_whole_summary
 from sensorbench.results.elasticity import COMPARISON, read_elasticity
 from sensorbench.results.factors import read_factors
 from sensorbench.results.mapreduce import read_mapreduce
+from sensorbench.results.summary.claims import JudgedClaim
+from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant
 from sensorbench.results.tune import read_tune
 from sensorbench.study import Claim, require_factor_study
 from sensorbench.study.elasticity import summarise as summarise_works
@@ -109,62 +111,62 @@ def summarise_factor_study(folder: Path) -> dict[str, Any]:
     return require_factor_study(result.manifest.name).summarise(result)
 
 
-def show_comparison(written: tuple[dict[str, Any], Path], *, no_open: bool, as_json: bool) -> None:
+def show_comparison(written: tuple[ComparisonSummary, Path], *, no_open: bool, as_json: bool) -> None:
     """Says how a comparison came out. Raises FailedError when something that must be right was not."""
     show_written(written, print_outcome, no_open=no_open, as_json=as_json)
     fail_if_wrong(written[0])
 
 
-def print_outcome(summary: dict[str, Any], page: Path) -> None:
+def print_outcome(summary: ComparisonSummary, page: Path) -> None:
     """Prints who won what."""
     screen = console()
     screen.print()
     screen.print(answer.headline(summary), style="bold")
-    screen.print(_figures(summary) if len(summary["settings"]) <= MOST_COLUMNS else _winners(summary))
-    equal = {True: "all answers were equal", False: "ANSWERS DIFFER", None: "answers were not compared"}[summary["answers_equal"]]
+    screen.print(_figures(summary) if len(summary.variants) <= MOST_COLUMNS else _winners(summary))
+    equal = {True: "all answers were equal", False: "ANSWERS DIFFER", None: "answers were not compared"}[summary.answers_equal]
     screen.print(f"{equal}; report: {page}", highlight=False)
-    for warning in summary["honesty"]["warnings"]:
-        if warning["kind"] != "embedded":
-            about = f"{words.setting(warning['setting'])}: " if warning["setting"] else ""
-            print_labelled(screen, "note", f"{about}{warning['text']} {warning['action']}")
+    for caveat in summary.warnings:
+        if caveat.kind != "embedded":
+            about = f"{words.setting(caveat.variant)}: " if caveat.variant else ""
+            print_labelled(screen, "note", f"{about}{caveat.text} {caveat.action}")
 
 
-def _figures(summary: dict[str, Any]) -> Table:
+def _figures(summary: ComparisonSummary) -> Table:
     """Each setting's figure at each question."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("")
-    for setting in summary["settings"]:
-        table.add_column(words.setting(setting["id"]), justify="right")
-    for ranking in summary["rankings"]:
-        values = {place["setting"]: place for place in ranking["places"]}
-        cells = [_cell(values.get(setting["id"])) for setting in summary["settings"]]
+    for variant in summary.variants:
+        table.add_column(words.setting(variant.id), justify="right")
+    for ranking in summary.result.rankings:
+        values = {place.variant: place for place in ranking.places}
+        cells = [_cell(values.get(variant.id)) for variant in summary.variants]
         table.add_row(
-            summary["operations"][ranking["operation"]]["title"],
-            *(cells if not ranking["excluded"] else ["not ranked"] * len(cells)),
+            summary.result.operations[ranking.operation].title,
+            *(cells if not ranking.excluded else ["not ranked"] * len(cells)),
         )
     return table
 
 
-def _winners(summary: dict[str, Any]) -> Table:
+def _winners(summary: ComparisonSummary) -> Table:
     """The fastest at each question, and the slowest, where there are too many settings for a line."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("", "fastest, or not known to be slower", "", "slowest", ""):
         table.add_column(column, justify="right" if not column else "left")
-    for ranking in summary["rankings"]:
-        title = summary["operations"][ranking["operation"]]["title"]
-        if ranking["excluded"]:
-            table.add_row(title, f"not ranked: {ranking['excluded']}")
+    for ranking in summary.result.rankings:
+        title = summary.result.operations[ranking.operation].title
+        if ranking.excluded:
+            table.add_row(title, f"not ranked: {ranking.excluded}")
             continue
-        best, worst = ranking["places"][0], ranking["places"][-1]
-        fastest, slowest = (words.duration(place["value_s"]) for place in (best, worst))
-        table.add_row(title, answer.winners(ranking), Text(fastest, style="green"), words.setting(worst["setting"]), slowest)
+        best, worst = ranking.places[0], ranking.places[-1]
+        fastest, slowest = (words.duration(place.value_s) for place in (best, worst))
+        table.add_row(title, answer.winners(ranking), Text(fastest, style="green"), words.setting(worst.variant), slowest)
     return table
 
 
-def _cell(place: dict[str, Any] | None) -> str | Text:
+def _cell(place: RankedVariant | None) -> str | Text:
     if place is None:
         return "–"
-    value = words.duration(place["value_s"])
+    value = words.duration(place.value_s)
     return Text(value, style="green") if answer.is_level(place) else value
 
 
@@ -184,21 +186,20 @@ def published_claims_as_json(claims: Sequence[Claim], *, with_parts: bool = Fals
     return [{key: getattr(claim, key) for key in told} for claim in claims]
 
 
-def print_claims(judged: list[dict[str, Any]]) -> None:
+def print_claims(claims: Sequence[JudgedClaim]) -> None:
     """Prints claims with their verdicts."""
     table = Table(box=None)
     for column in ("claim", "finding", "published", "verdict", "measured", "substitutes", "why"):
         table.add_column(column)
-    for claim in judged:
-        measured = claim["measured"]["value"] if claim["measured"] else None
-        substitute = claim["substitute"]["verdict"] if claim["substitute"] else ""
+    for claim in claims:
+        measured = claim.measured.value if claim.measured else None
         table.add_row(
-            claim["id"],
-            claim["text"],
-            claim["published"],
-            claim["verdict"],
+            claim.id,
+            claim.text,
+            claim.published,
+            claim.verdict,
             words.significant(measured) if measured else "",
-            substitute,
-            claim["reason"],
+            claim.substitute.verdict if claim.substitute else "",
+            claim.reason,
         )
     console().print(table)

@@ -57,8 +57,8 @@ def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
         print_json(summary)
     else:
         print_outcome(summary, page)
-        if summary["state"] != "complete":
-            print_labelled(error_console(), "warning", f"the work in {folder} is {summary['state']}")
+        if summary.status != "complete":
+            print_labelled(error_console(), "warning", f"the work in {folder} is {summary.status}")
     if not no_open:
         open_page(page)
 
@@ -98,12 +98,11 @@ def _summary(folder: Path) -> dict[str, Any]:
             return summary
 
 
-def _warn_of_damage(summary: dict[str, Any]) -> None:
+def _warn_of_damage(summary: ComparisonSummary) -> None:
     """Says which damaged files a summary was made without."""
-    for warning in summary["honesty"]["warnings"]:
-        if warning["kind"] == "damaged":
-            error_console().print("[yellow]warning:[/yellow]", end=" ")
-            error_console().print(f"{warning['setting']}: {warning['text']}", highlight=False, markup=False)
+    for caveat in summary.warnings:
+        if caveat.kind == "damaged":
+            print_labelled(error_console(), "warning", f"{caveat.variant}: {caveat.text}")
 
 
 def _tell_claims(judged: list[dict[str, Any]], *, as_json: bool) -> None:

@@ -1,7 +1,7 @@
 """The commands of `sensorbench study run`: one for each kind of study. The study is the command's own name."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,6 +17,7 @@ from sensorbench.errors import UsageError
 from sensorbench.experiment import parse_sweeps
 from sensorbench.experiment.settings import FILE_URL, SERVER_URL
 from sensorbench.progress import Teller
+from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
 from sensorbench.study import FACTOR_STUDIES, StudyOptions, require_study
 from sensorbench.study.elasticity import ELASTICITY
 from sensorbench.study.mapreduce import MAPREDUCE
@@ -162,15 +163,14 @@ def comparison(
         registers=registers,
     )
 
-    def show(summary: dict[str, Any], page: Path) -> None:
-        if summary["kind"] == "series":
-            if json:
-                print_json(summary)
-        else:
+    def show(summary: ComparisonSummary | SeriesSummary, page: Path) -> None:
+        if isinstance(summary, ComparisonSummary):
             show_written((summary, page), print_outcome, no_open=no_open, as_json=json)
+        elif json:
+            print_json(summary)
 
-    def show_part(summary: dict[str, Any], page: Path) -> None:
-        if not json:
+    def show_part(summary: ComparisonSummary | SeriesSummary, page: Path) -> None:
+        if not json and isinstance(summary, ComparisonSummary):
             print_outcome(summary, page)
 
     folder = out or new_folder(name)

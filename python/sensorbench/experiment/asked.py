@@ -21,6 +21,7 @@ from sensorbench.experiment.workload import Schedule
 from sensorbench.results import ComparisonResult, RunResult, SettingManifest
 from sensorbench.results.manifest import MEASURE, PhaseFigures
 from sensorbench.results.server_use import server_use
+from sensorbench.results.summary.comparison import ComparisonSummary
 
 LATENCIES = ("median", "p99")
 
@@ -43,14 +44,14 @@ class Origin:
 class AskedComparison:
     """A comparison by its name among those that belong together (empty when it is alone), with its summary."""
 
-    def __init__(self, name: str, result: ComparisonResult, summary: dict[str, Any]) -> None:
+    def __init__(self, name: str, result: ComparisonResult, summary: ComparisonSummary) -> None:
         self.name = name
         self.result = result
         self.operations = {name: one for name, one in result.manifest.operations.items() if not is_of_registers(name)}
         self.settings = [AskedSetting(self, one) for one in result.manifest.settings if not one.only_loads]
         self.schedule = Schedule.model_validate(result.manifest.workload["schedule"])
-        self.differing = {name for name, answers in summary["answers"].items() if not answers["equal"]}
-        self.figures = {(one["setting"], one["operation"]): one for one in summary["figures"]}
+        self.differing = {name for name, answers in summary.result.answers.items() if not answers.equal}
+        self.figures = {(one.variant, one.operation): one for one in summary.result.figures}
 
     @property
     def is_mixed(self) -> bool:

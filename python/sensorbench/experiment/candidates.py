@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from sensorbench.analysis.candidate import Candidate, Measured
 from sensorbench.errors import UsageError
@@ -19,6 +18,7 @@ from sensorbench.experiment.settings import databases
 from sensorbench.experiment.summary import summarise
 from sensorbench.results import ComparisonResult, read_comparison
 from sensorbench.results.series import is_series, parts_with_results, read_series
+from sensorbench.results.summary.comparison import ComparisonSummary
 
 # So many of the settings that are left out for a reason are named.
 MOST_NAMED = 3
@@ -80,7 +80,7 @@ def _read(folder: Path) -> tuple[dict[str, ComparisonResult], list[str]]:
     return {name: read_comparison(part) for name, part in begun.items()}, missing
 
 
-def candidates_of(results: Mapping[str, ComparisonResult], summaries: Mapping[str, dict[str, Any]]) -> Gathered:
+def candidates_of(results: Mapping[str, ComparisonResult], summaries: Mapping[str, ComparisonSummary]) -> Gathered:
     """The candidates of comparisons that belong together, by name, with the summary of each."""
     asked = [AskedComparison(name, result, summaries[name]) for name, result in results.items()]
     had = _comparisons_of(asked)

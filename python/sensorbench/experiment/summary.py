@@ -15,18 +15,37 @@ from sensorbench.analysis.equality import Answer, Equality, compare_answers
 from sensorbench.analysis.intervals import Interval, interval
 from sensorbench.analysis.sample import METRICS, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict, compare
+from sensorbench.experiment.client_health import client_health
 from sensorbench.experiment.guaranteed import guaranteed
-from sensorbench.experiment.honesty import honesty
 from sensorbench.experiment.registers import is_of_registers
 from sensorbench.results import ComparisonResult, RunResult
 from sensorbench.results.latencies import interval_histograms, is_logged_whole, logged_latencies, of_kind
 from sensorbench.results.manifest import MEASURE
+from sensorbench.results.summary.claims import MeasuredFigure
+from sensorbench.results.summary.comparison import (
+    AnswerChecks,
+    AnswerComparison,
+    AnswerMismatch,
+    ComparisonFigures,
+    ComparisonSummary,
+    Failure,
+    LoadFigures,
+    OperationFigures,
+    OutcomeCounts,
+    QueryPlan,
+    RankedVariant,
+    Ranking,
+    RankingVerdict,
+    RateChange,
+    ServiceTimes,
+    VariantRuns,
+)
+from sensorbench.results.summary.envelope import envelope, status_of
 
-FORMAT = 1
 _OUTCOMES = ("ok", "error", "timeout", "cancelled")
 
 
-def summarise(result: ComparisonResult) -> dict[str, Any]:
+def summarise(result: ComparisonResult) -> ComparisonSummary:
     """The summary of what is on disk."""
     manifest = result.manifest
     settings = [setting.id for setting in manifest.settings]
@@ -48,39 +67,38 @@ def summarise(result: ComparisonResult) -> dict[str, Any]:
         _ranking(name, manifest.metric, settings, samples, _excluded(name, runs, equalities, wrong, compares_answers))
         for name in manifest.operations
     ]
-    return {
-        "format": FORMAT,
-        "kind": manifest.kind,
-        "name": manifest.name,
-        "title": manifest.title,
-        "state": result.state,
-        "reason": manifest.reason,
-        "created": manifest.created.isoformat(),
-        "finished": manifest.finished.isoformat() if manifest.finished else None,
-        "version": manifest.version,
-        "command": manifest.command,
-        "dataset": manifest.dataset,
-        "workload": manifest.workload,
-        "metric": manifest.metric,
-        "targets": sorted({setting.target for setting in manifest.settings}),
-        "schemas": sorted({setting.schema_name for setting in manifest.settings}),
-        "settings": [_setting(result, setting.id) for setting in manifest.settings],
-        "operations": {name: operation.model_dump() for name, operation in manifest.operations.items()},
-        "load": result.loads,
-        "changes": {setting: _changes(of_setting) for setting, of_setting in runs.items()},
-        "figures": [_figures(setting, name, runs[setting], sample) for (setting, name), sample in samples.items()],
-        "rankings": rankings,
-        "answers_equal": answers_equal,
-        "answers": {equality.operation: {**asdict(equality), "equal": equality.equal} for equality in equalities},
-        "query_plans": result.plans,
-        "failures": result.failures,
-        "known_answers": {setting: checks for setting, checks in result.checks.items() if checks["asked"]},
-        "contents": result.contents,
-        "guarantees": guaranteed(result),
-        "claims": [],
-        "honesty": honesty(result, runs),
-        "environment": manifest.environment,
-    }
+    health, caveats = client_health(result, runs)
+    return ComparisonSummary(
+        **{**envelope(manifest, result.state), "variants": manifest.settings},
+        answers_equal=answers_equal,
+        warnings=caveats,
+        result=ComparisonFigures(
+            source=manifest.kind,
+            name=manifest.name,
+            finished=manifest.finished,
+            dataset=manifest.dataset,
+            workload=manifest.workload,
+            metric=manifest.metric,
+            operations=manifest.operations,
+            runs={setting: _runs(result.runs[setting]) for setting in settings},
+            load={setting: LoadFigures.model_validate(load) for setting, load in result.loads.items()},
+            rate_changes={setting: _changes(of_setting) for setting, of_setting in runs.items()},
+            figures=[_figures(setting, name, runs[setting], sample) for (setting, name), sample in samples.items()],
+            rankings=rankings,
+            answers={equality.operation: _answers(equality) for equality in equalities},
+            query_plans={
+                setting: {name: QueryPlan.model_validate(plan) for name, plan in plans.items()}
+                for setting, plans in result.plans.items()
+            },
+            failures={setting: Failure.model_validate(failure) for setting, failure in result.failures.items()},
+            known_answers={
+                setting: AnswerChecks.model_validate(checks) for setting, checks in result.checks.items() if checks["asked"]
+            },
+            contents={setting: AnswerChecks.model_validate(checks) for setting, checks in result.contents.items()},
+            guarantees=guaranteed(result),
+            client_health=health,
+        ),
+    )
 
 
 def _unchecked(result: ComparisonResult) -> list[str]:
@@ -98,15 +116,22 @@ def _wrong(result: ComparisonResult) -> dict[str, str]:
     }
 
 
-def _setting(result: ComparisonResult, setting: str) -> dict[str, Any]:
-    manifest = next(one for one in result.manifest.settings if one.id == setting)
-    runs = result.runs[setting]
-    return {
-        **manifest.model_dump(),
-        "runs": len(runs),
-        "run_states": [run.state for run in runs],
-        "temperature": runs[0].manifest.temperature if runs else None,
-    }
+def _runs(runs: list[RunResult]) -> VariantRuns:
+    temperature = runs[0].manifest.temperature if runs else None
+    return VariantRuns(runs=len(runs), statuses=[status_of(run.state) for run in runs], temperature=temperature)
+
+
+def _answers(equality: Equality) -> AnswerComparison:
+    return AnswerComparison(
+        compared=equality.compared,
+        compared_with_reference=equality.compared_with_reference,
+        mismatch_count=equality.mismatch_count,
+        mismatches=[
+            AnswerMismatch(k=one.k, variant=one.setting, other=one.other, problem=one.problem) for one in equality.mismatches
+        ],
+        answered=equality.answered,
+        equal=equality.equal,
+    )
 
 
 def sample_of(runs: list[RunResult], operation: str) -> Sample | None:
@@ -120,26 +145,25 @@ def sample_of(runs: list[RunResult], operation: str) -> Sample | None:
     return Sample.of_histograms(histograms) if all(histograms) else None
 
 
-def _figures(setting: str, operation: str, runs: list[RunResult], sample: Sample | None) -> dict[str, Any]:
+def _figures(setting: str, operation: str, runs: list[RunResult], sample: Sample | None) -> OperationFigures:
     measured = [_measured(run, operation) for run in runs]
-    counts = {outcome: sum(figures["counts"][outcome] for figures in measured) for outcome in _OUTCOMES}
+    counts = OutcomeCounts(**{outcome: sum(figures["counts"][outcome] for figures in measured) for outcome in _OUTCOMES})
     rows = sum(figures["rows"] for figures in measured)
-    latencies = {} if sample is None else {metric: _shown(interval(sample, metric)) for metric in METRICS}
-    return {
-        "setting": setting,
-        "operation": operation,
-        "runs": len(runs),
-        "counts": counts,
-        "late": sum(figures["late"] for figures in measured),
-        "rows": rows,
-        "rows_per_operation": rows / counts["ok"] if counts["ok"] else None,
-        "latency_s": latencies,
-        "service_s": _service(measured),
-        "throughput_per_s": _throughput(runs, operation),
-    }
+    return OperationFigures(
+        variant=setting,
+        operation=operation,
+        runs=len(runs),
+        counts=counts,
+        late=sum(figures["late"] for figures in measured),
+        rows=rows,
+        rows_per_operation=rows / counts.ok if counts.ok else None,
+        latency_s={} if sample is None else {metric: _shown(interval(sample, metric)) for metric in METRICS},
+        service_s=_service(measured),
+        throughput_per_s=_throughput(runs, operation),
+    )
 
 
-def _changes(runs: list[RunResult]) -> list[dict[str, Any]]:
+def _changes(runs: list[RunResult]) -> list[RateChange]:
     """Where the throughput of a run changed: a database that slows down, or a machine that was disturbed."""
     changes = []
     for run in runs:
@@ -152,8 +176,14 @@ def _changes(runs: list[RunResult]) -> list[dict[str, Any]]:
         rates = by_start["ok_sum"].to_numpy() / (by_start["length_ns_max"].to_numpy() / 1e9)
         # The first and the last interval are rarely whole.
         for change in change_points(rates[1:-1]):
-            place = {"repeat": run.manifest.repeat, "time_s": float(starts_s[change.place + 1])}
-            changes.append({**place, "before_per_s": change.before, "after_per_s": change.after})
+            changes.append(
+                RateChange(
+                    repeat=run.manifest.repeat,
+                    time_s=float(starts_s[change.place + 1]),
+                    before_per_s=change.before,
+                    after_per_s=change.after,
+                )
+            )
     return changes
 
 
@@ -171,10 +201,10 @@ def _measured(run: RunResult, operation: str) -> dict[str, Any]:
     return {"counts": {name: sums[name] for name in _OUTCOMES}, "late": sums["late"], "rows": sums["rows"], "service_ns": None}
 
 
-def _service(measured: list[dict[str, Any]]) -> dict[str, float | None]:
+def _service(measured: list[dict[str, Any]]) -> ServiceTimes:
     """Service times beside the response times; of several runs, the greatest quantiles."""
     known = [figures["service_ns"] for figures in measured if figures["service_ns"]]
-    return {key: max(one[key] for one in known) / 1e9 if known else None for key in ("p50", "p99", "p999", "max")}
+    return ServiceTimes(**{key: max(one[key] for one in known) / 1e9 if known else None for key in ("p50", "p99", "p999", "max")})
 
 
 def _throughput(runs: list[RunResult], operation: str) -> float | None:
@@ -194,8 +224,9 @@ def done_in_s(runs: list[RunResult], operation: str) -> list[tuple[int, float]]:
     ]
 
 
-def _shown(of: Interval) -> dict[str, Any]:
-    return {key: value if not isinstance(value, float) or math.isfinite(value) else None for key, value in asdict(of).items()}
+def _shown(of: Interval) -> MeasuredFigure:
+    finite = {key: value if not isinstance(value, float) or math.isfinite(value) else None for key, value in asdict(of).items()}
+    return MeasuredFigure(**finite)
 
 
 def _equalities(result: ComparisonResult, runs: dict[str, list[RunResult]], reads: list[str]) -> list[Equality]:
@@ -251,19 +282,19 @@ def _first_error(runs: list[RunResult], name: str) -> str | None:
 
 def _ranking(
     name: str, metric: str, settings: list[str], samples: dict[tuple[str, str], Sample | None], excluded: str | None
-) -> dict[str, Any]:
+) -> Ranking:
     """Settings from the fastest to the slowest, each compared with the fastest."""
     known = {setting: sample for setting in settings if (sample := samples[setting, name]) is not None}
     if excluded or not known:
-        return {"operation": name, "metric": metric, "excluded": excluded or "nothing was measured", "places": []}
+        return Ranking(operation=name, metric=metric, excluded=excluded or "nothing was measured", places=[])
     order = sorted(known, key=lambda setting: known[setting].figure(metric))
     best = order[0]
     places = []
     for setting in order:
         verdict = None if setting == best else _verdict(compare(known[setting], known[best], metric))
-        places.append({"setting": setting, "value_s": known[setting].figure(metric), "against_best": verdict})
-    return {"operation": name, "metric": metric, "excluded": None, "places": places, "margin": EQUIVALENCE_MARGIN}
+        places.append(RankedVariant(variant=setting, value_s=known[setting].figure(metric), against_best=verdict))
+    return Ranking(operation=name, metric=metric, excluded=None, places=places, margin=EQUIVALENCE_MARGIN)
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
-    return {"word": verdict.word, "reason": verdict.reason, "ratio": _shown(verdict.ratio)}
+def _verdict(verdict: Verdict) -> RankingVerdict:
+    return RankingVerdict(word=verdict.word, reason=verdict.reason, ratio=_shown(verdict.ratio))

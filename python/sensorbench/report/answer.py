@@ -1,26 +1,28 @@
 """The answer first: who wins which question, by how much, how sure."""
 
-from typing import Any
-
 from sensorbench.report import words
+from sensorbench.results.summary.claims import MeasuredFigure
+from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant, Ranking
 
 # More settings that are level with the fastest are counted, not named; they are all listed below it.
 MOST_NAMED = 3
 
 
-def headline(summary: dict[str, Any]) -> str:
+def headline(summary: ComparisonSummary) -> str:
     """The outcome in one sentence."""
-    ranked = [ranking for ranking in summary["rankings"] if not ranking["excluded"]]
-    if summary["answers_equal"] is False:
-        excluded = len(summary["rankings"]) - len(ranked)
-        return f"The databases gave different answers: {excluded} of {len(summary['rankings'])} questions cannot be ranked."
+    ranked = [ranking for ranking in summary.result.rankings if not ranking.excluded]
+    if summary.answers_equal is False:
+        excluded = len(summary.result.rankings) - len(ranked)
+        return f"The databases gave different answers: {excluded} of {len(summary.result.rankings)} questions cannot be ranked."
     if not ranked:
-        return f"Nothing is ranked: {summary['rankings'][0]['excluded']}." if summary["rankings"] else "Nothing was measured."
-    if len(summary["settings"]) == 1:
-        return f"{words.setting(summary['settings'][0]['id'])} was measured alone: there is nothing to compare it with."
+        return (
+            f"Nothing is ranked: {summary.result.rankings[0].excluded}." if summary.result.rankings else "Nothing was measured."
+        )
+    if len(summary.variants) == 1:
+        return f"{words.setting(summary.variants[0].id)} was measured alone: there is nothing to compare it with."
     wins: dict[str, int] = {}
     for ranking in ranked:
-        best = [place["setting"] for place in ranking["places"] if is_level(place)]
+        best = [place.variant for place in ranking.places if is_level(place)]
         if len(best) == 1:
             wins[best[0]] = wins.get(best[0], 0) + 1
     if not wins:
@@ -32,40 +34,42 @@ def headline(summary: dict[str, Any]) -> str:
     return "; ".join(told) + "."
 
 
-def is_level(place: dict[str, Any]) -> bool:
+def is_level(place: RankedVariant) -> bool:
     """Whether a setting is the fastest, or not known to be slower than it."""
-    return place["against_best"] is None or place["against_best"]["word"] != "slower"
+    return place.against_best is None or place.against_best.word != "slower"
 
 
-def sentence(ranking: dict[str, Any]) -> str:
+def sentence(ranking: Ranking) -> str:
     """One question's outcome in words."""
-    if ranking["excluded"]:
-        return f"Not ranked: {ranking['excluded']}."
-    places = ranking["places"]
+    if ranking.excluded:
+        return f"Not ranked: {ranking.excluded}."
+    places = ranking.places
     best = places[0]
-    parts = [f"{words.setting(best['setting'])} answers in {words.duration(best['value_s'])}"]
+    parts = [f"{words.setting(best.variant)} answers in {words.duration(best.value_s)}"]
     parts += [_against(place) for place in places[1:]]
     return "; ".join(parts) + "."
 
 
-def _against(place: dict[str, Any]) -> str:
-    verdict = place["against_best"]
-    name, value, ratio = words.setting(place["setting"]), words.duration(place["value_s"]), verdict["ratio"]
-    if verdict["word"] == "slower":
-        return f"{name} takes {words.times(ratio['value'])} as long ({value}; {sure(ratio)})"
-    if verdict["word"] == "equivalent":
+def _against(place: RankedVariant) -> str:
+    verdict = place.against_best
+    if verdict is None:
+        raise AssertionError("the fastest is not compared with itself")
+    name, value, ratio = words.setting(place.variant), words.duration(place.value_s), verdict.ratio
+    if verdict.word == "slower":
+        return f"{name} takes {words.times(ratio.value)} as long ({value}; {sure(ratio)})"
+    if verdict.word == "equivalent":
         return f"{name} is equivalent ({value}; {sure(ratio)})"
-    return f"{name}: {verdict['word']} ({value}; {sure(ratio) if ratio['low'] is not None else verdict['reason']})"
+    return f"{name}: {verdict.word} ({value}; {sure(ratio) if ratio.low is not None else verdict.reason})"
 
 
-def sure(ratio: dict[str, Any]) -> str:
+def sure(ratio: MeasuredFigure) -> str:
     """How sure a ratio is."""
-    if ratio["low"] is None:
+    if ratio.low is None:
         return "no interval"
-    return f"{ratio['confidence']:.0%} interval {words.times(ratio['low']).removesuffix(' ×')} to {words.times(ratio['high'])}"
+    return f"{ratio.confidence:.0%} interval {words.times(ratio.low).removesuffix(' ×')} to {words.times(ratio.high)}"
 
 
-def winners(ranking: dict[str, Any]) -> str:
+def winners(ranking: Ranking) -> str:
     """The fastest setting, and those that are level with it."""
-    level = [words.setting(place["setting"]) for place in ranking["places"] if is_level(place)]
+    level = [words.setting(place.variant) for place in ranking.places if is_level(place)]
     return " or ".join(level) if len(level) <= MOST_NAMED else f"{level[0]} or {len(level) - 1} others"

@@ -15,6 +15,7 @@ from sensorbench.report import answer, charts, findings, fronts, values, variant
 from sensorbench.report.sections import pictures
 from sensorbench.results import ComparisonResult
 from sensorbench.results.files import write_bytes, write_text
+from sensorbench.results.summary.comparison import ComparisonSummary
 
 REPORT_FILE = "report.html"
 CHARTS_FOLDER = "charts"
@@ -25,21 +26,19 @@ _FILE_CONFIG = {"background": "white", "axis": {"labelFontSize": 11}, "view": {"
 FILE_WIDTH = 620
 
 
-def write_report(result: ComparisonResult, summary: dict[str, Any], *, with_files: bool = True) -> Path:
+def write_report(result: ComparisonResult, summary: ComparisonSummary, *, with_files: bool = True) -> Path:
     """Writes `report.html` into the folder of the results, and its charts as SVG and PNG beside it. Returns the page."""
-    drawn, wide = _charts(result, summary), pictures(summary)
-    operations = list(summary["operations"])
-    views = {
-        (setting["id"], name): values.views(result, setting["id"], name) for setting in summary["settings"] for name in operations
-    }
+    drawn, wide = _charts(result, summary), pictures(summary.result.sections)
+    operations = list(summary.result.operations)
+    views = {(variant.id, name): values.views(result, variant.id, name) for variant in summary.variants for name in operations}
     path = write_page(
         result.folder,
         "report.html.j2",
         {**drawn, **wide},
         summary=summary,
         headline=answer.headline(summary),
-        rankings={ranking["operation"]: ranking for ranking in summary["rankings"]},
-        figures={(figure["setting"], figure["operation"]): figure for figure in summary["figures"]},
+        rankings={ranking.operation: ranking for ranking in summary.result.rankings},
+        figures={(figure.variant, figure.operation): figure for figure in summary.result.figures},
         views=views,
         is_logged_whole=all(view is not None for view in views.values()),
         variants=variants,
@@ -87,9 +86,9 @@ def chart_library() -> str:
     return kept.read_text(encoding="utf-8")
 
 
-def _charts(result: ComparisonResult, summary: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _charts(result: ComparisonResult, summary: ComparisonSummary) -> dict[str, dict[str, Any]]:
     """All charts by name; those without data are left out."""
-    settings = [setting["id"] for setting in summary["settings"]]
+    settings = [variant.id for variant in summary.variants]
     drawn: dict[str, dict[str, Any]] = {}
 
     def draw(name: str, rows: list[dict[str, Any]], chart: Callable[..., dict[str, Any]], *more: Any) -> None:
@@ -103,7 +102,7 @@ def _charts(result: ComparisonResult, summary: dict[str, Any]) -> dict[str, dict
             if rows:
                 drawn[variants.chart_name(name, level)] = charts.selectivity(rows, of_level)
     # Of a variant the curves above say more than five charts of its own.
-    for operation in (name for name, one in summary["operations"].items() if not one.get("variant_of")):
+    for operation in (name for name, one in summary.result.operations.items() if not one.variant_of):
         draw(f"figures-{operation}", _figure_rows(summary, operation), charts.figures)
         draw(f"distribution-{operation}", values.distribution(result, settings, operation), charts.distribution)
         draw(f"over-run-{operation}", values.over_run(result, settings, operation), charts.over_run, list(values.FIRST_REQUESTS))
@@ -117,14 +116,12 @@ def _charts(result: ComparisonResult, summary: dict[str, Any]) -> dict[str, dict
     return drawn
 
 
-def _figure_rows(summary: dict[str, Any], operation: str) -> list[dict[str, Any]]:
+def _figure_rows(summary: ComparisonSummary, operation: str) -> list[dict[str, Any]]:
     rows = []
-    for figure in summary["figures"]:
-        interval = figure["latency_s"].get(summary["metric"])
-        if figure["operation"] == operation and interval and interval["value"]:
-            rows.append(
-                {"setting": figure["setting"], "value_s": interval["value"], "low_s": interval["low"], "high_s": interval["high"]}
-            )
+    for figure in summary.result.figures:
+        interval = figure.latency_s.get(summary.result.metric)
+        if figure.operation == operation and interval and interval.value:
+            rows.append({"setting": figure.variant, "value_s": interval.value, "low_s": interval.low, "high_s": interval.high})
     return rows
 
 

@@ -10,6 +10,7 @@ import altair as alt
 from sensorbench.report import charts
 from sensorbench.report.build import REPORT_FILE, write_page
 from sensorbench.report.sections import pictures
+from sensorbench.results.summary.comparison import SeriesSummary
 
 # What grows: the time to load, the size, and the latency of each question.
 _AXES = {
@@ -23,30 +24,30 @@ _AXES = {
 _LATENCY = alt.Y("value:Q", title=charts.LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=charts.LATENCY_AXIS)
 
 
-def write_series_page(folder: Path, summary: dict[str, Any]) -> Path:
+def write_series_page(folder: Path, summary: SeriesSummary) -> Path:
     """Writes the page of a series into its folder."""
     titles = _titles(summary)
     grown = {f"growth-{what}": titles[what] for what in _what_grows(summary)}
-    drawn = {**{f"growth-{what}": _growth(summary, what) for what in _what_grows(summary)}, **pictures(summary)}
+    drawn = {**{f"growth-{what}": _growth(summary, what) for what in _what_grows(summary)}, **pictures(summary.result.sections)}
     return write_page(folder, "series.html.j2", drawn, summary=summary, grown=grown, report_file=REPORT_FILE)
 
 
-def _what_grows(summary: dict[str, Any]) -> list[str]:
-    return list(dict.fromkeys(row["what"] for row in summary["growth"]))
+def _what_grows(summary: SeriesSummary) -> list[str]:
+    return list(dict.fromkeys(row.what for row in summary.result.growth))
 
 
-def _titles(summary: dict[str, Any]) -> dict[str, str]:
+def _titles(summary: SeriesSummary) -> dict[str, str]:
     """What each chart is about; the share of a variant differs from dataset to dataset."""
     titles = {"load": "Loading", "size": "Size on disk"}
-    for part in summary["parts"].values():
-        for name, operation in part["operations"].items():
-            variant = operation.get("variant")
-            titles[name] = f"{operation['title'].rpartition(',')[0]}, {variant}" if variant else operation["title"]
+    for part in summary.result.parts.values():
+        for name, operation in part.operations.items():
+            variant = operation.variant
+            titles[name] = f"{operation.title.rpartition(',')[0]}, {variant}" if variant else operation.title
     return titles
 
 
-def _growth(summary: dict[str, Any], what: str) -> dict[str, Any]:
-    rows = [row for row in summary["growth"] if row["what"] == what]
+def _growth(summary: SeriesSummary, what: str) -> dict[str, Any]:
+    rows = [{"setting": row.variant, **row.model_dump(exclude={"variant"})} for row in summary.result.growth if row.what == what]
     settings = list(dict.fromkeys(row["setting"] for row in rows))
     chart = charts.line_of_settings(rows, settings).encode(
         x=alt.X("readings:Q", title="readings, logarithmic", scale=alt.Scale(type="log"), axis=charts.COUNT_AXIS),

@@ -2,30 +2,33 @@
 
 from typing import Any
 
+from sensorbench.results import SettingManifest
+from sensorbench.results.summary.comparison import ComparisonSummary
 
-def groups(summary: dict[str, Any]) -> dict[str, list[str]]:
+
+def groups(summary: ComparisonSummary) -> dict[str, list[str]]:
     """The names of the variants by the operation that they are variants of."""
     found: dict[str, list[str]] = {}
-    for name, operation in summary["operations"].items():
-        if operation.get("variant_of"):
-            found.setdefault(operation["variant_of"], []).append(name)
+    for name, operation in summary.result.operations.items():
+        if operation.variant_of:
+            found.setdefault(operation.variant_of, []).append(name)
     return found
 
 
-def title(summary: dict[str, Any], group: list[str]) -> str:
+def title(summary: ComparisonSummary, group: list[str]) -> str:
     """What the variants of one operation have in common."""
-    return str(summary["operations"][group[0]]["title"]).rpartition(",")[0]
+    return summary.result.operations[group[0]].title.rpartition(",")[0]
 
 
-def settings_by_level(summary: dict[str, Any]) -> dict[str, list[str]]:
+def settings_by_level(summary: ComparisonSummary) -> dict[str, list[str]]:
     """The settings that were asked, by what their labels begin with; those without a label stand beside all others."""
-    asked = {setting["id"]: _level(setting) for setting in summary["settings"] if not setting.get("only_loads")}
+    asked = {setting.id: _level(setting) for setting in summary.variants if not setting.only_loads}
     levels = list(dict.fromkeys(filter(None, asked.values()))) or [""]
     return {level: [setting for setting, own in asked.items() if own in {"", level}] for level in levels}
 
 
-def _level(setting: dict[str, Any]) -> str:
-    return str(setting.get("label", "")).partition("-")[0]
+def _level(setting: SettingManifest) -> str:
+    return setting.label.partition("-")[0]
 
 
 def chart_name(operation: str, level: str) -> str:
@@ -33,25 +36,19 @@ def chart_name(operation: str, level: str) -> str:
     return "-".join(filter(None, ["selectivity", operation, level]))
 
 
-def rows(summary: dict[str, Any], group: list[str], settings: list[str]) -> list[dict[str, Any]]:
+def rows(summary: ComparisonSummary, group: list[str], settings: list[str]) -> list[dict[str, Any]]:
     """Share and latency of each variant of which the share is known, above zero."""
     found = []
-    for figure in summary["figures"]:
-        interval = figure["latency_s"].get(summary["metric"])
-        operation = summary["operations"][figure["operation"]]
-        if (
-            figure["operation"] in group
-            and figure["setting"] in settings
-            and interval
-            and interval["value"]
-            and operation["share"]
-        ):
-            place = {"setting": figure["setting"], "share": operation["share"], "variant": operation["variant"]}
-            found.append({**place, "value_s": interval["value"], "low_s": interval["low"], "high_s": interval["high"]})
+    for figure in summary.result.figures:
+        interval = figure.latency_s.get(summary.result.metric)
+        operation = summary.result.operations[figure.operation]
+        if figure.operation in group and figure.variant in settings and interval and interval.value and operation.share:
+            place = {"setting": figure.variant, "share": operation.share, "variant": operation.variant}
+            found.append({**place, "value_s": interval.value, "low_s": interval.low, "high_s": interval.high})
     return found
 
 
-def access(summary: dict[str, Any], setting: str, operation: str) -> str | None:
+def access(summary: ComparisonSummary, setting: str, operation: str) -> str | None:
     """How a setting's database says that it goes about an operation: an index, or a scan; None where it does not say."""
-    plan = summary.get("query_plans", {}).get(setting, {}).get(operation)
-    return plan["access"] if plan else None
+    plan = summary.result.query_plans.get(setting, {}).get(operation)
+    return plan.access if plan else None

@@ -22,6 +22,8 @@ from sensorbench.results.stored import (
     read_text,
     stored_in,
 )
+from sensorbench.results.summary.comparison import ComparisonSummary
+from sensorbench.results.summary.envelope import SUMMARY_FORMAT
 from sensorbench.results.writer import (
     CHECKS_FILE,
     CONTENTS_FILE,
@@ -145,7 +147,7 @@ class ComparisonResult:
     plans: dict[str, dict[str, Any]] = field(default_factory=dict)
     failures: dict[str, dict[str, Any]] = field(default_factory=dict)
     reference: pa.Table | None = None
-    summary: dict[str, Any] | None = None
+    summary: ComparisonSummary | None = None
     left_out: dict[str, list[DamagedResultsError]] = field(default_factory=dict)
 
     @property
@@ -258,11 +260,14 @@ def read_comparison(folder: Path) -> ComparisonResult:
     )
 
 
-def _summary(folder: Path) -> dict[str, Any] | None:
-    """The summary that was written; None where none is there, or a damaged one: it can be computed again from all else."""
+def _summary(folder: Path) -> ComparisonSummary | None:
+    """The summary that was written; None where none is there, a damaged one, or one of an earlier format: it can be computed again from all
+    else.
+    """
     try:
         path = folder / SUMMARY_FILE
-        return read_json(path, ["state", "settings", "figures"]) if is_stored(path) else None
+        content = read_json(path) if is_stored(path) else {}
+        return as_model(path, content, ComparisonSummary) if content.get("format") == SUMMARY_FORMAT else None
     except DamagedResultsError:
         return None
 

@@ -49,6 +49,10 @@ def _databases(summary: dict[str, Any]) -> list[str]:
     """Of a comparison, those of its settings; of a load, a search or a transition, that of its one; of a study of factors, its target.
     A series has none of its own: its parts do.
     """
-    settings = [*summary.get("settings", ()), summary.get("setting")]
+    settings = [*summary.get("variants", ()), *summary.get("settings", ()), summary.get("setting")]
     named = [setting["database"] for setting in settings if isinstance(setting, dict) and "database" in setting]
-    return named if named or summary.get("kind") != "factors" else [summary["target"].partition("?")[0]]
+    return (
+        named
+        if named or summary.get("kind") != "factors"
+        else [(summary.get("target") or summary["result"]["target"]).partition("?")[0]]
+    )

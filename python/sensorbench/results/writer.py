@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from sensorbench.results.files import release_reserve, remove_result, reserve, write_result, write_result_lines
 from sensorbench.results.manifest import MANIFEST_FILE, ComparisonManifest, RunManifest, State, Whole, WorkManifest, now
 from sensorbench.results.ownership import Owner
+from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.tables import write_table, write_tables
 
@@ -219,25 +220,44 @@ def write_typed_summary(folder: Path, summary: Summary[Any]) -> None:
     write_result(folder / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")
 
 
-def write_summary(folder: Path, summary: dict[str, Any]) -> None:
-    """Writes the summary of a comparison, and that of each setting in its folder."""
-    write_whole_summary(folder, summary)
-    for setting in summary["settings"]:
-        of_setting = setting_folder(folder, setting["id"])
-        if of_setting.exists():
-            write_whole_summary(of_setting, summary_of_setting(summary, setting["id"]))
+def write_summary(folder: Path, summary: ComparisonSummary) -> None:
+    """Writes the summary of a comparison, and that of each variant in its folder."""
+    write_typed_summary(folder, summary)
+    for variant in summary.variants:
+        of_variant = setting_folder(folder, variant.id)
+        if of_variant.exists():
+            write_typed_summary(of_variant, summary_of_variant(summary, variant.id))
 
 
-def summary_of_setting(summary: dict[str, Any], setting: str) -> dict[str, Any]:
-    """The part of a summary that is about one setting."""
-    return {
-        **{key: summary[key] for key in ("format", "name", "state", "dataset", "operations", "answers_equal")},
-        "kind": "experiment",
-        "setting": next(one for one in summary["settings"] if one["id"] == setting),
-        "targets": [next(one["target"] for one in summary["settings"] if one["id"] == setting)],
-        "schemas": [next(one["schema_name"] for one in summary["settings"] if one["id"] == setting)],
-        "load": summary["load"].get(setting),
-        "figures": [figure for figure in summary["figures"] if figure["setting"] == setting],
-        "claims": [],
-        "honesty": summary["honesty"],
+def summary_of_variant(summary: ComparisonSummary, variant: str) -> ComparisonSummary:
+    """The part of a summary that is about one variant."""
+    result = summary.result
+    by_variant = {
+        name: {key: value for key, value in getattr(result, name).items() if key == variant}
+        for name in (
+            "runs",
+            "load",
+            "rate_changes",
+            "query_plans",
+            "failures",
+            "known_answers",
+            "contents",
+            "guarantees",
+            "client_health",
+        )
     }
+    own = {
+        **by_variant,
+        "figures": [figure for figure in result.figures if figure.variant == variant],
+        "rankings": [],
+        "models": [],
+        "sections": [],
+    }
+    return summary.model_copy(
+        update={
+            "variants": [one for one in summary.variants if one.id == variant],
+            "warnings": [caveat for caveat in summary.warnings if caveat.variant in ("", variant)],
+            "claims": [],
+            "result": result.model_copy(update=own),
+        }
+    )

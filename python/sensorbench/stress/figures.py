@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from sensorbench.analysis.sample import Floats, figures
 from sensorbench.analysis.steady import LEAST_WINDOWS, time_to_steady
-from sensorbench.experiment.honesty import client_bound
+from sensorbench.experiment.client_health import client_bound
 from sensorbench.experiment.watch import CLIENT
 from sensorbench.results import RunResult
 from sensorbench.results.insight import Insight, insight, over

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from sensorbench.results import ComparisonResult
 from sensorbench.results.manifest import MEASURE
 from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure, SubstituteVerdict
+from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.study.study import Claim, Evidence, Judgement, Study, setting_name, untested_for
 
 E = TypeVar("E")
@@ -24,7 +25,7 @@ class Measured:
 
 
 def measured(
-    study: Study, results: Mapping[str, ComparisonResult], summaries: Mapping[str, dict[str, Any]]
+    study: Study, results: Mapping[str, ComparisonResult], summaries: Mapping[str, ComparisonSummary]
 ) -> dict[str, Measured]:
     """What was measured in each of some comparisons, which are the parts of a study if there is more than one."""
     own: dict[str, Evidence] = {}
@@ -34,7 +35,7 @@ def measured(
         own[name] = Evidence(result, published, study.file.metric, own)
         roles = {**_roles(study.file.roles.stand_in, result), **published}
         with_stand_ins[name] = Evidence(result, roles, study.file.metric, with_stand_ins)
-    return {name: Measured(own[name], with_stand_ins[name], summaries[name]["answers_equal"]) for name in results}
+    return {name: Measured(own[name], with_stand_ins[name], summaries[name].answers_equal) for name in results}
 
 
 def _roles(wanted: dict[str, list[str]], result: ComparisonResult) -> dict[str, str]:

@@ -1,18 +1,17 @@
 """The claims of a study of several parts: those about one of them, those about several together, and those about each."""
 
-from typing import Any
-
 from sensorbench.results.summary.claims import JudgedClaim
+from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.study.judging import Measured, common_verdict, judged, not_tested
 from sensorbench.study.study import Claim, Study
 
 
-def claims_over_parts(study: Study, by: dict[str, Measured], summaries: dict[str, dict[str, Any]]) -> list[JudgedClaim]:
+def claims_over_parts(study: Study, by: dict[str, Measured], summaries: dict[str, ComparisonSummary]) -> list[JudgedClaim]:
     """Each claim with its verdict, by what was measured in the parts that were run, and by the summary of each."""
     return [_over_parts(claim, study, by, summaries) for claim in study.claims] if by else []
 
 
-def _over_parts(claim: Claim, study: Study, by: dict[str, Measured], summaries: dict[str, dict[str, Any]]) -> JudgedClaim:
+def _over_parts(claim: Claim, study: Study, by: dict[str, Measured], summaries: dict[str, ComparisonSummary]) -> JudgedClaim:
     absent = [part for part in claim.parts if part not in by]
     if absent:
         return not_tested(claim, study, claim.lacks or _why_not(claim, absent))
@@ -29,8 +28,8 @@ def _why_not(claim: Claim, absent: list[str]) -> str:
     return f"needs {' and '.join(f'part {part}' for part in absent)}"
 
 
-def _in_part(claim: Claim, summary: dict[str, Any]) -> JudgedClaim:
-    return next(JudgedClaim.model_validate(one) for one in summary["claims"] if one["id"] == claim.id)
+def _in_part(claim: Claim, summary: ComparisonSummary) -> JudgedClaim:
+    return next(one for one in summary.claims if one.id == claim.id)
 
 
 def _in_each(of_parts: dict[str, JudgedClaim]) -> JudgedClaim:

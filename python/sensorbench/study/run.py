@@ -1,7 +1,7 @@
 """Running a study, and summing it up with its claims."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -24,6 +24,7 @@ from sensorbench.experiment.registers import READ, WRITE
 from sensorbench.experiment.summary import summarise as summarise_comparison
 from sensorbench.progress import Teller
 from sensorbench.results import ComparisonResult
+from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.schemas.operations import Draw
 from sensorbench.study.judging import judged, measured
@@ -295,7 +296,7 @@ def _operations_at(scale: float, operations: int) -> int:
     return max(min(operations, LEAST_OPERATIONS), round(operations * min(1.0, scale / WHOLE_RUNS_FROM)))
 
 
-def summarise(result: ComparisonResult) -> dict[str, Any]:
+def summarise(result: ComparisonResult) -> ComparisonSummary:
     """The summary of an experiment or study, with the claims of the study; of one part of it, with those about this part alone and
     those about each.
     """
@@ -305,10 +306,10 @@ def summarise(result: ComparisonResult) -> dict[str, Any]:
         return summary
     part = result.manifest.part
     by = measured(study, {part: result}, {part: summary})[part]
-    return {
-        **summary,
+    own = {
         "part": part,
-        "claims": [judged(claim, study, [by]).model_dump() for claim in study.claims if claim.parts in ([], [part])],
-        "models": compared_models(study.file.models, by.with_stand_ins, list(summary["operations"])),
-        "sections": [asdict(section) for section in study.sections(by.with_stand_ins, summary)] if study.sections else [],
+        "models": compared_models(study.file.models, by.with_stand_ins, list(summary.result.operations)),
+        "sections": [section.described() for section in study.sections(by.with_stand_ins, summary)] if study.sections else [],
     }
+    claims = [judged(claim, study, [by]) for claim in study.claims if claim.parts in ([], [part])]
+    return summary.model_copy(update={"claims": claims, "result": summary.result.model_copy(update=own)})

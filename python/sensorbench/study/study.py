@@ -22,6 +22,7 @@ from sensorbench.results import ComparisonResult, RunResult, SettingManifest
 from sensorbench.results.latencies import logged_latencies
 from sensorbench.results.manifest import MEASURE, PhaseFigures
 from sensorbench.results.server_use import server_use
+from sensorbench.results.summary.comparison import ComparisonSummary, SectionColumn, StudySection
 from sensorbench.schemas.schema_file import ParameterValue
 from sensorbench.study.pictures import Effect, Front
 
@@ -265,14 +266,25 @@ class Section:
     front: Front | None = None
     effects: list[Effect] | None = None
 
+    def described(self) -> StudySection:
+        """The section as summaries have it."""
+        return StudySection(
+            title=self.title,
+            text=self.text,
+            columns=[SectionColumn(title=column.title, kind=column.kind) for column in self.columns],
+            rows=self.rows,
+            front=asdict(self.front) if self.front else None,
+            effects=[asdict(effect) for effect in self.effects] if self.effects is not None else None,
+        )
+
 
 Judge = Callable[["Evidence"], Judgement]
 # The cells of the source study, or those that are of the size of results.
 CellsOf = Callable[[ComparisonResult | None], list[Cell]]
 # The sections that follow from the measurements and their summary.
-SectionsOf = Callable[["Evidence", dict[str, Any]], list[Section]]
+SectionsOf = Callable[["Evidence", ComparisonSummary], list[Section]]
 # Those of a series: of all its comparisons, by part (or dataset).
-SeriesSectionsOf = Callable[[dict[str, "Evidence"], dict[str, dict[str, Any]]], list[Section]]
+SeriesSectionsOf = Callable[[dict[str, "Evidence"], dict[str, ComparisonSummary]], list[Section]]
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,17 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from sensorbench.results import ComparisonResult
+from sensorbench.results import ComparisonResult, SettingManifest
+from sensorbench.results.summary.comparison import ComparisonSummary, OperationFigures
 from sensorbench.study.study import Column, Evidence, Section
 
-Figure = dict[str, Any]
 
-
-def series_sections(parts: dict[str, Evidence], summaries: dict[str, dict[str, Any]]) -> list[Section]:
+def series_sections(parts: dict[str, Evidence], summaries: dict[str, ComparisonSummary]) -> list[Section]:
     """The sections of the page of all parts."""
     return [_patterns(summaries), _sizes([part.result for part in parts.values()])]
 
 
-def _patterns(summaries: dict[str, dict[str, Any]]) -> Section:
+def _patterns(summaries: dict[str, ComparisonSummary]) -> Section:
     rows = [[part, *row] for part, summary in summaries.items() for row in _of_part(summary)]
     return Section(
         "Which layout for which question",
@@ -37,41 +36,42 @@ def _patterns(summaries: dict[str, dict[str, Any]]) -> Section:
     )
 
 
-def _of_part(summary: dict[str, Any]) -> list[list[Any]]:
+def _of_part(summary: ComparisonSummary) -> list[list[Any]]:
     """One row for each operation and system of a part, in the order of both. What gave wrong answers has no place."""
-    systems = {setting["id"]: setting["system"] or setting["database"] for setting in summary["settings"]}
-    excluded = {ranking["operation"] for ranking in summary["rankings"] if ranking["excluded"]}
-    several = {(one["id"], name) for one in summary["settings"] for name in summary["operations"] if _writes_several(one, name)}
+    result = summary.result
+    systems = {variant.id: variant.system or variant.database for variant in summary.variants}
+    excluded = {ranking.operation for ranking in result.rankings if ranking.excluded}
+    several = {(variant.id, name) for variant in summary.variants for name in result.operations if _writes_several(variant, name)}
     found = []
-    for operation, system in product(summary["operations"], dict.fromkeys(systems.values())):
+    for operation, system in product(result.operations, dict.fromkeys(systems.values())):
         figures = [
             figure
-            for figure in summary["figures"]
-            if (figure["operation"], systems[figure["setting"]]) == (operation, system)
+            for figure in result.figures
+            if (figure.operation, systems[figure.variant]) == (operation, system)
             and operation not in excluded
-            and (figure["setting"], operation) not in several
-            and "mean" in figure["latency_s"]
+            and (figure.variant, operation) not in several
+            and "mean" in figure.latency_s
         ]
         if figures:
-            found.append([summary["operations"][operation]["title"], system, *_ends(sorted(figures, key=_mean))])
+            found.append([result.operations[operation].title, system, *_ends(sorted(figures, key=_mean))])
     return found
 
 
-def _ends(figures: list[Figure]) -> list[Any]:
+def _ends(figures: list[OperationFigures]) -> list[Any]:
     """The fastest with its interval, and the slowest if there is another."""
     first, last = figures[0], figures[-1]
-    mean = first["latency_s"]["mean"]
-    slowest = [last["setting"], _mean(last) / _mean(first)] if last is not first else [None, None]
-    return [first["setting"], mean["value"], mean["low"], mean["high"], *slowest, len(figures)]
+    mean = first.latency_s["mean"]
+    slowest = [last.variant, _mean(last) / _mean(first)] if last is not first else [None, None]
+    return [first.variant, mean.value, mean.low, mean.high, *slowest, len(figures)]
 
 
-def _writes_several(setting: dict[str, Any], operation: str) -> bool:
-    """Whether an operation writes more readings in a setting than in others, so that its latency is that of more."""
-    return int(setting["statements"][operation].get("readings", 1)) > 1
+def _writes_several(variant: SettingManifest, operation: str) -> bool:
+    """Whether an operation writes more readings in a variant than in others, so that its latency is that of more."""
+    return int(variant.statements[operation].get("readings", 1)) > 1
 
 
-def _mean(figure: Figure) -> float:
-    return float(figure["latency_s"]["mean"]["value"])
+def _mean(figure: OperationFigures) -> float:
+    return figure.latency_s["mean"].value or 0.0
 
 
 def _sizes(results: Sequence[ComparisonResult]) -> Section:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from sensorbench.results import SettingManifest
+from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.study.log_analytics.cells import (
     BY_WRITES,
     CASSANDRA,
@@ -64,7 +65,7 @@ class Measured:
     """What was measured, by the ids of settings."""
 
     evidence: Evidence
-    summary: dict[str, Any]
+    summary: ComparisonSummary
 
     @cached_property
     def asked(self) -> list[SettingManifest]:
@@ -73,8 +74,8 @@ class Measured:
 
     @cached_property
     def _latencies(self) -> dict[tuple[str, str], float]:
-        metric = self.summary["metric"]
-        intervals = ((figure, figure["latency_s"].get(metric)) for figure in self.summary["figures"])
+        metric = self.summary.result.metric
+        intervals = ((figure, figure.latency_s.get(metric)) for figure in self.summary.result.figures)
         return {(figure["setting"], figure["operation"]): one["value"] for figure, one in intervals if one and one["value"]}
 
     def time_s(self, setting: str, operation: str) -> float | None:
@@ -102,7 +103,7 @@ class Measured:
         return over / under if over and under else None
 
 
-def sections(evidence: Evidence, summary: dict[str, Any]) -> list[Section]:
+def sections(evidence: Evidence, summary: ComparisonSummary) -> list[Section]:
     """The sections of the report."""
     measured = Measured(evidence, summary)
     found = [_questions(measured), _ratings(measured), *_beside(measured)]
@@ -159,7 +160,7 @@ def _word(
     """The rating and what it is from; of what has no time, whether it failed."""
     if time_s is not None:
         return f"{rating(time_s / best_s)} ({_times(time_s / best_s)})"
-    of_column = (one for one in measured.summary["figures"] if one["setting"] == setting.id and one["operation"] in operations)
+    of_column = (one for one in measured.summary.result.figures if one.variant == setting.id and one.operation in operations)
     has_failed = any(one["counts"]["error"] + one["counts"]["timeout"] for one in of_column)
     return FAILED if has_failed or setting.id in measured.evidence.result.failures else None
 
@@ -232,7 +233,9 @@ def _lacking(measured: Measured) -> str:
         "Redis": ["Redis", "Redis-SH"],
     }
     codes = _codes()
-    found = {codes[name] for one in measured.asked if (name := setting_name(one)) in codes and one.id in measured.summary["load"]}
+    found = {
+        codes[name] for one in measured.asked if (name := setting_name(one)) in codes and one.id in measured.summary.result.load
+    }
     absent = [kind for kind, systems in kinds.items() if not found & set(systems)]
     return f" Not measured: {', '.join(absent)}." if absent else ""
 
@@ -339,7 +342,7 @@ def _beside(measured: Measured) -> list[Section]:
     rows = (
         [_Compared(row, figure) for row in _printed(size) if (figure := _figure(measured, row.place)) is not None] if size else []
     )
-    described = measured.summary["dataset"]
+    described = measured.summary.result.dataset
     text = (
         (
             f"The source's figures for {size} beside those measured here, at scale {described['scale']:g} ({described['relations']['log']['rows']:,} records). "

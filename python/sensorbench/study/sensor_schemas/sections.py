@@ -12,6 +12,7 @@ from typing import Any
 from sensorbench.analysis.intervals import scaled
 from sensorbench.results import SettingManifest
 from sensorbench.results.manifest import MEASURE
+from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.study.pictures import Effect, Front, Point, with_fronts
 from sensorbench.study.sensor_schemas.claims import NEW_RANGE, READ, WRITE, rate, rates
 from sensorbench.study.sensor_schemas.use_cases import use_case_sections
@@ -38,7 +39,7 @@ class Laid:
         return int(self.parameters.get("batch", 1))
 
 
-def series_sections(parts: dict[str, Evidence], summaries: dict[str, dict[str, Any]]) -> list[Section]:
+def series_sections(parts: dict[str, Evidence], summaries: dict[str, ComparisonSummary]) -> list[Section]:
     """The sections of the page of all parts."""
     by_id = {part: _by_settings(evidence) for part, evidence in parts.items()}
     sections = use_case_sections(parts, summaries)

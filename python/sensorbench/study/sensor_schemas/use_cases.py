@@ -10,6 +10,7 @@ from sensorbench.analysis.candidate import Candidate
 from sensorbench.analysis.intervals import Interval
 from sensorbench.analysis.use_cases import USE_CASES, Outcome, UseCase, outcome
 from sensorbench.experiment.candidates import candidates_of
+from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.study.pictures import Front, Point, with_fronts
 from sensorbench.study.study import Column, Evidence, Section
 
@@ -23,7 +24,7 @@ _TITLES: dict[Kind, str] = {
 }
 
 
-def use_case_sections(parts: dict[str, Evidence], summaries: dict[str, dict[str, Any]]) -> list[Section]:
+def use_case_sections(parts: dict[str, Evidence], summaries: dict[str, ComparisonSummary]) -> list[Section]:
     """The sections about the use cases, where writing and reading were measured."""
     measured = {name: part.result for name, part in parts.items() if name in ("write", "read")}
     if len(measured) < 2:

@@ -1,0 +1,199 @@
+"""Load-generator health: whether the figures are the database's or the client's own. Each warning says what to do next."""
+
+from typing import Any
+
+from sensorbench.results import ComparisonResult, RunResult
+from sensorbench.results.manifest import MEASURE
+from sensorbench.results.summary.comparison import ClientHealth, HiddenWait
+from sensorbench.results.summary.envelope import Caveat, Caveats, OperationErrors
+
+# Above this share of the driver's no-op ceiling, the client is what is measured.
+CLIENT_BOUND_SHARE = 0.5
+# Above this share of a processor for each of its threads, the client is what is measured.
+CLIENT_BOUND_CPU = 0.8
+# A timer that is late by more than this share of a median response time shows in it.
+LARGE_LAG_SHARE = 0.2
+# Where the response time is so many times the service time, looking at the latter alone hides what users wait for.
+HIDDEN_FACTOR = 2.0
+
+
+def client_health(result: ComparisonResult, runs: dict[str, list[RunResult]]) -> tuple[dict[str, ClientHealth], list[Caveat]]:
+    """Load-generator health by variant, and all warnings."""
+    ceilings = result.manifest.environment.get("driver_ceilings_per_s", {})
+    health, caveats = {}, Caveats()
+    _add_damaged(caveats, result)
+    for setting in result.manifest.settings:
+        facts = _facts(runs[setting.id], setting.embedded, ceilings.get(setting.database))
+        health[setting.id] = facts
+        _add_of_client(caveats, facts, setting.id)
+    _add_failed(caveats, result)
+    _add_general(caveats, result)
+    return health, caveats
+
+
+def _facts(runs: list[RunResult], embedded: bool, ceiling: float | None) -> ClientHealth:
+    wholes = [run.manifest.whole for run in runs if run.manifest.whole]
+    phases = [phase for whole in wholes for phase in whole.phases if phase.name == MEASURE]
+    elapsed_s = sum(
+        (phase.end_ns - phase.start_ns) / 1e9 for phase in phases if phase.start_ns is not None and phase.end_ns is not None
+    )
+    counts = [operation["counts"] for phase in phases for operation in phase.operations.values()]
+    ended = sum(sum(count.values()) for count in counts)
+    whole_s = sum(whole.duration_ns for whole in wholes) / 1e9
+    client_cpu = sum(whole.client_cpu_ns for whole in wholes) / 1e9 / whole_s if whole_s else None
+    rate = ended / elapsed_s if elapsed_s else None
+    lags = [whole.timer_lag_ns for whole in wholes if whole.timer_lag_ns]
+    lag_s = {
+        f"schedule_lag_{quantile}_s": max(lag[quantile] for lag in lags) / 1e9 if lags else None
+        for quantile in ("p50", "p99", "p999")
+    }
+    return ClientHealth(
+        runs=len(runs),
+        rate_per_s=rate,
+        started=sum(phase.started for phase in phases),
+        dropped=sum(phase.unstarted for phase in phases),
+        late=sum(operation["late"] for phase in phases for operation in phase.operations.values()),
+        ok=sum(count["ok"] for count in counts),
+        timeouts=sum(count["timeout"] for count in counts),
+        errors=sum(count["error"] for count in counts),
+        cancelled=sum(count["cancelled"] for count in counts),
+        error_kinds=[OperationErrors.model_validate(error) for whole in wholes for error in whole.errors],
+        client_cpu=client_cpu,
+        client_cpu_is_shared_with_database=embedded,
+        **lag_s,
+        min_median_s=_min_median_s(phases),
+        driver_ceiling_per_s=ceiling,
+        spinning=any(run.manifest.plan["spin"] for run in runs),
+        clock_drift=max((abs(whole.clock_drift) for whole in wholes), default=None),
+        hidden_by_service_time=_hidden(phases, max((lag["p999"] for lag in lags), default=0)),
+        client_bound=client_bound(
+            rate_per_s=rate,
+            ceiling_per_s=ceiling,
+            client_cpu=client_cpu,
+            threads=runs[0].manifest.plan["threads"] if runs else 1,
+            embedded=embedded,
+        ),
+    )
+
+
+def client_bound(
+    *, rate_per_s: float | None, ceiling_per_s: float | None, client_cpu: float | None, threads: int, embedded: bool
+) -> str | None:
+    """Why the client was the limit, if it was: by the rate, by what the driver reaches when the database does nothing, by the processors
+    that the client kept busy and by how many threads it had for its work.
+    """
+    # A server's ceiling is mostly the way there and back: there, the client's processor time tells.
+    if embedded and rate_per_s and ceiling_per_s and rate_per_s > CLIENT_BOUND_SHARE * ceiling_per_s:
+        share = rate_per_s / ceiling_per_s
+        return f"{rate_per_s:,.0f} operations/s are {share:.0%} of what the driver reaches when the database does nothing ({ceiling_per_s:,.0f}/s)"
+    if not embedded and client_cpu and client_cpu > CLIENT_BOUND_CPU * threads:
+        return f"the client kept {client_cpu:.2f} processors busy, with {threads} threads for its operations"
+    return None
+
+
+def _min_median_s(phases: list[Any]) -> float | None:
+    """The median response time of the quickest kind of operation."""
+    medians = [
+        operation["response_ns"]["p50"] for phase in phases for operation in phase.operations.values() if operation["response_ns"]
+    ]
+    return min(medians) / 1e9 if medians else None
+
+
+def _hidden(phases: list[Any], timer_lag_ns: int) -> list[HiddenWait]:
+    """Operations of an open loop whose response time is much longer than their service time, and not by the client's timer."""
+    hidden = []
+    for phase in phases:
+        for name, operation in phase.operations.items():
+            response, service = operation["response_ns"], operation["service_ns"]
+            if not response or not operation["wait_ns"]:
+                continue
+            waited_ns = response["p999"] - service["p999"]
+            if response["p999"] > HIDDEN_FACTOR * service["p999"] and waited_ns > HIDDEN_FACTOR * timer_lag_ns:
+                hidden.append(
+                    HiddenWait(operation=name, response_p999_s=response["p999"] / 1e9, service_p999_s=service["p999"] / 1e9)
+                )
+    return hidden
+
+
+def _add_of_client(caveats: Caveats, facts: ClientHealth, variant: str) -> None:
+    if facts.client_bound:
+        caveats.add(
+            "client-bound",
+            f"The client was the limit: {facts.client_bound}.",
+            "Read the figures as a lower bound; ask for more work per operation or use more client threads.",
+            variant,
+        )
+    if facts.dropped:
+        caveats.add(
+            "dropped",
+            f"{facts.dropped:,} arrivals were dropped: they never started, because the concurrency limit was reached.",
+            "Lower the rate, or raise in_flight if the server is idle.",
+            variant,
+        )
+    if facts.errors:
+        caveats.add(
+            "errors",
+            f"{facts.errors:,} operations failed; the first: {facts.error_kinds[0].first_message}",
+            "Mend the cause; figures are of the other operations only.",
+            variant,
+        )
+    if facts.timeouts:
+        caveats.add(
+            "timeouts",
+            f"{facts.timeouts:,} operations timed out; they count at their limit.",
+            "Raise timeout if the answers matter, or lower the load.",
+            variant,
+        )
+    if facts.hidden_by_service_time:
+        worst = max(facts.hidden_by_service_time, key=lambda wait: wait.response_p999_s)
+        caveats.add(
+            "queueing",
+            f"Operations waited for their start: the p99.9 of {worst.operation} is {worst.response_p999_s * 1e3:,.3g} ms from its intended start, but only "
+            f"{worst.service_p999_s * 1e3:,.3g} ms from its start. A closed loop would hide this (coordinated omission).",
+            "Report the response time; raise in_flight to see whether the server or the limit makes them wait.",
+            variant,
+        )
+    lag_s, median_s = facts.schedule_lag_p50_s, facts.min_median_s
+    if lag_s and median_s and lag_s > LARGE_LAG_SHARE * median_s:
+        caveats.add(
+            "lag",
+            f"The client's own timer was late by {lag_s * 1e6:.3g} µs (median), which is {lag_s / median_s:.0%} of the shortest median response time.",
+            "Compare service times for operations as short as these, or set spin = true if a processor can be spared.",
+            variant,
+        )
+
+
+def _add_damaged(caveats: Caveats, result: ComparisonResult) -> None:
+    """Files of the results that are damaged, and without which all else can be shown."""
+    action = "Restore the file from a copy, or remove the folder of its run and measure it again with --resume."
+    for variant, text in result.damage:
+        caveats.add("damaged", f"A file of the results is damaged: {text}.", action, variant)
+
+
+def _add_failed(caveats: Caveats, result: ComparisonResult) -> None:
+    """Variants that were left out of work that went on without them."""
+    for variant, failure in result.failures.items():
+        text = f"It failed at {failure['step']}: {failure['cause']}."
+        caveats.add("failed", text, "Go on with --resume when the cause is mended.", variant)
+
+
+def _add_general(caveats: Caveats, result: ComparisonResult) -> None:
+    environment = result.manifest.environment
+    if any(setting.embedded for setting in result.manifest.settings):
+        caveats.add(
+            "embedded",
+            "Embedded databases run inside the client's process: their latencies have no network in them, and the client's CPU time is theirs, too.",
+            "Compare them with one another, not with servers.",
+        )
+    if environment.get("load_before", [0.0])[0] > 0.5 * (environment.get("processors") or 1):
+        caveats.add(
+            "busy",
+            f"The machine was busy before the start (load {environment['load_before'][0]}).",
+            "Repeat on an idle machine.",
+        )
+    if result.state != "complete":
+        caveats.add(
+            "state",
+            f"The work is {result.state}: {result.manifest.reason or 'it was ended from outside'}.",
+            "Go on with --resume.",
+        )

@@ -1,0 +1,329 @@
+"""The summary of a comparison."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from sensorbench.results.manifest import OperationManifest
+from sensorbench.results.summary.claims import MeasuredFigure
+from sensorbench.results.summary.envelope import OperationErrors, Status, Summary
+from sensorbench.results.summary.part import SummaryPart
+
+
+class VariantRuns(SummaryPart):
+    """The runs of a variant."""
+
+    runs: int
+    statuses: list[Status]
+    temperature: Literal["cold", "warm", "hot"] | None = Field(description="Of the first run; null where there is none.")
+
+
+class LoadSize(SummaryPart):
+    """What loaded data take, in bytes; what else the database reports of it."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    total_bytes: int | None
+
+
+class ServerDescription(SummaryPart):
+    """What a database says that it is."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    database: str
+    version: str
+    settings: dict[str, Any] = {}
+
+
+class LoadFigures(SummaryPart):
+    """How a variant was loaded. `settle_s` is the time until flushes, compactions and index builds were done after loading."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    rows: int
+    readings: int
+    load_s: float
+    settle_s: float
+    readings_per_s: float | None = None
+    settled_readings_per_s: float | None = None
+    size: LoadSize
+    description: ServerDescription
+    tables: list[dict[str, Any]] = []
+    encoding: dict[str, Any] | None = None
+
+
+class AnswerProblem(SummaryPart):
+    """A question that was answered wrongly."""
+
+    operation: str
+    parameters: Any = None
+    problem: str
+
+
+class AnswerChecks(SummaryPart):
+    """How answers, or contents after writes, compared with what was expected."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    asked: int
+    wrong: int
+    problems: list[AnswerProblem]
+    unanswered: int = 0
+    not_checked: str | None = Field(default=None, description="Why it could not be checked.")
+    acknowledged_writes: int | None = None
+    one_write_in: int = Field(default=1, description="One write in so many was read back.")
+    read_back: int = 0
+    lost_writes: int = 0
+    unknown_writes: int = 0
+    unknown_writes_found: int = 0
+
+
+class QueryPlan(SummaryPart):
+    """The plan of a query: the access path in a few words (null where the database has none), and the plan's text."""
+
+    access: str | None
+    text: str
+
+
+class Failure(SummaryPart):
+    """Why a variant was left out."""
+
+    step: str
+    cause: str
+
+
+class RateChange(SummaryPart):
+    """A moment of a run at which the throughput changed."""
+
+    repeat: int
+    time_s: float
+    before_per_s: float
+    after_per_s: float
+
+
+class OutcomeCounts(SummaryPart):
+    """How operations ended."""
+
+    ok: int
+    error: int
+    timeout: int
+    cancelled: int
+
+    @property
+    def ended(self) -> int:
+        """All of them."""
+        return self.ok + self.error + self.timeout + self.cancelled
+
+
+class ServiceTimes(SummaryPart):
+    """Quantiles of service times, in s; of several runs the greatest."""
+
+    p50: float | None
+    p99: float | None
+    p999: float | None
+    max: float | None
+
+
+class OperationFigures(SummaryPart):
+    """An operation at a variant, over all its runs."""
+
+    variant: str
+    operation: str
+    runs: int
+    counts: OutcomeCounts
+    late: int
+    rows: int
+    rows_per_operation: float | None
+    latency_s: dict[str, MeasuredFigure] = Field(description="Response times by metric; empty where nothing was measured.")
+    service_s: ServiceTimes
+    throughput_per_s: float | None
+
+
+class RankingVerdict(SummaryPart):
+    """A variant against the fastest."""
+
+    word: str
+    reason: str
+    ratio: MeasuredFigure
+
+
+class RankedVariant(SummaryPart):
+    """The place of a variant in a ranking; `against_best` is null for the fastest."""
+
+    variant: str
+    value_s: float
+    against_best: RankingVerdict | None
+
+
+class Ranking(SummaryPart):
+    """The variants from the fastest to the slowest at an operation; `excluded` says why there is none."""
+
+    operation: str
+    metric: str
+    excluded: str | None
+    places: list[RankedVariant]
+    margin: float | None = Field(default=None, description="Ratios within it are equivalent.")
+
+
+class AnswerMismatch(SummaryPart):
+    """Two answers to the same request that differ."""
+
+    k: int
+    variant: str
+    other: str
+    problem: str
+
+
+class AnswerComparison(SummaryPart):
+    """How the answers to an operation compare across variants and with DuckDB."""
+
+    compared: int
+    compared_with_reference: int
+    mismatch_count: int
+    mismatches: list[AnswerMismatch]
+    answered: bool
+    equal: bool
+
+
+class HiddenWait(SummaryPart):
+    """An operation whose response time is much longer than its service time."""
+
+    operation: str
+    response_p999_s: float
+    service_p999_s: float
+
+
+class ClientHealth(SummaryPart):
+    """Load-generator health while a variant was measured: started = ok + errors + timeouts + cancelled."""
+
+    runs: int
+    rate_per_s: float | None
+    started: int
+    dropped: int
+    late: int
+    ok: int
+    timeouts: int
+    errors: int
+    cancelled: int
+    error_kinds: list[OperationErrors]
+    client_cpu: float | None
+    client_cpu_is_shared_with_database: bool
+    schedule_lag_p50_s: float | None
+    schedule_lag_p99_s: float | None
+    schedule_lag_p999_s: float | None
+    min_median_s: float | None
+    driver_ceiling_per_s: float | None
+    spinning: bool
+    clock_drift: float | None
+    hidden_by_service_time: list[HiddenWait]
+    client_bound: str | None
+
+
+class ModelFigure(SummaryPart):
+    """A variant and its latency."""
+
+    variant: str
+    latency_s: float | None
+
+
+class ModelComparison(SummaryPart):
+    """A model made for the questions beside a generic one, in the same kind of system."""
+
+    operation: str
+    kind: str
+    shaped: ModelFigure
+    generic: ModelFigure
+    ratio: MeasuredFigure | None
+
+
+class SectionColumn(SummaryPart):
+    """A column of a table, and what kind of values it has."""
+
+    title: str
+    kind: str
+
+
+class StudySection(SummaryPart):
+    """A section that a study has to itself: a text, a table and pictures."""
+
+    title: str
+    text: str
+    columns: list[SectionColumn]
+    rows: list[list[Any]]
+    front: dict[str, Any] | None = None
+    effects: list[dict[str, Any]] | None = None
+
+
+class ComparisonFigures(SummaryPart):
+    """What a comparison found. Keys of variants are their ids."""
+
+    source: Literal["experiment", "study"]
+    name: str
+    part: str = Field(default="", description="The part of a study that it is.")
+    finished: datetime | None
+    dataset: dict[str, Any]
+    workload: dict[str, Any]
+    metric: str = Field(description="The metric by which variants are ranked.")
+    operations: dict[str, OperationManifest]
+    runs: dict[str, VariantRuns]
+    load: dict[str, LoadFigures]
+    rate_changes: dict[str, list[RateChange]]
+    figures: list[OperationFigures]
+    rankings: list[Ranking]
+    answers: dict[str, AnswerComparison]
+    query_plans: dict[str, dict[str, QueryPlan]]
+    failures: dict[str, Failure]
+    known_answers: dict[str, AnswerChecks]
+    contents: dict[str, AnswerChecks]
+    guarantees: dict[str, dict[str, Any]]
+    client_health: dict[str, ClientHealth]
+    models: list[ModelComparison] = []
+    sections: list[StudySection] = []
+
+
+class ComparisonSummary(Summary[ComparisonFigures]):
+    """`summary.json` of a comparison."""
+
+    kind: Literal["comparison"] = "comparison"
+
+
+class SeriesPart(SummaryPart):
+    """A comparison of a series, in a few words."""
+
+    folder: str
+    title: str
+    readings: int
+    status: Status
+    answers_equal: bool | None
+    failures: dict[str, Failure]
+    variants: list[str]
+    operations: dict[str, OperationManifest]
+    warnings: list[str] = Field(description="Kinds of the warnings in its report.")
+
+
+class GrowthPoint(SummaryPart):
+    """A figure of a variant on a dataset of so many readings."""
+
+    dataset: str
+    readings: int
+    variant: str
+    what: str = Field(description="load (s), size (bytes), or the operation whose latency (s) it is.")
+    value: float
+
+
+class SeriesFigures(SummaryPart):
+    """Several comparisons of one study, by dataset or part."""
+
+    name: str
+    of: Literal["datasets", "parts"]
+    parts: dict[str, SeriesPart]
+    growth: list[GrowthPoint]
+    sections: list[StudySection]
+
+
+class SeriesSummary(Summary[SeriesFigures]):
+    """`summary.json` of a study of several datasets or parts."""
+
+    kind: Literal["series"] = "series"
