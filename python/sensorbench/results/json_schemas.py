@@ -17,6 +17,7 @@ from sensorbench.results.manifest import (
     TuneManifest,
 )
 from sensorbench.results.summary.stress import StressSummary
+from sensorbench.results.summary.tune import TuneSummary
 
 SCHEMAS_FOLDER = Path(__file__).parent / "schemas"
 
@@ -30,7 +31,7 @@ _MANIFESTS: tuple[type[BaseModel], ...] = (
     FactorsManifest,
     MapReduceManifest,
 )
-_SUMMARIES: tuple[type[BaseModel], ...] = (StressSummary,)
+_SUMMARIES: tuple[type[BaseModel], ...] = (StressSummary, TuneSummary)
 
 
 def json_schemas() -> dict[str, dict[str, Any]]:
