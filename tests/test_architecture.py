@@ -28,7 +28,9 @@ MAY_IMPORT = {
     "report": {"analysis", "results", "places"},
     "experiment": {"lab", "dataset", "schemas", "results", "analysis"} | COMMON,
     "lifecycle": {"experiment", "results"} | COMMON,
-    "app": {"lifecycle", "study", "mapreduce", "tuning", "elasticity", "stress", "experiment", "report", "results"} | COMMON,
+    "benchmarks": {"lifecycle", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
+    "app": {"benchmarks", "lifecycle", "study", "mapreduce", "tuning", "elasticity", "stress", "experiment", "report", "results"}
+    | COMMON,
     "mapreduce": {"lifecycle", "spark", "lab", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
     "study": {"mapreduce", "tuning", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
     "advisor": {"experiment", "results", "analysis"} | COMMON,

@@ -149,7 +149,7 @@ def test_a_command_that_makes_no_sense(
 def test_results_are_not_written_over(cli: Cli, study_folder: Path) -> None:
     outcome = cli("study", "run", "iot", "--out", study_folder)
     assert outcome.exit_code == 2
-    assert "is not empty; name another folder with --out, or go on with it by --resume" in outcome.err
+    assert "is not empty; name another folder with --out, or go on with --resume" in outcome.err
 
 
 def test_operations_that_all_fail_end_with_1(cli: Cli, tmp_path: Path) -> None:

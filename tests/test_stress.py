@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -30,6 +31,7 @@ from sensorbench.stress.step import Step, phases_of
 from tests.conftest import Cli, commands_on, run_main
 from tests.servers import LabServers
 
+FIXTURES = Path(__file__).parent / "fixtures"
 DASHBOARD = Path(__file__).parents[1] / "docs" / "grafana" / "sensorbench-load.json"
 SHORT = ("--step", "500ms", "--ramp", "100ms", "--warm-up", "0", "--no-open", "--json")
 
@@ -323,6 +325,21 @@ def test_the_rate_can_be_changed_while_it_runs(tmp_path: Path) -> None:
     assert not (folder / "rate").exists()
     with pytest.raises(UsageError, match="the stress run there is complete"):
         wish_rate(folder, 100.0)
+
+
+def test_results_of_the_first_format_have_the_same_figures(cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    shutil.copytree(FIXTURES / "format-1-stress", folder)
+    before = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    assert "format" not in before
+    after = cli("report", folder, "--no-open", "--json").json
+    assert (after["format"], after["status"]) == (2, before["state"])
+    assert len(after["result"]["steps"]) == len(before["steps"]) == 2
+    for old, new in zip(before["steps"], after["result"]["steps"], strict=True):
+        for key in ("rate_per_s", "start_s", "end_s", "completed_per_s", "response_s", "service_s"):
+            assert new[key] == old[key], key
+        counts = {"unstarted" if key == "dropped" else key: count for key, count in new["counts"].items()}
+        assert counts == {key: old[key] for key in counts}
 
 
 def test_what_was_measured_until_ctrl_c_stays_readable(cli: Cli, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def of_printed(change: Callable[[str, float], float] = lambda _, value: value, *
 
 
 def verdicts(evidence: Evidence) -> dict[str, str]:
-    return {claim.id: judged(claim, evidence)["verdict"] for claim in ELASTICITY.claims}
+    return {claim.id: judged(claim, evidence).verdict for claim in ELASTICITY.claims}
 
 
 # What its own tables say of its claims; 9, 10 are of charts.
@@ -52,10 +52,10 @@ def test_the_opposite_gives_the_opposite() -> None:
 
 def test_databases_that_were_not_measured_leave_claims_open() -> None:
     found = {claim.id: judged(claim, of_printed(leave_out=("MO",))) for claim in ELASTICITY.claims}
-    assert found["ELA-1"]["verdict"] == "inconclusive"
-    assert "not measured: MO" in found["ELA-1"]["reason"]
-    assert {found[one]["verdict"] for one in ("ELA-3", "ELA-6", "ELA-11", "ELA-15", "ELA-19", "ELA-21")} == {"not tested here"}
-    assert found["ELA-4"]["verdict"] == "holds"
+    assert found["ELA-1"].verdict == "inconclusive"
+    assert "not measured: MO" in found["ELA-1"].reason
+    assert {found[one].verdict for one in ("ELA-3", "ELA-6", "ELA-11", "ELA-15", "ELA-19", "ELA-21")} == {"not tested here"}
+    assert found["ELA-4"].verdict == "holds"
 
 
 def test_one_work_of_each_is_no_repetition() -> None:

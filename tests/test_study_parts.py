@@ -14,16 +14,14 @@ import vl_convert
 
 from sensorbench.analysis.pareto import Box, surely_dominated
 from sensorbench.analysis.sample import Sample
-from sensorbench.cli import study_run
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.experiment import Comparison
 from sensorbench.progress import Teller
 from sensorbench.report.effects import effects
 from sensorbench.report.fronts import front
 from sensorbench.report.sections import pictures
 from sensorbench.results import read_comparison
 from sensorbench.results.series import SeriesManifest, read_series
-from sensorbench.study import STUDIES, StudyOptions, plan_study
+from sensorbench.study import STUDIES, Part, StudyOptions, plan_study
 from sensorbench.study.judging import measured
 from sensorbench.study.pictures import Effect, Front, Point, with_fronts
 from sensorbench.study.study import Column, Evidence, Judgement, Section, Study
@@ -398,12 +396,12 @@ def test_a_part_that_fails_ends_the_others_only_where_the_study_says_so(
     monkeypatch.setitem(STUDIES, study.name, replace(study, file=study.file.model_copy(update={"goes_on": goes_on})))
     conducted = []
 
-    def conduct(comparison: Comparison, out: Path, *arguments: Any, **options: Any) -> None:
-        conducted.append(comparison.part)
-        if comparison.part == "read":
+    def run_part(part: Part, *arguments: Any, **options: Any) -> None:
+        conducted.append(part.name)
+        if part.name == "read":
             raise FailedError("made to fail")
 
-    monkeypatch.setattr(study_run, "conduct_and_report", conduct)
+    monkeypatch.setattr("sensorbench.app.study._run_part", run_part)
     outcome = cli("study", "run", study.name, *TINY, "--out", tmp_path / "out")
     assert outcome.exit_code == 1
     assert "made to fail" in outcome.err

@@ -11,14 +11,14 @@ from sensorbench.analysis.regression import regression as judged_regression
 from sensorbench.analysis.sample import METRICS, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict
 from sensorbench.analysis.verdicts import compare as compare_samples
+from sensorbench.app.comparison import run_comparison_and_report
 from sensorbench.cli.experiment import Changes, Experiment
 from sensorbench.cli.options import Json, Out
-from sensorbench.cli.output import new_folder, write_summary_and_report
+from sensorbench.cli.output import new_folder
 from sensorbench.cli.printing import print_json
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.experiment import Side, make_settings, plan_experiment
 from sensorbench.experiment.comparison import DATA_FOLDER
-from sensorbench.experiment.conduct import conduct
 from sensorbench.experiment.summary import sample_of
 from sensorbench.experiment.workload import Workload
 from sensorbench.progress import Teller, console, error_console, print_labelled
@@ -211,8 +211,9 @@ def aa(
             f"aa loads the same data twice side by side: name the target of {experiment} by its database alone ({first.target.label})"
         )
     pair = make_settings([Side(first.target, first.schema)] * 2, out / DATA_FOLDER)
-    conduct(changed(comparison, settings=pair, name=f"aa-{comparison.name}", title=f"A/A check: {comparison.title}"), out, teller)
-    result, _, page = write_summary_and_report(out)
+    twins = changed(comparison, settings=pair, name=f"aa-{comparison.name}", title=f"A/A check: {comparison.title}")
+    _, page = run_comparison_and_report(twins, out, teller)
+    result = read_comparison(out)
     a, b = pair[0].id, pair[1].id
     rows = []
     for operation in result.manifest.operations:

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
+from sensorbench.app.comparison import run_comparison_and_report
 from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, Resume, Sweep
-from sensorbench.cli.output import conduct_and_report, new_folder
+from sensorbench.cli.output import new_folder, show_comparison
 from sensorbench.errors import UsageError
 from sensorbench.experiment import parse_sweeps, plan_experiment
 from sensorbench.progress import Teller
@@ -38,13 +39,5 @@ def run(
     teller = Teller()
     comparison = plan_experiment(experiment, list(changes or ()), out, teller, parse_sweeps(list(sweep or ())))
     teller.say(f"{comparison.title}: settings: {len(comparison.settings)}, results go to {out}")
-    conduct_and_report(
-        comparison,
-        out,
-        teller,
-        resume=resume,
-        replace=replace,
-        drop_after=drop_after,
-        open_browser=not no_open,
-        as_json=json,
-    )
+    written = run_comparison_and_report(comparison, out, teller, resume=resume, replace=replace, drop_after=drop_after)
+    show_comparison(written, no_open=no_open, as_json=json)

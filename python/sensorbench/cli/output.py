@@ -9,23 +9,19 @@ from typing import Any, TypeVar
 from rich.table import Table
 from rich.text import Text
 
+from sensorbench.app.comparison import fail_if_wrong
 from sensorbench.cli.printing import open_page, print_json
 from sensorbench.elasticity.summary import summarise_elasticity
-from sensorbench.errors import DiskFullError, FailedError, InterruptedRunError
-from sensorbench.experiment import Comparison, check_out
-from sensorbench.experiment.conduct import conduct
 from sensorbench.places import check_summary_is_free
-from sensorbench.progress import Teller, console, print_labelled
+from sensorbench.progress import console, print_labelled
 from sensorbench.report import answer, words
-from sensorbench.results import ComparisonResult, has_results, read_comparison, write_summary, write_whole_summary
+from sensorbench.results import write_whole_summary
 from sensorbench.results.elasticity import COMPARISON, read_elasticity
 from sensorbench.results.factors import read_factors
 from sensorbench.results.mapreduce import read_mapreduce
-from sensorbench.results.series import read_series
-from sensorbench.study import Claim, require_factor_study, summarise
+from sensorbench.study import Claim, require_factor_study
 from sensorbench.study.elasticity import summarise as summarise_works
 from sensorbench.study.mapreduce import summarise_mapreduce_study
-from sensorbench.study.series import summarise_series
 
 Shown = TypeVar("Shown")
 
@@ -41,37 +37,6 @@ def new_folder(name: str) -> Path:
     return next(folder for folder in candidates if not folder.exists())
 
 
-def conduct_and_report(
-    comparison: Comparison,
-    out: Path,
-    teller: Teller,
-    *,
-    resume: bool,
-    replace: bool,
-    drop_after: bool = False,
-    open_browser: bool,
-    as_json: bool,
-) -> None:
-    """Conducts a comparison, writes summary and report whatever happened, and says how it came out.
-
-    Ends with exit code 1 when the answers were not equal.
-    """
-    check_out(out, resume=resume)
-    try:
-        conduct(comparison, out, teller, resume=resume, replace=replace, drop_after=drop_after)
-    except (InterruptedRunError, FailedError):
-        _report_what_is_there(out, teller)
-        raise
-    _, summary, page = write_summary_and_report(out)
-    if as_json:
-        print_json(summary)
-    else:
-        print_outcome(summary, page)
-    if open_browser:
-        open_page(page)
-    fail_if_wrong(summary)
-
-
 def show_written(written: tuple[Shown, Path], tell: Callable[[Shown, Path], None], *, no_open: bool, as_json: bool) -> None:
     """Says what a summary and its page say: as JSON, or by `tell`; and opens the page."""
     summary, page = written
@@ -81,39 +46,6 @@ def show_written(written: tuple[Shown, Path], tell: Callable[[Shown, Path], None
         tell(summary, page)
     if not no_open:
         open_page(page)
-
-
-def _report_what_is_there(out: Path, teller: Teller) -> None:
-    """A report of work that was cut short. That it cannot be written must not hide why the work was cut short."""
-    if not has_results(out):
-        return
-    try:
-        _, _, page = write_summary_and_report(out)
-        teller.say(f"what was done until then: {page}")
-    except (DiskFullError, OSError) as error:
-        teller.warn(f"no report could be written: {error}; `sensorbench report {out}` writes it later")
-
-
-def write_summary_and_report(folder: Path) -> tuple[ComparisonResult, dict[str, Any], Path]:
-    """Sums up results on disk and writes their report."""
-    # The chart library takes most of a second to import, which commands that draw nothing should not wait for.
-    from sensorbench.report.build import write_report
-
-    result = read_comparison(folder)
-    summary = summarise(result)
-    write_summary(folder, summary)
-    return result, summary, write_report(result, summary)
-
-
-def write_series_summary_and_report(
-    folder: Path, results: dict[str, ComparisonResult], summaries: dict[str, dict[str, Any]]
-) -> tuple[dict[str, Any], Path]:
-    """Sums up a series by the results and summaries of its parts, and writes the page of all of them."""
-    from sensorbench.report.series import write_series_report
-
-    summary = summarise_series(read_series(folder), results, summaries)
-    write_whole_summary(folder, summary)
-    return summary, write_series_report(folder, summary)
 
 
 def write_elasticity_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:
@@ -166,26 +98,10 @@ def summarise_factor_study(folder: Path) -> dict[str, Any]:
     return require_factor_study(result.manifest.name).summarise(result)
 
 
-def fail_if_wrong(summary: dict[str, Any]) -> None:
-    """Raises FailedError when something that must be right was not."""
-    if summary["answers_equal"] is False:
-        excluded = [ranking["operation"] for ranking in summary["rankings"] if ranking["excluded"]]
-        raise FailedError(f"the databases did not give equal answers; not ranked: {', '.join(excluded)}")
-    silent = [
-        figure
-        for figure in summary["figures"]
-        if figure["runs"] and not figure["counts"]["ok"] and sum(figure["counts"].values())
-    ]
-    # A study says of each setting what failed; where others answered, that is a result.
-    if silent and (summary["kind"] != "study" or summary["answers_equal"] is None):
-        raise FailedError(
-            f"{silent[0]['setting']}: no {silent[0]['operation']} succeeded; {_first_error(summary, silent[0]['setting'])}"
-        )
-
-
-def _first_error(summary: dict[str, Any], setting: str) -> str:
-    kinds = summary["honesty"]["settings"][setting]["error_kinds"]
-    return kinds[0]["first_message"] if kinds else "see the report"
+def show_comparison(written: tuple[dict[str, Any], Path], *, no_open: bool, as_json: bool) -> None:
+    """Says how a comparison came out. Raises FailedError when something that must be right was not."""
+    show_written(written, print_outcome, no_open=no_open, as_json=as_json)
+    fail_if_wrong(written[0])
 
 
 def print_outcome(summary: dict[str, Any], page: Path) -> None:

@@ -1,7 +1,8 @@
 """`sensorbench quickstart`: two embedded databases, real data, a report, no server."""
 
+from sensorbench.app.comparison import run_comparison_and_report
 from sensorbench.cli.options import Json, NoOpen, Out
-from sensorbench.cli.output import conduct_and_report, new_folder
+from sensorbench.cli.output import new_folder, show_comparison
 from sensorbench.progress import Teller
 from sensorbench.study import StudyOptions, plan_study, require_study
 
@@ -17,4 +18,4 @@ def quickstart(out: Out = None, no_open: NoOpen = False, json: Json = False) -> 
     options = StudyOptions(datasets=(DATASET,), operations=OPERATIONS)
     comparison = plan_study(require_study("iot"), options, out, teller)[0].comparison
     teller.say(f"quickstart: {comparison.dataset.describe().title}; settings: {len(comparison.settings)}, results go to {out}")
-    conduct_and_report(comparison, out, teller, resume=False, replace=False, open_browser=not no_open, as_json=json)
+    show_comparison(run_comparison_and_report(comparison, out, teller), no_open=no_open, as_json=json)

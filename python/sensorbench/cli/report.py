@@ -6,6 +6,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from sensorbench.app.comparison import write_comparison_report
+from sensorbench.app.study import write_series_report
 from sensorbench.cli.elasticity import show_elasticity, show_elasticity_comparison
 from sensorbench.cli.factors import show_factors
 from sensorbench.cli.mapreduce import show_mapreduce
@@ -15,8 +17,6 @@ from sensorbench.cli.output import (
     print_outcome,
     summarise_elasticity_works,
     summarise_factor_study,
-    write_series_summary_and_report,
-    write_summary_and_report,
 )
 from sensorbench.cli.printing import open_page, print_json
 from sensorbench.cli.stress import show_stress
@@ -52,22 +52,22 @@ def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
     if show is not None:
         show(folder, no_open=no_open, as_json=json)
         return
-    result, summary, page = write_summary_and_report(folder)
+    summary, page = write_comparison_report(folder)
     if json:
         print_json(summary)
     else:
         print_outcome(summary, page)
-        if result.state != "complete":
-            print_labelled(error_console(), "warning", f"the work in {folder} is {result.state}")
+        if summary["state"] != "complete":
+            print_labelled(error_console(), "warning", f"the work in {folder} is {summary['state']}")
     if not no_open:
         open_page(page)
 
 
 def _report_series(folder: Path, *, no_open: bool, as_json: bool) -> None:
-    written = {name: write_summary_and_report(part) for name, part in parts_with_results(folder).items()}
-    results = {name: result for name, (result, _, _) in written.items()}
-    summaries = {name: summary for name, (_, summary, _) in written.items()}
-    summary, page = write_series_summary_and_report(folder, results, summaries)
+    parts = parts_with_results(folder)
+    summaries = {name: write_comparison_report(part)[0] for name, part in parts.items()}
+    results = {name: read_comparison(part) for name, part in parts.items()}
+    summary, page = write_series_report(folder, results, summaries)
     if as_json:
         print_json(summary)
     else:

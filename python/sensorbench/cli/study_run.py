@@ -3,25 +3,23 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import typer
 
+from sensorbench.app.study import run_study
 from sensorbench.cli.elasticity import run_elasticity_study
 from sensorbench.cli.factors import run_factor_study
 from sensorbench.cli.mapreduce import Asked, run_mapreduce_study
 from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, Resume, Sweep
-from sensorbench.cli.output import conduct_and_report, new_folder, write_series_summary_and_report
+from sensorbench.cli.output import new_folder, print_outcome, show_written
 from sensorbench.cli.printing import print_json
 from sensorbench.dataset import DEFAULT_SEED
-from sensorbench.errors import DiskFullError, FailedError, UsageError
-from sensorbench.experiment import check_out, parse_sweeps
+from sensorbench.errors import UsageError
+from sensorbench.experiment import parse_sweeps
 from sensorbench.experiment.settings import FILE_URL, SERVER_URL
-from sensorbench.places import check_summary_is_free
 from sensorbench.progress import Teller
-from sensorbench.results import has_results, read_comparison
-from sensorbench.results.series import SeriesManifest, is_series, parts_with_results, write_series
-from sensorbench.study import FACTOR_STUDIES, Part, Study, StudyOptions, plan_study, require_study
+from sensorbench.study import FACTOR_STUDIES, StudyOptions, require_study
 from sensorbench.study.elasticity import ELASTICITY
 from sensorbench.study.mapreduce import MAPREDUCE
 
@@ -198,12 +196,6 @@ def run(
         )
         return
     study = require_study(name)
-    out = out or new_folder(name)
-    if len(part or study.file.parts or dataset or study.file.datasets) == 1:
-        check_out(out, resume=resume)
-    elif not resume:
-        check_out(out, resume=False)
-    teller = Teller()
     options = StudyOptions(
         targets=tuple(target or ()),
         schemas=tuple(schema or ()),
@@ -221,22 +213,21 @@ def run(
         sweeps=parse_sweeps(list(sweep or ())),
         registers=registers,
     )
-    parts = plan_study(study, options, out, teller)
-    if len(parts) == 1:
-        _tell(parts[0], teller)
-        comparison = parts[0].comparison
-        conduct_and_report(
-            comparison,
-            out,
-            teller,
-            resume=resume,
-            replace=replace,
-            drop_after=drop_after,
-            open_browser=not no_open,
-            as_json=json,
-        )
-    else:
-        _run_series(study, parts, out, teller, resume=resume, replace=replace, drop_after=drop_after, as_json=json)
+    teller = Teller()
+
+    def show(summary: dict[str, Any], page: Path) -> None:
+        if summary["kind"] == "series":
+            if json:
+                print_json(summary)
+        else:
+            show_written((summary, page), print_outcome, no_open=no_open, as_json=json)
+
+    def show_part(summary: dict[str, Any], page: Path) -> None:
+        if not json:
+            print_outcome(summary, page)
+
+    folder = out or new_folder(name)
+    run_study(study, options, folder, teller, show, show_part, resume=resume, replace=replace, drop_after=drop_after)
 
 
 @dataclass(frozen=True)
@@ -270,60 +261,3 @@ def _refuse(name: str, options: Mapping[str, object]) -> None:
     given = [option for option, value in options.items() if value and option in way.useless]
     if given:
         raise UsageError(f"{given[0]}: study {name} {way.does}, and has no use for it")
-
-
-def _run_series(
-    study: Study, parts: list[Part], out: Path, teller: Teller, *, resume: bool, replace: bool, drop_after: bool, as_json: bool
-) -> None:
-    """One comparison after the other; whatever ends them, those that were begun are summed up. Where the study says that it goes on,
-    one that fails does not end the others, but the whole has failed.
-    """
-    of: Literal["datasets", "parts"] = "parts" if study.file.parts else "datasets"
-    if resume and not any(has_results(part.folder) for part in parts):
-        raise UsageError(f"--resume: {out} holds no results of these {of} to go on with; name the folder with --out")
-    if resume and not is_series(out):
-        check_summary_is_free(out, "series")
-    failed = []
-    try:
-        for part in parts:
-            _tell(part, teller)
-            # Those that were not begun yet begin now.
-            is_begun = resume and has_results(part.folder)
-            try:
-                conduct_and_report(
-                    part.comparison,
-                    part.folder,
-                    teller,
-                    resume=is_begun,
-                    replace=replace,
-                    drop_after=drop_after,
-                    open_browser=False,
-                    as_json=False,
-                )
-            except DiskFullError:
-                raise
-            except FailedError as error:
-                if not study.file.goes_on:
-                    raise
-                failed.append(part.name)
-                teller.warn(f"{part.name} failed: {error}")
-    finally:
-        if any(has_results(part.folder) for part in parts):
-            folders = {part.name: str(part.folder.relative_to(out)) for part in parts}
-            write_series(out, SeriesManifest(name=study.name, title=study.file.title, of=of, parts=folders))
-            # Each part was summed up when it ended, however it did; one that could not be is left out.
-            begun = {name: read_comparison(folder) for name, folder in parts_with_results(out).items()}
-            results = {name: result for name, result in begun.items() if result.summary is not None}
-            summaries = {name: result.summary for name, result in results.items() if result.summary is not None}
-            summary, page = write_series_summary_and_report(out, results, summaries)
-            if as_json:
-                print_json(summary)
-            teller.say(f"all {of}: {page}")
-    if failed:
-        raise FailedError(f"{', '.join(failed)} failed; what each failed of is said above. --resume --out {out} goes on with it")
-
-
-def _tell(part: Part, teller: Teller) -> None:
-    comparison, described = part.comparison, part.comparison.dataset.describe()
-    span = f"{described.readings:,} readings, {described.first_time} to {described.last_time}"
-    teller.say(f"{comparison.title}: {span}; settings: {len(comparison.settings)}, results go to {part.folder}")

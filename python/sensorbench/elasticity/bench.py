@@ -12,7 +12,6 @@ from sensorbench._engine import Run
 from sensorbench.elasticity.wish import Wish
 from sensorbench.experiment import DATA_FOLDER
 from sensorbench.experiment.comparison import Comparison, Up
-from sensorbench.experiment.conduct import up_with, validated
 from sensorbench.experiment.history import keep_history
 from sensorbench.experiment.load import check_namespace, load_setting, wait_for
 from sensorbench.experiment.memory import MemoryGuard
@@ -21,6 +20,7 @@ from sensorbench.experiment.prepare import PreparedTable, prepare
 from sensorbench.experiment.registers import with_keys_of_run
 from sensorbench.experiment.servers import Servers
 from sensorbench.experiment.settings import Side, make_settings
+from sensorbench.experiment.validate import up_with, validated
 from sensorbench.experiment.workload import Schedule, Workload
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult

@@ -11,9 +11,9 @@ from sensorbench.elasticity.clusters import Cluster, LabNodes, OwnNodes
 from sensorbench.elasticity.course import Course
 from sensorbench.elasticity.wish import OwnCommands, Wish
 from sensorbench.errors import UsageError
-from sensorbench.experiment.conduct import told_command
 from sensorbench.experiment.ending import written_down
 from sensorbench.experiment.servers import Servers, servers
+from sensorbench.lifecycle.command import command_line
 from sensorbench.places import check_is_free
 from sensorbench.progress import Teller
 from sensorbench.results.elasticity import ElasticityResult, ElasticityWriter, read_elasticity
@@ -85,7 +85,7 @@ def _manifest(wish: Wish, bench: Bench, started: Servers, owner: Owner, folder: 
         process=Process.this(),
         created=now(),
         version=__version__,
-        command=told_command(),
+        command=command_line(),
         setting=bench.setting.manifest({name: bench.setting.schema.told_statements(name) for name in bench.titles}),
         operations=bench.titles,
         dataset={"title": described.title, "rows": described.readings},

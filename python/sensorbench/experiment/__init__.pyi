@@ -1,5 +1,4 @@
 from .comparison import DATA_FOLDER, Comparison
-from .conduct import check_out
 from .file import plan_experiment
 from .settings import Setting, Side, TargetSpec, databases, make_settings, parse_target, started_target
 from .sweep import parse_sweeps, swept
@@ -14,7 +13,6 @@ __all__ = [
     "Side",
     "TargetSpec",
     "Workload",
-    "check_out",
     "databases",
     "make_settings",
     "parse_sweeps",

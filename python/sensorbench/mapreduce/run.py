@@ -12,12 +12,12 @@ from typing import Any
 from sensorbench import __version__, lab
 from sensorbench.errors import EngineError, FailedError, InterruptedRunError, UsageError, message_of
 from sensorbench.experiment import DATA_FOLDER
-from sensorbench.experiment.conduct import told_command
 from sensorbench.experiment.ending import written_down
 from sensorbench.experiment.load import check_namespace
 from sensorbench.experiment.servers import Servers, servers
 from sensorbench.interrupts import count
 from sensorbench.lab.spark import Spark
+from sensorbench.lifecycle.command import command_line
 from sensorbench.mapreduce.systems import System, described, load_files, load_systems, settings_of
 from sensorbench.mapreduce.wish import Wish
 from sensorbench.mapreduce.words import BLANKS, Reference, chosen_words, reference_of
@@ -120,7 +120,7 @@ def _manifest(
         process=Process.this(),
         created=now(),
         version=__version__,
-        command=told_command(),
+        command=command_line(),
         workload={
             "cores_a_worker": wish.cores,
             "memory_a_worker": wish.memory,

@@ -23,7 +23,7 @@ _AXES = {
 _LATENCY = alt.Y("value:Q", title=charts.LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=charts.LATENCY_AXIS)
 
 
-def write_series_report(folder: Path, summary: dict[str, Any]) -> Path:
+def write_series_page(folder: Path, summary: dict[str, Any]) -> Path:
     """Writes the page of a series into its folder."""
     titles = _titles(summary)
     grown = {f"growth-{what}": titles[what] for what in _what_grows(summary)}

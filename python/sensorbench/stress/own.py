@@ -9,11 +9,11 @@ import pyarrow as pa
 from sensorbench._engine import Target
 from sensorbench.errors import UsageError
 from sensorbench.experiment import Setting, plan_experiment
-from sensorbench.experiment.conduct import validated
 from sensorbench.experiment.load import load_setting
 from sensorbench.experiment.plan import build_plan
 from sensorbench.experiment.prepare import prepare
 from sensorbench.experiment.servers import Servers
+from sensorbench.experiment.validate import validated
 from sensorbench.progress import Teller
 from sensorbench.results.files import write_text
 from sensorbench.results.ownership import Claim, Intent, Owner

@@ -7,8 +7,8 @@ from pathlib import Path
 from sensorbench import __version__
 from sensorbench.errors import UsageError
 from sensorbench.experiment import TargetSpec, parse_target
-from sensorbench.experiment.conduct import told_command
 from sensorbench.experiment.ending import written_down
+from sensorbench.lifecycle.command import command_line
 from sensorbench.places import check_is_free
 from sensorbench.progress import Teller
 from sensorbench.results.environment import environment
@@ -175,7 +175,7 @@ def _manifest(wanted: FactorStudyRun, folder: Path) -> FactorsManifest:
         process=Process.this(),
         created=now(),
         version=__version__,
-        command=told_command(),
+        command=command_line(),
         workload={
             "records": bench.records,
             **wanted.file.records.model_dump(exclude={"count"}),

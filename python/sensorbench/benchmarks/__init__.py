@@ -1,0 +1,1 @@
+"""The kinds of benchmarks, each on the shared lifecycle."""

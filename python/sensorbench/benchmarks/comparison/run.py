@@ -1,0 +1,355 @@
+"""Comparisons on the shared lifecycle: load each variant, check known answers, run the variants interleaved, validate the answers."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sensorbench.benchmarks.comparison.measure import claim_of, is_finished, load_one, run_one, writes_anything
+from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError, message_of
+from sensorbench.experiment.answers import (
+    REFERENCE_SAMPLE,
+    KnownAnswer,
+    applicable_known_answers,
+    check_dataset,
+    check_target,
+    reference_table,
+)
+from sensorbench.experiment.ceiling import driver_ceiling, server_ceiling
+from sensorbench.experiment.comparison import DATA_FOLDER, Comparison, Ready, Up
+from sensorbench.experiment.contents import check_contents, written_rows
+from sensorbench.experiment.load import check_namespace
+from sensorbench.experiment.plan import build_plan
+from sensorbench.experiment.prepare import PreparedTable, prepare
+from sensorbench.experiment.registers import is_of_registers
+from sensorbench.experiment.servers import Servers, servers
+from sensorbench.experiment.settings import Setting
+from sensorbench.experiment.validate import up_with, validated
+from sensorbench.experiment.workload import Workload
+from sensorbench.lifecycle.benchmark import Benchmark, RunContext, check_folder, run
+from sensorbench.places import remove_if_empty
+from sensorbench.progress import Teller
+from sensorbench.results import ComparisonManifest, ComparisonResult, ComparisonWriter, has_results, read_comparison, read_run
+from sensorbench.results.latencies import of_kind
+from sensorbench.results.manifest import MEASURE, OperationManifest
+from sensorbench.results.ownership import Intent, Owner
+from sensorbench.schemas import Operation
+
+
+@dataclass(frozen=True)
+class ComparisonPlan:
+    """A comparison that was found to be sound, and how it treats what is there: `replace` loads again what lies at targets, `drop_after` removes
+    what was created at users' targets when it is complete.
+    """
+
+    ready: Ready
+    folder: Path
+    resume: bool = False
+    replace: bool = False
+    drop_after: bool = False
+    prepared: "_Prepared" = field(default_factory=lambda: _Prepared())
+
+    @property
+    def comparison(self) -> Comparison:
+        """What is compared."""
+        return self.ready.comparison
+
+    @property
+    def intent(self) -> Intent:
+        """What is wanted of the targets' namespaces."""
+        return "replace" if self.replace else "resume" if self.resume else "create"
+
+
+@dataclass
+class _Prepared:
+    """What the load queries gave, by variant (those that have nothing left to be done have none), and the comparison once its servers are up."""
+
+    tables: dict[str, list[PreparedTable]] = field(default_factory=dict)
+    ups: list[Up] = field(default_factory=list)
+
+    @property
+    def up(self) -> Up:
+        """The comparison with its servers up."""
+        return self.ups[-1]
+
+
+def plan_comparison(
+    comparison: Comparison, folder: Path, *, resume: bool = False, replace: bool = False, drop_after: bool = False
+) -> ComparisonPlan:
+    """The plan of a comparison into a folder. Raises UsageError; writes nothing."""
+    check_folder(folder, resume=resume)
+    return ComparisonPlan(validated(comparison), folder, resume, replace, drop_after)
+
+
+def run_comparison(plan: ComparisonPlan, progress: Teller) -> ComparisonResult:
+    """Runs a comparison.
+
+    Raises:
+        UsageError: before anything is written.
+        InterruptedRunError, FailedError, DiskFullError: after what was done until then is on disk.
+
+    """
+    run(ComparisonBenchmark(), plan, plan.folder, progress, resume=plan.resume)
+    return read_comparison(plan.folder)
+
+
+class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, ComparisonWriter]):
+    """Variants that are compared under one workload."""
+
+    manifest = ComparisonManifest
+    writer = ComparisonWriter
+    can_resume = True
+
+    @contextmanager
+    def servers(self, plan: ComparisonPlan, progress: Teller) -> Iterator[Servers]:
+        """The servers of all variants that have something left to be done, once the load queries have run."""
+        comparison, ready = plan.comparison, plan.ready
+        todo = _unfinished(plan, progress)
+        with ready.workbench:
+            for setting in todo:
+                columns = ready.columns[setting.id]
+                plan.prepared.tables[setting.id] = prepare(comparison.dataset, setting.schema, columns, ready.workbench, progress)
+            with servers(todo, progress, pin=comparison.workload.pin) as started:
+                plan.prepared.ups.append(up_with(ready, started))
+                yield started
+
+    def check(self, plan: ComparisonPlan, servers: Servers, owner: Owner) -> None:
+        """Raises UsageError where the namespace of a variant that is not finished is refused, and EngineError where nobody answers."""
+        del servers
+        up = plan.prepared.up
+        for setting in up.comparison.settings:
+            if setting.id in plan.prepared.tables:
+                check_namespace(up.targets[setting.id], claim_of(setting, owner, plan.intent))
+
+    def describe(self, plan: ComparisonPlan, servers: Servers) -> dict[str, Any]:
+        """The variants, the operations and the workload."""
+        ready = plan.prepared.up
+        comparison = ready.comparison
+        return {
+            "kind": comparison.kind,
+            "name": comparison.name,
+            "part": comparison.part,
+            "title": comparison.title,
+            "dataset": {**comparison.dataset.describe().model_dump(mode="json"), "operations": comparison.operations_name},
+            "operations": {name: _described(comparison.operations.operation[name]) for name in ready.names},
+            "workload": comparison.workload.model_dump(mode="json", by_alias=True),
+            "metric": comparison.metric,
+            "settings": [
+                setting.manifest(
+                    {} if setting.only_loads else {name: setting.schema.told_statements(name) for name in ready.names}
+                )
+                for setting in comparison.settings
+            ],
+            "environment": {
+                "driver_ceilings_per_s": {
+                    setting.target.database.name: driver_ceiling(
+                        setting.target.database, in_flight=_ceiling_in_flight(comparison.workload)
+                    )
+                    for setting in _one_a_database(comparison.settings)
+                    if setting.target.database.embedded
+                },
+                "servers": servers.described(),
+            },
+        }
+
+    def check_same(self, before: ComparisonManifest, after: ComparisonManifest, folder: Path) -> ComparisonManifest:
+        """The manifest, with the environment of both. Raises UsageError unless it is of the same comparison."""
+        for key in ("name", "part", "dataset", "operations", "workload", "settings"):
+            if getattr(before, key) != getattr(after, key):
+                raise UsageError(
+                    f"--resume: {folder} was begun with another {key}; give the same arguments, or another folder with --out"
+                )
+        return after.model_copy(update={"environment": _joined(before.environment, after.environment)})
+
+    def execute(self, plan: ComparisonPlan, context: RunContext[ComparisonWriter]) -> None:
+        """Loads and measures the variants, and validates their answers."""
+        _conduct(plan.prepared.up, plan.prepared.tables, context.writer, context.progress, intent=plan.intent)
+
+    def clean_up(self, plan: ComparisonPlan, context: RunContext[ComparisonWriter]) -> None:
+        """Removes what was loaded below the results. Data at a target that the user named stays, unless `drop_after`."""
+        up = plan.prepared.up
+        for setting in up.comparison.settings:
+            is_below = setting.temporary is not None and setting.temporary.exists()
+            if is_below or (plan.drop_after and setting.target.is_url):
+                up.targets[setting.id].remove(owner=context.owner.to_json())
+        remove_if_empty(context.folder / DATA_FOLDER)
+
+
+def _unfinished(plan: ComparisonPlan, progress: Teller) -> list[Setting]:
+    """The variants that have something left to be done; runs that wrote are read back at the target, so that it is needed."""
+    comparison = plan.comparison
+    if not plan.resume or writes_anything(comparison.operations, plan.ready.names):
+        return comparison.settings
+    finished = [setting for setting in comparison.settings if is_finished(setting, plan.folder, comparison.workload.repeat)]
+    for setting in finished:
+        progress.say(f"  {setting.id}: finished before, not repeated")
+    return [setting for setting in comparison.settings if setting not in finished]
+
+
+def _described(operation: Operation) -> OperationManifest:
+    variant = operation.variant
+    return OperationManifest(
+        title=operation.title,
+        question=operation.question,
+        writes=operation.writes is not None,
+        variant_of=variant.of if variant else None,
+        variant=variant.name if variant else None,
+        share=variant.share if variant else None,
+    )
+
+
+def _joined(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """The environment of work that goes on: with the servers that were not started again, and what was known of them."""
+    kept = {key: {**before.get(key, {}), **after[key]} for key in ("servers", "driver_ceilings_per_s")}
+    return {**after, **kept}
+
+
+def _ceiling_in_flight(workload: Workload) -> int:
+    return 1 if workload.schedule.is_open_loop else workload.schedule.most_in_flight
+
+
+def _write_server_ceilings(ready: Up, loaded: list[Setting], writer: ComparisonWriter) -> None:
+    """Measures what the driver of each server reaches, now that there is something at the server to connect to."""
+    in_flight = _ceiling_in_flight(ready.comparison.workload)
+    ceilings = {
+        setting.target.database.name: server_ceiling(setting, in_flight=in_flight)
+        for setting in _one_a_database(loaded)
+        if not setting.target.database.embedded
+    }
+    if ceilings:
+        known = writer.manifest.environment["driver_ceilings_per_s"]
+        writer.update(environment={**writer.manifest.environment, "driver_ceilings_per_s": {**known, **ceilings}})
+
+
+def _one_a_database(settings: list[Setting]) -> list[Setting]:
+    return list({setting.target.database.name: setting for setting in settings}.values())
+
+
+def _conduct(up: Up, tables: dict[str, list[PreparedTable]], writer: ComparisonWriter, teller: Teller, *, intent: Intent) -> None:
+    comparison = up.comparison
+    known = applicable_known_answers(comparison.dataset, comparison.operations_name, comparison.operations)
+    check_dataset(up.workbench, comparison.operations, known)
+    todo = [setting for setting in comparison.settings if setting.id in tables]
+    load = partial(_load, up, tables=tables, known=known, writer=writer, teller=teller, intent=intent)
+    standing = [setting for setting in todo if _succeeds(up, setting, "loading", writer, teller, load)]
+    _write_server_ceilings(up, standing, writer)
+    order = []
+    for repeat in range(1, comparison.workload.repeat + 1):
+        # A B B A: what changes with time hits all settings alike.
+        settings = [setting for setting in standing if not setting.only_loads][:: 1 if repeat % 2 == 1 else -1]
+        order.append([setting.id for setting in settings])
+        writer.update(order=order)
+        for setting in settings:
+            if not _succeeds(
+                up, setting, "running", writer, teller, partial(run_one, up, repeat=repeat, writer=writer, teller=teller)
+            ):
+                standing.remove(setting)
+    if todo and not standing:
+        raise FailedError("every setting failed; what each failed of is said above, and in its failure.json")
+    if writes_anything(comparison.operations, up.names):
+        _check_contents(up, standing, writer, teller)
+    elif comparison.workload.answers == "all":
+        _write_reference(up, writer, teller)
+
+
+def _load(
+    up: Up,
+    setting: Setting,
+    tables: dict[str, list[PreparedTable]],
+    known: list[KnownAnswer],
+    writer: ComparisonWriter,
+    teller: Teller,
+    intent: Intent,
+) -> None:
+    load_one(up, setting, tables[setting.id], writer, teller, intent=intent)
+    asked = [] if setting.only_loads else up.names
+    checks = check_target(up.targets[setting.id], up.comparison.operations, setting.schema, known, asked)
+    writer.write_checks(setting.id, checks)
+
+
+def _succeeds(
+    up: Up, setting: Setting, step: str, writer: ComparisonWriter, teller: Teller, what: Callable[[Setting], None]
+) -> bool:
+    """Does a step of a setting. Where the work goes on without those that fail, says of one why it failed."""
+    try:
+        what(setting)
+    except (EngineError, FailedError) as error:
+        if isinstance(error, CancelledError) or not up.comparison.goes_on:
+            raise
+        teller.warn(f"{setting.id} failed at {step} and is left out: {message_of(error)}")
+        writer.write_failure(setting.id, {"step": step, "cause": message_of(error)})
+        _clear(up, setting, writer, teller)
+        return False
+    writer.forget_failure(setting.id)
+    return True
+
+
+def _clear(up: Up, setting: Setting, writer: ComparisonWriter, teller: Teller) -> None:
+    """Removes what a failed setting has loaded, because the others need the room."""
+    if setting.target.is_url:
+        return
+    try:
+        up.targets[setting.id].remove(owner=writer.owner.to_json())
+    except EngineError as error:
+        teller.warn(f"{setting.id}: what was loaded cannot be removed: {error}")
+
+
+def _check_contents(ready: Up, standing: list[Setting], writer: ComparisonWriter, teller: Teller) -> None:
+    """Reads again what runs that wrote left behind."""
+    comparison = ready.comparison
+    with teller.task("reading back what was written") as task:
+        asked = wrong = 0
+        for setting in standing:
+            runs = [read_run(writer.run_folder(setting.id, repeat)) for repeat in range(1, comparison.workload.repeat + 1)]
+            plans = [
+                build_plan(comparison.operations, setting.schema, ready.parameters, setting.workload(comparison.workload), run)
+                for run in range(len(runs))
+            ]
+            written = written_rows(comparison.operations, ready.names, runs, plans, ready.parameters)
+            checks = check_contents(
+                ready.targets[setting.id],
+                comparison.dataset,
+                comparison.operations,
+                setting.schema,
+                written,
+                comparison.workload.seed,
+            )
+            writer.write_contents(setting.id, checks)
+            asked, wrong = asked + checks["asked"], wrong + checks["wrong"]
+        task.end(f"{asked} answers, {wrong} wrong")
+
+
+def _write_reference(ready: Ready, writer: ComparisonWriter, teller: Teller) -> None:
+    """Computes the reference answers to a sample of what was asked and answered by at least one setting."""
+    comparison = ready.comparison
+    asked_ones = [setting for setting in comparison.settings if not setting.only_loads]
+    folders = [folder for setting in asked_ones if has_results(folder := writer.run_folder(setting.id, 1))]
+    runs = [run for run in map(read_run, folders) if run.state == "complete"]
+    answers = [table for run in runs if (table := run.table("answers")) is not None]
+    if not answers:
+        return
+    phase = runs[0].manifest.phases.index(MEASURE)
+    reads = [
+        number
+        for number, name in enumerate(ready.names)
+        if comparison.operations.operation[name].writes is None and not is_of_registers(name)
+    ]
+    asked = {number: _answered(answers, phase, number)[:REFERENCE_SAMPLE] for number in reads}
+    total = sum(len(numbers) for numbers in asked.values())
+    if not total:
+        return
+    with teller.task("reference answers") as task:
+        plan = build_plan(comparison.operations, asked_ones[0].schema, ready.parameters, comparison.workload, 0)
+        writer.write_reference(
+            reference_table(ready.workbench, comparison.operations, ready.names, plan, ready.parameters, phase, asked)
+        )
+        task.end(f"{total} computed from the dataset itself")
+
+
+def _answered(answers: list[pa.Table], phase: int, operation: int) -> list[int]:
+    """The numbers of an operation that some run has an answer to, in order."""
+    return sorted({k for table in answers for k in of_kind(table, phase, operation)["k"].to_pylist()})
