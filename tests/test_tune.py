@@ -16,6 +16,8 @@ import pytest
 from sensorbench.analysis.capacity import Search
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.experiment import parse_target
+from sensorbench.lifecycle.benchmark import run as run_benchmark
+from sensorbench.progress import Teller
 from sensorbench.results.json_schemas import json_schemas
 from sensorbench.results.tune import Measurement, TuneResult, read_tune
 from sensorbench.stress.records import RecordWork
@@ -31,7 +33,7 @@ from sensorbench.tuning.goal import CapacityGoal, PercentileGoal, parse_goal
 from sensorbench.tuning.hopeless import Hopeless
 from sensorbench.tuning.judging import judged
 from sensorbench.tuning.measure import Bench, Order, measure
-from sensorbench.tuning.run import Budget, Tuning, next_role
+from sensorbench.tuning.run import Budget, TuneBenchmark, TunePlan, next_role
 from sensorbench.tuning.search import Tried, propose
 from sensorbench.tuning.space import SPACES, Configuration, Space, load_space, parse_start
 from sensorbench.tuning.summary import summarise_tune
@@ -51,12 +53,6 @@ about = "How the client waits."
 values = ["blocking"]
 """
 NULL = ("tune", "--target", "null", "--records", "1", "--start", "delay_ms=20", "--start", "session=blocking", *SHORT)
-
-
-def teller() -> Any:
-    from sensorbench.progress import Teller
-
-    return Teller(quiet=True)
 
 
 def space_of(text: str, tmp_path: Path) -> Space:
@@ -346,8 +342,10 @@ def carry_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
     ) -> TuneResult:
         monkeypatch.setattr(tuning, "measure", MadeUp(figure))
         bench = Bench(null_work(), Load(2), goal_of(goal))
-        wanted = Tuning(bench, space_of(space, tmp_path), [], start or {}, Budget(runs, None), 3, 1)
-        return tuning.tune(wanted, tmp_path / out, teller(), str, resume=resume)
+        folder, work = tmp_path / out, null_work()(tmp_path / out, 1)
+        plan = TunePlan(bench, work, space_of(space, tmp_path), [], start or {}, Budget(runs, None), 3, 1)
+        run_benchmark(TuneBenchmark(), plan, folder, Teller(quiet=True), resume=resume)
+        return read_tune(folder)
 
     return run
 
@@ -359,16 +357,17 @@ def test_a_gain_is_found_and_confirmed_while_the_machine_becomes_slower(carry_ou
     """Each measurement takes 10 % longer than the one before: the last trials look worse than the first default."""
     result = carry_out(lambda at, before: (0.1 + made_up(at)) * 1.1**before, start=START)
     summary = summarise_tune(result)
-    assert summary["outcome"] == "gain"
-    assert made_up(summary["best"]) == min(made_up(one.configuration) for one in result.trials)
-    assert summary["ratio"]["value"] == pytest.approx((0.1 + made_up(summary["best"])) / (0.1 + made_up(START)), rel=0.1)
-    assert summary["ratio"]["high"] < 1
-    assert summary["drift"]["last_to_first"] == pytest.approx(1.1**14)
-    assert [warning["kind"] for warning in summary["warnings"]] == ["drift", "embedded"]
+    found = summary.result
+    assert found.verdict == "gain"
+    assert made_up(found.best) == min(made_up(one.configuration) for one in result.trials)
+    assert found.ratio.value == pytest.approx((0.1 + made_up(found.best)) / (0.1 + made_up(START)), rel=0.1)
+    assert found.ratio.high < 1
+    assert found.drift.last_to_first == pytest.approx(1.1**14)
+    assert [warning.kind for warning in summary.warnings] == ["drift", "embedded"]
     assert [one.role for one in result.confirmation] == ["default", "best", "best", "default", "default", "best"]
     assert [one.seed for one in result.confirmation] == [2, 2, 3, 3, 4, 4]
     assert {one.seed for one in result.trials} == {1}
-    assert f"way = {summary['best']['way']}" in summary["snippet"]
+    assert f"way = {found.best['way']}" in found.snippet
 
 
 @pytest.mark.parametrize(("safest", "kinds"), [("slow", ["durability", "embedded"]), ("fast", ["embedded"])])
@@ -376,33 +375,33 @@ def test_a_gain_by_less_durability_is_told(carry_out: Callable[..., TuneResult],
     values = ["slow", "fast"] if safest == "slow" else ["fast", "slow"]
     space = f'database = "null"\nfile = "f"\n[settings.way]\nabout = "c"\nvalues = {json.dumps(values)}\ndurability = true\n'
     summary = summarise_tune(carry_out(lambda at, _: 1.0 if at["way"] == "fast" else 2.0, space, start={"way": "slow"}, runs=6))
-    assert (summary["outcome"], summary["best"]) == ("gain", {"way": "fast"})
-    assert [warning["kind"] for warning in summary["warnings"]] == kinds
+    assert (summary.result.verdict, summary.result.best) == ("gain", {"way": "fast"})
+    assert [warning.kind for warning in summary.warnings] == kinds
 
 
 def test_more_is_better_for_a_capacity(carry_out: Callable[..., TuneResult]) -> None:
-    summary = summarise_tune(carry_out(lambda at, _: 1.0 / (0.1 + made_up(at)), goal="capacity:p99=20ms", start=START))
-    assert summary["outcome"] == "gain"
-    assert summary["ratio"]["low"] > 1
-    assert summary["best"]["way"] == "fast"
+    summary = summarise_tune(carry_out(lambda at, _: 1.0 / (0.1 + made_up(at)), goal="capacity:p99=20ms", start=START)).result
+    assert summary.verdict == "gain"
+    assert summary.ratio.low > 1
+    assert summary.best["way"] == "fast"
 
 
 def test_identical_settings_are_no_gain(carry_out: Callable[..., TuneResult]) -> None:
     identical = 'database = "null"\nfile = "f"\n[settings.x]\nabout = "a"\nvalues = ["same", "same"]\n'
-    as_default = summarise_tune(carry_out(lambda _, before: 1.0 - before / 100, identical, start={"x": "same"}, runs=4))
-    assert (as_default["outcome"], as_default["why"]) == ("no gain", "the best configuration that was found is the default")
-    assert (as_default["snippet"], as_default["confirmation"]) == ("", [])
+    as_default = summarise_tune(carry_out(lambda _, before: 1.0 - before / 100, identical, start={"x": "same"}, runs=4)).result
+    assert (as_default.verdict, as_default.reason) == ("no gain", "the best configuration that was found is the default")
+    assert (as_default.snippet, as_default.confirmation) == ("", [])
 
 
 def test_what_the_search_was_lucky_with_is_no_gain(carry_out: Callable[..., TuneResult]) -> None:
     """The settings do nothing; one trial of the search was fast by chance."""
     lucky = [1.0, 1.02, 0.5, 0.98, 1.01, 1.0]
     noise = [1.0, 1.03, 0.97, 1.01, 1.02, 0.99]
-    summary = summarise_tune(carry_out(lambda _, before: [*lucky, *noise][before], runs=6))
-    assert summary["search_ratio"] == pytest.approx(0.5)
-    assert summary["outcome"] == "no gain"
-    assert summary["ratio"]["low"] < 1 < summary["ratio"]["high"]
-    assert summary["snippet"] == ""
+    summary = summarise_tune(carry_out(lambda _, before: [*lucky, *noise][before], runs=6)).result
+    assert summary.search_ratio == pytest.approx(0.5)
+    assert summary.verdict == "no gain"
+    assert summary.ratio.low < 1 < summary.ratio.high
+    assert summary.snippet == ""
 
 
 def test_two_alike_are_called_a_gain_no_oftener_than_the_interval_allows() -> None:
@@ -420,9 +419,9 @@ def test_two_alike_are_called_a_gain_no_oftener_than_the_interval_allows() -> No
 
 
 def test_a_worse_confirmation_is_no_gain_however_sure(carry_out: Callable[..., TuneResult]) -> None:
-    summary = summarise_tune(carry_out(lambda at, before: 0.5 if before < 6 and at else 2.0 if at else 1.0, runs=6))
-    assert summary["outcome"] == "no gain"
-    assert summary["ratio"]["low"] > 1
+    summary = summarise_tune(carry_out(lambda at, before: 0.5 if before < 6 and at else 2.0 if at else 1.0, runs=6)).result
+    assert summary.verdict == "no gain"
+    assert summary.ratio.low > 1
 
 
 def test_a_server_that_does_not_start_is_a_failed_trial_with_its_words(carry_out: Callable[..., TuneResult]) -> None:
@@ -431,8 +430,8 @@ def test_a_server_that_does_not_start_is_a_failed_trial_with_its_words(carry_out
     assert failed
     assert all(one.reason and "out of memory" in one.reason for one in failed)
     summary = summarise_tune(result)
-    assert summary["best"]["way"] == "slow"
-    assert "failed" in [warning["kind"] for warning in summary["warnings"]]
+    assert summary.result.best["way"] == "slow"
+    assert "failed" in [warning.kind for warning in summary.warnings]
 
 
 def test_a_default_that_cannot_be_measured_ends_the_search(carry_out: Callable[..., TuneResult], tmp_path: Path) -> None:
@@ -443,8 +442,8 @@ def test_a_default_that_cannot_be_measured_ends_the_search(carry_out: Callable[.
 
 def test_a_confirmation_that_fails_is_no_gain(carry_out: Callable[..., TuneResult]) -> None:
     result = carry_out(lambda at, before: None if before == 8 else 0.1 + made_up(at), start=START, runs=6)
-    summary = summarise_tune(result)
-    assert (summary["outcome"], "1 of 3 pairs" in summary["why"]) == ("no gain", True)
+    summary = summarise_tune(result).result
+    assert (summary.verdict, "1 of 3 pairs" in summary.reason) == ("no gain", True)
 
 
 @pytest.mark.parametrize("cut_after", [3, 17])
@@ -463,7 +462,7 @@ def test_a_search_that_was_cut_short_goes_on_as_it_would_have(
     with pytest.raises(InterruptedRunError, match="--resume goes on"):
         carry_out(cut, start=START, out="cut")
     before = summarise_tune(read_tune(tmp_path / "cut"))
-    assert (before["state"], before["outcome"], len(before["trials"])) == ("interrupted", None, min(cut_after, 15))
+    assert (before.status, before.result.verdict, len(before.result.trials)) == ("interrupted", None, min(cut_after, 15))
     resumed = carry_out(figure, start=START, out="cut", resume=True)
     assert resumed.trials == whole.trials
     assert resumed.confirmation == whole.confirmation
@@ -503,16 +502,19 @@ def test_a_gain_on_a_database_of_known_speed(cli: Cli, tmp_path: Path) -> None:
     ended = cli(*NULL, "--goal", "p50@50", "--space", null_space(tmp_path), "--budget-runs", "6", "--out", out)
     assert ended.exit_code == 0, ended.err
     summary = ended.json
-    assert (summary["state"], summary["outcome"]) == ("complete", "gain")
-    assert summary["ratio"]["high"] < 1
-    assert int(summary["best"]["delay_ms"]) < 12
-    assert summary["snippet"] == f"delay_ms={summary['best']['delay_ms']}"
-    measured_trials = [one for one in summary["trials"] if one["outcome"] == "measured"]
+    result = summary["result"]
+    assert (summary["status"], result["verdict"]) == ("complete", "gain")
+    assert result["ratio"]["high"] < 1
+    assert int(result["best"]["delay_ms"]) < 12
+    assert result["snippet"] == f"delay_ms={result['best']['delay_ms']}"
+    measured_trials = [one for one in result["trials"] if one["outcome"] == "measured"]
     # What is far worse than the best is given up: not the default, and not the best itself.
     assert len(measured_trials) >= 3
     for one in measured_trials:
         assert one["value"] >= int(one["configuration"]["delay_ms"]) / 1000
     jsonschema.validate(json.loads((out / "manifest.json").read_text(encoding="utf-8")), json_schemas()["tune-manifest"])
+    jsonschema.validate(summary, json_schemas()["tune-summary"])
+    assert (summary["format"], summary["kind"]) == (2, "tune")
     page = (out / "report.html").read_text(encoding="utf-8")
     assert all(f'data-chart="{name}"' in page for name in ("history", "parallel"))
     assert (out / "charts" / "history.svg").exists()
@@ -522,7 +524,7 @@ def test_a_gain_on_a_database_of_known_speed(cli: Cli, tmp_path: Path) -> None:
     assert "\ndelay_ms=" in cli("report", out, "--no-open").out
     assert json.loads((out / "summary.json").read_text(encoding="utf-8")) == summary
     trial = cli("report", out / "trials" / "001", "--no-open", "--json").json
-    assert (trial["kind"], trial["steps"][0]["rate_per_s"]) == ("stress", 50)
+    assert (trial["kind"], trial["result"]["steps"][0]["rate_per_s"]) == ("stress", 50)
 
 
 def test_identical_settings_of_a_database_are_no_gain(cli: Cli, tmp_path: Path) -> None:
@@ -535,7 +537,8 @@ def test_identical_settings_of_a_database_are_no_gain(cli: Cli, tmp_path: Path) 
     start = ("--start", "delay_ms=1", "--start", "session=blocking", "--records", "1", "--space", file)
     ended = cli("tune", "--target", "null", "--goal", "load", *start, *SHORT, "--budget-runs", "3", "--out", tmp_path / "out")
     assert ended.exit_code == 0, ended.err
-    assert (ended.json["outcome"], ended.json["ratio"], ended.json["snippet"]) == ("no gain", None, "")
+    result = ended.json["result"]
+    assert (result["verdict"], result["ratio"], result["snippet"]) == ("no gain", None, "")
     assert "No gain: the best configuration that was found is the default." in cli("report", tmp_path / "out", "--no-open").out
 
 
@@ -551,12 +554,12 @@ def test_ctrl_c_leaves_what_was_measured_and_resume_goes_on(cli: Cli, tmp_path: 
     _, told = process.communicate()
     assert process.returncode == 130, told
     assert "--resume goes on" in told
-    assert cli("report", out, "--no-open", "--json").json["state"] == "interrupted"
+    assert cli("report", out, "--no-open", "--json").json["status"] == "interrupted"
     first = read_tune(out).trials[0]
     ended = cli(*arguments, "--resume")
     assert ended.exit_code == 0, ended.err
     assert read_tune(out).trials[0] == first
-    assert (ended.json["state"], len(ended.json["trials"])) == ("complete", 3)
+    assert (ended.json["status"], len(ended.json["result"]["trials"])) == ("complete", 3)
 
 
 def test_options_of_an_embedded_database_are_searched(cli: Cli, tmp_path: Path) -> None:
@@ -565,11 +568,12 @@ def test_options_of_an_embedded_database_are_searched(cli: Cli, tmp_path: Path) 
     arguments = ("--goal", "load", "--records", "300", *start, "--allow-durability", "--budget-runs", "6", *SHORT)
     ended = cli("tune", "--target", "sqlite", *arguments, "--out", tmp_path / "out")
     assert ended.exit_code == 0, ended.err
-    assert ended.json["state"] == "complete"
-    assert ended.json["best"]["synchronous"] == "off"
-    assert ended.json["ratio"]["value"] < 0.8
+    result = ended.json["result"]
+    assert ended.json["status"] == "complete"
+    assert result["best"]["synchronous"] == "off"
+    assert result["ratio"]["value"] < 0.8
     warned = "durability" in [warning["kind"] for warning in ended.json["warnings"]]
-    assert warned == (ended.json["outcome"] == "gain")
+    assert warned == (result["verdict"] == "gain")
     assert not list((tmp_path / "out").glob("**/data"))
 
 
@@ -587,9 +591,10 @@ def test_a_bad_configuration_of_postgresql_is_mended(cli: Cli, lab_home: Path, t
     ended = cli("tune", "--target", "postgresql", *load, *start, "--space", space, "--out", tmp_path / "out")
     assert ended.exit_code == 0, ended.err
     summary = ended.json
-    assert (summary["outcome"], summary["best"]["commit_delay"]) == ("gain", "0")
-    assert summary["ratio"]["high"] < 1
-    assert "commit_delay = '0'" in summary["snippet"]
+    result = summary["result"]
+    assert (result["verdict"], result["best"]["commit_delay"]) == ("gain", "0")
+    assert result["ratio"]["high"] < 1
+    assert "commit_delay = '0'" in result["snippet"]
     servers = json.loads((tmp_path / "out" / "trials" / "001" / "manifest.json").read_text(encoding="utf-8"))["environment"][
         "servers"
     ]
@@ -607,7 +612,7 @@ def test_a_bad_configuration_of_postgresql_is_mended(cli: Cli, lab_home: Path, t
         (("--target", "sqlite", "--goal", "load", "--start", "speed"), "--start speed: expected a setting and its value"),
         (("--target", "sqlite", "--goal", "load", "--space", "none.toml"), "none.toml: no such file"),
         (("--target", "sqlite", "--goal", "load", "--budget", "5"), "--budget '5': expected a length of time"),
-        (("--target", "sqlite", "--goal", "load", "--resume"), "no results are there"),
+        (("--target", "sqlite", "--goal", "load", "--resume"), "holds no results to go on with"),
     ],
 )
 def test_wrong_usage_says_what_was_expected(cli: Cli, tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:

@@ -4,8 +4,11 @@ from pathlib import Path
 
 from sensorbench.results.stress import read_stress
 from sensorbench.results.summary.stress import StressSummary
+from sensorbench.results.summary.tune import TuneSummary
+from sensorbench.results.tune import read_tune
 from sensorbench.results.writer import write_typed_summary
 from sensorbench.stress.summary import summarise_stress
+from sensorbench.tuning.summary import summarise_tune
 
 
 def write_stress_report(folder: Path) -> tuple[StressSummary, Path]:
@@ -17,3 +20,12 @@ def write_stress_report(folder: Path) -> tuple[StressSummary, Path]:
     summary = summarise_stress(result)
     write_typed_summary(folder, summary)
     return summary, write_stress_page(result, summary)
+
+
+def write_tune_report(folder: Path) -> tuple[TuneSummary, Path]:
+    """Summarises a search for settings on disk and writes its page."""
+    from sensorbench.report.tune import write_tune_page
+
+    summary = summarise_tune(read_tune(folder))
+    write_typed_summary(folder, summary)
+    return summary, write_tune_page(folder, summary)

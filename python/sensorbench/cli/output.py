@@ -21,11 +21,9 @@ from sensorbench.results.factors import read_factors
 from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant
-from sensorbench.results.tune import read_tune
 from sensorbench.study import Claim, require_factor_study
 from sensorbench.study.elasticity import summarise as summarise_works
 from sensorbench.study.mapreduce import summarise_mapreduce_study
-from sensorbench.tuning.summary import summarise_tune
 
 Shown = TypeVar("Shown")
 
@@ -76,15 +74,6 @@ def write_elasticity_comparison(folders: Sequence[Path], out: Path) -> tuple[dic
 def summarise_elasticity_works(folders: Sequence[Path]) -> dict[str, Any]:
     """Several works on elasticity that are on disk, side by side, with the claims of the study."""
     return summarise_works([summarise_elasticity(read_elasticity(folder)) for folder in folders])
-
-
-def write_tune_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:
-    """Sums up a search for settings on disk and writes its report."""
-    from sensorbench.report.tune import write_tune_report
-
-    summary = summarise_tune(read_tune(folder))
-    write_whole_summary(folder, summary)
-    return summary, write_tune_report(folder, summary)
 
 
 def write_factors_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:

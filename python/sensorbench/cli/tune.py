@@ -2,12 +2,14 @@
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from sensorbench.analysis.capacity import Search
+from sensorbench.app.reports import write_tune_report
+from sensorbench.app.run import run_and_report
 from sensorbench.cli.load_options import (
     FIRST_PER_S,
     ArrivalOption,
@@ -29,10 +31,11 @@ from sensorbench.cli.load_options import (
     work_maker,
 )
 from sensorbench.cli.options import Json, NoOpen, Out, Resume
-from sensorbench.cli.output import new_folder, show_written, write_tune_summary_and_report
-from sensorbench.errors import FailedError, InterruptedRunError, UsageError
+from sensorbench.cli.output import new_folder, show_written
+from sensorbench.errors import UsageError
 from sensorbench.progress import Teller, console, print_labelled
 from sensorbench.report import tune_answer, words
+from sensorbench.results.summary.tune import TuneFigures, TuneSummary
 from sensorbench.tuning.goal import parse_goal
 from sensorbench.tuning.measure import Bench
 from sensorbench.tuning.space import load_space, parse_start
@@ -116,8 +119,7 @@ def tune(
         raise UsageError(
             "tune needs optuna, which is not installed: run `make setup` in the checkout, or .uv/bin/uv pip install 'optuna>=4'"
         )
-    from sensorbench.tuning.run import Budget, Tuning, check_settings
-    from sensorbench.tuning.run import tune as carry_out
+    from sensorbench.tuning.run import Budget, TuneBenchmark, TunePlan, check_settings
 
     if resume and out is None:
         raise UsageError("--resume: say by --out where the search is that is to go on")
@@ -130,62 +132,58 @@ def tune(
     make_work = work_maker(target, experiment, files, properties, records, distribution, parse_mix(mix), teller)
     work = make_work(folder, seed)
     whole, space_file = load_space(work.setting.target.database.name, space)
-    wanted = Tuning(
+    plan = TunePlan(
         Bench(make_work, load_of(work, in_flight, threads, timeout_s, arrival, warm_up), wanted_goal),
+        work,
         whole if allow_durability else whole.with_durability(),
         [] if allow_durability else whole.weaker,
         parse_start(start or []),
         Budget(budget_runs or (None if budget else RUNS), length_s("--budget", budget) if budget else None),
         confirm,
         seed,
+        lambda value: words.of_kind(value, wanted_goal.kind),
     )
-    check_settings(wanted, space_file, folder)
-    teller.say(f"{work.described['data']}, {len(wanted.space.settings)} settings of {space_file}, results go to {folder}")
-    if wanted.left_out:
-        teller.say(f"left out, because they trade durability for speed (--allow-durability): {', '.join(wanted.left_out)}")
-    try:
-        carry_out(wanted, folder, teller, lambda value: words.of_kind(value, wanted_goal.kind), resume=resume)
-    except (InterruptedRunError, FailedError):
-        if (folder / "manifest.json").exists():
-            _, page = write_tune_summary_and_report(folder)
-            teller.say(f"what was done until then: {page}")
-        raise
-    show_tune(folder, no_open=no_open, as_json=json)
+    check_settings(plan, space_file)
+    teller.say(f"{work.described['data']}, {len(plan.space.settings)} settings of {space_file}, results go to {folder}")
+    if plan.left_out:
+        teller.say(f"left out, because they trade durability for speed (--allow-durability): {', '.join(plan.left_out)}")
+    written = run_and_report(TuneBenchmark(), plan, folder, teller, write_tune_report, resume=resume)
+    show_written(written, _print, no_open=no_open, as_json=json)
 
 
 def show_tune(folder: Path, *, no_open: bool, as_json: bool) -> None:
     """Writes summary and report of a search on disk, and prints what they say."""
-    show_written(write_tune_summary_and_report(folder), _print, no_open=no_open, as_json=as_json)
+    show_written(write_tune_report(folder), _print, no_open=no_open, as_json=as_json)
 
 
-def _print(summary: dict[str, Any], page: Path) -> None:
-    screen = console()
-    screen.print(tune_answer.headline(summary), style="bold", highlight=False)
-    if summary["outcome"] == "gain":
-        screen.print(f"for {summary['file']}:", highlight=False)
-        screen.print(summary["snippet"], highlight=False)
-    if summary["effects"]:
-        screen.print(_effects(summary))
-    if summary["left_out"]:
-        left_out = ", ".join(summary["left_out"])
-        screen.print(f"not searched, because they trade durability for speed: {left_out}", highlight=False)
-    for warning in summary["warnings"]:
-        if warning["kind"] != "embedded":
-            print_labelled(screen, "note", f"{warning['text']} {warning['action']}")
+def _print(summary: TuneSummary, page: Path) -> None:
+    """Prints what came out, what to paste, and what each setting seems to do."""
+    screen, result = console(), summary.result
+    screen.print(tune_answer.headline(result), style="bold", highlight=False)
+    if result.verdict == "gain":
+        screen.print(f"for {result.space.file}:", highlight=False)
+        screen.print(result.snippet, highlight=False)
+    if result.effects:
+        screen.print(_effects(result))
+    if result.left_out:
+        screen.print(f"not searched, because they trade durability for speed: {', '.join(result.left_out)}", highlight=False)
+    for caveat in summary.warnings:
+        if caveat.kind != "embedded":
+            print_labelled(screen, "note", f"{caveat.text} {caveat.action}")
     screen.print(f"report: {page}", highlight=False)
 
 
-def _effects(summary: dict[str, Any]) -> Table:
+def _effects(result: TuneFigures) -> Table:
     """Each setting of the best, and how trials with it compare with those without."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("setting", "best", "trials with", "over those without", "what it does"):
         table.add_column(column)
-    for effect in summary["effects"]:
+    for effect in result.effects:
         table.add_row(
-            effect["setting"],
-            summary["best"][effect["setting"]],
-            f"{effect['with_it']} ({effect['trials_with']} of {effect['trials_with'] + effect['trials_without']})",
-            tune_answer.ratio(effect["ratio"]),
-            effect["about"],
+            effect.setting,
+            (result.best or {})[effect.setting],
+            f"{effect.with_it} ({effect.trials_with} of {effect.trials_with + effect.trials_without})",
+            tune_answer.ratio(effect.ratio),
+            effect.about,
         )
     return table

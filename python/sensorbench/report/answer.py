@@ -63,10 +63,8 @@ def _against(place: RankedVariant) -> str:
 
 
 def sure(ratio: MeasuredFigure) -> str:
-    """How sure a ratio is."""
-    if ratio.low is None:
-        return "no interval"
-    return f"{ratio.confidence:.0%} interval {words.times(ratio.low).removesuffix(' ×')} to {words.times(ratio.high)}"
+    """The confidence interval of a ratio."""
+    return words.interval(ratio.low, ratio.high, ratio.confidence)
 
 
 def winners(ranking: Ranking) -> str:

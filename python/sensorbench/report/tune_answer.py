@@ -1,27 +1,25 @@
 """The answer of a search for settings, in words."""
 
-from typing import Any
-
 from sensorbench.report import words
-from sensorbench.report.answer import sure
+from sensorbench.results.summary.claims import MeasuredFigure
+from sensorbench.results.summary.tune import TuneFigures
 
 GOALS = {"load": "the time to load", "size": "the size of the data"}
 
 
-def headline(summary: dict[str, Any]) -> str:
+def headline(result: TuneFigures) -> str:
     """What came out, in a sentence."""
-    if summary["outcome"] is None:
-        return f"Nothing came out yet: {summary['why']}."
-    if summary["outcome"] == "no gain":
-        seen = f": {ratio(summary['ratio'])}" if summary["ratio"] else ""
-        return f"No gain: {summary['why']}{seen}."
-    seen, pairs = ratio(summary["ratio"]), summary["pairs"]
-    return f"Gain: {goal(summary)} is {seen} of the default's, in {pairs} pairs of runs of their own."
+    if result.verdict is None:
+        return f"Nothing came out yet: {result.reason}."
+    if result.verdict == "no gain":
+        seen = f": {ratio(result.ratio)}" if result.ratio else ""
+        return f"No gain: {result.reason}{seen}."
+    return f"Gain: {goal(result)} is {ratio(result.ratio)} of the default's, in {result.pairs} pairs of runs of their own."
 
 
-def goal(summary: dict[str, Any]) -> str:
+def goal(result: TuneFigures) -> str:
     """The goal in words."""
-    text: str = summary["goal"]["text"]
+    text = result.goal.text
     if text in GOALS:
         return GOALS[text]
     word, _, objective = text.partition(":")
@@ -31,6 +29,6 @@ def goal(summary: dict[str, Any]) -> str:
     return f"the {percentile} at {rate} operations/s"
 
 
-def ratio(interval: dict[str, Any] | None) -> str:
-    """A ratio with how sure it is."""
-    return "–" if interval is None else f"{words.times(interval['value'])} ({sure(interval)})"
+def ratio(found: MeasuredFigure | None) -> str:
+    """A ratio with its confidence interval."""
+    return "–" if found is None else f"{words.times(found.value)} ({words.interval(found.low, found.high, found.confidence)})"

@@ -49,6 +49,13 @@ def times(factor: float | None) -> str:
     return "–" if factor is None or not math.isfinite(factor) else f"{significant(factor, 2 if 2 <= factor < 100 else 3)} ×"
 
 
+def interval(low: float | None, high: float | None, confidence: float | None) -> str:
+    """The confidence interval of a factor: 95% interval 4.9 to 5.3 ×."""
+    if low is None or high is None or confidence is None:
+        return "no interval"
+    return f"{confidence:.0%} interval {times(low).removesuffix(' ×')} to {times(high)}"
+
+
 def percent(share: float) -> str:
     """A share: 0.12 %."""
     return f"{share * 100:.3g} %"

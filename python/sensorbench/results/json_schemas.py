@@ -18,6 +18,7 @@ from sensorbench.results.manifest import (
 )
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
 from sensorbench.results.summary.stress import StressSummary
+from sensorbench.results.summary.tune import TuneSummary
 
 SCHEMAS_FOLDER = Path(__file__).parent / "schemas"
 
@@ -31,7 +32,7 @@ _MANIFESTS: tuple[type[BaseModel], ...] = (
     FactorsManifest,
     MapReduceManifest,
 )
-_SUMMARIES: tuple[type[BaseModel], ...] = (ComparisonSummary, SeriesSummary, StressSummary)
+_SUMMARIES: tuple[type[BaseModel], ...] = (ComparisonSummary, SeriesSummary, StressSummary, TuneSummary)
 
 
 def json_schemas() -> dict[str, dict[str, Any]]:

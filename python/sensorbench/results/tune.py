@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sensorbench.errors import UsageError
 from sensorbench.places import remove_results
 from sensorbench.results.files import write_result
-from sensorbench.results.manifest import Process, State, TuneManifest
+from sensorbench.results.manifest import State, TuneManifest
 from sensorbench.results.reader import manifest_in, state_of
 from sensorbench.results.stored import is_stored, read_model
 from sensorbench.results.writer import WorkWriter
@@ -78,16 +78,13 @@ class TuneWriter(WorkWriter[TuneManifest]):
         write_result(folder / MEASUREMENT_FILE, measurement.model_dump_json(indent=2) + "\n")
 
 
-def resumed(folder: Path, wanted: TuneManifest) -> TuneWriter:
-    """Goes on with a search: one for the same in all but its budget. Raises UsageError."""
-    there = manifest_in(folder, TuneManifest)
+def continued(before: TuneManifest, after: TuneManifest, folder: Path) -> TuneManifest:
+    """The manifest with which a search goes on: for the same in all but its budget. Raises UsageError."""
     for key in ("goal", "space", "start", "seed", "workload", "pairs"):
-        if getattr(there, key) != getattr(wanted, key):
+        if getattr(before, key) != getattr(after, key):
             raise UsageError(f"--resume: the search in {folder} has another {key}; give the same options, or another --out")
-    if state_of(there.state, there.process) == "running":
-        raise UsageError(f"--resume: the search in {folder} goes on")
-    changes = {"budget": wanted.budget, "state": "running", "reason": None, "process": Process.this(), "finished": None}
-    return TuneWriter(folder, there.model_copy(update=changes))
+    changes = {"budget": after.budget, "state": "running", "reason": None, "process": after.process, "finished": None}
+    return before.model_copy(update=changes)
 
 
 def read_tune(folder: Path) -> TuneResult:

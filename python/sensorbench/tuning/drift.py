@@ -9,15 +9,15 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Drift:
-    """How far repeats of the default were apart: the highest over the lowest, and the last over the first."""
+    """How far repetitions of the default were apart: the highest over the lowest, and the last over the first."""
 
-    repeats: int
-    highest_to_lowest: float
+    repetitions: int
+    max_to_min: float
     last_to_first: float
 
 
 def default_at(defaults: Mapping[int, float], place: int) -> float:
-    """What the default would have been at a place in the order of trials, by its repeats (place: value) before and after:
+    """What the default would have been at a place in the order of trials, by its repetitions (place: value) before and after:
     between two of them along a straight line of logarithms, beyond the last as that.
     """
     places = sorted(defaults)

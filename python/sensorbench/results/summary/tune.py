@@ -1,0 +1,105 @@
+"""The summary of a search for better settings of a server."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from sensorbench.results.summary.claims import MeasuredFigure
+from sensorbench.results.summary.envelope import Summary
+from sensorbench.results.summary.part import SummaryPart
+from sensorbench.results.tune import Measurement
+
+
+class TuneGoal(SummaryPart):
+    """The figure that is to become better, as on the command line, and what it is: s, bytes, or operations per second (`count`)."""
+
+    text: str
+    kind: Literal["duration_s", "bytes", "count"]
+    smaller_is_better: bool
+
+
+class SearchedSetting(SummaryPart):
+    """The values of a server setting that the search chose from: `values`, or numbers from `low` to `high`."""
+
+    about: str
+    values: list[str | int | float] | None = None
+    low: int | float | None = None
+    high: int | float | None = None
+    step: int | float | None = None
+    log: bool = False
+    unit: str = ""
+    durability: bool = Field(default=False, description="It trades durability for speed; the first of its values is the safest.")
+
+
+class SearchSpace(SummaryPart):
+    """The server settings that were searched, and how they are written into the server's own file."""
+
+    database: str
+    file: str
+    line: str = "{key} = {value}"
+    settings: dict[str, SearchedSetting]
+
+
+class TuneBudget(SummaryPart):
+    """How much the search could take, without the confirmation; null where that was not limited."""
+
+    runs: int | None
+    time_s: float | None
+
+
+class TuneTrial(Measurement):
+    """A measurement of the search, and its figure over what the default's was at that time; null where one of them is not known."""
+
+    number: int
+    ratio: float | None
+
+
+class SettingEffect(SummaryPart):
+    """The ratios of trials with the best's value of a server setting over those of all others; null where one side has no trial."""
+
+    setting: str
+    about: str
+    with_it: str = Field(description="Which trials count as having the best's value.")
+    trials_with: int
+    trials_without: int
+    ratio: MeasuredFigure | None
+
+
+class DefaultDrift(SummaryPart):
+    """How far the repetitions of the default within the search were apart."""
+
+    values: list[float]
+    repetitions: int
+    max_to_min: float
+    last_to_first: float
+
+
+class TuneFigures(SummaryPart):
+    """What was searched, and what came out."""
+
+    operations: dict[str, str]
+    workload: dict[str, Any]
+    goal: TuneGoal
+    space: SearchSpace
+    left_out: list[str] = Field(description="Settings that trade durability for speed, and were left out for that.")
+    start: dict[str, str] = Field(description="The settings that count as the default; all others are left to the server.")
+    seed: int
+    budget: TuneBudget
+    pairs: int = Field(description="Pairs of runs, default and best, that confirm.")
+    verdict: Literal["gain", "no gain"] | None = Field(description="Null until the confirmation is over.")
+    reason: str = Field(description="Why that is the verdict, or why there is none.")
+    best: dict[str, str] | None = Field(description="The best configuration of the search; null where none could be measured.")
+    changed: dict[str, str] = Field(description="The settings of the best that differ from the default.")
+    ratio: MeasuredFigure | None = Field(description="The best to the default, by the confirmation alone.")
+    search_ratio: float | None = Field(description="The best to the default, by the search: the best of many, partly luck.")
+    snippet: str = Field(description="The lines to paste into the server's own file; empty where there is no gain.")
+    effects: list[SettingEffect]
+    trials: list[TuneTrial]
+    confirmation: list[Measurement]
+    drift: DefaultDrift | None = Field(description="Null where the default was measured fewer than two times.")
+
+
+class TuneSummary(Summary[TuneFigures]):
+    """`summary.json` of a search for better settings."""
+
+    kind: Literal["tune"] = "tune"
