@@ -7,6 +7,7 @@ import typer
 from rich.table import Table
 
 from sensorbench.app.comparison import write_comparison_report
+from sensorbench.app.reports import summarise_elasticity_comparison
 from sensorbench.app.study import write_series_report
 from sensorbench.cli.elasticity import show_elasticity, show_elasticity_comparison
 from sensorbench.cli.factors import show_factors
@@ -15,7 +16,6 @@ from sensorbench.cli.options import Json, NoOpen
 from sensorbench.cli.output import (
     print_claims,
     print_outcome,
-    summarise_elasticity_works,
     summarise_factor_study,
 )
 from sensorbench.cli.printing import open_page, print_json
@@ -81,12 +81,14 @@ def claims(folder: Folder, json: Json = False) -> None:
     if is_series(folder):
         _claims_of_series(folder, as_json=json)
         return
+    if works := works_of(folder):
+        judged = [claim.model_dump() for claim in summarise_elasticity_comparison(works, folder).claims]
+        _tell_claims(judged, as_json=json)
+        return
     _tell_claims(_summary(folder)["claims"], as_json=json)
 
 
 def _summary(folder: Path) -> dict[str, Any]:
-    if works := works_of(folder):
-        return summarise_elasticity_works(works)
     match kind_of(folder):
         case "factors":
             return summarise_factor_study(folder)

@@ -16,6 +16,7 @@ from sensorbench.results.manifest import (
     StressManifest,
     TuneManifest,
 )
+from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, ElasticitySummary
 from sensorbench.results.summary.stress import StressSummary
 
 SCHEMAS_FOLDER = Path(__file__).parent / "schemas"
@@ -30,7 +31,7 @@ _MANIFESTS: tuple[type[BaseModel], ...] = (
     FactorsManifest,
     MapReduceManifest,
 )
-_SUMMARIES: tuple[type[BaseModel], ...] = (StressSummary,)
+_SUMMARIES: tuple[type[BaseModel], ...] = (StressSummary, ElasticitySummary, ElasticityComparisonSummary)
 
 
 def json_schemas() -> dict[str, dict[str, Any]]:
