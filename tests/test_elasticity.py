@@ -33,7 +33,7 @@ def test_a_perfectly_elastic_cluster_scores_zero() -> None:
     assert (found.av1_s, found.av2_s) == (BEFORE_S, AFTER_S)
     assert (found.rt1_s, found.rt2_s) == (BEFORE_S / THREAD_REQUESTS, AFTER_S / THREAD_REQUESTS)
     # The triangle between the ramp and the level before is all that the other reading counts.
-    assert found.variants["above_level"] == pytest.approx(-LENGTH_S * (BEFORE_S - AFTER_S) / 2.0 / UNIT)
+    assert found.definitions["above_level"] == pytest.approx(-LENGTH_S * (BEFORE_S - AFTER_S) / 2.0 / UNIT)
 
 
 @pytest.mark.parametrize(
@@ -52,16 +52,16 @@ def test_curves_up_to_cubic_have_their_exact_score(curve: "np.ufunc", area: floa
     assert found.area_a == pytest.approx(area_a, rel=1e-9, abs=1e-6)
     assert found.area_b == pytest.approx(area_b, rel=1e-9)
     assert found.elasticity == pytest.approx((area_a + area_b) / UNIT, rel=1e-9)
-    assert found.variants["excess_deviation"] == pytest.approx((area_a + area_b - 3.0 * LENGTH_S) / UNIT, rel=1e-9)
-    assert found.variants["minutes"] == pytest.approx(found.elasticity / 60.0, rel=1e-9)
-    assert found.variants["trapezoid"] == pytest.approx(found.elasticity, rel=1e-2)
+    assert found.definitions["excess_deviation"] == pytest.approx((area_a + area_b - 3.0 * LENGTH_S) / UNIT, rel=1e-9)
+    assert found.definitions["minutes"] == pytest.approx(found.elasticity / 60.0, rel=1e-9)
+    assert found.definitions["trapezoid"] == pytest.approx(found.elasticity, rel=1e-2)
 
 
-def test_what_is_below_the_ramp_counts_as_nothing_in_one_variant() -> None:
+def test_what_is_below_the_ramp_counts_as_nothing_by_one_definition() -> None:
     x = share()
     found = elasticity(series(60.0 * x * (1.0 - x) * (1.0 - 2.0 * x)), BOOTSTRAP_S, STABLE_S, THREAD_REQUESTS)
     # x(1-x)(1-2x) has 1/32 above the axis.
-    assert found.variants["above_ramp"] == pytest.approx(60.0 / 32.0 * LENGTH_S / UNIT, rel=1e-9)
+    assert found.definitions["above_ramp"] == pytest.approx(60.0 / 32.0 * LENGTH_S / UNIT, rel=1e-9)
     assert found.elasticity == pytest.approx(0.0, abs=1e-9)
 
 

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, cast
 
+import jsonschema
 import numpy as np
 import psutil
 import pytest
@@ -23,6 +24,7 @@ from sensorbench.elasticity.troubles import TROUBLES, Kind
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.lab.homes import instances_folder
 from sensorbench.results.elasticity import read_elasticity
+from sensorbench.results.json_schemas import json_schemas
 from tests.conftest import Cli, commands_on, run_main
 
 MS = 1_000_000
@@ -198,7 +200,9 @@ def summary_in(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.cluster
 def test_region_servers_that_join_under_load_serve_requests(cli: Cli, grown: Path) -> None:
-    (one,) = summary_in(grown)["transitions"]
+    summary = summary_in(grown)
+    jsonschema.validate(summary, json_schemas()["elasticity-summary"])
+    (one,) = summary["result"]["transitions"]
     assert one["failed"] is None
     names = [event["name"] for event in one["events"]]
     assert names[:3] == ["change begins", "node 2 joined", "change done"]
@@ -207,27 +211,29 @@ def test_region_servers_that_join_under_load_serve_requests(cli: Cli, grown: Pat
     counts = one["counts"]
     assert counts["offered"] == counts["started"] == counts["ok"] + counts["error"] + counts["timeout"]
     # Registers were written meanwhile, and nothing that was acknowledged is gone.
-    assert one["guarantees"]["acknowledged_writes"] > 100
-    assert one["guarantees"]["lost_writes"]["count"] == one["guarantees"]["stale_reads"]["count"] == 0
-    assert one["guarantees"]["lost_writes"]["of"] > 0
+    assert one["guarantees"]["counts"]["acknowledged_writes"] > 100
+    seen = one["guarantees"]["seen"]
+    assert seen["lost_writes"]["count"] == seen["stale_reads"]["count"] == 0
+    assert seen["lost_writes"]["of"] > 0
     # The new node took its share of the requests, and nothing before it was there.
     new = next(node for node in one["servers"] if node.endswith(".2"))
-    assert one["servers"][new]["before"] == 0.0
-    # Its processor time is known, although it was not there when the run began.
-    processors = one["servers"][new]["processors"]
-    assert processors["before"] == 0.0 < processors["during"]
-    assert one["servers"][new]["after"] > 0.05 * sum(served["after"] for served in one["servers"].values())
-    score = one["scores"]["by_band"]
-    if score["stable_at_s"] is not None:
-        assert score["total_s"] == pytest.approx(one["transfer_s"] + score["additional_s"])
-        assert score["elasticity"] > 0.0
+    assert one["servers"][new]["requests"]["before"] == 0.0
+    # Its CPU time is known, although it was not there when the run began.
+    cpus = one["servers"][new]["cpus"]
+    assert cpus["before"] == 0.0 < cpus["during"]
+    served_after = [served["requests"]["after"] for served in one["servers"].values()]
+    assert one["servers"][new]["requests"]["after"] > 0.05 * sum(served_after)
+    stable = one["stability"]["by_band"]
+    if stable["stable_at_s"] is not None:
+        assert stable["total_s"] == pytest.approx(one["transfer_s"] + stable["additional_s"])
+        assert stable["score"]["elasticity"] > 0.0
     else:
-        assert "not-stable" in {warning["kind"] for warning in summary_in(grown)["warnings"]}
+        assert "not-stable" in {warning["kind"] for warning in summary["warnings"]}
     page = (grown / "report.html").read_text(encoding="utf-8")
     assert "On 1 node a node joined" in page
     assert "promised not to occur" in page
     # It is written again from what is on disk.
-    assert cli("report", grown, "--no-open", "--json").json["transitions"] == [one]
+    assert cli("report", grown, "--no-open", "--json").json["result"]["transitions"] == [one]
     result = read_elasticity(grown)
     assert (result.manifest.changes[0]["kind"], result.state) == ("join", "complete")
     assert not [instance for instance in lab.read_instances() if not instance.stays]
@@ -238,9 +244,10 @@ def test_works_are_compared_beside_what_was_printed(cli: Cli, grown: Path, tmp_p
     out = tmp_path / "compared"
     ended = cli("elasticity", "compare", grown, grown, "--out", out, "--no-open", "--json")
     assert ended.exit_code == 0, ended.err
-    found = {(one["role"], one["figure"]): one for one in ended.json["figures"]}
+    jsonschema.validate(ended.json, json_schemas()["elasticitycomparison-summary"])
+    found = {(one["role"], one["figure"]): one for one in ended.json["result"]["figures"]}
     assert found["HB", "transfer_s"]["runs"] == 2
-    assert found["HB", "transfer_s"]["value"] == pytest.approx(summary_in(grown)["transitions"][0]["transfer_s"])
+    assert found["HB", "transfer_s"]["value"] == pytest.approx(summary_in(grown)["result"]["transitions"][0]["transfer_s"])
     assert ended.json == summary_in(out)
     # It is written again from the works.
     assert cli("report", out, "--no-open", "--json").json == ended.json
@@ -270,10 +277,10 @@ def test_a_cluster_of_ones_own_grows_by_a_command(cli: Cli, lab_home: Path, tmp_
         assert [node.number for node in lab.find_instance(instance.name).nodes] == [1, 2, 3, 4]
     assert instance.name not in " ".join(ended.json["command"])
     assert commands_on(out / "report.html") == [ended.json["command"]]
-    (grown,) = ended.json["transitions"]
+    (grown,) = ended.json["result"]["transitions"]
     assert [event["name"] for event in grown["events"]][:3] == ["change begins", "node 4 joined", "change done"]
     assert grown["nodes"] == 3
-    assert grown["guarantees"]["lost_writes"]["count"] == 0
+    assert grown["guarantees"]["seen"]["lost_writes"]["count"] == 0
     # Each master tells of its requests, the new one too.
     assert len(grown["servers"]) == 4
 
@@ -329,7 +336,7 @@ def test_too_few_nodes_that_would_be_left_are_refused(cli: Cli, lab_home: Path, 
     [
         (["--target", "sqlite"], "--target sqlite: sqlite has no nodes that join or leave"),
         (["--target", "cassandra://db.example"], "a cluster of your own grows by your command"),
-        (["--schema", "by_id"], "--schema: study elasticity lets clusters grow under a load of its own"),
+        (["--schema", "by_id"], "No such option: --schema"),
     ],
 )
 def test_what_the_study_cannot_do_is_refused(cli: Cli, tmp_path: Path, arguments: list[str], said: str) -> None:

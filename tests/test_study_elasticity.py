@@ -1,10 +1,37 @@
 """The study of elastic databases: its claims, judged on what the source printed and on the opposite."""
 
+import json
 from collections.abc import Callable
-from typing import Any
+from datetime import UTC, datetime
+from pathlib import Path
 
+import jsonschema
 import pytest
 
+from sensorbench.report.elasticity import write_elasticity_page
+from sensorbench.report.elasticity_comparison import write_elasticity_comparison_page
+from sensorbench.results.elasticity import COMPARISON, works_of
+from sensorbench.results.json_schemas import json_schemas
+from sensorbench.results.manifest import SettingManifest
+from sensorbench.results.summary.elasticity import (
+    AroundChange,
+    ArticleCount,
+    ClusterChange,
+    ElasticityFigures,
+    ElasticityScore,
+    ElasticitySummary,
+    ElasticityWorkload,
+    NodeLoad,
+    RequestSets,
+    Scalability,
+    ScoreDefinitions,
+    SetLevel,
+    Stabilisation,
+    StableAgain,
+    Transition,
+)
+from sensorbench.results.summary.envelope import Caveat, Status
+from sensorbench.results.writer import write_typed_summary
 from sensorbench.study.elasticity.evidence import Evidence, evidence_of
 from sensorbench.study.elasticity.study import ELASTICITY, judged, printed, summarise
 
@@ -13,8 +40,7 @@ def of_printed(change: Callable[[str, float], float] = lambda _, value: value, *
     """What the source printed, as if it had been measured three times with nearly no noise."""
     evidence, levels = Evidence(), {}
     for one in printed():
-        role, transition, figure = one["role"], one["transition"], one["figure"]
-        levels[role, transition, figure] = change(figure, one["value"])
+        levels[one.role, one.transition, one.figure] = change(one.figure, one.value)
     for (role, transition, figure), value in levels.items():
         if role in leave_out:
             continue
@@ -61,29 +87,63 @@ def test_databases_that_were_not_measured_leave_claims_open() -> None:
 def test_one_work_of_each_is_no_repetition() -> None:
     evidence = Evidence()
     for one in printed():
-        evidence.add(one["role"], one["transition"], {one["figure"]: one["value"]})
+        evidence.add(one.role, one.transition, {one.figure: one.value})
     assert {verdicts(evidence)[one] for one in ("ELA-1", "ELA-4", "ELA-7", "ELA-16")} == {"inconclusive"}
 
 
-def work(database: str, transfer_s: float) -> dict[str, Any]:
-    """The summary of a work with one node that joined one, as far as it is looked at."""
+def requests_before(count: float) -> NodeLoad:
+    """A node that served so many requests before the change."""
+    return NodeLoad(requests=AroundChange(before=count, during=0.0, after=0.0), cpus=None)
+
+
+def score(elasticity: float) -> ElasticityScore:
+    definitions = ScoreDefinitions(above_ramp=1.0, excess_deviation=1.0, above_level=1.0, trapezoid=1.0, minutes=1.0)
+    return ElasticityScore(
+        elasticity=elasticity, definitions=definitions, area_a=1.0, area_b=1.0, bootstrap_at_s=200.0, stable_at_s=403.0,
+        av1_s=4.05, av2_s=3.0, rt1_s=0.1, rt2_s=0.1, sets_between=20,
+    )  # fmt: skip
+
+
+def work(database: str, transfer_s: float, status: Status = "complete") -> ElasticitySummary:
+    """The summary of a cluster of one node that another one joined, after one that left and one that failed."""
     times_s = [10.0 * number for number in range(60)]
     durations_s = [
         4.0 + 0.1 * (number % 2) if time_s < 200 else 6.0 + 0.5 * (number % 2) if time_s < 400 else 3.0
         for number, time_s in enumerate(times_s)
     ]
-    score = {"elasticity": 12.0, "additional_s": 40.0, "total_s": transfer_s + 40.0}
-    transition = {
-        "change": {"kind": "join"}, "failed": None, "nodes": 1, "begun_at_s": 203.0, "scored_from_s": 200.0, "transfer_s": transfer_s,
-        "sets": {"time_s": times_s, "duration_s": durations_s}, "scores": {"by_band": score},
-        "before": {"mean_s": 4.05, "sd_s": 0.05}, "servers": {"a": {"before": 30.0}, "b": {"before": 10.0}},
-    }  # fmt: skip
-    left = {**transition, "change": {"kind": "leave"}}
-    failed = {**transition, "failed": "no disk"}
-    return {
-        "title": database, "command": [], "state": "complete", "setting": {"database": database, "target": database},
-        "transitions": [left, failed, transition], "scalability": [{"from_nodes": 1, "to_nodes": 2, "scalability": 0.1}],
-    }  # fmt: skip
+    stable = StableAgain(stable_at_s=403.0, additional_s=40.0, total_s=transfer_s + 40.0, score=score(12.0))
+    joined = Transition(
+        number=3, status="complete", reason=None, failed=None,
+        change=ClusterChange(kind="join", title="a node joined", count=1, away_s=30.0, how=""),
+        nodes=1, articles=10, request_threads=1, requests_per_set=100, executions=10,
+        sets=RequestSets(time_s=times_s, duration_s=durations_s, sd_s=[0.0] * 60), events=[],
+        begun_at_s=203.0, scored_from_s=200.0, transfer_s=transfer_s, noticed_s=None, before=SetLevel(mean_s=4.05, sd_s=0.05, sets=20),
+        stability=Stabilisation(by_band=stable, by_rule=stable, in_band=stable), dip=None, counts=None, guarantees=None,
+        servers={"a": requests_before(30.0), "b": requests_before(10.0)},
+    )  # fmt: skip
+    left = joined.model_copy(update={"number": 1, "change": joined.change.model_copy(update={"kind": "leave"})})
+    failed = joined.model_copy(update={"number": 2, "failed": "no disk"})
+    workload = ElasticityWorkload(
+        requests_per_thread=100, threads_per_node=1, executions=10, rate_per_node=None, timeout_s=10.0, warm_up=2, before=20, after=20,
+        max_s=60.0, mix={"read_article": 1.0}, grows=True, seed=1,
+    )  # fmt: skip
+    return ElasticitySummary(
+        title=database, status=status, reason=None if status == "complete" else "why", created=datetime(2026, 1, 1, tzinfo=UTC),
+        version="1", command=["sensorbench", database], environment={"memory_bytes": 1, "servers": {database: {"database": database, "version": "1", "nodes": 1, "settings": {}}}},
+        variants=[variant(database)],
+        warnings=[Caveat(kind="few-sets", text="few", action="more")],
+        result=ElasticityFigures(
+            operations={}, workload=workload, dataset=ArticleCount(title="made", rows=10), changes=[], load=None,
+            transitions=[left, failed, joined], scalability=[Scalability(from_nodes=1, to_nodes=2, scalability=0.1)], law=None, errors=[],
+        ),
+    )  # fmt: skip
+
+
+def variant(database: str) -> SettingManifest:
+    return SettingManifest(
+        id=f"{database}-by-id", target=database, database=database, embedded=False, url="", schema_name="by_id", schema_summary="",
+        schema_file="",
+    )  # fmt: skip
 
 
 def test_figures_are_those_of_transitions_to_more_nodes() -> None:
@@ -100,9 +160,42 @@ def test_figures_are_those_of_transitions_to_more_nodes() -> None:
 
 
 def test_works_are_summed_up_beside_what_was_printed() -> None:
-    summary = summarise([work("cassandra", seconds) for seconds in (150.0, 160.0, 170.0)])
-    found = {(one["role"], one["figure"]): one for one in summary["figures"]}
-    assert found["CA", "transfer_s"]["value"] == pytest.approx(160.0)
-    assert found["CA", "transfer_s"]["low"] < 150.0
-    assert {one["id"]: one["verdict"] for one in summary["claims"]}["ELA-5"] == "inconclusive"
+    summary = summarise({f"cassandra-{seconds:g}": work("cassandra", seconds) for seconds in (150.0, 160.0, 170.0)})
+    found = {(one.role, one.figure): one for one in summary.result.figures}
+    assert found["CA", "transfer_s"].value == pytest.approx(160.0)
+    assert (found["CA", "transfer_s"].low or 0.0) < 150.0
+    assert {one.id: one.verdict for one in summary.claims}["ELA-5"] == "inconclusive"
     assert {role.title for role in ELASTICITY.file.roles.values()} == {"Cassandra", "HBase", "mongoDB", "Redis Cluster"}
+
+
+def test_a_comparison_says_what_its_clusters_have_in_common(tmp_path: Path) -> None:
+    works = {"a": work("cassandra", 150.0), "b": work("hbase", 160.0, "interrupted"), "c": work("cassandra", 155.0)}
+    summary = summarise(works)
+    assert (summary.kind, summary.status, summary.reason) == (COMPARISON, "interrupted", "why")
+    assert [one.id for one in summary.variants] == ["cassandra-by-id", "hbase-by-id"]
+    assert summary.environment == {"memory_bytes": 1}
+    assert summary.command == []
+    assert [caveat.variant for caveat in summary.warnings] == ["cassandra-by-id", "hbase-by-id", "cassandra-by-id"]
+    assert [(one.folder, one.status) for one in summary.result.works] == [
+        ("a", "complete"),
+        ("b", "interrupted"),
+        ("c", "complete"),
+    ]
+    assert summarise({"a": works["a"], "c": works["c"]}).command == ["sensorbench", "cassandra"]
+    for name, model in {"elasticity": works["b"], "elasticitycomparison": summary}.items():
+        jsonschema.validate(json.loads(model.model_dump_json()), json_schemas()[f"{name}-summary"])
+    # The folders are found again in what is written, and the page names them.
+    write_typed_summary(tmp_path, summary)
+    assert works_of(tmp_path) == [tmp_path / name for name in works]
+    page = write_elasticity_comparison_page(tmp_path, summary).read_text(encoding="utf-8")
+    assert '<a href="b/report.html">hbase</a> (interrupted)' in page
+    assert "3 warnings" in page
+
+
+def test_the_page_of_a_cluster_has_its_scores(tmp_path: Path) -> None:
+    page = write_elasticity_page(tmp_path, work("cassandra", 160.0)).read_text(encoding="utf-8")
+    assert page.count("<td>12.0</td>") == 3 * 3
+    assert "This run is" not in page
+    assert "This run is <strong>interrupted</strong>: why" in write_elasticity_page(
+        tmp_path, work("cassandra", 160.0, "interrupted")
+    ).read_text(encoding="utf-8")

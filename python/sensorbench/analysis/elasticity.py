@@ -65,7 +65,7 @@ class Stability:
 class Elasticity:
     """The score and its parts: areas in s², levels and response times in s.
 
-    `variants` are scores by other readings of the definition:
+    `definitions` are scores by other readings of the definition:
 
     - `above_ramp`: where the curve is below the ramp counts as nothing
     - `excess_deviation`: only deviation beyond that of the stable sets before counts
@@ -75,7 +75,7 @@ class Elasticity:
     """
 
     elasticity: float
-    variants: Mapping[str, float]
+    definitions: Mapping[str, float]
     area_a: float
     area_b: float
     bootstrap_at_s: float
@@ -159,7 +159,7 @@ def elasticity(sets: Sets, bootstrap_at_s: float, stable_at_s: float, requests_p
     }
     return Elasticity(
         elasticity=(area_a + area_b) / unit,
-        variants={name: area / unit for name, area in areas.items()},
+        definitions={name: area / unit for name, area in areas.items()},
         area_a=area_a,
         area_b=area_b,
         bootstrap_at_s=bootstrap_at_s,

@@ -1,13 +1,20 @@
 """The summary and the page of results on disk, by kind."""
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
+from sensorbench.elasticity.summary import summarise_elasticity
+from sensorbench.places import check_summary_is_free
+from sensorbench.results.elasticity import COMPARISON, read_elasticity
 from sensorbench.results.stress import read_stress
+from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, ElasticitySummary
 from sensorbench.results.summary.stress import StressSummary
 from sensorbench.results.summary.tune import TuneSummary
 from sensorbench.results.tune import read_tune
 from sensorbench.results.writer import write_typed_summary
 from sensorbench.stress.summary import summarise_stress
+from sensorbench.study.elasticity import summarise as summarise_works
 from sensorbench.tuning.summary import summarise_tune
 
 
@@ -29,3 +36,30 @@ def write_tune_report(folder: Path) -> tuple[TuneSummary, Path]:
     summary = summarise_tune(read_tune(folder))
     write_typed_summary(folder, summary)
     return summary, write_tune_page(folder, summary)
+
+
+def write_elasticity_report(folder: Path) -> tuple[ElasticitySummary, Path]:
+    """Summarises changes of a cluster on disk and writes their page."""
+    from sensorbench.report.elasticity import write_elasticity_page
+
+    summary = summarise_elasticity(read_elasticity(folder))
+    write_typed_summary(folder, summary)
+    return summary, write_elasticity_page(folder, summary)
+
+
+def write_elasticity_comparison(folders: Sequence[Path], out: Path) -> tuple[ElasticityComparisonSummary, Path]:
+    """Summarises the changes of several clusters on disk side by side, and writes that and its page into `out`."""
+    from sensorbench.report.elasticity_comparison import write_elasticity_comparison_page
+
+    check_summary_is_free(out, COMPARISON)
+    summary = summarise_elasticity_comparison(folders, out)
+    out.mkdir(parents=True, exist_ok=True)
+    write_typed_summary(out, summary)
+    return summary, write_elasticity_comparison_page(out, summary)
+
+
+def summarise_elasticity_comparison(folders: Sequence[Path], out: Path) -> ElasticityComparisonSummary:
+    """The changes of several clusters on disk side by side, with the claims of the study; `out` is where that is shown."""
+    return summarise_works(
+        {str(os.path.relpath(folder, out)): summarise_elasticity(read_elasticity(folder)) for folder in folders}
+    )

@@ -11,6 +11,8 @@ from rich.table import Table
 
 from sensorbench import lab
 from sensorbench.analysis.elasticity import LEAST_SETS, Elasticity, Sets, Stability, elasticity, stability
+from sensorbench.app.reports import write_elasticity_comparison, write_elasticity_report
+from sensorbench.app.run import run_and_report
 from sensorbench.cli.load_options import length_s
 from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, parse_settings
 from sensorbench.cli.output import (
@@ -19,28 +21,27 @@ from sensorbench.cli.output import (
     published_claims,
     published_claims_as_json,
     show_written,
-    write_elasticity_comparison,
-    write_elasticity_summary_and_report,
 )
 from sensorbench.cli.printing import print_json
 from sensorbench.dataset import open_dataset
 from sensorbench.elasticity.changes import KINDS, Change, parse_change
 from sensorbench.elasticity.course import Lengths
-from sensorbench.elasticity.run import run_elasticity
+from sensorbench.elasticity.run import ElasticityBenchmark, planned
 from sensorbench.elasticity.wish import USUAL_LENGTHS, USUAL_LOAD, USUAL_SCHEMA, Load, OwnCommands, Wish
-from sensorbench.errors import FailedError, InterruptedRunError, UsageError
+from sensorbench.errors import DiskFullError, FailedError, InterruptedRunError, UsageError
 from sensorbench.experiment import TargetSpec, parse_target
 from sensorbench.experiment.settings import started_target
 from sensorbench.places import check_is_free, is_summary_of
-from sensorbench.progress import Teller, console, error_console
+from sensorbench.progress import Teller, console, error_console, print_labelled
 from sensorbench.report import words
 from sensorbench.results.elasticity import COMPARISON, works_of
 from sensorbench.results.request_sets import read_sets
+from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, ElasticitySummary, Transition
 from sensorbench.study.elasticity import ElasticityStudy
 
 app = typer.Typer(help="What it costs when a loaded cluster changes, and when it is stable again.", no_args_is_help=True)
 
-VARIANTS = {
+DEFINITIONS = {
     "above_ramp": "what is below the ramp counts as nothing",
     "excess_deviation": "only deviation beyond that of before counts",
     "above_level": "area A above the level before the bootstrap",
@@ -94,7 +95,7 @@ def run(
         list[str],
         typer.Option(
             "--target",
-            help="A cluster: a database's name (the lab starts it), lab:NAME, or a URL. Several take turns, and are compared.",
+            help="A cluster: a database's name (the lab starts it), lab:NAME, or a URL. Several are measured interleaved, and compared.",
         ),
     ],
     nodes: Annotated[
@@ -124,7 +125,9 @@ def run(
     ] = USUAL_LOAD.executions,
     rate: Annotated[
         float | None,
-        typer.Option("--rate", min=0.001, help="An open loop: requests a second for each node at the start.", show_default=False),
+        typer.Option(
+            "--rate", min=0.001, help="An open loop: requests per second for each node at the start.", show_default=False
+        ),
     ] = None,
     warm_up: Annotated[int, typer.Option("--warm-up", min=0, help="Measurements that do not count.")] = USUAL_LENGTHS.warm_up,
     before: Annotated[int, typer.Option("--before", min=2, help="Measurements before the change.")] = USUAL_LENGTHS.before,
@@ -152,7 +155,7 @@ def run(
             "--status-command", help="Of a URL: a command that ends with 0 when no data are moving any more.", show_default=False
         ),
     ] = None,
-    repeat: Annotated[int, typer.Option("--repeat", min=1, help="How many times each target has its turn.")] = 1,
+    repeat: Annotated[int, typer.Option("--repeat", min=1, help="How many times each target is measured.")] = 1,
     seed: Annotated[int, typer.Option("--seed", min=0, help="From which all requests follow.")] = 1,
     out: Out = None,
     replace: Replace = False,
@@ -182,15 +185,15 @@ def run(
         )
 
     if len(target) == 1 and repeat == 1:
-        _run_one(wish(target[0], 0), folder, teller)
-        show_elasticity(folder, no_open=no_open, as_json=json)
+        written = _run_one(wish(target[0], 0), folder, teller)
+        show_written(written, _print, no_open=no_open, as_json=json)
         return
-    _run_in_turn(target, repeat, wish, folder, teller)
+    _run_interleaved(target, repeat, wish, folder, teller)
     show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=json)
 
 
-def _run_in_turn(targets: Sequence[str], repeat: int, wish: Callable[[str, int], Wish], folder: Path, teller: Teller) -> None:
-    """Carries out what is wished of each target, as many times; of what was cut short, works that are over are compared."""
+def _run_interleaved(targets: Sequence[str], repeat: int, wish: Callable[[str, int], Wish], folder: Path, teller: Teller) -> None:
+    """Carries out what is wished of each target, as many times; where that is cut short, what is complete is compared."""
     # Whatever is wrong with one of them is said before the first begins.
     turns = [[wish(text, number) for text in targets] for number in range(repeat)]
     check_is_free(folder)
@@ -202,12 +205,19 @@ def _run_in_turn(targets: Sequence[str], repeat: int, wish: Callable[[str, int],
                 teller.say(f"{one.target.label}, {number} of {repeat}")
                 _run_one(one, folder / f"{one.target.label}-{number}", teller)
                 folders.append(folder / f"{one.target.label}-{number}")
-                write_elasticity_summary_and_report(folders[-1])
     except (InterruptedRunError, FailedError):
         if folders:
-            _, page = write_elasticity_comparison(folders, folder)
-            teller.say(f"what was compared until then: {page}")
+            _compare_what_is_there(folders, folder, teller)
         raise
+
+
+def _compare_what_is_there(folders: Sequence[Path], folder: Path, teller: Teller) -> None:
+    """Writes the comparison of what is complete. That it cannot be written must not hide why the rest was cut short."""
+    try:
+        _, page = write_elasticity_comparison(folders, folder)
+        teller.say(f"comparison until then: {page}")
+    except (DiskFullError, OSError) as error:
+        teller.warn(f"no comparison could be written: {error}; `sensorbench report {folder}` writes it later")
 
 
 def show_elasticity_study(study: ElasticityStudy, *, as_json: bool) -> None:
@@ -243,7 +253,7 @@ def run_elasticity_study(
     no_open: bool,
     as_json: bool,
 ) -> None:
-    """Carries out the study's changes on clusters of each target, in turn, and judges its claims."""
+    """Carries out the study's changes on clusters of each target, interleaved, and judges its claims."""
     folder, teller, file = out or new_folder(study.name), Teller(), study.file
     articles = open_dataset(dataset or file.dataset, scale=scale, teller=teller)
 
@@ -270,31 +280,23 @@ def run_elasticity_study(
             drop_after=drop_after or (repeat or file.repeat) > 1,
         )
 
-    _run_in_turn(targets or file.targets, repeat or file.repeat, wish, folder, teller)
+    _run_interleaved(targets or file.targets, repeat or file.repeat, wish, folder, teller)
     show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=as_json)
 
 
-def _run_one(wish: Wish, folder: Path, teller: Teller) -> None:
-    """Carries out a wish; of one that was cut short, there is a report of what was done until then."""
-    try:
-        run_elasticity(wish, folder, teller)
-    except (InterruptedRunError, FailedError):
-        if (folder / "manifest.json").exists():
-            _, page = write_elasticity_summary_and_report(folder)
-            teller.say(f"what was done until then: {page}")
-        raise
+def _run_one(wish: Wish, folder: Path, teller: Teller) -> tuple[ElasticitySummary, Path]:
+    """Carries out a wish and writes its report."""
+    return run_and_report(ElasticityBenchmark(), planned(wish, folder), folder, teller, write_elasticity_report)
 
 
 @app.command("compare")
 def compare(
-    folders: Annotated[
-        list[Path], typer.Argument(help="Folders of works on elasticity; several of one database are repetitions.")
-    ],
+    folders: Annotated[list[Path], typer.Argument(help="Folders of elasticity run; several of one database are repetitions.")],
     out: Out = None,
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
-    """Set works beside one another and beside what the study of elastic databases printed, and judge its claims."""
+    """Set results side by side with the paper on elastic databases, and judge its claims."""
     folder = out or new_folder("elasticity-comparison")
     if not is_summary_of(folder, COMPARISON):
         check_is_free(folder)
@@ -302,19 +304,19 @@ def compare(
 
 
 def show_elasticity_comparison(folders: Sequence[Path], out: Path, *, no_open: bool, as_json: bool) -> None:
-    """Writes summary and report of several works that are on disk into `out`, and prints the claims."""
+    """Writes summary and report of several results on disk into `out`, and prints the claims."""
     show_written(write_elasticity_comparison(folders, out), _print_claims, no_open=no_open, as_json=as_json)
 
 
-def _print_claims(summary: dict[str, Any], page: Path) -> None:
+def _print_claims(summary: ElasticityComparisonSummary, page: Path) -> None:
     """Prints each claim with its verdict."""
-    print_claims(summary["claims"])
+    print_claims(summary.claims)
     console().print(f"report: {page}", highlight=False)
 
 
 def show_elasticity(folder: Path, *, no_open: bool, as_json: bool) -> None:
-    """Writes summary and report of a work on elasticity that is on disk, and prints what they say."""
-    show_written(write_elasticity_summary_and_report(folder), _print, no_open=no_open, as_json=as_json)
+    """Writes summary and report of changes of a cluster on disk, and prints what they say."""
+    show_written(write_elasticity_report(folder), _print, no_open=no_open, as_json=as_json)
 
 
 def _target(text: str, nodes: int | None, settings: list[str]) -> TargetSpec:
@@ -373,36 +375,38 @@ _COLUMNS = (
 )
 
 
-def _print(summary: dict[str, Any], page: Path) -> None:
+def _print(summary: ElasticitySummary, page: Path) -> None:
     """Prints a line for each transition."""
-    screen = console()
+    screen, result = console(), summary.result
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in _COLUMNS:
         table.add_column(column, justify="left" if column == "change" else "right")
-    for one in summary["transitions"]:
+    for one in result.transitions:
         table.add_row(*_cells(one))
     screen.print(table)
-    for one in summary["scalability"]:
-        screen.print(f"from {one['from_nodes']} to {one['to_nodes']} nodes sets take {one['scalability']:+.1%}", highlight=False)
-    for warning in summary["warnings"]:
-        screen.print(f"warning: {warning['text']} {warning['action']}", highlight=False)
+    for scaled in result.scalability:
+        text = f"from {scaled.from_nodes} to {scaled.to_nodes} nodes sets take {scaled.scalability:+.1%}"
+        screen.print(text, highlight=False)
+    for caveat in summary.warnings:
+        print_labelled(screen, "warning", f"{caveat.text} {caveat.action}")
     screen.print(f"report: {page}", highlight=False)
 
 
-def _cells(one: dict[str, Any]) -> list[str]:
+def _cells(one: Transition) -> list[str]:
     """What is said of a transition, in the order of the columns."""
-    score, dip, counts, checked = one["scores"].get("by_band", {}), one["dip"] or {}, one["counts"] or {}, one["guarantees"]
-    seen = [f"{checked[name]['count']:,}" if checked else "–" for name in ("lost_writes", "stale_reads")]
+    stable, counts, checked = one.stability.by_band if one.stability else None, one.counts, one.guarantees
+    seen = [f"{checked.seen[name].count:,}" if checked else "–" for name in ("lost_writes", "stale_reads")]
+    after = stable.after if stable else None
     return [
-        one["change"]["title"],
-        f"{one['nodes']}",
-        words.duration(one["transfer_s"]),
-        words.duration(score.get("total_s")),
-        words.significant(score["elasticity"]) if "elasticity" in score else "–",
-        words.duration((one["before"] or {}).get("mean_s")),
-        words.duration((score.get("after") or {}).get("mean_s")),
-        words.duration(dip.get("recovered_s")),
-        f"{counts.get('error', 0) + counts.get('timeout', 0) + counts.get('unstarted', 0):,}",
+        one.change.title,
+        f"{one.nodes}",
+        words.duration(one.transfer_s),
+        words.duration(stable.total_s if stable else None),
+        words.significant(stable.score.elasticity) if stable and stable.score else "–",
+        words.duration(one.before.mean_s if one.before else None),
+        words.duration(after.mean_s if after else None),
+        words.duration(one.dip.recovered_s if one.dip else None),
+        f"{counts.error + counts.timeout + counts.dropped:,}" if counts else "–",
         *seen,
     ]
 
@@ -441,8 +445,8 @@ def _table(sets: Sets, score: Elasticity, found: Stability) -> Table:
         "never" if at_s is None else f"{at_s:g} s" for at_s in (found.at_s, found.in_band_at_s, found.by_band_at_s)
     )
     table.add_row("elasticity", f"{score.elasticity:.4g}", "lower is better, 0 is perfect")
-    for name, said in VARIANTS.items():
-        table.add_row(f"  {name}", f"{score.variants[name]:.4g}", said)
+    for name, said in DEFINITIONS.items():
+        table.add_row(f"  {name}", f"{score.definitions[name]:.4g}", said)
     table.add_row(
         "stable again", f"{score.stable_at_s:g} s", f"{score.stable_at_s - score.bootstrap_at_s:g} s after the bootstrap"
     )

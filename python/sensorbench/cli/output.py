@@ -1,6 +1,5 @@
 """What commands print, and where results go."""
 
-import os
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -11,18 +10,14 @@ from rich.text import Text
 
 from sensorbench.app.comparison import fail_if_wrong
 from sensorbench.cli.printing import open_page, print_json
-from sensorbench.elasticity.summary import summarise_elasticity
-from sensorbench.places import check_summary_is_free
 from sensorbench.progress import console, print_labelled
 from sensorbench.report import answer, words
 from sensorbench.results import write_whole_summary
-from sensorbench.results.elasticity import COMPARISON, read_elasticity
 from sensorbench.results.factors import read_factors
 from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant
 from sensorbench.study import Claim, require_factor_study
-from sensorbench.study.elasticity import summarise as summarise_works
 from sensorbench.study.mapreduce import summarise_mapreduce_study
 
 Shown = TypeVar("Shown")
@@ -48,32 +43,6 @@ def show_written(written: tuple[Shown, Path], tell: Callable[[Shown, Path], None
         tell(summary, page)
     if not no_open:
         open_page(page)
-
-
-def write_elasticity_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:
-    """Sums up a work on elasticity on disk and writes its report."""
-    from sensorbench.report.elasticity import write_elasticity_report
-
-    summary = summarise_elasticity(read_elasticity(folder))
-    write_whole_summary(folder, summary)
-    return summary, write_elasticity_report(folder, summary)
-
-
-def write_elasticity_comparison(folders: Sequence[Path], out: Path) -> tuple[dict[str, Any], Path]:
-    """Sums up several works on elasticity that are on disk, and writes the summary and its page into `out`."""
-    from sensorbench.report.elasticity_comparison import write_elasticity_comparison_report
-
-    check_summary_is_free(out, COMPARISON)
-    summary = summarise_elasticity_works(folders)
-    summary["folders"] = [str(os.path.relpath(folder, out)) for folder in folders]
-    out.mkdir(parents=True, exist_ok=True)
-    write_whole_summary(out, summary)
-    return summary, write_elasticity_comparison_report(out, summary)
-
-
-def summarise_elasticity_works(folders: Sequence[Path]) -> dict[str, Any]:
-    """Several works on elasticity that are on disk, side by side, with the claims of the study."""
-    return summarise_works([summarise_elasticity(read_elasticity(folder)) for folder in folders])
 
 
 def write_factors_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:

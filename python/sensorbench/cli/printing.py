@@ -14,11 +14,12 @@ from sensorbench.places import check_page_is_free
 
 
 def print_json(value: Any) -> None:
-    """Prints a value, or a model, as JSON."""
-    if isinstance(value, BaseModel):
-        typer.echo(value.model_dump_json(indent=2))
-    else:
-        typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str))
+    """Prints a value as JSON; models may be in it."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump(mode="json") if isinstance(value, BaseModel) else str(value)
 
 
 def check_page(page: Path) -> None:

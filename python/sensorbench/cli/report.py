@@ -1,12 +1,14 @@
 """`sensorbench report` and `sensorbench claims`: what results on disk say."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from sensorbench.app.comparison import write_comparison_report
+from sensorbench.app.reports import summarise_elasticity_comparison
 from sensorbench.app.study import write_series_report
 from sensorbench.cli.elasticity import show_elasticity, show_elasticity_comparison
 from sensorbench.cli.factors import show_factors
@@ -15,7 +17,6 @@ from sensorbench.cli.options import Json, NoOpen
 from sensorbench.cli.output import (
     print_claims,
     print_outcome,
-    summarise_elasticity_works,
     summarise_factor_study,
 )
 from sensorbench.cli.printing import open_page, print_json
@@ -26,6 +27,8 @@ from sensorbench.results import kind_of, read_comparison
 from sensorbench.results.elasticity import works_of
 from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.series import is_series, parts_with_results, read_series
+from sensorbench.results.summary.claims import JudgedClaim
+from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.study import summarise
 from sensorbench.study.mapreduce import summarise_mapreduce_study
 from sensorbench.study.series import summarise_series
@@ -81,21 +84,22 @@ def claims(folder: Folder, json: Json = False) -> None:
     if is_series(folder):
         _claims_of_series(folder, as_json=json)
         return
-    _tell_claims(_summary(folder)["claims"], as_json=json)
+    _show_claims(_claims_of(folder), as_json=json)
 
 
-def _summary(folder: Path) -> dict[str, Any]:
+def _claims_of(folder: Path) -> Sequence[JudgedClaim]:
+    """The claims of results of one kind or another, judged."""
     if works := works_of(folder):
-        return summarise_elasticity_works(works)
+        return summarise_elasticity_comparison(works, folder).claims
     match kind_of(folder):
         case "factors":
-            return summarise_factor_study(folder)
+            return [JudgedClaim.model_validate(claim) for claim in summarise_factor_study(folder)["claims"]]
         case "mapreduce":
-            return summarise_mapreduce_study(read_mapreduce(folder))
+            return [JudgedClaim.model_validate(claim) for claim in summarise_mapreduce_study(read_mapreduce(folder))["claims"]]
         case _:
             summary = summarise(read_comparison(folder))
             _warn_of_damage(summary)
-            return summary
+            return summary.claims
 
 
 def _warn_of_damage(summary: ComparisonSummary) -> None:
@@ -105,11 +109,11 @@ def _warn_of_damage(summary: ComparisonSummary) -> None:
             print_labelled(error_console(), "warning", f"{caveat.variant}: {caveat.text}")
 
 
-def _tell_claims(judged: list[dict[str, Any]], *, as_json: bool) -> None:
+def _show_claims(claims: Sequence[JudgedClaim], *, as_json: bool) -> None:
     if as_json:
-        print_json(judged)
+        print_json(claims)
     else:
-        print_claims(judged)
+        print_claims(claims)
 
 
 def _claims_of_series(folder: Path, *, as_json: bool) -> None:
@@ -118,16 +122,13 @@ def _claims_of_series(folder: Path, *, as_json: bool) -> None:
     for of_part in summaries.values():
         _warn_of_damage(of_part)
     summary = summarise_series(read_series(folder), results, summaries)
-    if summary["of"] == "parts":
-        _tell_claims(summary["claims"], as_json=as_json)
-        return
-    if as_json:
-        print_json(summary["claims"])
+    if summary.result.of == "parts" or as_json:
+        _show_claims(summary.claims, as_json=as_json)
         return
     table = Table(box=None)
-    for column in ("claim", "finding", "published", "verdict", *summary["parts"]):
+    for column in ("claim", "finding", "published", "verdict", *summary.result.parts):
         table.add_column(column)
-    for claim in summary["claims"]:
-        of_each = [claim["of_each"][dataset]["verdict"] for dataset in summary["parts"]]
-        table.add_row(claim["id"], claim["text"], claim["published"], claim["verdict"], *of_each)
+    for claim in summary.claims:
+        of_each = [claim.of_each[dataset].verdict for dataset in summary.result.parts]
+        table.add_row(claim.id, claim.text, claim.published, claim.verdict, *of_each)
     console().print(table)

@@ -1,9 +1,11 @@
-"""The work on elasticity: load, then one run for each change of the cluster, data and load growing with it."""
+"""Changes of a cluster under load: data are loaded, then there is one run for each change, data and load growing with the cluster."""
 
-from dataclasses import asdict
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from sensorbench import __version__, lab
+from sensorbench import lab
 from sensorbench.elasticity import troubles
 from sensorbench.elasticity.bench import Bench
 from sensorbench.elasticity.changes import Change, carry_out, check_can
@@ -11,46 +13,81 @@ from sensorbench.elasticity.clusters import Cluster, LabNodes, OwnNodes
 from sensorbench.elasticity.course import Course
 from sensorbench.elasticity.wish import OwnCommands, Wish
 from sensorbench.errors import UsageError
-from sensorbench.experiment.ending import written_down
 from sensorbench.experiment.servers import Servers, servers
-from sensorbench.lifecycle.command import command_line
-from sensorbench.places import check_is_free
+from sensorbench.lifecycle.benchmark import Benchmark, RunContext
 from sensorbench.progress import Teller
-from sensorbench.results.elasticity import ElasticityResult, ElasticityWriter, read_elasticity
-from sensorbench.results.environment import environment
-from sensorbench.results.manifest import ElasticityManifest, Process, now
-from sensorbench.results.ownership import Owner, new_id
+from sensorbench.results.elasticity import ElasticityWriter
+from sensorbench.results.manifest import ElasticityManifest
+from sensorbench.results.ownership import Owner
 
 
-def run_elasticity(wish: Wish, folder: Path, teller: Teller) -> ElasticityResult:
-    """Carries out the changes of a wish, one after the other, into `folder`.
+@dataclass(frozen=True)
+class ElasticityPlan:
+    """What is wished, validated, with the means to load data and to put load on them."""
 
-    Raises UsageError before anything is written; FailedError, InterruptedRunError and DiskFullError after what was done until then is on
-    disk.
-    """
-    check_is_free(folder)
-    troubles.heal()
-    bench = Bench(wish, folder)
+    wish: Wish
+    bench: Bench
+
+
+def planned(wish: Wish, folder: Path) -> ElasticityPlan:
+    """The plan of a wish whose results go into `folder`. Raises UsageError for what is wrong whatever the cluster says."""
+    plan = ElasticityPlan(wish, Bench(wish, folder))
     if wish.commands is not None:
-        # What can be said without asking the cluster is said first.
-        _check(wish, _own_nodes(wish, wish.commands))
-    # Nodes that share a machine with the client come and go: none has processors of its own.
-    with servers([bench.setting], teller, pin=False) as started:
-        cluster = _cluster(wish, started)
-        _check(wish, cluster)
-        owner = Owner.of(new_id(), folder)
-        bench.check(started, owner)
-        writer = ElasticityWriter(folder, _manifest(wish, bench, started, owner, folder))
-        with written_down(writer):
-            writer.write_load(bench.load(started, teller, owner))
-            nodes_at_start = cluster.nodes
-            for number, change in enumerate(wish.changes, start=1):
-                if wish.grows and cluster.nodes > nodes_at_start:
-                    bench.add_copies(-(-cluster.nodes // nodes_at_start), teller)
-                _carry_out(wish, bench, cluster, change, number, writer, teller)
-            if wish.drop_after:
-                bench.remove(owner)
-    return read_elasticity(folder)
+        _check_changes(wish, _own_nodes(wish, wish.commands))
+    return plan
+
+
+class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, ElasticityWriter]):
+    """Loads the data and carries out the changes, one after the other."""
+
+    manifest = ElasticityManifest
+    writer = ElasticityWriter
+
+    def servers(self, plan: ElasticityPlan, progress: Teller) -> AbstractContextManager[Servers]:
+        """The cluster's nodes, rid of what an earlier benchmark that was killed has left behind."""
+        troubles.heal()
+        # Nodes that share a machine with the client come and go: none has CPUs of its own.
+        return servers([plan.bench.setting], progress, pin=False)
+
+    def check(self, plan: ElasticityPlan, servers: Servers, owner: Owner) -> None:
+        """Raises UsageError when the changes cannot be made to this cluster, or its namespace is refused."""
+        _check_changes(plan.wish, _cluster(plan.wish, servers))
+        plan.bench.check(servers, owner)
+
+    def describe(self, plan: ElasticityPlan, servers: Servers) -> dict[str, Any]:
+        """The cluster, the load and the changes."""
+        wish, bench = plan.wish, plan.bench
+        described = wish.dataset.describe()
+        return {
+            "title": f"Elasticity of {wish.target.label}",
+            "setting": bench.setting.manifest({name: bench.setting.schema.told_statements(name) for name in bench.titles}),
+            "operations": bench.titles,
+            "dataset": {"title": described.title, "rows": described.readings},
+            "changes": [{**asdict(change), "title": change.title} for change in wish.changes],
+            "workload": {
+                **asdict(wish.load),
+                **asdict(wish.lengths),
+                "mix": wish.mix,
+                "grows": wish.grows,
+                "seed": wish.seed,
+            },
+            "environment": {"servers": servers.described()},
+        }
+
+    def execute(self, plan: ElasticityPlan, context: RunContext[ElasticityWriter]) -> None:
+        """Loads the data, then carries out one run for each change."""
+        wish, bench, cluster = plan.wish, plan.bench, _cluster(plan.wish, context.servers)
+        context.writer.write_load(bench.load(context.servers, context.progress, context.owner))
+        nodes_at_start = cluster.nodes
+        for number, change in enumerate(wish.changes, start=1):
+            if wish.grows and cluster.nodes > nodes_at_start:
+                bench.add_copies(-(-cluster.nodes // nodes_at_start), context.progress)
+            _carry_out(plan, cluster, change, number, context)
+
+    def clean_up(self, plan: ElasticityPlan, context: RunContext[ElasticityWriter]) -> None:
+        """Removes with `drop_after` what was created at the target."""
+        if plan.wish.drop_after:
+            plan.bench.remove(context.owner)
 
 
 def _cluster(wish: Wish, started: Servers) -> Cluster:
@@ -65,7 +102,7 @@ def _own_nodes(wish: Wish, own: OwnCommands) -> OwnNodes:
     return OwnNodes(own.nodes, own.add, own.remove, own.status, wish.lengths.most_s)
 
 
-def _check(wish: Wish, cluster: Cluster) -> None:
+def _check_changes(wish: Wish, cluster: Cluster) -> None:
     """Raises UsageError when the cluster can never be as a change leaves it."""
     nodes, least = cluster.nodes, 1
     if isinstance(cluster, LabNodes):
@@ -77,38 +114,14 @@ def _check(wish: Wish, cluster: Cluster) -> None:
             raise UsageError(f"--change leave: {nodes} nodes would be left; the cluster needs {least} at least")
 
 
-def _manifest(wish: Wish, bench: Bench, started: Servers, owner: Owner, folder: Path) -> ElasticityManifest:
-    described = wish.dataset.describe()
-    return ElasticityManifest(
-        id=owner.id,
-        title=f"Elasticity of {wish.target.label}",
-        process=Process.this(),
-        created=now(),
-        version=__version__,
-        command=command_line(),
-        setting=bench.setting.manifest({name: bench.setting.schema.told_statements(name) for name in bench.titles}),
-        operations=bench.titles,
-        dataset={"title": described.title, "rows": described.readings},
-        changes=[{**asdict(change), "title": change.title} for change in wish.changes],
-        workload={
-            **asdict(wish.load),
-            **asdict(wish.lengths),
-            "mix": wish.mix,
-            "grows": wish.grows,
-            "seed": wish.seed,
-        },
-        environment={**environment(folder), "servers": started.described()},
-    )
-
-
 def _carry_out(
-    wish: Wish, bench: Bench, cluster: Cluster, change: Change, number: int, writer: ElasticityWriter, teller: Teller
+    plan: ElasticityPlan, cluster: Cluster, change: Change, number: int, context: RunContext[ElasticityWriter]
 ) -> None:
     """One run with one change in it."""
-    nodes = cluster.nodes
+    wish, bench, nodes = plan.wish, plan.bench, cluster.nodes
     threads = nodes * wish.load.threads_per_node
     per_set = wish.load.requests_per_set(threads)
-    with teller.task(f"{number}. {change.title}: {nodes} nodes, {bench.articles:,} articles") as task:
+    with context.progress.task(f"{number}. {change.title}: {nodes} nodes, {bench.articles:,} articles") as task:
         course = Course(
             lengths=wish.lengths,
             operations=per_set * wish.load.executions * wish.operations_per_request,
@@ -116,7 +129,7 @@ def _carry_out(
             change=lambda mark: carry_out(change, cluster, mark),
             tell=lambda text: task.advance_to(0.0, text),
         )
-        told = {
+        described = {
             "change": {**asdict(change), "title": change.title, "costs": cluster.at_once_costs if change.is_at_once else ""},
             "nodes": nodes,
             "articles": bench.articles,
@@ -127,7 +140,7 @@ def _carry_out(
         }
         rate_per_s = wish.load.rate_per_node * nodes * wish.operations_per_request if wish.load.rate_per_node else None
         try:
-            bench.run(number, threads, rate_per_s, writer.run_folder(number), course.look, told)
+            bench.run(number, threads, rate_per_s, context.writer.run_folder(number), course.look, described)
         finally:
             course.wait()
         task.end(course.problem or "measured")

@@ -21,6 +21,7 @@ from sensorbench.experiment.workload import Schedule
 from sensorbench.results import ComparisonResult, RunResult, SettingManifest
 from sensorbench.results.manifest import MEASURE, PhaseFigures
 from sensorbench.results.server_use import server_use
+from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.comparison import ComparisonSummary
 
 LATENCIES = ("median", "p99")
@@ -121,9 +122,9 @@ class AskedSetting:
             comparison=self.comparison.name,
             runs=tuple(self._run(run, rate or 0.0) for (run, _), rate in zip(self._phases, rates, strict=True)),
             readings=self._readings(operation) if writes else 1,
-            rows=None if writes else figures["rows_per_operation"],
+            rows=None if writes else figures.rows_per_operation,
             is_mixed=self.comparison.is_mixed,
-            latency_s={name: Interval(**figures["latency_s"][name]) for name in LATENCIES if name in figures["latency_s"]},
+            latency_s={name: _interval(figures.latency_s[name]) for name in LATENCIES if name in figures.latency_s},
         )
 
     @cached_property
@@ -198,3 +199,9 @@ def _busy_ns(of_kind: Mapping[str, Any]) -> float:
     """The time that requests of one kind were in flight, all together."""
     response = of_kind["response_ns"]
     return float(response["count"] * response["mean"]) if response else 0.0
+
+
+def _interval(figure: MeasuredFigure) -> Interval:
+    if figure.value is None or figure.confidence is None or figure.runs is None:
+        raise AssertionError("the interval of a latency has a value")
+    return Interval(figure.value, figure.low, figure.high, figure.confidence, figure.runs, bool(figure.between_runs))

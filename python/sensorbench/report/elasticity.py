@@ -1,4 +1,4 @@
-"""The page of a work on elasticity: the curve of each transition with its areas and events, the scores, and what was lost."""
+"""The page of changes of a cluster: the curve of each transition with its areas and events, the scores, and what was lost."""
 
 from pathlib import Path
 from typing import Any
@@ -8,32 +8,39 @@ import numpy as np
 
 from sensorbench.report import charts
 from sensorbench.report.build import CHARTS_FOLDER, FILE_WIDTH, write_chart_files, write_page
+from sensorbench.results.summary.elasticity import ElasticitySummary, Transition
 
 # What a page says first of the rules by which a cluster is stable again.
 RULES = {
     "by_band": "the median of five is near the level at the end",
-    "by_rule": "five in a row differ little (the source's rule)",
+    "by_rule": "five in a row differ little (the rule of the paper)",
     "in_band": "both: five in a row differ little, near the level at the end",
 }
 PARTS = ("before", "during", "after")
+# Scores by other readings of the definition: columns of the table.
+DEFINITIONS = {
+    "above_ramp": "nothing below the ramp",
+    "excess_deviation": "excess deviation",
+    "above_level": "above the level before",
+    "trapezoid": "trapezoid",
+}
 # How many pieces the shaded areas are drawn with.
 _PIECES = 200
 
 
-def write_elasticity_report(folder: Path, summary: dict[str, Any]) -> Path:
+def write_elasticity_page(folder: Path, summary: ElasticitySummary) -> Path:
     """Writes `report.html` into the folder of the results, and its charts as SVG and PNG beside it. Returns the page."""
-    drawn = {f"transition-{one['number']}": _curve(one) for one in summary["transitions"] if len(one["sets"]["time_s"]) > 1}
-    path = write_page(folder, "elasticity.html.j2", drawn, summary=summary, rules=RULES, parts=PARTS)
+    drawn = {f"transition-{one.number}": _curve(one) for one in summary.result.transitions if len(one.sets.time_s) > 1}
+    path = write_page(folder, "elasticity.html.j2", drawn, summary=summary, rules=RULES, parts=PARTS, definitions=DEFINITIONS)
     write_chart_files(folder / CHARTS_FOLDER, drawn, FILE_WIDTH)
     return path
 
 
-def _curve(one: dict[str, Any]) -> dict[str, Any]:
+def _curve(one: Transition) -> dict[str, Any]:
     """Set times over time with their deviations, the ramp, both areas, and what happened when."""
-    times_s, durations_s, deviations_s = (np.array(one["sets"][key]) for key in ("time_s", "duration_s", "sd_s"))
     rows = [
         {"time": time, "duration": duration, "low": duration - deviation, "high": duration + deviation}
-        for time, duration, deviation in zip(times_s, durations_s, deviations_s, strict=True)
+        for time, duration, deviation in zip(one.sets.time_s, one.sets.duration_s, one.sets.sd_s, strict=True)
     ]
     x = alt.X("time:Q", title="time, s", scale=alt.Scale(nice=False, padding=8))
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x)
@@ -46,20 +53,19 @@ def _curve(one: dict[str, Any]) -> dict[str, Any]:
     return charts.sized(alt.layer(*_areas(one), *_events(one), bars, line, points), height=340)
 
 
-def _areas(one: dict[str, Any]) -> list[alt.Chart]:
+def _areas(one: Transition) -> list[alt.Chart]:
     """Area A, between the curve and the ramp, and area B, under the deviations, as far as the cluster was stable again."""
-    score = one["scores"].get("by_band", {})
-    if "elasticity" not in score:
+    score, sets = one.stability.by_band.score if one.stability else None, one.sets
+    if score is None:
         return []
-    at_s = np.linspace(score["bootstrap_at_s"], score["stable_at_s"], _PIECES)
-    sets = one["sets"]
+    at_s = np.linspace(score.bootstrap_at_s, score.stable_at_s, _PIECES)
     rows = [
         {"time": time, "curve": curve, "ramp": ramp, "deviation": deviation, "zero": 0.0}
         for time, curve, ramp, deviation in zip(
             at_s,
-            np.interp(at_s, sets["time_s"], sets["duration_s"]),
-            np.interp(at_s, at_s[[0, -1]], [score["av1_s"], score["av2_s"]]),
-            np.interp(at_s, sets["time_s"], sets["sd_s"]),
+            np.interp(at_s, sets.time_s, sets.duration_s),
+            np.interp(at_s, at_s[[0, -1]], [score.av1_s, score.av2_s]),
+            np.interp(at_s, sets.time_s, sets.sd_s),
             strict=True,
         )
     ]
@@ -71,12 +77,9 @@ def _areas(one: dict[str, Any]) -> list[alt.Chart]:
     ]
 
 
-def _events(one: dict[str, Any]) -> list[alt.Chart]:
+def _events(one: Transition) -> list[alt.Chart]:
     """What happened, as lines with words; words of events that are close follow each other downwards."""
-    rows = [
-        {"time": event["time_s"], "name": event["name"], "place": 8 + 13 * (place % 6)}
-        for place, event in enumerate(one["events"])
-    ]
+    rows = [{"time": event.time_s, "name": event.name, "place": 8 + 13 * (place % 6)} for place, event in enumerate(one.events)]
     if not rows:
         return []
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=alt.X("time:Q"))

@@ -1,9 +1,10 @@
-"""The page of several works on elasticity: what they measured beside what the source printed, and the claims."""
+"""The page of several clusters side by side: what was measured beside what the paper has, and the claims."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sensorbench.report.build import write_page
+from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, PublishedFigure, TransitionFigure
 
 # Figures: their words, and what kind of values they are.
 FIGURES = {
@@ -18,23 +19,31 @@ FIGURES = {
 }
 
 
-def write_elasticity_comparison_report(folder: Path, summary: dict[str, Any]) -> Path:
+@dataclass(frozen=True)
+class Row:
+    """A figure of a role at a transition: what was measured here, and what the paper has."""
+
+    role: str
+    transition: int
+    figure: str
+    here: TransitionFigure | None
+    there: PublishedFigure | None
+
+
+def write_elasticity_comparison_page(folder: Path, summary: ElasticityComparisonSummary) -> Path:
     """Writes `report.html` into a folder. Returns the page."""
     return write_page(folder, "elasticity_comparison.html.j2", {}, summary=summary, figures=FIGURES, rows=_rows(summary))
 
 
-def _rows(summary: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row for each role, transition and figure of which there is anything: here, and in the source."""
-    here = {(one["role"], one["transition"], one["figure"]): one for one in summary["figures"]}
-    there = {(one["role"], one["transition"], one["figure"]): one for one in summary["published"]}
+def _rows(summary: ElasticityComparisonSummary) -> list[Row]:
+    """A row for each role, transition and figure of which there is anything: here, and in the paper."""
+    here = {(one.role, one.transition, one.figure): one for one in summary.result.figures}
+    there = {(one.role, one.transition, one.figure): one for one in summary.result.published}
     places = [
         (role, transition, figure)
-        for role in summary["roles"]
+        for role in summary.result.roles
         for transition in sorted({place[1] for place in [*here, *there] if place[0] == role})
         for figure in FIGURES
         if (role, transition, figure) in here or (role, transition, figure) in there
     ]
-    return [
-        {"role": place[0], "transition": place[1], "figure": place[2], "here": here.get(place), "there": there.get(place)}
-        for place in places
-    ]
+    return [Row(*place, here.get(place), there.get(place)) for place in places]

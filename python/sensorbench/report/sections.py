@@ -13,7 +13,7 @@ def pictures(sections: Sequence[StudySection]) -> dict[str, dict[str, Any]]:
     drawn = {}
     for number, section in enumerate(sections, 1):
         points = on_axes(section.front["points"]) if section.front else []
-        if points:
+        if section.front and points:
             drawn[f"front-{number}"] = front({**section.front, "points": points})
         if section.effects:
             drawn[f"effects-{number}"] = effects(section.effects)

@@ -12,13 +12,13 @@ from sensorbench.results.stored import DamagedResultsError, is_stored, read_json
 from sensorbench.results.writer import LOAD_FILE, SUMMARY_FILE, WorkWriter
 
 RUNS_FOLDER = "runs"
-# What kind of summary several works have together.
+# The kind of the summary of several results side by side.
 COMPARISON = "elasticity comparison"
 
 
 @dataclass(frozen=True)
 class ElasticityResult:
-    """A work on elasticity on disk."""
+    """Changes of a cluster on disk."""
 
     folder: Path
     manifest: ElasticityManifest
@@ -32,7 +32,7 @@ class ElasticityResult:
 
 
 class ElasticityWriter(WorkWriter[ElasticityManifest]):
-    """Writes what belongs to the work as a whole, and hands out the folders of its runs."""
+    """Writes what belongs to all changes together, and hands out the folders of their runs."""
 
     def run_folder(self, number: int) -> Path:
         """Where the run with this number, from 1, goes."""
@@ -44,7 +44,7 @@ class ElasticityWriter(WorkWriter[ElasticityManifest]):
 
 
 def works_of(folder: Path) -> list[Path]:
-    """The works on elasticity that a folder compares, or will when all of them are there; none where it is no such folder."""
+    """The results that a folder compares, or will when all of them are there; none where it is no such folder."""
     if has_results(folder):
         return []
     summary = folder / SUMMARY_FILE
@@ -55,14 +55,19 @@ def works_of(folder: Path) -> list[Path]:
 
 
 def _folders(path: Path, summary: dict[str, Any]) -> list[str]:
-    folders = summary.get("folders")
+    """The folders that a comparison names, as its format has them: those of format 1 have a list of their own."""
+    try:
+        is_first = "format" not in summary
+        folders = summary["folders"] if is_first else [work["folder"] for work in summary["result"]["works"]]
+    except (KeyError, TypeError):
+        folders = None
     if not isinstance(folders, list) or not all(isinstance(one, str) for one in folders):
         raise DamagedResultsError(path, "it does not name the folders of what it compares")
     return folders
 
 
 def read_elasticity(folder: Path) -> ElasticityResult:
-    """A work on elasticity. Raises UsageError when there is none, DamagedResultsError."""
+    """Changes of a cluster on disk. Raises UsageError when there is none, DamagedResultsError."""
     load = folder / LOAD_FILE
     return ElasticityResult(
         folder,

@@ -17,6 +17,7 @@ from sensorbench.results.manifest import (
     TuneManifest,
 )
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
+from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, ElasticitySummary
 from sensorbench.results.summary.stress import StressSummary
 from sensorbench.results.summary.tune import TuneSummary
 
@@ -32,7 +33,14 @@ _MANIFESTS: tuple[type[BaseModel], ...] = (
     FactorsManifest,
     MapReduceManifest,
 )
-_SUMMARIES: tuple[type[BaseModel], ...] = (ComparisonSummary, SeriesSummary, StressSummary, TuneSummary)
+_SUMMARIES: tuple[type[BaseModel], ...] = (
+    ComparisonSummary,
+    SeriesSummary,
+    StressSummary,
+    TuneSummary,
+    ElasticitySummary,
+    ElasticityComparisonSummary,
+)
 
 
 def json_schemas() -> dict[str, dict[str, Any]]:

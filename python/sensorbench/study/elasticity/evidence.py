@@ -5,15 +5,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensorbench.analysis.intervals import Interval, mean_over_runs, product_over_runs
+from sensorbench.results.summary.elasticity import ElasticitySummary, NodeLoad, PublishedFigure, Transition
 
-# The rule of stability whose times and scores are taken.
-RULE = "by_band"
 # Figures: what they are called by the source, and the factor to our unit.
 _PRINTED = {
     "data-transfer-time": ("transfer_s", 60.0),
@@ -75,54 +73,55 @@ class Evidence:
         return product_over_runs([of_one, 1.0 / of_other])
 
 
-def evidence_of(summaries: Iterable[Mapping[str, Any]], roles: Mapping[str, Sequence[str]]) -> Evidence:
+def evidence_of(summaries: Iterable[ElasticitySummary], roles: Mapping[str, Sequence[str]]) -> Evidence:
     """What works measured, whose databases are those of the roles."""
     evidence = Evidence()
     for summary in summaries:
-        role = next((role for role, databases in roles.items() if summary["setting"]["database"] in databases), None)
+        (variant,) = summary.variants
+        role = next((role for role, databases in roles.items() if variant.database in databases), None)
         if role is None:
             continue
-        growing = [one for one in summary["transitions"] if one["change"]["kind"] == "join" and not one["failed"]]
-        scalability = {one["from_nodes"]: one["scalability"] for one in summary["scalability"]}
+        growing = [one for one in summary.result.transitions if one.change.kind == "join" and not one.failed]
+        scalability = {one.from_nodes: one.scalability for one in summary.result.scalability}
         for number, one in enumerate(growing):
-            evidence.add(role, number, figures_of(one, scalability.get(one["nodes"])))
+            evidence.add(role, number, figures_of(one, scalability.get(one.nodes)))
     return evidence
 
 
-def figures_of(one: Mapping[str, Any], scalability: float | None) -> dict[str, float | None]:
-    """The figures of a transition of a work; None where there is none."""
-    score, before = one["scores"].get(RULE, {}), one["before"] or {}
-    durations_s, times_s = np.array(one["sets"]["duration_s"]), np.array(one["sets"]["time_s"])
-    is_before, during = times_s < (one["scored_from_s"] or np.inf), np.zeros(len(times_s), dtype=bool)
-    if one["begun_at_s"] is not None and one["transfer_s"] is not None:
-        during = ~is_before & (times_s < one["begun_at_s"] + one["transfer_s"])
+def figures_of(one: Transition, scalability: float | None) -> dict[str, float | None]:
+    """The figures of a transition; None where there is none. Times and scores are those by the band."""
+    stable, before = one.stability.by_band if one.stability else None, one.before
+    durations_s, times_s = np.array(one.sets.duration_s), np.array(one.sets.time_s)
+    is_before, during = times_s < (one.scored_from_s or np.inf), np.zeros(len(times_s), dtype=bool)
+    if one.begun_at_s is not None and one.transfer_s is not None:
+        during = ~is_before & (times_s < one.begun_at_s + one.transfer_s)
     figures: dict[str, float | None] = {
-        "transfer_s": one["transfer_s"],
-        "additional_s": score.get("additional_s"),
-        "total_s": score.get("total_s"),
-        "elasticity": score.get("elasticity"),
+        "transfer_s": one.transfer_s,
+        "additional_s": stable.additional_s if stable else None,
+        "total_s": stable.total_s if stable else None,
+        "elasticity": stable.score.elasticity if stable and stable.score else None,
         "scalability": scalability,
-        "av_s": before.get("mean_s"),
-        "sd_s": before.get("sd_s"),
-        "sd_over_av": before["sd_s"] / before["mean_s"] if before else None,
-        "hottest_share": _hottest_share(one["servers"]),
+        "av_s": before.mean_s if before else None,
+        "sd_s": before.sd_s if before else None,
+        "sd_over_av": before.sd_s / before.mean_s if before else None,
+        "hottest_share": _hottest_share(one.servers),
     }
     if before and during.any():
-        figures["lowest_over_level"] = float(durations_s[during].min()) / before["mean_s"]
-        figures["peak_over_level"] = float(durations_s[during].max()) / before["mean_s"]
+        figures["lowest_over_level"] = float(durations_s[during].min()) / before.mean_s
+        figures["peak_over_level"] = float(durations_s[during].max()) / before.mean_s
         figures["peak_over_peak"] = float(durations_s[during].max() / durations_s[is_before].max())
     return figures
 
 
-def _hottest_share(servers: Mapping[str, Mapping[str, float]]) -> float | None:
+def _hottest_share(servers: Mapping[str, NodeLoad]) -> float | None:
     """The share of the requests before the change that the busiest node took."""
-    served = [one["before"] for one in servers.values()]
+    served = [one.requests.before or 0.0 for one in servers.values()]
     total = sum(served, 0.0)
     return max(served) / total if len(served) > 1 and total > 0.0 else None
 
 
-def published(file: Path, names: Mapping[str, str]) -> list[dict[str, Any]]:
-    """What the source printed of databases whose names there, `names`, have roles: role, transition, figure, value (times in s), note."""
+def published(file: Path, names: Mapping[str, str]) -> list[PublishedFigure]:
+    """What the paper has of databases whose names there, `names`, have roles. Times in s."""
     with file.open(encoding="utf-8", newline="") as text:
         rows = list(csv.DictReader(text))
     found = [printed for row in rows if row["system"] in names for printed in _printed(row, names[row["system"]])]
@@ -134,16 +133,16 @@ def published(file: Path, names: Mapping[str, str]) -> list[dict[str, Any]]:
     return [*found, *shares]
 
 
-def _printed(row: dict[str, str], role: str) -> list[dict[str, Any]]:
+def _printed(row: dict[str, str], role: str) -> list[PublishedFigure]:
     if row["metric"] not in _PRINTED:
         return []
     figure, factor = _PRINTED[row["metric"]]
     return [_cell(row, role, figure, float(row["value"].lstrip(">")) * factor)]
 
 
-def _cell(row: dict[str, str], role: str, figure: str, value: float) -> dict[str, Any]:
+def _cell(row: dict[str, str], role: str, figure: str, value: float) -> PublishedFigure:
     nodes = _NODES.search(row["configuration"])
     if nodes is None:
         raise AssertionError(f"{row['configuration']}: no number of nodes")
     note = "" if row["note"] == "-" else row["note"]
-    return {"role": role, "transition": _BEGAN.index(int(nodes[1])), "figure": figure, "value": value, "note": note}
+    return PublishedFigure(role=role, transition=_BEGAN.index(int(nodes[1])), figure=figure, value=value, note=note)

@@ -76,7 +76,7 @@ class Measured:
     def _latencies(self) -> dict[tuple[str, str], float]:
         metric = self.summary.result.metric
         intervals = ((figure, figure.latency_s.get(metric)) for figure in self.summary.result.figures)
-        return {(figure["setting"], figure["operation"]): one["value"] for figure, one in intervals if one and one["value"]}
+        return {(figure.variant, figure.operation): one.value for figure, one in intervals if one and one.value}
 
     def time_s(self, setting: str, operation: str) -> float | None:
         """The time until loaded and settled, or the latency of an operation."""
@@ -161,7 +161,7 @@ def _word(
     if time_s is not None:
         return f"{rating(time_s / best_s)} ({_times(time_s / best_s)})"
     of_column = (one for one in measured.summary.result.figures if one.variant == setting.id and one.operation in operations)
-    has_failed = any(one["counts"]["error"] + one["counts"]["timeout"] for one in of_column)
+    has_failed = any(one.counts.error + one.counts.timeout for one in of_column)
     return FAILED if has_failed or setting.id in measured.evidence.result.failures else None
 
 
