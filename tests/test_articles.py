@@ -133,8 +133,8 @@ def run(cli: Cli, tmp_path: Path, mix: str) -> dict[str, Any]:
 def test_articles_are_read_and_added(cli: Cli, tmp_path: Path) -> None:
     summary = run(cli, tmp_path, "{ read_article = 8, insert_article = 2 }")
     assert summary["answers_equal"] is True
-    assert summary["contents"].keys() == SETTINGS
-    for checks in summary["contents"].values():
+    assert summary["result"]["contents"].keys() == SETTINGS
+    for checks in summary["result"]["contents"].values():
         assert (checks["wrong"], checks["lost_writes"]) == (0, 0)
         assert checks["asked"] > 0
         assert checks["read_back"] == checks["acknowledged_writes"] > 0
@@ -142,7 +142,7 @@ def test_articles_are_read_and_added(cli: Cli, tmp_path: Path) -> None:
 
 def test_articles_become_longer(cli: Cli, tmp_path: Path) -> None:
     summary = run(cli, tmp_path, "{ read_article = 4, append_character = 1 }")
-    assert summary["contents"].keys() == summary["honesty"]["settings"].keys() == SETTINGS
-    for checks in summary["contents"].values():
+    assert summary["result"]["contents"].keys() == summary["result"]["client_health"].keys() == SETTINGS
+    for checks in summary["result"]["contents"].values():
         assert "append_character changed rows that were there" in checks["not_checked"]
-    assert [(facts["ok"], facts["errors"]) for facts in summary["honesty"]["settings"].values()] == [(200, 0)] * 2
+    assert [(facts["ok"], facts["errors"]) for facts in summary["result"]["client_health"].values()] == [(200, 0)] * 2

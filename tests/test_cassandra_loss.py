@@ -78,7 +78,7 @@ def test_acknowledged_writes_survive_the_loss_of_a_node(cli: Cli, cluster: lab.I
     assert victim.find() is None, "the node was killed while the run went on"
 
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
-    (checks,) = summary["contents"].values()
+    (checks,) = summary["result"]["contents"].values()
     assert checks["read_back"] == checks["acknowledged_writes"] > 1000
     assert (checks["lost_writes"], checks["wrong"]) == (0, 0), checks
     assert checks["unknown_writes_found"] <= checks["unknown_writes"]

@@ -158,7 +158,7 @@ def test_operations_that_all_fail_end_with_1(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "experiment.toml").write_text(EXPERIMENT, encoding="utf-8")
     outcome = cli("run", tmp_path / "experiment.toml", "--out", tmp_path / "out", "--no-open")
     assert outcome.exit_code == 1
-    (ranking,) = json.loads((tmp_path / "out/summary.json").read_text(encoding="utf-8"))["rankings"]
+    (ranking,) = json.loads((tmp_path / "out/summary.json").read_text(encoding="utf-8"))["result"]["rankings"]
     assert ranking["excluded"] == "no operation succeeded: integer overflow"
     assert "integer overflow" in (tmp_path / "out/report.html").read_text(encoding="utf-8")
 

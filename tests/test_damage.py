@@ -220,7 +220,7 @@ def test_work_that_goes_on_with_a_damaged_file_ends_soundly_or_names_it(
             problems.append(f"no message: {outcome.err}")
         elif outcome.exit_code and name == "flipped" and file.name not in outcome.err:
             problems.append(f"does not name the file: {outcome.err}")
-        elif outcome.exit_code == 0 and (outcome.json["state"], outcome.json["answers_equal"]) != ("complete", True):
+        elif outcome.exit_code == 0 and (outcome.json["status"], outcome.json["answers_equal"]) != ("complete", True):
             problems.append("ended with 0, and is not complete")
         if problems:
             found[str(file), name] = problems
@@ -277,10 +277,10 @@ def test_a_truncated_table_is_named_with_what_can_still_be_done(cli: Cli, finish
     shutil.rmtree(run)
     rest = cli("report", copy, "--no-open", "--json")
     assert rest.exit_code == 0
-    assert {figure["runs"] for figure in rest.json["figures"]} == {1}
+    assert {figure["runs"] for figure in rest.json["result"]["figures"]} == {1}
     again = cli(*study_at(finished), "--resume", "--out", copy, "--json")
     assert again.exit_code == 0, again.err
-    assert {figure["runs"] for figure in again.json["figures"]} == {2}
+    assert {figure["runs"] for figure in again.json["result"]["figures"]} == {2}
 
 
 def test_what_the_rest_does_not_need_is_left_out_with_a_warning(cli: Cli, finished: Path, tmp_path: Path) -> None:
@@ -290,11 +290,11 @@ def test_what_the_rest_does_not_need_is_left_out_with_a_warning(cli: Cli, finish
     file.write_bytes(flipped(file.read_bytes(), 100))
     outcome = cli("report", copy, "--no-open", "--json")
     assert outcome.exit_code == 0
-    (warning,) = [one for one in outcome.json["honesty"]["warnings"] if one["kind"] == "damaged"]
+    (warning,) = [one for one in outcome.json["warnings"] if one["kind"] == "damaged"]
     assert str(file) in warning["text"]
     assert warning["setting"] == "sqlite-natural"
     assert str(file) in (copy / "report.html").read_text(encoding="utf-8")
-    assert [figure["latency_s"] for figure in outcome.json["figures"]] == [figure["latency_s"] for figure in sound["figures"]]
+    assert [figure["latency_s"] for figure in outcome.json["result"]["figures"]] == [figure["latency_s"] for figure in sound["result"]["figures"]]
     assert str(file) in cli("report", copy, "--no-open").out.replace("\n", "")
     assert str(file) in cli("claims", copy).err.replace("\n", "")
 

@@ -37,17 +37,17 @@ def test_readings_in_documents_give_the_answers_of_hbase_cassandra_and_postgresq
     )  # fmt: skip
     assert summary["answers_equal"] is True
     documents = {f"{server.removeprefix('lab:')}-{schema}" for server in SERVERS for schema in SENSORS}
-    assert {one["id"] for one in summary["settings"]} == {
+    assert {one["id"] for one in summary["variants"]} == {
         *documents,
         "hbase-by_sensor",
         "cassandra-by_sensor",
         "postgresql-natural",
     }
-    assert summary["known_answers"].keys() == {one["id"] for one in summary["settings"]}
-    assert {checks["wrong"] for checks in summary["known_answers"].values()} == {0}
+    assert summary["result"]["known_answers"].keys() == {one["id"] for one in summary["variants"]}
+    assert {checks["wrong"] for checks in summary["result"]["known_answers"].values()} == {0}
     # Reports say which server answered, and what it keeps the documents in.
     for setting in documents:
-        described = summary["load"][setting]["description"]
+        described = summary["result"]["load"][setting]["description"]
         assert (described["database"], described["version"]) == ("FerretDB", "1.24.2")
         behind = "PostgreSQL" if "postgresql" in setting else "SQLite"
         assert described["settings"]["data are in"].startswith(behind)
@@ -60,8 +60,8 @@ def test_logs_in_documents_give_the_answers_of_postgresql(cli: Cli, lab_servers:
         *words("--schema", (*LOGS, "relational")), "--dataset", "azure-vm-noise", "--scale", "0.005", "--operations", "34",
     )  # fmt: skip
     assert summary["answers_equal"] is True
-    assert summary["failures"] == {}
-    assert len(summary["settings"]) == 2 * 5 + 3
+    assert summary["result"]["failures"] == {}
+    assert len(summary["variants"]) == 2 * 5 + 3
 
 
 WRITING = """\
@@ -84,8 +84,8 @@ def test_every_schema_keeps_what_is_written(cli: Cli, lab_servers: LabServers, t
     assert ended.exit_code == 0, ended.err
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
     assert summary["answers_equal"] is True
-    assert len(summary["contents"]) == len(SENSORS)
-    assert {facts["errors"] for facts in summary["honesty"]["settings"].values()} == {0}
+    assert len(summary["result"]["contents"]) == len(SENSORS)
+    assert {facts["errors"] for facts in summary["result"]["client_health"].values()} == {0}
 
 
 @pytest.mark.parametrize(
@@ -119,9 +119,9 @@ def test_articles_in_documents(cli: Cli, lab_servers: LabServers, tmp_path: Path
     assert ended.exit_code == 0, ended.err
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
     assert summary["answers_equal"] is compared
-    assert {facts["errors"] for facts in summary["honesty"]["settings"].values()} == {0}
-    assert len(summary["contents"]) == 2
-    for checks in summary["contents"].values():
+    assert {facts["errors"] for facts in summary["result"]["client_health"].values()} == {0}
+    assert len(summary["result"]["contents"]) == 2
+    for checks in summary["result"]["contents"].values():
         if compared:
             assert (checks["wrong"], checks["lost_writes"]) == (0, 0)
             assert checks["read_back"] == checks["acknowledged_writes"] > 0

@@ -32,22 +32,22 @@ def test_the_worked_example_runs_as_it_is_printed(cli: Cli, example: Path) -> No
     assert ended.exit_code == 0, ended.err
     assert summary["answers_equal"] is True
     # The mix writes: so the contents were read back, with all acknowledged writes.
-    assert {checks["wrong"] for checks in summary["contents"].values()} == {0}
-    assert min(checks["asked"] for checks in summary["contents"].values()) > 0
-    assert {figure["operation"] for figure in summary["figures"]} == {"mean_of_hour", "readings_of_hour", "new_flow"}
-    assert len(summary["honesty"]["settings"]) == 2
-    for facts in summary["honesty"]["settings"].values():
+    assert {checks["wrong"] for checks in summary["result"]["contents"].values()} == {0}
+    assert min(checks["asked"] for checks in summary["result"]["contents"].values()) > 0
+    assert {figure["operation"] for figure in summary["result"]["figures"]} == {"mean_of_hour", "readings_of_hour", "new_flow"}
+    assert len(summary["result"]["client_health"]) == 2
+    for facts in summary["result"]["client_health"].values():
         assert facts["started"] == facts["ok"] + facts["errors"] + facts["timeouts"] + facts["cancelled"]
-        assert facts["started"] + facts["unstarted"] == pytest.approx(3 * 2 * 400, rel=0.2)
+        assert facts["started"] + facts["dropped"] == pytest.approx(3 * 2 * 400, rel=0.2)
 
 
 def test_keys_of_the_file_are_changed_on_the_command_line(cli: Cli, example: Path) -> None:
     changes = ("--set", "workload.operations=50", "--set", "workload.schedule={ in_flight = 2 }", "--set", "workload.repeat=1")
     ended, summary = run(cli, example / "experiment.toml", *changes, "--set", "workload.duration=1m", "--no-open")
     assert ended.exit_code == 0, ended.err
-    assert {facts["started"] for facts in summary["honesty"]["settings"].values()} == {50}
-    assert [ranking["excluded"] for ranking in summary["rankings"]] == [None] * 3
-    assert {place["against_best"]["word"] for ranking in summary["rankings"] for place in ranking["places"][1:]} == {
+    assert {facts["started"] for facts in summary["result"]["client_health"].values()} == {50}
+    assert [ranking["excluded"] for ranking in summary["result"]["rankings"]] == [None] * 3
+    assert {place["against_best"]["word"] for ranking in summary["result"]["rankings"] for place in ranking["places"][1:]} == {
         "inconclusive"
     }
 
@@ -55,8 +55,8 @@ def test_keys_of_the_file_are_changed_on_the_command_line(cli: Cli, example: Pat
 def test_a_run_that_logs_nothing_has_the_same_figures_from_histograms(cli: Cli, example: Path) -> None:
     ended, summary = run(cli, example / "experiment.toml", *SHORT, "--set", "workload.log=none")
     assert ended.exit_code == 0, ended.err
-    assert {figure["operation"] for figure in summary["figures"]} == {"mean_of_hour", "readings_of_hour", "new_flow"}
-    for figure in summary["figures"]:
+    assert {figure["operation"] for figure in summary["result"]["figures"]} == {"mean_of_hour", "readings_of_hour", "new_flow"}
+    for figure in summary["result"]["figures"]:
         assert figure["latency_s"]["median"]["value"] > 0.0
     result = read_comparison(example / "out")
     runs = [one for of_setting in result.runs.values() for one in of_setting]
@@ -71,7 +71,7 @@ def test_a_log_of_every_operation_is_written_on_request(cli: Cli, example: Path)
     of_settings = read_comparison(example / "out").runs
     assert len(of_settings) == 2
     for setting, runs in of_settings.items():
-        facts = summary["honesty"]["settings"][setting]
+        facts = summary["result"]["client_health"][setting]
         logged = sum(len([row for row in one.table("operations").to_pylist() if row["phase"] == 1]) for one in runs)
         assert logged == facts["started"] > 0
 
@@ -101,10 +101,10 @@ answers = "none"
     )
     ended, summary = run(cli, example / "stall.toml", "--no-open")
     assert ended.exit_code == 0, ended.err
-    (figure,) = summary["figures"]
+    (figure,) = summary["result"]["figures"]
     # 300 of 2,000 operations fall into the stall and wait evenly from 0.3 s down: p99 is what 20 of them wait longer than.
     assert figure["latency_s"]["p99"]["value"] == pytest.approx(0.280, abs=0.015)
-    queueing = [warning for warning in summary["honesty"]["warnings"] if warning["kind"] == "queueing"]
+    queueing = [warning for warning in summary["warnings"] if warning["kind"] == "queueing"]
     if in_flight == 1:
         assert figure["service_s"]["p99"] < 0.005
         assert "A closed loop would hide this" in queueing[0]["text"]
@@ -137,10 +137,10 @@ answers = "none"
     )
     ended, summary = run(cli, example / "slow.toml", "--no-open")
     assert ended.exit_code == 0, ended.err
-    (facts,) = summary["honesty"]["settings"].values()
+    (facts,) = summary["result"]["client_health"].values()
     # Two in flight of 50 ms each do 40 a second; 100 are due.
-    assert facts["started"] + facts["unstarted"] == 100
-    assert facts["unstarted"] == pytest.approx(60, abs=8)
+    assert facts["started"] + facts["dropped"] == 100
+    assert facts["dropped"] == pytest.approx(60, abs=8)
     assert facts["late"] > 30
-    (warning,) = [warning for warning in summary["honesty"]["warnings"] if warning["kind"] == "unstarted"]
+    (warning,) = [warning for warning in summary["warnings"] if warning["kind"] == "dropped"]
     assert "raise in_flight" in warning["action"]

@@ -238,12 +238,12 @@ def test_answers_over_several_statements_equal_the_reference(cli: Cli, river: Pa
     assert ended.exit_code == 0, ended.err
     summary: dict[str, Any] = json.loads((river / "out" / "summary.json").read_text(encoding="utf-8"))
     assert summary["answers_equal"] is True
-    assert len(summary["answers"]) == 6
-    for answers in summary["answers"].values():
+    assert len(summary["result"]["answers"]) == 6
+    for answers in summary["result"]["answers"].values():
         assert (answers["equal"], answers["mismatch_count"]) == (True, 0)
         assert answers["compared_with_reference"] >= 40
-    assert len(summary["honesty"]["settings"]) == 3
-    for facts in summary["honesty"]["settings"].values():
+    assert len(summary["result"]["client_health"]) == 3
+    for facts in summary["result"]["client_health"].values():
         assert facts["started"] == facts["ok"] == 300, "several statements are one operation"
 
 

@@ -34,10 +34,10 @@ def test_readings_give_the_answers_of_sqlite(cli: Cli, lab_servers: LabServers, 
         "--repeat", "1",
     )  # fmt: skip
     assert summary["answers_equal"] is True
-    assert {one["id"] for one in summary["settings"]} == {*(f"hbase-{schema}" for schema in SENSORS), "sqlite-natural"}
-    assert summary["known_answers"].keys() == {one["id"] for one in summary["settings"]}
-    assert {checks["wrong"] for checks in summary["known_answers"].values()} == {0}
-    described = summary["load"]["hbase-by_day"]["description"]
+    assert {one["id"] for one in summary["variants"]} == {*(f"hbase-{schema}" for schema in SENSORS), "sqlite-natural"}
+    assert summary["result"]["known_answers"].keys() == {one["id"] for one in summary["variants"]}
+    assert {checks["wrong"] for checks in summary["result"]["known_answers"].values()} == {0}
+    described = summary["result"]["load"]["hbase-by_day"]["description"]
     assert described["database"] == "HBase"
     assert {"hbase.client.retries.number", "durability", "gateways"} <= set(described["settings"])
 
@@ -50,8 +50,8 @@ def test_logs_give_the_answers_of_sqlite(cli: Cli, lab_servers: LabServers, tmp_
         "--repeat", "1",
     )  # fmt: skip
     assert summary["answers_equal"] is True
-    assert summary["failures"] == {}
-    assert {f"hbase-{schema}" for schema in LOGS} < {one["id"] for one in summary["settings"]}
+    assert summary["result"]["failures"] == {}
+    assert {f"hbase-{schema}" for schema in LOGS} < {one["id"] for one in summary["variants"]}
 
 
 READINGS = """\
@@ -82,8 +82,8 @@ def conducted(cli: Cli, folder: Path, experiment: str, schemas: tuple[str, ...],
     targets = "".join(f'[[target]]\nurl = "{TARGET}"\nschema = "{schema}"\n' for schema in schemas)
     (folder / "experiment.toml").write_text(experiment.format(targets=targets, mix=mix), encoding="utf-8")
     summary = summary_of(cli, folder / "out", "run", folder / "experiment.toml")
-    assert {facts["errors"] for facts in summary["honesty"]["settings"].values()} == {0}
-    assert len(summary["contents"]) == len(schemas)
+    assert {facts["errors"] for facts in summary["result"]["client_health"].values()} == {0}
+    assert len(summary["result"]["contents"]) == len(schemas)
     return summary
 
 
@@ -101,7 +101,7 @@ def test_what_is_written_is_kept(
     lab_servers.start("hbase")
     summary = conducted(cli, tmp_path, experiment, schemas, mix)
     assert summary["answers_equal"] is True
-    for checks in summary["contents"].values():
+    for checks in summary["result"]["contents"].values():
         assert (checks["wrong"], checks["lost_writes"]) == (0, 0)
         assert checks["read_back"] == checks["acknowledged_writes"] > 0
 
@@ -109,7 +109,7 @@ def test_what_is_written_is_kept(
 def test_articles_become_longer(cli: Cli, lab_servers: LabServers, tmp_path: Path) -> None:
     lab_servers.start("hbase")
     summary = conducted(cli, tmp_path, ARTICLES, ("by_id",), "read_article = 1, append_character = 1")
-    for checks in summary["contents"].values():
+    for checks in summary["result"]["contents"].values():
         assert "append_character changed rows that were there" in checks["not_checked"]
 
 

@@ -94,8 +94,8 @@ def carried_out(
     ended = cli("run", file, "--out", folder / "out", "--no-open", "--replace")
     assert ended.exit_code == 0, ended.err
     summary: dict[str, Any] = json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))
-    assert len(summary["honesty"]["settings"]) == len(layouts)
-    for facts in summary["honesty"]["settings"].values():
+    assert len(summary["result"]["client_health"]) == len(layouts)
+    for facts in summary["result"]["client_health"].values():
         assert facts["started"] == facts["ok"] == operations, facts
     return summary
 
@@ -103,8 +103,8 @@ def carried_out(
 def check_written(summary: dict[str, Any], layouts: list[Chosen]) -> None:
     """Every question that a layout knows was asked after the writing, and every write was found again."""
     assert summary["answers_equal"] is True
-    assert len(summary["contents"]) == len(layouts)
-    for one, contents in zip(layouts, summary["contents"].values(), strict=True):
+    assert len(summary["result"]["contents"]) == len(layouts)
+    for one, contents in zip(layouts, summary["result"]["contents"].values(), strict=True):
         assert (contents["wrong"], contents["lost_writes"], contents["unanswered"]) == (0, 0, 0), contents["problems"]
         questions = [
             name for name, operation in one.operations().items() if not operation.writes and name != "get_written_reading"
@@ -134,7 +134,7 @@ def test_what_was_known_when(cli: Cli, lab_servers: dict[str, lab.Instance], tmp
     # Some questions are about a moment before or after a correction became known.
     summary = carried_out(cli, tmp_path, layouts, "get_known", scale=0.01, operations=40)
     assert summary["answers_equal"] is True
-    assert summary["answers"]["get_known"]["compared_with_reference"] > 0
+    assert summary["result"]["answers"]["get_known"]["compared_with_reference"] > 0
 
 
 @LARGE_SERVERS
@@ -272,7 +272,7 @@ def test_the_table_of_questions_names_the_fastest_layout_of_each_system(cli: Cli
     assert ended.exit_code == 0, ended.err
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
     assert summary["answers_equal"] is True
-    table = next(section for section in summary["sections"] if section["title"] == "Which layout for which question")
+    table = next(section for section in summary["result"]["sections"] if section["title"] == "Which layout for which question")
     rows = {(row[0], row[2]): row for row in table["rows"]}
     assert rows.keys() == set(product(("latest", "spatial"), ("sqlite", "fjall")))
     part = json.loads((tmp_path / "out" / "latest" / "summary.json").read_text(encoding="utf-8"))

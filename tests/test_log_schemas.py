@@ -73,5 +73,5 @@ def test_answers_are_equal_whatever_the_indexes(cli: Cli, tmp_path: Path) -> Non
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
     assert summary["answers_equal"] is True
     ranges = [f"{operation}.r{number}" for operation in ("fetch_range", "count_range") for number in range(1, 8)]
-    assert set(summary["answers"]) == {"look_up", *ranges}
-    assert all(answers["compared_with_reference"] > 0 for answers in summary["answers"].values())
+    assert set(summary["result"]["answers"]) == {"look_up", *ranges}
+    assert all(answers["compared_with_reference"] > 0 for answers in summary["result"]["answers"].values())

@@ -54,8 +54,8 @@ def test_a_study_runs_through_odbc(
     assert outcome.exit_code == 0, outcome.err
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert summary["answers_equal"] is True
-    assert summary["failures"] == {}
-    assert [one["id"] for one in summary["settings"]][:3] == [
+    assert summary["result"]["failures"] == {}
+    assert [one["id"] for one in summary["variants"]][:3] == [
         f"odbc-relational-{level}" for level in ("none", "key", "key_value")
     ]
     claims = {claim["id"]: claim for claim in summary["claims"]}

@@ -14,12 +14,12 @@ def test_quickstart_compares_four_schemas_on_the_real_sample(cli: Cli, tmp_path:
     assert ended.exit_code == 0, ended.err
     summary = json.loads((tmp_path / "quick" / "summary.json").read_text(encoding="utf-8"))
     assert summary["answers_equal"] is True
-    assert summary["dataset"]["name"] == "beijing-air-quality"
-    assert summary["dataset"]["scale"] == 1.0
-    assert summary["dataset"]["generated"] is False
-    assert len(summary["settings"]) == 4
-    assert {setting["database"] for setting in summary["settings"]} == {"sqlite", "fjall"}
-    assert len(summary["rankings"]) == 4
-    assert all(ranking["excluded"] is None for ranking in summary["rankings"])
+    assert summary["result"]["dataset"]["name"] == "beijing-air-quality"
+    assert summary["result"]["dataset"]["scale"] == 1.0
+    assert summary["result"]["dataset"]["generated"] is False
+    assert len(summary["variants"]) == 4
+    assert {setting["database"] for setting in summary["variants"]} == {"sqlite", "fjall"}
+    assert len(summary["result"]["rankings"]) == 4
+    assert all(ranking["excluded"] is None for ranking in summary["result"]["rankings"])
     assert "all answers were equal" in ended.out
     assert (tmp_path / "quick" / "report.html").stat().st_size > 100_000

@@ -70,7 +70,7 @@ def test_a_healthy_database_has_no_findings(cli: Cli, lab_servers: LabServers, t
         lab_servers.start(instance)
         target = f"lab:{instance}?{OWN}"
     summary = conducted(cli, tmp_path, experiment(target, "registers", REGISTERS))
-    (guaranteed,) = summary["guarantees"].values()
+    (guaranteed,) = summary["result"]["guarantees"].values()
     assert {finding["count"] for finding in guaranteed["seen"].values()} == {0}, guaranteed["seen"]
     assert guaranteed["broken"] == []
     assert all(guaranteed["promised"][finding]["is_made"] for finding in VIOLATIONS)
@@ -84,15 +84,15 @@ def test_every_operation_is_in_the_history_and_the_load_is_checked_as_ever(
 ) -> None:
     summary = conducted(cli, tmp_path, experiment("sqlite", "natural", mix))
     assert summary["answers_equal"] is True
-    assert list(summary["operations"]) == [other, "write_register", "read_register"]
-    assert bool(summary["contents"]) == (other == "insert_reading")
+    assert list(summary["result"]["operations"]) == [other, "write_register", "read_register"]
+    assert bool(summary["result"]["contents"]) == (other == "insert_reading")
     keys: list[int] = []
     runs = runs_of(tmp_path)
     assert len(runs) == 2
     for run in runs:
         history, whole = history_of(run), run.manifest.whole
         assert whole is not None
-        counts = {name: sum(phase.operations[name]["counts"]["ok"] for phase in whole.phases) for name in summary["operations"]}
+        counts = {name: sum(phase.operations[name]["counts"]["ok"] for phase in whole.phases) for name in summary["result"]["operations"]}
         assert sum(counts.values()) == 2100
         is_write = pc.equal(history["f"].cast(pa.string()), "write")
         written = set(history.filter(is_write)["key"].to_pylist())
@@ -122,7 +122,7 @@ def test_what_is_lost_and_rolled_back_behind_the_clients_back_is_found(
     original = history.with_final_reads
     monkeypatch.setattr(history, "with_final_reads", meddle)
     summary = conducted(cli, tmp_path, experiment(f"lab:postgresql?{OWN}", "registers", REGISTERS, repeat="1"))
-    (guaranteed,) = summary["guarantees"].values()
+    (guaranteed,) = summary["result"]["guarantees"].values()
     seen = guaranteed["seen"]
     assert seen["lost_writes"]["count"] == 2
     assert seen["stale_reads"]["count"] == 6, "each of both was read three times at the end"
@@ -203,7 +203,7 @@ def test_a_run_that_was_broken_off_has_a_history_and_is_no_part_of_the_next(
     (run,) = runs_of(tmp_path)
     assert not set(history["key"].to_pylist()) & set(history_of(run)["key"].to_pylist())
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
-    (guaranteed,) = summary["guarantees"].values()
+    (guaranteed,) = summary["result"]["guarantees"].values()
     assert {finding["count"] for finding in guaranteed["seen"].values()} == {0}
 
 
@@ -270,12 +270,12 @@ def test_a_study_asks_its_own_questions_as_often_beside_registers(
     assert ended.exit_code == 0, ended.err
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
     assert summary["answers_equal"] is True
-    first = summary["settings"][0]["id"]
-    counts = {one["operation"]: one["counts"]["ok"] for one in summary["figures"] if one["setting"] == first}
+    first = summary["variants"][0]["id"]
+    counts = {one["operation"]: one["counts"]["ok"] for one in summary["result"]["figures"] if one["setting"] == first}
     of_registers = counts.pop("write_register") + counts.pop("read_register")
     assert of_registers > 0
     assert sum(counts.values()) == pytest.approx(asked, rel=0 if study == "log-analytics" else 0.2)
     assert all(counts.values())
-    assert summary["guarantees"].keys() == {one["id"] for one in summary["settings"]}
-    for of_setting in summary["guarantees"].values():
+    assert summary["result"]["guarantees"].keys() == {one["id"] for one in summary["variants"]}
+    for of_setting in summary["result"]["guarantees"].values():
         assert [of_setting["seen"][name]["count"] for name in VIOLATIONS] == [0] * len(VIOLATIONS)

@@ -38,7 +38,7 @@ def guaranteed(cli: Cli, folder: Path, *more: str, **keys: str) -> dict[str, Any
     file.write_text(EXPERIMENT.format(**keys), encoding="utf-8")
     ended = cli("run", file, *more, "--out", folder / "out", "--no-open")
     assert ended.exit_code == 0, ended.err
-    return json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))["guarantees"]
+    return json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))["result"]["guarantees"]
 
 
 @contextmanager

@@ -66,7 +66,7 @@ def test_every_chart_has_data_and_a_file(text: str, study_folder: Path) -> None:
 
 
 def _questions(folder: Path) -> list[str]:
-    return list(json.loads((folder / "summary.json").read_text(encoding="utf-8"))["operations"])
+    return list(json.loads((folder / "summary.json").read_text(encoding="utf-8"))["result"]["operations"])
 
 
 def test_the_answer_comes_first(text: str, summary: dict[str, Any]) -> None:
@@ -82,8 +82,8 @@ def test_every_claim_and_every_warning_is_shown(text: str, summary: dict[str, An
     assert len(summary["claims"]) == 20
     for claim in summary["claims"]:
         assert f">{claim['id']}<" in text
-    assert "embedded" in [warning["kind"] for warning in summary["honesty"]["warnings"]]
-    for warning in summary["honesty"]["warnings"]:
+    assert "embedded" in [warning["kind"] for warning in summary["warnings"]]
+    for warning in summary["warnings"]:
         assert warning["action"] in text
 
 
@@ -111,9 +111,9 @@ def warning(setting: str, kind: str) -> dict[str, str]:
 def test_warnings_are_at_the_top_and_those_of_a_kind_together(study_folder: Path, tmp_path: Path) -> None:
     result = read_comparison(study_folder)
     summary = summarise(result)
-    of_settings = [warning(setting["id"], "client-bound") for setting in summary["settings"]]
+    of_settings = [warning(setting["id"], "client-bound") for setting in summary["variants"]]
     busy, embedded = warning("", "busy"), warning("", "embedded")
-    summary["honesty"]["warnings"] = [*of_settings, busy, embedded]
+    summary["warnings"] = [*of_settings, busy, embedded]
     page = write_report(replace(result, folder=tmp_path), summary, with_files=False).read_text(encoding="utf-8")
     header = page[page.index("<header>") : page.index("</header>")]
     for one in [*of_settings, busy]:

@@ -72,8 +72,8 @@ def check_what_is_left(cli: Cli, out: Path, states: set[str]) -> None:
     assert histograms is not None
     outcome = cli("report", out, "--no-open", "--json")
     assert outcome.exit_code == 0, outcome.err
-    assert outcome.json["state"] in states
-    assert outcome.json["figures"][0]["counts"]["ok"] >= 100
+    assert outcome.json["status"] in states
+    assert outcome.json["result"]["figures"][0]["counts"]["ok"] >= 100
     page = (out / "report.html").read_text(encoding="utf-8")
     assert f"This work is <strong>{outcome.json['state']}</strong>" in page
 
@@ -131,7 +131,7 @@ def test_a_full_disk_ends_with_1_and_keeps_closed_segments(cli: Cli, tmp_path: P
     shutil.copytree(out, moved)
     report = cli("report", moved, "--no-open", "--json")
     assert report.exit_code == 0, report.err
-    assert report.json["state"] == "incomplete"
+    assert report.json["status"] == "incomplete"
 
 
 def test_a_database_on_a_full_disk_names_its_folder_and_what_the_system_says(tmp_path: Path, small_disk: Path) -> None:
@@ -162,9 +162,9 @@ def test_results_of_the_first_format_stay_readable(cli: Cli, tmp_path: Path) -> 
     shutil.copytree(FIXTURES / "format-1", folder)
     outcome = cli("report", folder, "--no-open", "--json")
     assert outcome.exit_code == 0, outcome.err
-    assert outcome.json["state"] == "complete"
+    assert outcome.json["status"] == "complete"
     assert outcome.json["answers_equal"] is True
-    assert outcome.json["figures"][0]["latency_s"]["median"]["value"] > 0
+    assert outcome.json["result"]["figures"][0]["latency_s"]["median"]["value"] > 0
 
 
 def test_a_newer_format_is_refused(cli: Cli, tmp_path: Path) -> None:

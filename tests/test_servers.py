@@ -57,11 +57,11 @@ def study(lab_servers: LabServers, tmp_path_factory: pytest.TempPathFactory) -> 
 def test_all_servers_give_equal_answers(study: Path) -> None:
     summary = summary_of(study)
     assert summary["answers_equal"] is True
-    assert {setting["id"] for setting in summary["settings"]} == SETTINGS
-    assert summary["known_answers"].keys() == SETTINGS
-    assert {checks["wrong"] for checks in summary["known_answers"].values()} == {0}
-    assert len(summary["answers"]) == 4
-    assert all(equality["compared_with_reference"] > 0 for equality in summary["answers"].values())
+    assert {setting["id"] for setting in summary["variants"]} == SETTINGS
+    assert summary["result"]["known_answers"].keys() == SETTINGS
+    assert {checks["wrong"] for checks in summary["result"]["known_answers"].values()} == {0}
+    assert len(summary["result"]["answers"]) == 4
+    assert all(equality["compared_with_reference"] > 0 for equality in summary["result"]["answers"].values())
 
 
 def test_claims_are_judged_on_servers(study: Path) -> None:
@@ -76,7 +76,7 @@ def test_claims_are_judged_on_servers(study: Path) -> None:
 
 
 def test_each_kind_of_system_has_a_made_and_a_generic_model(study: Path) -> None:
-    models = summary_of(study)["models"]
+    models = summary_of(study)["result"]["models"]
     assert {(row["kind"], row["operation"]) for row in models} >= {("nosql", "get_sensor_data"), ("sql", "get_peak_data")}
     shaped = {row["kind"]: (row["shaped"]["setting"], row["generic"]["setting"]) for row in models}
     assert shaped == {"nosql": ("cassandra-by_sensor", "cassandra-generic"), "sql": ("mariadb-natural", "mariadb-star")}
@@ -109,7 +109,7 @@ def test_servers_are_watched_on_the_runs_clock(study: Path) -> None:
 def test_loads_are_counted_and_sized(study: Path) -> None:
     summary = summary_of(study)
     for setting in SETTINGS:
-        load = summary["load"][setting]
+        load = summary["result"]["load"][setting]
         assert load["readings_per_s"] > 0
         assert load["size"]["total_bytes"] > 0
         assert load["description"]["version"]

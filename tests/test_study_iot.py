@@ -15,12 +15,12 @@ SCHEMAS = Path(__file__).parent.parent / "python/sensorbench/schemas/sensors"
 
 
 def test_four_schemas_in_two_databases_give_equal_answers(summary: dict[str, Any]) -> None:
-    assert summary["state"] == "complete"
-    assert [setting["id"] for setting in summary["settings"]] == SETTINGS
+    assert summary["status"] == "complete"
+    assert [setting["id"] for setting in summary["variants"]] == SETTINGS
     assert summary["targets"] == ["fjall", "sqlite"]
     assert summary["answers_equal"] is True
     for question in QUESTIONS:
-        answers = summary["answers"][question]
+        answers = summary["result"]["answers"][question]
         assert answers["equal"]
         assert answers["mismatch_count"] == 0
         assert answers["compared_with_reference"] >= 12 * 10
@@ -28,39 +28,39 @@ def test_four_schemas_in_two_databases_give_equal_answers(summary: dict[str, Any
 
 def test_answers_computed_by_hand_are_given(summary: dict[str, Any]) -> None:
     for setting in SETTINGS:
-        checks = summary["known_answers"][setting]
+        checks = summary["result"]["known_answers"][setting]
         assert checks["asked"] >= 5
         assert checks["wrong"] == 0
 
 
 def test_every_operation_is_accounted_for(summary: dict[str, Any]) -> None:
     for setting in SETTINGS:
-        facts = summary["honesty"]["settings"][setting]
+        facts = summary["result"]["client_health"][setting]
         assert facts["started"] == facts["ok"] + facts["errors"] + facts["timeouts"] + facts["cancelled"] == 360
-        assert facts["unstarted"] == 0
+        assert facts["dropped"] == 0
 
 
 def test_figures_have_intervals_and_rankings_verdicts(summary: dict[str, Any]) -> None:
-    assert len(summary["figures"]) == len(SETTINGS) * len(QUESTIONS)
-    for figure in summary["figures"]:
+    assert len(summary["result"]["figures"]) == len(SETTINGS) * len(QUESTIONS)
+    for figure in summary["result"]["figures"]:
         interval = figure["latency_s"]["mean_to_p95"]
         assert interval["low"] < interval["value"] < interval["high"]
-    assert [ranking["operation"] for ranking in summary["rankings"]] == QUESTIONS
-    for ranking in summary["rankings"]:
-        assert sorted(place["setting"] for place in ranking["places"]) == sorted(SETTINGS)
+    assert [ranking["operation"] for ranking in summary["result"]["rankings"]] == QUESTIONS
+    for ranking in summary["result"]["rankings"]:
+        assert sorted(place["variant"] for place in ranking["places"]) == sorted(SETTINGS)
         assert ranking["places"][0]["against_best"] is None
         words = {place["against_best"]["word"] for place in ranking["places"][1:]}
         assert words <= {"slower", "equivalent", "no difference seen", "inconclusive"}
 
 
 def test_rows_loaded_were_counted_and_sizes_told(summary: dict[str, Any]) -> None:
-    readings = summary["dataset"]["relations"]["measurements"]["rows"]
+    readings = summary["result"]["dataset"]["relations"]["measurements"]["rows"]
     for setting in SETTINGS:
-        load = summary["load"][setting]
+        load = summary["result"]["load"][setting]
         assert load["readings"] == readings
         assert load["size"]["total_bytes"] > 100_000
         assert load["load_s"] > 0
-    assert summary["load"]["fjall-by_sensor"]["tables"][0]["rows"] == readings
+    assert summary["result"]["load"]["fjall-by_sensor"]["tables"][0]["rows"] == readings
 
 
 def test_every_claim_has_a_verdict_and_a_reason(summary: dict[str, Any]) -> None:
@@ -184,11 +184,11 @@ def test_the_generated_building_answers_equally_at_any_scale(cli: Cli, tmp_path:
                   "--out", tmp_path / "out", "--no-open", "--json")  # fmt: skip
     assert outcome.exit_code == 0, outcome.err
     assert outcome.json["answers_equal"] is True
-    assert outcome.json["dataset"]["generated"] is True
-    assert outcome.json["dataset"]["scale"] == 0.004
-    assert outcome.json["known_answers"]["sqlite-natural"]["asked"] >= 5
+    assert outcome.json["result"]["dataset"]["generated"] is True
+    assert outcome.json["result"]["dataset"]["scale"] == 0.004
+    assert outcome.json["result"]["known_answers"]["sqlite-natural"]["asked"] >= 5
     # One run says nothing of how much runs differ.
-    words = {place["against_best"]["word"] for ranking in outcome.json["rankings"] for place in ranking["places"][1:]}
+    words = {place["against_best"]["word"] for ranking in outcome.json["result"]["rankings"] for place in ranking["places"][1:]}
     assert words == {"inconclusive"}
 
 

@@ -73,24 +73,24 @@ def azure(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_real_logs_are_answered_equally(azure: dict[str, Any]) -> None:
     assert azure["answers_equal"] is True
-    assert list(azure["operations"]) == QUESTIONS
-    levels = [setting["id"] for setting in azure["settings"]]
+    assert list(azure["result"]["operations"]) == QUESTIONS
+    levels = [setting["id"] for setting in azure["variants"]]
     assert levels == [f"sqlite-relational-{level}" for level in ("none", "key", "key_value")]
-    assert len(azure["figures"]) == len(levels) * len(QUESTIONS)
-    for figure in azure["figures"]:
+    assert len(azure["result"]["figures"]) == len(levels) * len(QUESTIONS)
+    for figure in azure["result"]["figures"]:
         executions = 20 if figure["operation"] == "look_up" else 1
         assert figure["counts"]["ok"] == 3 * executions, "each question is executed so often in each of three runs"
-    readings = azure["dataset"]["relations"]["log"]["rows"]
-    rows = {figure["operation"]: figure["rows_per_operation"] for figure in azure["figures"]}
+    readings = azure["result"]["dataset"]["relations"]["log"]["rows"]
+    rows = {figure["operation"]: figure["rows_per_operation"] for figure in azure["result"]["figures"]}
     for name in RANGES:
-        share = azure["operations"][f"fetch_range.{name}"]["share"]
+        share = azure["result"]["operations"][f"fetch_range.{name}"]["share"]
         assert rows[f"fetch_range.{name}"] == pytest.approx(share * readings), "every row was fetched"
         assert rows[f"count_range.{name}"] == 1
 
 
 def test_plans_tell_where_the_index_is_left(azure: dict[str, Any]) -> None:
     def access(level: str, operation: str) -> str:
-        return str(azure["query_plans"][f"sqlite-relational-{level}"][operation]["access"])
+        return str(azure["result"]["query_plans"][f"sqlite-relational-{level}"][operation]["access"])
 
     assert {access("none", question) for question in QUESTIONS} == {"scan"}
     assert access("key", "look_up").startswith("index ")
@@ -129,13 +129,13 @@ def test_several_datasets_have_a_page_of_their_own(cli: Cli, tmp_path: Path) -> 
     arguments = ("study", "run", "log-analytics", "--target", "sqlite", *sizes, "--out", out, "--no-open")
     assert cli(*arguments).exit_code == 0
     whole = summary_of(out)
-    assert whole["state"] == "complete"
+    assert whole["status"] == "complete"
     assert whole["answers_equal"] is True
-    assert {name: part["readings"] for name, part in whole["parts"].items()} == {
+    assert {name: part["readings"] for name, part in whole["result"]["parts"].items()} == {
         "machine-log-1gb": 3906,
         "machine-log-2gb": 7560,
     }
-    looked_up = [row for row in whole["growth"] if row["what"] == "look_up" and row["setting"] == "sqlite-relational-key"]
+    looked_up = [row for row in whole["result"]["growth"] if row["what"] == "look_up" and row["setting"] == "sqlite-relational-key"]
     assert [row["readings"] for row in looked_up] == [3906, 7560]
     page = (out / "report.html").read_text(encoding="utf-8")
     assert 'href="machine-log-2gb/report.html"' in page
@@ -166,9 +166,9 @@ def test_a_killed_study_goes_on_and_repeats_nothing_that_was_finished(tmp_path: 
     assert "sqlite-relational-none: finished before, not repeated" in ended.stderr
     assert {name: _measured(out)[name] for name in before} == before, "no finished run was touched"
     whole = summary_of(out)
-    assert whole["state"] == "complete"
+    assert whole["status"] == "complete"
     assert whole["answers_equal"] is True
-    assert [figure["runs"] for figure in whole["figures"]] == [3] * (3 * len(QUESTIONS))
+    assert [figure["runs"] for figure in whole["result"]["figures"]] == [3] * (3 * len(QUESTIONS))
 
 
 def _measured(out: Path) -> dict[str, int]:
@@ -208,10 +208,10 @@ def test_rows_that_do_not_fit_into_memory_are_stopped_and_the_rest_goes_on(
         )  # fmt: skip
     assert outcome.exit_code == 0, outcome.err
     assert "redis-range_only failed at loading and is left out" in outcome.err
-    failure = summary_of(out)["failures"]["redis-range_only"]
+    failure = summary_of(out)["result"]["failures"]["redis-range_only"]
     assert "do not fit into memory" in failure["cause"]
     assert "Use a smaller --scale" in failure["cause"]
-    assert len([one for one in summary_of(out)["figures"] if one["runs"] == 3]) == 3 * len(QUESTIONS)
+    assert len([one for one in summary_of(out)["result"]["figures"] if one["runs"] == 3]) == 3 * len(QUESTIONS)
 
 
 def test_a_study_of_which_everything_fails_has_failed(cli: Cli, tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_study_of_which_everything_fails_has_failed(cli: Cli, tmp_path: Path) 
     assert outcome.exit_code == 1
     assert "sqlite-relational-none failed at loading and is left out" in outcome.err
     assert "every setting failed" in outcome.err
-    assert summary_of(out)["state"] == "failed"
+    assert summary_of(out)["status"] == "failed"
 
 
 @LARGE_SERVERS
@@ -235,10 +235,10 @@ def test_every_kind_of_server_gives_equal_answers(cli: Cli, tmp_path: Path, lab_
     assert outcome.exit_code == 0, outcome.err
     summary = summary_of(out)
     assert summary["answers_equal"] is True
-    assert summary["failures"] == {}
-    measured = {setting["id"] for setting in summary["settings"]}
+    assert summary["result"]["failures"] == {}
+    measured = {setting["id"] for setting in summary["variants"]}
     assert {"postgresql-relational-key_value", "cassandra-source-key", "cassandra-by_day-key_value", "redis-spread"} <= measured
-    plans = summary["query_plans"]
+    plans = summary["result"]["query_plans"]
     assert plans["mariadb-relational-key_value"]["count_range.r1"]["access"] == "index log_value"
     assert plans["postgresql-relational-none"]["look_up"]["access"] == "scan"
     assert "redis-source" not in plans

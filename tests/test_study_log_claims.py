@@ -535,7 +535,7 @@ def test_a_study_has_claims_sections_and_cells(cli: Cli, tmp_path: Path) -> None
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert [claim["id"] for claim in summary["claims"]] == list(JUDGES)
     assert all(claim["reason"] for claim in summary["claims"])
-    assert [section["title"] for section in summary["sections"]] == ["The source's five questions", "Ratings in words"]
+    assert [section["title"] for section in summary["result"]["sections"]] == ["The source's five questions", "Ratings in words"]
     shown = cli("study", "show", "log-analytics", "--results", out, "--json").json["cells"]
     assert len(shown) == sum(place.size == "1GB" for place in places())
     assert {cell["state"] for cell in shown} == {"not applicable"}

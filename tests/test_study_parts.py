@@ -292,11 +292,11 @@ def test_each_part_is_a_comparison_of_its_own(whole: Path) -> None:
     assert list(results["write"].manifest.operations) == ["insert_reading"]
     assert results["days"].manifest.workload["operations"] is None
     summary = summary_of(whole)
-    assert (summary["of"], summary["state"], summary["answers_equal"]) == ("parts", "complete", True)
-    assert {name: part["title"] for name, part in summary["parts"].items()} == {
+    assert (summary["result"]["of"], summary["status"], summary["answers_equal"]) == ("parts", "complete", True)
+    assert {name: part["title"] for name, part in summary["result"]["parts"].items()} == {
         "read": "Reading", "write": "Writing", "days": "Days at a time",
     }  # fmt: skip
-    assert summary["growth"] == []
+    assert summary["result"]["growth"] == []
 
 
 def test_claims_are_judged_where_they_belong(whole: Path) -> None:
@@ -385,7 +385,7 @@ def test_what_was_finished_is_not_repeated_and_what_is_missing_is_begun(cli: Cli
     assert outcome.exit_code == 0, outcome.err
     assert outcome.err.count("finished before, not repeated") == 3
     assert measured_once.stat().st_mtime_ns == before
-    assert summary_of(out)["state"] == "complete"
+    assert summary_of(out)["status"] == "complete"
     assert cli(*arguments).exit_code == 2
 
 
@@ -415,8 +415,8 @@ def test_one_part_alone_is_no_series(cli: Cli, tmp_path: Path) -> None:
     assert outcome.exit_code == 0, outcome.err
     assert not (out / "series.json").exists()
     summary = summary_of(out)
-    assert summary["part"] == "read"
-    assert [setting["id"] for setting in summary["settings"]] == ["sqlite-natural"]
+    assert summary["result"]["part"] == "read"
+    assert [setting["id"] for setting in summary["variants"]] == ["sqlite-natural"]
     assert [claim["id"] for claim in summary["claims"]] == ["P-1", "P-4"]
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "study small-parts, part read" in page
@@ -529,7 +529,7 @@ def test_the_page_has_parts_pictures_and_claims(cli: Cli, whole: Path) -> None:
     command = summary_of(whole / "read")["command"]
     assert command[:4] == ["sensorbench", "study", "run", "small-parts"]
     assert commands_on(whole / "report.html") == commands_on(whole / "read" / "report.html") == [command]
-    assert ("warning" in page[: page.index("</header>")]) == any(part["warnings"] for part in summary_of(whole)["parts"].values())
+    assert ("warning" in page[: page.index("</header>")]) == any(part["warnings"] for part in summary_of(whole)["result"]["parts"].values())
     assert set(specifications(whole)) == {"front-1", "effects-1"}
     for name in specifications(whole):
         assert f'data-chart="{name}"' in page

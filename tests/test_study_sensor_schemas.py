@@ -248,8 +248,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_study_runs_on_an_embedded_database(results: Path) -> None:
     summary = json.loads((results / "summary.json").read_text(encoding="utf-8"))
-    assert (summary["state"], summary["answers_equal"]) == ("complete", True)
-    assert list(summary["parts"]) == ["write", "read", "mixed"]
+    assert (summary["status"], summary["answers_equal"]) == ("complete", True)
+    assert list(summary["result"]["parts"]) == ["write", "read", "mixed"]
     assert len(summary["claims"]) == 34
     assert {claim["verdict"] for claim in summary["claims"]} == {"not tested here"}, "there is no Cassandra"
 
@@ -268,7 +268,7 @@ def test_written_readings_were_read_back(results: Path) -> None:
 
 
 def test_the_page_has_fronts_effects_and_sizes(results: Path) -> None:
-    sections = json.loads((results / "summary.json").read_text(encoding="utf-8"))["sections"]
+    sections = json.loads((results / "summary.json").read_text(encoding="utf-8"))["result"]["sections"]
     by_title = {section["title"]: section for section in sections}
     points = by_title["Writing against reading"]["front"]["points"]
     assert len(points) == 9
@@ -291,5 +291,5 @@ def test_a_part_can_be_run_for_a_time(tmp_path: Path, cli: Cli) -> None:
     outcome = cli("study", "run", "sensor-schemas", "--target", "fjall", *few, "--duration", "1s", "--out", out)
     assert outcome.exit_code == 0, outcome.err
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
-    assert {figure["runs"] for figure in summary["figures"]} == {1}
+    assert {figure["runs"] for figure in summary["result"]["figures"]} == {1}
     assert summary["answers_equal"] is True

@@ -35,15 +35,15 @@ def test_every_choice_is_measured_and_named(cli: Cli, experiment: Path, tmp_path
     assert outcome.exit_code == 0, outcome.err
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert summary["answers_equal"] is True
-    found = {setting["id"]: setting for setting in summary["settings"]}
+    found = {setting["id"]: setting for setting in summary["variants"]}
     assert list(found) == [
         f"sqlite-relational-index={index}-synchronous={level}" for index in ("none", "key") for level in ("off", "full")
     ]
     for name, setting in found.items():
         assert f"index={setting['schema_parameters']['index']}-" in name
-        described = summary["load"][name]["description"]["settings"]["synchronous"]
+        described = summary["result"]["load"][name]["description"]["settings"]["synchronous"]
         assert (described, name.endswith("=off")) in {("0", True), ("2", False)}, "as SQLite numbers them"
-        assert summary["query_plans"][name]["look_up"]["access"] == ("scan" if "index=none" in name else "index log_key")
+        assert summary["result"]["query_plans"][name]["look_up"]["access"] == ("scan" if "index=none" in name else "index log_key")
 
 
 @pytest.mark.parametrize(

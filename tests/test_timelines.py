@@ -486,16 +486,16 @@ def written_and_checked(
     ended = cli("run", file, "--out", folder / "out", "--no-open", "--replace")
     assert ended.exit_code == 0, ended.err
     summary: dict[str, Any] = json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))
-    assert len(summary["honesty"]["settings"]) == len(layouts)
-    for facts in summary["honesty"]["settings"].values():
+    assert len(summary["result"]["client_health"]) == len(layouts)
+    for facts in summary["result"]["client_health"].values():
         assert facts["started"] == facts["ok"] == repeat * operations, facts
     return summary
 
 
 def check_written(summary: dict[str, Any], count: int) -> None:
     assert summary["answers_equal"] is True
-    assert len(summary["contents"]) == count
-    for contents in summary["contents"].values():
+    assert len(summary["result"]["contents"]) == count
+    for contents in summary["result"]["contents"].values():
         assert (contents["wrong"], contents["lost_writes"], contents["problems"]) == (0, 0, [])
         assert contents["asked"] > 0
         assert contents["read_back"] == contents["acknowledged_writes"] > 0
