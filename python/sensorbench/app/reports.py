@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+from sensorbench.results.factors import read_factors
 from sensorbench.results.stress import read_stress
+from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.results.summary.stress import StressSummary
 from sensorbench.results.summary.tune import TuneSummary
 from sensorbench.results.tune import read_tune
 from sensorbench.results.writer import write_typed_summary
 from sensorbench.stress.summary import summarise_stress
+from sensorbench.study import require_factor_study
 from sensorbench.tuning.summary import summarise_tune
 
 
@@ -29,3 +32,18 @@ def write_tune_report(folder: Path) -> tuple[TuneSummary, Path]:
     summary = summarise_tune(read_tune(folder))
     write_typed_summary(folder, summary)
     return summary, write_tune_page(folder, summary)
+
+
+def write_factors_report(folder: Path) -> tuple[FactorsSummary, Path]:
+    """Summarises a study of factors on disk and writes its page."""
+    from sensorbench.report.factors import write_factors_page
+
+    summary = summarise_factor_study(folder)
+    write_typed_summary(folder, summary)
+    return summary, write_factors_page(folder, summary)
+
+
+def summarise_factor_study(folder: Path) -> FactorsSummary:
+    """The summary of a study of factors on disk."""
+    result = read_factors(folder)
+    return require_factor_study(result.manifest.name).summarise(result)

@@ -17,9 +17,8 @@ from sensorbench.progress import console, print_labelled
 from sensorbench.report import answer, words
 from sensorbench.results import write_whole_summary
 from sensorbench.results.elasticity import COMPARISON, read_elasticity
-from sensorbench.results.factors import read_factors
 from sensorbench.results.mapreduce import read_mapreduce
-from sensorbench.study import Claim, require_factor_study
+from sensorbench.study import Claim
 from sensorbench.study.elasticity import summarise as summarise_works
 from sensorbench.study.mapreduce import summarise_mapreduce_study
 
@@ -74,15 +73,6 @@ def summarise_elasticity_works(folders: Sequence[Path]) -> dict[str, Any]:
     return summarise_works([summarise_elasticity(read_elasticity(folder)) for folder in folders])
 
 
-def write_factors_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:
-    """Sums up a study of factors on disk and writes its report."""
-    from sensorbench.report.factors import write_factors_report
-
-    summary = summarise_factor_study(folder)
-    write_whole_summary(folder, summary)
-    return summary, write_factors_report(folder, summary)
-
-
 def write_mapreduce_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:
     """Sums up a MapReduce study on disk and writes its report."""
     from sensorbench.report.mapreduce import write_mapreduce_report
@@ -90,12 +80,6 @@ def write_mapreduce_summary_and_report(folder: Path) -> tuple[dict[str, Any], Pa
     summary = summarise_mapreduce_study(read_mapreduce(folder))
     write_whole_summary(folder, summary)
     return summary, write_mapreduce_report(folder, summary)
-
-
-def summarise_factor_study(folder: Path) -> dict[str, Any]:
-    """The summary of a study of factors on disk."""
-    result = read_factors(folder)
-    return require_factor_study(result.manifest.name).summarise(result)
 
 
 def show_comparison(written: tuple[dict[str, Any], Path], *, no_open: bool, as_json: bool) -> None:

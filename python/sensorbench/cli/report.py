@@ -7,6 +7,7 @@ import typer
 from rich.table import Table
 
 from sensorbench.app.comparison import write_comparison_report
+from sensorbench.app.reports import summarise_factor_study
 from sensorbench.app.study import write_series_report
 from sensorbench.cli.elasticity import show_elasticity, show_elasticity_comparison
 from sensorbench.cli.factors import show_factors
@@ -16,7 +17,6 @@ from sensorbench.cli.output import (
     print_claims,
     print_outcome,
     summarise_elasticity_works,
-    summarise_factor_study,
 )
 from sensorbench.cli.printing import open_page, print_json
 from sensorbench.cli.stress import show_stress
@@ -81,6 +81,9 @@ def claims(folder: Folder, json: Json = False) -> None:
     if is_series(folder):
         _claims_of_series(folder, as_json=json)
         return
+    if kind_of(folder) == "factors":
+        _tell_claims([claim.model_dump() for claim in summarise_factor_study(folder).claims], as_json=json)
+        return
     _tell_claims(_summary(folder)["claims"], as_json=json)
 
 
@@ -88,8 +91,6 @@ def _summary(folder: Path) -> dict[str, Any]:
     if works := works_of(folder):
         return summarise_elasticity_works(works)
     match kind_of(folder):
-        case "factors":
-            return summarise_factor_study(folder)
         case "mapreduce":
             return summarise_mapreduce_study(read_mapreduce(folder))
         case _:

@@ -16,6 +16,7 @@ from sensorbench.results.manifest import (
     StressManifest,
     TuneManifest,
 )
+from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.results.summary.stress import StressSummary
 from sensorbench.results.summary.tune import TuneSummary
 
@@ -31,7 +32,7 @@ _MANIFESTS: tuple[type[BaseModel], ...] = (
     FactorsManifest,
     MapReduceManifest,
 )
-_SUMMARIES: tuple[type[BaseModel], ...] = (StressSummary, TuneSummary)
+_SUMMARIES: tuple[type[BaseModel], ...] = (StressSummary, TuneSummary, FactorsSummary)
 
 
 def json_schemas() -> dict[str, dict[str, Any]]:
