@@ -13,8 +13,8 @@ RUNTIME := $(STAMPS)/runtime $(STAMPS)/engine
 # The crates but the extension, which needs an interpreter: the tests of the package are its tests.
 CARGO_TEST := cargo --config crates/tests.toml test --release --workspace --exclude sensorbench-python
 PYTEST := $(PYTHON) -m pytest --durations=10
-# Modules are spread over workers, long ones first. Each has a lab and addresses of its own.
-WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
+# Modules are spread over workers, long ones first, and tests of large servers go to one of them. Each has a lab and addresses of its own.
+WORKERS := -n 2 --dist loadgroup --no-loadscope-reorder
 
 # uv must be found by maturin, too.
 export PATH := $(CURDIR)/.uv/bin:$(PATH)
@@ -34,11 +34,11 @@ quickstart: ## set up, then compare four schemas in two embedded databases on re
 
 setup: $(RUNTIME) $(STAMPS)/dev ## set up the environment in .venv
 
-check: ## set up and run all checks, and the tests that start no server
+check: ## set up and run all checks, and the tests that start no server, but the longest
 	@$(call timed,set up,$(MAKE) setup)
 	@$(call timed,lint,$(MAKE) lint)
 	@$(call timed,Rust tests,$(MAKE) test-rust)
-	@$(call timed,Python tests without servers,$(PYTEST) $(WORKERS) -m "not server and not cluster" $(ARGS))
+	@$(call timed,Python tests without servers,$(PYTEST) $(WORKERS) -m "not server and not cluster and not long" $(ARGS))
 
 test: ## set up and run all checks and tests, but those of clusters
 	@$(call timed,set up,$(MAKE) setup)

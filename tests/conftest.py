@@ -20,6 +20,7 @@ import pytest
 from sensorbench import lab
 from sensorbench.cli import main
 from sensorbench.results.ownership import Owner
+from tests.pictures import drawn_once
 from tests.servers import LabServers, allow_all, make_no_lab, mark_by_fixtures, refuse_unmarked, share_addresses
 
 
@@ -78,8 +79,12 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_places(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Any:
-    """A cache of the tests' own, and no lab but theirs (`lab_home`)."""
-    with pytest.MonkeyPatch.context() as patch:
+    """A cache of the tests' own, no lab but theirs (`lab_home`), and a picture for each kind of chart.
+
+    What the client can do is measured for a moment only: most tests measure it, and no test says what comes out.
+    """
+    with pytest.MonkeyPatch.context() as patch, drawn_once():
+        patch.setattr("sensorbench.experiment.ceiling.SHORT_S", 0.02)
         patch.setenv("SENSORBENCH_LAB", str(pytestconfig.stash[_NO_LAB]))
         patch.setenv("SENSORBENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield

@@ -1,7 +1,11 @@
-"""Which tests start servers, and the servers that they share.
+"""Which tests start servers, and the servers that they share; and which tests are long without them.
 
 A test that uses the tests' lab gets the marker `server` by that alone; rings, Spark, faults and several nodes are marked `cluster` in their
 modules. No other test can start a server: in this process it fails at once, and in those that it starts the lock of the lab cannot be taken.
+A test without servers that would no longer test the same if it were short is marked `long("why")`; these are few.
+
+Cassandra and HBase take half a minute and gigabytes each to start: of several workers one alone has them (`--dist loadgroup`), which gets all
+tests whose names say either, in module, function or parameter, or that are marked LARGE_SERVERS. Other tests cannot take them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,8 +18,12 @@ from sensorbench.lab import addresses
 from sensorbench.lab import lab as starting
 from sensorbench.lab.database import LabDatabase
 
+# A test that is left out while one works finds nothing while one works.
+MOST_LONG = 20
 # Who has this fixture, or one that has it, starts servers.
 LAB_FIXTURE = "lab_home"
+_LARGE = ("cassandra", "hbase")
+LARGE_SERVERS = pytest.mark.xdist_group("large servers")
 _REFUSAL = pytest.StashKey[pytest.MonkeyPatch]()
 
 
@@ -28,6 +36,8 @@ class LabServers(Mapping[str, lab.Instance]):
         self._started: dict[str, lab.Instance] = {}
 
     def __getitem__(self, name: str) -> lab.Instance:
+        if name.startswith(_LARGE) and _current is not None and not is_of_large_servers(_current):
+            pytest.fail(f"{_current.nodeid} takes {name}, and neither its name says so nor is it marked LARGE_SERVERS")
         if name not in self._started:
             self._started[name] = lab.up(lab.Wish(self._databases[name]))
         return self._started[name]
@@ -51,17 +61,46 @@ class LabServers(Mapping[str, lab.Instance]):
         return list(self._started.values())
 
 
+# The test that is carried out.
+_current: pytest.Item | None = None
+
+
 def mark_by_fixtures(items: list[pytest.Item]) -> None:
-    """Marks the tests that use servers, and puts their modules first: with several workers, short ones are left for the end."""
+    """Marks the tests that use servers, and puts their modules first: with several workers, short ones are left for the end. Tests that
+    must have one worker are a group, and so are all others of a module.
+    """
     for item in items:
         if LAB_FIXTURE in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.server)
+        if not item.get_closest_marker("xdist_group"):
+            item.add_marker(LARGE_SERVERS if is_of_large_servers(item) else pytest.mark.xdist_group(item.path.stem))
+    check_long([item for item in items if item.get_closest_marker("long")])
     first = {item.path for item in items if item.get_closest_marker("server")}
-    items.sort(key=lambda item: item.path not in first)
+    items.sort(key=lambda item: (not is_of_large_servers(item), item.path not in first))
+
+
+def is_of_large_servers(item: pytest.Item) -> bool:
+    """Whether it may take Cassandra or HBase."""
+    is_named = item.get_closest_marker("server") is not None and any(name in item.nodeid for name in _LARGE)
+    return is_named or LARGE_SERVERS.mark in item.iter_markers("xdist_group")
+
+
+def check_long(items: list[pytest.Item]) -> None:
+    """Refuses the marker `long` without a reason, where it says nothing, and in great numbers."""
+    for item in items:
+        marker = item.get_closest_marker("long")
+        if not marker or not marker.args:
+            raise pytest.UsageError(f"{item.nodeid}: say why: long('...')")
+        if any(item.get_closest_marker(name) for name in ("server", "cluster")):
+            raise pytest.UsageError(f"{item.nodeid}: with servers it is left out already; long is for tests without")
+    if len(items) > MOST_LONG:
+        raise pytest.UsageError(f"{len(items)} tests are marked long, and at most {MOST_LONG} may be: shorten one")
 
 
 def refuse_unmarked(item: pytest.Item, no_lab: Path) -> None:
     """Makes a test without a marker unable to start a server, and one without `cluster` unable to start several nodes or Spark."""
+    global _current
+    _current = item
     patch = item.stash[_REFUSAL] = pytest.MonkeyPatch()
     if item.get_closest_marker("cluster"):
         return

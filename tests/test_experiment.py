@@ -26,6 +26,7 @@ def run(cli: Cli, experiment: Path, *more: object) -> tuple[Outcome, dict[str, A
     return ended, json.loads((out / "summary.json").read_text(encoding="utf-8")) if out.exists() else {}
 
 
+@pytest.mark.long("the example is run as it is printed, with its durations")
 def test_the_worked_example_runs_as_it_is_printed(cli: Cli, example: Path) -> None:
     ended, summary = run(cli, example / "experiment.toml", "--no-open")
     assert ended.exit_code == 0, ended.err

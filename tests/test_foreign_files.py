@@ -75,8 +75,9 @@ def written(command: str, words: tuple[str, ...], folder: Path) -> tuple[str, ..
 
 def options_that_write() -> set[str]:
     """All commands with --out or --html, as the command line itself has them."""
+    # All studies go through one command each of its kind, whose folder is checked by the lifecycle.
     return {
-        f"{' '.join(path)} {option}"
+        f"{' '.join(path[:2] if path[:2] == ('study', 'run') else path)} {option}"
         for path, command in commands(get_command(app))
         for parameter in command.params
         for option in parameter.opts

@@ -225,6 +225,7 @@ def carried_out(jobs: list[dict[str, Any]], folder: Path) -> list[dict[str, Any]
     return done
 
 
+@pytest.mark.long("moments of every kind are met only where there are many")
 def test_fifty_moments(tmp_path: Path) -> None:
     """Moments are chosen over the whole of a command: they are as far apart as it takes when nothing interrupts it."""
     experiment = tmp_path / "short.toml"

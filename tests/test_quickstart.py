@@ -3,9 +3,12 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import Cli
 
 
+@pytest.mark.long("the real one, on the whole sample")
 def test_quickstart_compares_four_schemas_on_the_real_sample(cli: Cli, tmp_path: Path) -> None:
     ended = cli("quickstart", "--no-open", "--out", tmp_path / "quick")
     assert ended.exit_code == 0, ended.err

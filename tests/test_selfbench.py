@@ -1,8 +1,11 @@
 """What the client says of itself: every figure comes from the engine entry that studies use. No test asserts a speed."""
 
+import pytest
+
 from tests.conftest import Cli
 
 
+@pytest.mark.long("growth of the memory shows only over millions of operations")
 def test_the_clients_ceilings_are_measured(cli: Cli) -> None:
     ended = cli("selfbench", "--quick", "--json")
     assert ended.exit_code == 0, ended.err

@@ -6,11 +6,13 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any, NamedTuple, cast
 
 import pytest
 
 from sensorbench import lab
-from tests.servers import LAB_FIXTURE, LabServers
+from tests.pictures import once_for_each_kind
+from tests.servers import LAB_FIXTURE, MOST_LONG, LabServers, check_long
 
 ROOT = Path(__file__).parent.parent
 
@@ -43,15 +45,25 @@ def test_a_test_with_the_lab_is_marked_by_that_and_cannot_start_several_nodes(
     assert sorted((lab_home / "instances").glob("*/")) == before
 
 
+def test_large_servers_are_taken_only_by_tests_that_say_so() -> None:
+    for name in ("cassandra", "hbase"):
+        with pytest.raises(
+            pytest.fail.Exception, match=f"takes {name}, and neither its name says so nor is it marked LARGE_SERVERS"
+        ):
+            LabServers()[name]
+
+
 SHOWN = """
 from tests.conftest import *
 
 def pytest_collection_finish(session):
     for item in session.items:
-        print(item.name, *sorted(mark.name for mark in item.iter_markers()))
+        group = item.get_closest_marker("xdist_group").args[0].replace(" ", "_")
+        print(item.name, group, *sorted({mark.name for mark in item.iter_markers()} - {"xdist_group"}))
 """
 PLANTED = """
 import pytest
+from tests.servers import LARGE_SERVERS
 
 def test_alone(): pass
 @pytest.fixture
@@ -59,10 +71,14 @@ def a_server_of_its_own(lab_home): pass
 def test_by_way_of_a_fixture(a_server_of_its_own): pass
 @pytest.mark.cluster
 def test_of_several_nodes(lab_home): pass
+def test_of_cassandra(lab_home): pass
+def test_of_a_plan_of_cassandra(): pass
+@LARGE_SERVERS
+def test_of_all(lab_home): pass
 """
 
 
-def test_fixtures_decide_on_the_marker(tmp_path: Path) -> None:
+def test_fixtures_and_names_decide_on_marker_and_group(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(SHOWN, encoding="utf-8")
     (tmp_path / "test_planted.py").write_text(PLANTED, encoding="utf-8")
     options = ("-c", ROOT / "pyproject.toml", "--rootdir", tmp_path, "-p", "no:cacheprovider", "--collect-only", "-qq", tmp_path)
@@ -71,11 +87,62 @@ def test_fixtures_decide_on_the_marker(tmp_path: Path) -> None:
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     found = [line.split() for line in ended.stdout.splitlines() if re.match(r"test_\w+( \w+)*$", line)]
-    assert sorted(found) == [
-        ["test_alone"],
-        ["test_by_way_of_a_fixture", "server"],
-        ["test_of_several_nodes", "cluster", "server"],
+    # Those of large servers come first: they are the longest group.
+    assert found == [
+        ["test_of_cassandra", "large_servers", "server"],
+        ["test_of_all", "large_servers", "server"],
+        ["test_alone", "test_planted"],
+        ["test_by_way_of_a_fixture", "test_planted", "server"],
+        ["test_of_several_nodes", "test_planted", "cluster", "server"],
+        ["test_of_a_plan_of_cassandra", "test_planted"],
     ]
+
+
+class Marked(NamedTuple):
+    """As much of a test as its marks are."""
+
+    marks: tuple[pytest.Mark, ...]
+    nodeid: str = "a test"
+
+    def get_closest_marker(self, name: str) -> pytest.Mark | None:
+        return next((mark for mark in self.marks if mark.name == name), None)
+
+
+WITH_REASON = pytest.mark.long("fifty of them").mark
+
+
+@pytest.mark.parametrize(
+    ("marks", "number", "problem"),
+    [
+        ((pytest.mark.long.mark,), 1, "say why"),
+        ((WITH_REASON, pytest.mark.server.mark), 1, "it is left out already"),
+        ((WITH_REASON, pytest.mark.cluster.mark), 1, "it is left out already"),
+        ((WITH_REASON,), MOST_LONG + 1, f"{MOST_LONG + 1} tests are marked long"),
+    ],
+)
+def test_long_tests_have_a_reason_start_no_server_and_are_few(marks: tuple[pytest.Mark, ...], number: int, problem: str) -> None:
+    check_long(cast("list[pytest.Item]", [Marked((WITH_REASON,))] * MOST_LONG))
+    with pytest.raises(pytest.UsageError, match=problem):
+        check_long(cast("list[pytest.Item]", [Marked(marks)] * number))
+
+
+def test_charts_that_differ_in_data_and_words_alone_are_drawn_once() -> None:
+    drawn: list[dict[str, Any]] = []
+
+    def draw(specification: dict[str, Any]) -> tuple[str, bytes]:
+        drawn.append(specification)
+        return str(len(drawn)), b""
+
+    def chart(mark: str, field: str, title: str, value: float) -> dict[str, Any]:
+        x = {"field": field, "type": "quantitative", "title": title, "scale": {"domain": [title]}}
+        return {"layer": [{"mark": {"type": mark}, "encoding": {"x": x}, "data": {"values": [{field: value}]}}]}
+
+    drawer = once_for_each_kind(draw)
+    kinds = [("line", "a"), ("point", "a"), ("line", "b")]
+    assert [drawer(chart(*kind, title, value))[0] for kind in kinds for title, value in (("one", 1.0), ("two", 2.0))] == [
+        *("1", "1", "2", "2", "3", "3")
+    ]
+    assert len(drawn) == len(kinds)
 
 
 def test_drivers_are_tested_without_the_optimiser() -> None:

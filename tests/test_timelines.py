@@ -31,6 +31,7 @@ from sensorbench.schemas.arrow_types import ARROW_TYPES
 from sensorbench.schemas.operations import SHIPPED_FOLDER, operations_file
 from sensorbench.schemas.stretches import Grain
 from tests.conftest import TEST_OWNER, Cli, server_url
+from tests.servers import LARGE_SERVERS
 
 DATABASES = sorted(folder.name for folder in (SHIPPED_FOLDER / "timelines").iterdir() if folder.is_dir())
 OPERATIONS = load_operations("timelines")
@@ -437,6 +438,7 @@ def test_ranges_are_as_expected_on_servers(
         assert asked.problems(target, schema) == {}
 
 
+@LARGE_SERVERS
 @pytest.mark.parametrize("tables", [5, 100])
 def test_a_hundred_sensors_lie_in_tables(lab_servers: dict[str, lab.Instance], tables: int, tmp_path: Path) -> None:
     dataset = open_dataset("sensor-timelines-100", scale=0.01)
@@ -504,6 +506,7 @@ def test_what_was_written_is_all_there(cli: Cli, tmp_path: Path) -> None:
     check_written(written_and_checked(cli, tmp_path, {"fjall": "fjall"}, layouts, 1200, repeat=2), len(layouts))
 
 
+@LARGE_SERVERS
 def test_what_was_written_to_servers_is_all_there(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
     layouts = [
         layout("postgresql", "typed", batch=50),

@@ -19,8 +19,8 @@ LEAST_BEYOND_QUANTILE = 10
 # From so many means on, each of a run, Student's t knows how far they may be off, however few latencies they are of.
 LEAST_MEANS = 3
 
-# Weighted latencies that are held in memory at a time.
-MOST_CELLS = 4_000_000
+# Weighted latencies that are held in memory at a time: what a processor's cache holds.
+MOST_CELLS = 65_536
 
 # More blocks in a run tell no more about their spread; longer blocks are as good.
 MOST_BLOCKS = 200
@@ -104,7 +104,13 @@ class Sample:
             return figures(metric, bin_values, (block_weights.astype(np.float32) @ counts).astype(np.float64))
         rows_at_once = max(1, MOST_CELLS // max(1, len(self.values)))
         chunks = [block_weights[start : start + rows_at_once] for start in range(0, len(block_weights), rows_at_once)]
-        return np.concatenate([figures(metric, self.values, self.counts * chunk[:, self.blocks]) for chunk in chunks])
+        return np.concatenate([figures(metric, self.values, self._weights(chunk)) for chunk in chunks])
+
+    def _weights(self, block_weights: Floats) -> Floats:
+        """How often each latency counts, for each row of weights of blocks."""
+        weights = np.take(block_weights, self.blocks, axis=1)
+        weights *= self.counts
+        return weights
 
     @cached_property
     def _table(self) -> tuple[Floats, NDArray[np.float32]]:
@@ -142,11 +148,11 @@ def figures(metric: str, values: Floats, weights: Floats) -> Floats:
     """
     if len(values) == 0:
         return np.full(len(weights), np.nan)
-    cumulated = np.cumsum(weights, axis=1)
-    total = cumulated[:, -1]
     with np.errstate(invalid="ignore", divide="ignore"):
         if metric == "mean":
-            return np.asarray(weights @ values / total)
+            return np.asarray(weights @ values / weights.sum(axis=1))
+        cumulated = np.cumsum(weights, axis=1)
+        total = cumulated[:, -1]
         # The smallest value with at least that share at or below it, as HdrHistogram has it.
         share = 0.95 if metric == "mean_to_p95" else _QUANTILES[metric]
         places = np.minimum((cumulated < (share * total * (1 - 1e-12))[:, None]).sum(axis=1), len(values) - 1)

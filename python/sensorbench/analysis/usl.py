@@ -55,10 +55,8 @@ def fit_usl(measured: Mapping[int, Floats], seed: int = 1) -> Usl:
     samples = [np.asarray(measured[int(one)], dtype=np.float64) for one in nodes]
     found = _fitted(nodes, np.array([sample.mean() for sample in samples]))
     rng = np.random.default_rng(seed)
-    resampled = np.array(
-        [_fitted(nodes, np.array([rng.choice(sample, len(sample)).mean() for sample in samples])) for _ in range(RESAMPLES)]
-    )
-    low, high = np.percentile(resampled, _INTERVAL, axis=0)
+    means = [sample[rng.integers(0, len(sample), (RESAMPLES, len(sample)))].mean(axis=1) for sample in samples]
+    low, high = np.percentile(_all_fitted(nodes, np.column_stack(means)), _INTERVAL, axis=0)
     per_node, contention, coherency = (Estimate(*map(float, one)) for one in zip(found, low, high, strict=True))
     turns = coherency.value > 0.0 and contention.value < 1.0
     peak = float(np.sqrt((1.0 - contention.value) / coherency.value)) if turns else None
@@ -71,9 +69,22 @@ def _law(nodes: Floats, per_node: float, contention: float, coherency: float) ->
 
 def _fitted(nodes: Floats, per_s: Floats) -> tuple[float, float, float]:
     """λ, σ and κ. N / X(N) is linear in 1/λ, σ/λ and κ/λ, none of which is below zero."""
-    terms = np.column_stack([np.ones_like(nodes), nodes - 1.0, nodes * (nodes - 1.0)])
-    weights = per_s / nodes
     from scipy.optimize import nnls
 
-    (inverse, contention, coherency), _ = nnls(terms * weights[:, None], np.ones_like(nodes))
+    (inverse, contention, coherency), _ = nnls(_terms(nodes) * (per_s / nodes)[:, None], np.ones_like(nodes))
     return float(1.0 / inverse), float(contention / inverse), float(coherency / inverse)
+
+
+def _all_fitted(nodes: Floats, per_s: Floats) -> Floats:
+    """λ, σ and κ for each row of figures. Where nothing comes out below zero, keeping to that changes nothing: those are fitted at once."""
+    weights = per_s / nodes
+    inverse, contention, coherency = (np.linalg.pinv(_terms(nodes) * weights[:, :, None]) @ np.ones_like(nodes)).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fitted = np.column_stack([1.0 / inverse, contention / inverse, coherency / inverse])
+    for row in np.flatnonzero(np.minimum(np.minimum(inverse, contention), coherency) < 0.0):
+        fitted[row] = _fitted(nodes, per_s[row])
+    return fitted
+
+
+def _terms(nodes: Floats) -> Floats:
+    return np.column_stack([np.ones_like(nodes), nodes - 1.0, nodes * (nodes - 1.0)])

@@ -1,7 +1,7 @@
 """Groups of commands that are imported when they are run: help needs their names alone."""
 
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -15,7 +15,7 @@ class LazyGroup(TyperGroup):
     with more commands) and the line that stands for it in the group's help.
     """
 
-    places: ClassVar[dict[str, tuple[str, str]]] = {}
+    places: dict[str, tuple[str, str]] = {}
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -30,10 +30,11 @@ class LazyGroup(TyperGroup):
         """A command as its module has it."""
         module, attribute = self.places[name][0].split(":")
         found = getattr(import_module(f"sensorbench.cli.{module}"), attribute)
-        if not isinstance(found, typer.Typer):
-            alone = typer.Typer(add_completion=False)
-            alone.command(name)(found)
-            found = alone
-        command: Any = get_command(found)
-        command.name = name
-        return command
+        parent = typer.Typer(add_completion=False)
+        parent.callback()(lambda: None)
+        if isinstance(found, typer.Typer):
+            parent.add_typer(found, name=name)
+        else:
+            parent.command(name)(found)
+        command: Any = get_command(parent)
+        return command.commands[name]

@@ -3,7 +3,7 @@
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import typer
 from typer.main import get_command
@@ -19,7 +19,7 @@ _DEBUG = "--debug"
 
 
 class _Commands(LazyGroup):
-    places: ClassVar = {
+    places = {
         "quickstart": (
             "quickstart:quickstart",
             "Compare four schemas in two embedded databases on real data: no server, under a minute.",

@@ -1,17 +1,15 @@
 """`sensorbench study`: list, show and run studies."""
 
-from typing import ClassVar
-
 import typer
 
 from sensorbench.cli.lazy import LazyGroup
 
 
 class _Commands(LazyGroup):
-    places: ClassVar = {
+    places = {
         "list": ("study_list:list_studies", "List the studies."),
         "show": ("study_show:show", "Show what a study asks, its grid, which figures of its source it has, and its claims."),
-        "run": ("study_run:run", "Run a study: load, ask, check the answers, judge the claims, write a report."),
+        "run": ("study_run:app", "Run a study: load, ask, check the answers, judge the claims, write a report."),
     }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -205,8 +206,11 @@ class Dataset:
 
     def describe(self) -> Description:
         """The description, of what is used: rows and span after scaling."""
-        if self._scale == 1.0:
-            return self._description
+        return self._description if self._scale == 1.0 else self._scaled_description
+
+    @cached_property
+    def _scaled_description(self) -> Description:
+        """Rows are counted once: a dataset on disk does not change, and it is described for each run."""
         with self.connect() as connection:
             rows = {name: connection.table(name).count("*").fetchall()[0][0] for name in self._description.relations}
             first, last = _span(connection, readings_of(self._description.relations))

@@ -18,21 +18,21 @@ SHORT_S = 0.25
 NAMESPACE = "sensorbench_ceiling"
 
 
-def driver_ceiling(database: Database, *, in_flight: int = 1, duration_s: float = SHORT_S) -> float | None:
+def driver_ceiling(database: Database, *, in_flight: int = 1, duration_s: float | None = None) -> float | None:
     """Operations a second through the whole engine and the driver, or None when only a server can tell."""
     schema = _engine.no_op_schema(database.name)
     if schema is None or not database.embedded:
         return None
     with tempfile.TemporaryDirectory(prefix="sensorbench-ceiling-") as folder:
-        return _ceiling(_engine.Target(f"{database.name}:{Path(folder) / 'empty'}"), schema, in_flight, duration_s)
+        return _ceiling(_engine.Target(f"{database.name}:{Path(folder) / 'empty'}"), schema, in_flight, duration_s or SHORT_S)
 
 
-def server_ceiling(setting: Setting, *, in_flight: int = 1, duration_s: float = SHORT_S) -> float | None:
+def server_ceiling(setting: Setting, *, in_flight: int = 1, duration_s: float | None = None) -> float | None:
     """The same at a server that is up, in a namespace that is removed again; None when the driver knows no such operation."""
     schema = _engine.no_op_schema(setting.target.database.name)
     if schema is None:
         return None
-    return _ceiling(setting.beside(NAMESPACE).engine_target(), schema, in_flight, duration_s)
+    return _ceiling(setting.beside(NAMESPACE).engine_target(), schema, in_flight, duration_s or SHORT_S)
 
 
 def _ceiling(target: _engine.Target, schema: str, in_flight: int, duration_s: float) -> float:

@@ -221,7 +221,7 @@ def _answers_by_operation(table: pa.Table | None, phase: int | None) -> dict[int
     if table is None:
         return found
     if phase is not None:
-        table = table.filter(pc.equal(table["phase"], phase))
+        table = table.filter(pc.equal(table["phase"], pa.scalar(phase, table["phase"].type)))
     columns = (table[name].to_pylist() for name in ("operation", "k", "rows", "hash", "in_order", "computed"))
     for operation, k, rows, row_hash, in_order, computed in zip(*columns, strict=True):
         found.setdefault(operation, {})[k] = Answer(rows, row_hash, in_order, tuple(computed or ()))

@@ -80,7 +80,7 @@ def run(
     """
     check_folder(folder, resume=resume, can_resume=benchmark.can_resume)
     before = manifest_in(folder, benchmark.manifest) if resume else None
-    if before is not None and state_of(before.state, before.process) == "running":
+    if before is not None and state_of(before.state, before.process) == "running" and before.process != Process.this():
         raise UsageError(f"--resume: another process is writing into {folder}; wait until it has ended")
     owner = Owner.of(before.id if before else new_id(), folder)
     with benchmark.servers(plan, progress) as servers:

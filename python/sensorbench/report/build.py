@@ -1,5 +1,6 @@
 """Puts a report together."""
 
+import functools
 import json
 from collections.abc import Callable
 from importlib.metadata import version
@@ -68,8 +69,9 @@ def write_page(folder: Path, template: str, drawn: dict[str, dict[str, Any]], **
     return path
 
 
+@functools.cache
 def page_environment() -> jinja2.Environment:
-    """What all pages are made with."""
+    """What all pages are made with. There is one, because templates are compiled when one first takes them."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
@@ -131,6 +133,12 @@ def write_chart_files(folder: Path, drawn: dict[str, dict[str, Any]], width: int
     folder.mkdir(exist_ok=True)
     for name, specification in drawn.items():
         fixed = {**specification, "width": width, "config": {**specification.get("config", {}), **_FILE_CONFIG}}
-        svg = vl_convert.vegalite_to_svg(fixed)
+        svg, png = picture(fixed)
         write_text(folder / f"{name}.svg", svg)
-        write_bytes(folder / f"{name}.png", vl_convert.svg_to_png(svg, scale=2))
+        write_bytes(folder / f"{name}.png", png)
+
+
+def picture(specification: dict[str, Any]) -> tuple[str, bytes]:
+    """A chart as SVG and as PNG."""
+    svg: str = vl_convert.vegalite_to_svg(specification)
+    return svg, vl_convert.svg_to_png(svg, scale=2)

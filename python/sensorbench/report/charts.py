@@ -3,8 +3,13 @@
 from typing import Any
 
 import altair as alt
+from altair.utils import schemapi
 
 from sensorbench.report import words
+
+# Specifications are checked when they are whole (`sized`), and not again for each of their parts, which takes as long as all the rest.
+# For the same reason channels are written as `alt.Y("low:Q")`, and not as "low:Q", of which altair would have to find out what it is.
+schemapi.disable_debug_mode()
 
 # Okabe and Ito's colours, which people with any colour vision can tell apart, lightened to be seen on dark ground, too.
 COLOURS = ["#3b82c4", "#e07b39", "#2fa37c", "#c46ca0", "#d9a521", "#6bb6e8", "#8d6fc9", "#8a8a8a"]
@@ -62,7 +67,9 @@ def figures(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
         alt.Tooltip("high_s:Q", format=".3~s"),
     ]
     points = base.mark_point(filled=True, size=90, opacity=1).encode(x=axis, tooltip=tooltip)
-    ranges = base.transform_filter("isValid(datum.low_s)").mark_rule(strokeWidth=2.5).encode(x="low_s:Q", x2="high_s:Q")
+    ranges = (
+        base.transform_filter("isValid(datum.low_s)").mark_rule(strokeWidth=2.5).encode(x=alt.X("low_s:Q"), x2=alt.X2("high_s:Q"))
+    )
     return sized(ranges + points, height=34 * len(settings) + 10)
 
 
@@ -97,8 +104,8 @@ def selectivity(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, An
         x=x,
         y=alt.Y("value_s:Q", title=LATENCY_TITLE, scale=scale, axis=LATENCY_AXIS),
         tooltip=[
-            "setting:N",
-            "variant:N",
+            alt.Tooltip("setting:N"),
+            alt.Tooltip("variant:N"),
             alt.Tooltip("share:Q", format=".3~%"),
             alt.Tooltip("value_s:Q", format=".3~s", title="seconds"),
         ],
@@ -107,7 +114,7 @@ def selectivity(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, An
         alt.Chart(_rows(rows))
         .transform_filter("isValid(datum.low_s)")
         .mark_rule(opacity=0.4, clip=True)
-        .encode(x=x, y=alt.Y("low_s:Q", scale=scale), y2="high_s:Q", color="setting:N")
+        .encode(x=x, y=alt.Y("low_s:Q", scale=scale), y2=alt.Y2("high_s:Q"), color=alt.Color("setting:N"))
     )
     return sized(ranges + line, height=330)
 
@@ -121,7 +128,7 @@ def distribution(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, A
             y=alt.Y("share:Q", title="share of answers within", axis=alt.Axis(format="%", tickCount=5)),
             color=_colour(settings),
             tooltip=[
-                "setting:N",
+                alt.Tooltip("setting:N"),
                 alt.Tooltip("latency_s:Q", format=".3~s", title="seconds"),
                 alt.Tooltip("share:Q", format=".1%"),
             ],
@@ -134,13 +141,14 @@ def over_run(rows: list[dict[str, Any]], settings: list[str], marks: list[int]) 
     base = alt.Chart(_rows(rows)).encode(x=alt.X("request:Q", title="number of the request in the run"), color=_colour(settings))
     y = alt.Y("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS)
     points = base.mark_circle(size=10, opacity=0.35).encode(
-        y=y, tooltip=["setting:N", "request:Q", alt.Tooltip("latency_s:Q", format=".3~s", title="seconds")]
+        y=y,
+        tooltip=[alt.Tooltip("setting:N"), alt.Tooltip("request:Q"), alt.Tooltip("latency_s:Q", format=".3~s", title="seconds")],
     )
     line = base.mark_line(strokeWidth=1.8).encode(y=alt.Y("smoothed_s:Q"))
     rules = (
         alt.Chart(alt.InlineData(values=[{"mark": mark} for mark in marks]))
         .mark_rule(strokeDash=[4, 4], color=QUIET)
-        .encode(x="mark:Q")
+        .encode(x=alt.X("mark:Q"))
     )
     return sized(points + line + rules)
 
@@ -156,7 +164,12 @@ def over_time(rows: list[dict[str, Any]], settings: list[str], last_s: float) ->
             y=alt.Y("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS),
             color=_colour(settings),
             strokeDash=alt.StrokeDash("quantile:N", title=None, legend=alt.Legend(orient="bottom", symbolType="stroke")),
-            tooltip=["setting:N", "quantile:N", "time_s:Q", alt.Tooltip("latency_s:Q", format=".3~s", title="seconds")],
+            tooltip=[
+                alt.Tooltip("setting:N"),
+                alt.Tooltip("quantile:N"),
+                alt.Tooltip("time_s:Q"),
+                alt.Tooltip("latency_s:Q", format=".3~s", title="seconds"),
+            ],
         )
     )
 
@@ -169,7 +182,7 @@ def throughput(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any
             x=alt.X("percentile:Q", title="percentile of the latency"),
             y=alt.Y("per_s:Q", title="1 / latency, per second", scale=alt.Scale(type="log", nice=False), axis=COUNT_AXIS),
             color=_colour(settings),
-            tooltip=["setting:N", "percentile:Q", alt.Tooltip("per_s:Q", format=",.4~g")],
+            tooltip=[alt.Tooltip("setting:N"), alt.Tooltip("percentile:Q"), alt.Tooltip("per_s:Q", format=",.4~g")],
         )
     )
 
@@ -190,7 +203,7 @@ def load(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
                 legend=alt.Legend(orient="bottom"),
             ),
             order=alt.Order("step:N"),
-            tooltip=["setting:N", "step:N", alt.Tooltip("seconds:Q", format=".3~g")],
+            tooltip=[alt.Tooltip("setting:N"), alt.Tooltip("step:N"), alt.Tooltip("seconds:Q", format=".3~g")],
         ),
         height=34 * len(settings) + 10,
     )
@@ -206,7 +219,7 @@ def size(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
             ),
             x=alt.X("megabytes:Q", title="megabytes on disk"),
             color=_colour(settings).legend(None),
-            tooltip=["setting:N", alt.Tooltip("megabytes:Q", format=",.4~g")],
+            tooltip=[alt.Tooltip("setting:N"), alt.Tooltip("megabytes:Q", format=",.4~g")],
         ),
         height=34 * len(settings) + 10,
     )
@@ -220,7 +233,7 @@ def rate(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
             x=alt.X("time_s:Q", title="seconds since the run began"),
             y=alt.Y("per_s:Q", title="operations a second", axis=COUNT_AXIS),
             color=_colour(settings),
-            tooltip=["setting:N", "time_s:Q", alt.Tooltip("per_s:Q", format=",.4~g")],
+            tooltip=[alt.Tooltip("setting:N"), alt.Tooltip("time_s:Q"), alt.Tooltip("per_s:Q", format=",.4~g")],
         )
     )
 
@@ -247,6 +260,6 @@ def _use_over_time(rows: list[dict[str, Any]], settings: list[str], last_s: floa
             x=time_axis(last_s),
             y=alt.Y(f"{quantity}:Q", title=title),
             color=_colour(settings),
-            tooltip=["setting:N", "time_s:Q", alt.Tooltip(f"{quantity}:Q", format=",.4~g")],
+            tooltip=[alt.Tooltip("setting:N"), alt.Tooltip("time_s:Q"), alt.Tooltip(f"{quantity}:Q", format=",.4~g")],
         )
     )

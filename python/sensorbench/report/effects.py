@@ -42,8 +42,12 @@ def effects(found: list[dict[str, Any]]) -> dict[str, Any]:
     scale = alt.Scale(type="log", nice=False, domain=[low, low * (high / low) ** (1.0 / (1.0 - _FOR_NUMBERS))])
     x = alt.X("ratio:Q", title="times as much, logarithmic", scale=scale, axis=_FACTOR_AXIS)
     equal = alt.Chart(alt.InlineData(values=[{"ratio": 1.0}])).mark_rule(strokeDash=[4, 4], color=charts.QUIET).encode(x=x)
-    ranges = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2.2).encode(x="low_shown:Q", x2="high_shown:Q")
-    numbers = base.mark_text(align="right", baseline="middle", fontSize=11).encode(x=alt.value("width"), text="times:N")
+    ranges = (
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=2.2)
+        .encode(x=alt.X("low_shown:Q"), x2=alt.X2("high_shown:Q"))
+    )
+    numbers = base.mark_text(align="right", baseline="middle", fontSize=11).encode(x=alt.value("width"), text=alt.Text("times:N"))
     return charts.sized(equal + ranges + _points(base, x, colours) + numbers, height=_ROW_HEIGHT * len(names) + 10)
 
 
@@ -53,7 +57,7 @@ def _points(base: alt.Chart, x: alt.X, colours: alt.Scale) -> alt.Chart:
         x=x,
         fill=alt.Fill("operation:N", scale=colours, legend=None),
         fillOpacity=alt.FillOpacity("state:N", scale=states, legend=None),
-        tooltip=["factor:N", "change:N", "operation:N", *_FIGURES, "runs:Q"],
+        tooltip=[alt.Tooltip("factor:N"), alt.Tooltip("change:N"), alt.Tooltip("operation:N"), *_FIGURES, alt.Tooltip("runs:Q")],
     )
     return points
 

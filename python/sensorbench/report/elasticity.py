@@ -42,7 +42,7 @@ def _curve(one: dict[str, Any]) -> dict[str, Any]:
     points = base.mark_point(filled=True, size=24, opacity=1, color=charts.COLOURS[0]).encode(
         y=y, tooltip=[alt.Tooltip("time:Q", format=".1f"), alt.Tooltip("duration:Q", format=".4~f")]
     )
-    bars = base.mark_rule(opacity=0.45, color=charts.COLOURS[0]).encode(y="low:Q", y2="high:Q")
+    bars = base.mark_rule(opacity=0.45, color=charts.COLOURS[0]).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
     return charts.sized(alt.layer(*_areas(one), *_events(one), bars, line, points), height=340)
 
 
@@ -63,11 +63,11 @@ def _areas(one: dict[str, Any]) -> list[alt.Chart]:
             strict=True,
         )
     ]
-    base = alt.Chart(alt.InlineData(values=rows)).encode(x="time:Q")
+    base = alt.Chart(alt.InlineData(values=rows)).encode(x=alt.X("time:Q"))
     return [
-        base.mark_area(opacity=0.3, color=charts.COLOURS[1]).encode(y="curve:Q", y2="ramp:Q"),
-        base.mark_area(opacity=0.3, color=charts.COLOURS[3]).encode(y="deviation:Q", y2="zero:Q"),
-        base.mark_line(strokeDash=[5, 4], strokeWidth=1.2, color=charts.QUIET).encode(y="ramp:Q"),
+        base.mark_area(opacity=0.3, color=charts.COLOURS[1]).encode(y=alt.Y("curve:Q"), y2=alt.Y2("ramp:Q")),
+        base.mark_area(opacity=0.3, color=charts.COLOURS[3]).encode(y=alt.Y("deviation:Q"), y2=alt.Y2("zero:Q")),
+        base.mark_line(strokeDash=[5, 4], strokeWidth=1.2, color=charts.QUIET).encode(y=alt.Y("ramp:Q")),
     ]
 
 
@@ -79,10 +79,10 @@ def _events(one: dict[str, Any]) -> list[alt.Chart]:
     ]
     if not rows:
         return []
-    base = alt.Chart(alt.InlineData(values=rows)).encode(x="time:Q")
+    base = alt.Chart(alt.InlineData(values=rows)).encode(x=alt.X("time:Q"))
     return [
         base.mark_rule(strokeDash=[2, 3], color=charts.QUIET),
         base.mark_text(align="left", dx=4, fontSize=10, color=charts.QUIET).encode(
-            y=alt.Y("place:Q", scale=None, axis=None), text="name:N"
+            y=alt.Y("place:Q", scale=None, axis=None), text=alt.Text("name:N")
         ),
     ]

@@ -33,13 +33,21 @@ def front(picture: dict[str, Any]) -> dict[str, Any]:
     colour = alt.Color("group:N", title=None, scale=colours, legend=charts.NAMES_LEGEND)
     base = alt.Chart(alt.InlineData(values=points)).encode(x=x, y=y, color=colour)
     of_front = base.transform_filter("datum.is_on_front")
-    steps = of_front.mark_line(interpolate="step-before", strokeWidth=1.6, opacity=0.7).encode(order="x:Q")
-    across = base.transform_filter("isValid(datum.x_low)").mark_rule(opacity=0.4, clip=True).encode(x="x_low:Q", x2="x_high:Q")
-    upright = base.transform_filter("isValid(datum.y_low)").mark_rule(opacity=0.4, clip=True).encode(y="y_low:Q", y2="y_high:Q")
+    steps = of_front.mark_line(interpolate="step-before", strokeWidth=1.6, opacity=0.7).encode(order=alt.Order("x:Q"))
+    across = (
+        base.transform_filter("isValid(datum.x_low)")
+        .mark_rule(opacity=0.4, clip=True)
+        .encode(x=alt.X("x_low:Q"), x2=alt.X2("x_high:Q"))
+    )
+    upright = (
+        base.transform_filter("isValid(datum.y_low)")
+        .mark_rule(opacity=0.4, clip=True)
+        .encode(y=alt.Y("y_low:Q"), y2=alt.Y2("y_high:Q"))
+    )
     labels = alt.Chart(alt.InlineData(values=_labels(points))).mark_text(
         fontSize=11, baseline="middle", dx=_own("dx"), dy=_own("dy"), align=_own("align")
     )
-    named = labels.encode(x=x, y=y, color=colour, text="label:N")
+    named = labels.encode(x=x, y=y, color=colour, text=alt.Text("label:N"))
     return charts.sized(across + upright + steps + _marks(base, colours) + named, height=HEIGHT)
 
 
@@ -81,7 +89,12 @@ def _marks(base: alt.Chart, colours: alt.Scale) -> alt.Chart:
         fill=alt.Fill("group:N", title=None, scale=colours, legend=None),
         shape=alt.Shape("state:N", title=None, scale=shapes, legend=charts.STATES_LEGEND),
         fillOpacity=alt.FillOpacity("state:N", title=None, scale=filling, legend=None),
-        tooltip=["label:N", "group:N", "state:N", *(alt.Tooltip(f"{one}:Q", format=".4~s") for one in _FIGURES)],
+        tooltip=[
+            alt.Tooltip("label:N"),
+            alt.Tooltip("group:N"),
+            alt.Tooltip("state:N"),
+            *(alt.Tooltip(f"{one}:Q", format=".4~s") for one in _FIGURES),
+        ],
     )
     return marks
 

@@ -60,7 +60,7 @@ def _times(cells: list[dict[str, Any]]) -> dict[str, Any]:
         "system:N", scale=alt.Scale(domain=systems, range=[*charts.COLOURS, *charts.COLOURS][: len(systems)]), legend=None
     )
     tooltip = [alt.Tooltip("system:N"), alt.Tooltip("execution:Q"), alt.Tooltip("time:Q", format=".3~s", title="seconds")]
-    base = alt.Chart(alt.InlineData(values=points)).encode(x=_workers(), y="time:Q", color=colour, tooltip=tooltip)
+    base = alt.Chart(alt.InlineData(values=points)).encode(x=_workers(), y=alt.Y("time:Q"), color=colour, tooltip=tooltip)
     later = base.transform_filter("!datum.first").mark_point(filled=True, size=26, opacity=0.7)
     first = base.transform_filter("datum.first").mark_point(filled=False, size=34, opacity=0.8)
     return charts.sized(alt.layer(lines, later, first).resolve_scale(color="independent"), height=320)
@@ -79,7 +79,7 @@ def _speed_up(summary: dict[str, Any]) -> dict[str, Any]:
     rule = (
         alt.Chart(alt.InlineData(values=linear))
         .mark_line(strokeDash=[5, 4], color=charts.QUIET)
-        .encode(x=_workers(), y="speed_up:Q")
+        .encode(x=_workers(), y=alt.Y("speed_up:Q"))
     )
     return charts.sized(alt.layer(rule, lines), height=280)
 
@@ -102,8 +102,8 @@ def _setup(cells: list[dict[str, Any]]) -> dict[str, Any]:
             y=alt.Y("cell:N", title=None, sort=names, axis=alt.Axis(labelLimit=220)),
             x=alt.X("seconds:Q", title="s"),
             color=alt.Color("part:N", title=None, scale=colours, legend=alt.Legend(orient="bottom")),
-            order="place:Q",
-            tooltip=["cell:N", "part:N", alt.Tooltip("seconds:Q", format=".3~s")],
+            order=alt.Order("place:Q"),
+            tooltip=[alt.Tooltip("cell:N"), alt.Tooltip("part:N"), alt.Tooltip("seconds:Q", format=".3~s")],
         )
     )
     return charts.sized(bars, height=22 * len(names) + 20)

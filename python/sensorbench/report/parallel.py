@@ -19,7 +19,7 @@ def parallel(rows: list[dict[str, Any]], settings: Sequence[str], *, smaller_is_
         y=alt.Y("place:Q", title="smallest or first value … largest or last", axis=alt.Axis(labels=False, ticks=False)),
         color=alt.Color("ratio:Q", title="ratio to the default; green is better", scale=scale, legend=_LEGEND),
         detail="line:N",
-        tooltip=["line:N", "setting:N", "value:N", alt.Tooltip("ratio:Q", format=".3~g")],
+        tooltip=[alt.Tooltip("line:N"), alt.Tooltip("setting:N"), alt.Tooltip("value:N"), alt.Tooltip("ratio:Q", format=".3~g")],
     )
     return charts.sized(base.mark_line(opacity=0.6) + base.mark_point(filled=True, size=45, opacity=0.9), height=300)
 

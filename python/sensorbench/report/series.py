@@ -51,6 +51,6 @@ def _growth(summary: dict[str, Any], what: str) -> dict[str, Any]:
     chart = charts.line_of_settings(rows, settings).encode(
         x=alt.X("readings:Q", title="readings, logarithmic", scale=alt.Scale(type="log"), axis=charts.COUNT_AXIS),
         y=_AXES.get(what, _LATENCY),
-        tooltip=["setting:N", "dataset:N", alt.Tooltip("value:Q", format=".3~s")],
+        tooltip=[alt.Tooltip("setting:N"), alt.Tooltip("dataset:N"), alt.Tooltip("value:Q", format=".3~s")],
     )
     return charts.sized(chart, height=330)

@@ -83,7 +83,7 @@ def _curve(steps: Sequence[StressStep], summary: StressSummary) -> dict[str, Any
     )
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y, color=colour)
     # In the order of the rates: beyond capacity the line turns back. Trials of a search are no such order.
-    line = base.mark_line(strokeWidth=1.8).encode(order="rate:Q")
+    line = base.mark_line(strokeWidth=1.8).encode(order=alt.Order("rate:Q"))
     shape = alt.Shape(
         "limit:N",
         title=None,
@@ -93,7 +93,7 @@ def _curve(steps: Sequence[StressStep], summary: StressSummary) -> dict[str, Any
     points = base.mark_point(filled=True, size=55, opacity=1).encode(
         shape=shape,
         tooltip=[
-            "percentile:N",
+            alt.Tooltip("percentile:N"),
             alt.Tooltip("latency_s:Q", format=".3~s", title="seconds"),
             alt.Tooltip("completed:Q", format=",.4~g"),
             alt.Tooltip("rate:Q", format=",.4~g", title="asked for"),
@@ -110,12 +110,12 @@ def _objective(summary: StressSummary) -> list[alt.Chart]:
         return []
     layers = []
     limit = alt.Chart(alt.InlineData(values=[{"limit_s": objective.limit_s}]))
-    layers.append(limit.mark_rule(strokeDash=[5, 4], color=charts.QUIET).encode(y="limit_s:Q"))
+    layers.append(limit.mark_rule(strokeDash=[5, 4], color=charts.QUIET).encode(y=alt.Y("limit_s:Q")))
     if found and found.met_per_s:
         ends = [{"low": found.met_per_s, "high": found.missed_per_s or found.met_per_s}]
         band = alt.Chart(alt.InlineData(values=ends))
-        layers.append(band.mark_rect(opacity=0.25, color=charts.COLOURS[2]).encode(x="low:Q", x2="high:Q"))
-        layers.append(band.mark_rule(color=charts.COLOURS[2]).encode(x="low:Q"))
+        layers.append(band.mark_rect(opacity=0.25, color=charts.COLOURS[2]).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")))
+        layers.append(band.mark_rule(color=charts.COLOURS[2]).encode(x=alt.X("low:Q")))
     return layers
 
 
@@ -153,8 +153,8 @@ def _completed(steps: Sequence[StressStep]) -> dict[str, Any]:
                 scale=alt.Scale(domain=shown, range=[colours[fate] for fate in shown]),
                 legend=alt.Legend(orient="bottom", columns=3),
             ),
-            order="order:Q",
-            tooltip=["rate:N", "fate:N", alt.Tooltip("mean(per_s):Q", format=",.4~g")],
+            order=alt.Order("order:Q"),
+            tooltip=[alt.Tooltip("rate:N"), alt.Tooltip("fate:N"), alt.Tooltip("mean(per_s):Q", format=",.4~g")],
         ),
         height=340,
     )
@@ -240,6 +240,9 @@ def _lines(rows: list[dict[str, Any]], borders: list[float], last_s: float, y: a
         strokeDash=[3, 4], color=charts.QUIET
     )
     shown = line.encode(
-        x=charts.time_axis(last_s), y=y, color=colour, tooltip=["name:N", "time_s:Q", alt.Tooltip("value:Q", format=".4~g")]
+        x=charts.time_axis(last_s),
+        y=y,
+        color=colour,
+        tooltip=[alt.Tooltip("name:N"), alt.Tooltip("time_s:Q"), alt.Tooltip("value:Q", format=".4~g")],
     )
-    return charts.sized(marks.encode(x="border:Q") + shown, height=190)
+    return charts.sized(marks.encode(x=alt.X("border:Q")) + shown, height=190)

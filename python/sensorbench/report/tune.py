@@ -58,7 +58,9 @@ def _history(trials: Sequence[TuneTrial], result: TuneFigures) -> dict[str, Any]
         ),
     )
     line = base.transform_filter(alt.datum.kind == ROLES["default"]).mark_line(strokeWidth=1.6, strokeDash=[4, 3])
-    points = base.mark_point(filled=True, size=60, opacity=1).encode(tooltip=["number:Q", "kind:N", "value:Q", "settings:N"])
+    points = base.mark_point(filled=True, size=60, opacity=1).encode(
+        tooltip=[alt.Tooltip("number:Q"), alt.Tooltip("kind:N"), alt.Tooltip("value:Q"), alt.Tooltip("settings:N")]
+    )
     return charts.sized(line + points, height=300)
 
 

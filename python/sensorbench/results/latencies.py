@@ -10,8 +10,8 @@ from sensorbench.results.reader import RunResult
 
 Floats = NDArray[np.float64]
 
-# The phase that figures are of.
-_SERVED = ["ok", "timeout"]
+# Values that tables are compared with have their types: of others pyarrow finds out what they are, which takes longer than comparing.
+_SERVED = pa.array(["ok", "timeout"], pa.string())
 
 
 def is_logged_whole(run: RunResult) -> bool:
@@ -21,7 +21,9 @@ def is_logged_whole(run: RunResult) -> bool:
 
 def of_kind(table: pa.Table, phase: int, operation: int) -> pa.Table:
     """The rows of one of a run's tables that are about one kind of operation in one phase, by their numbers."""
-    return table.filter(pc.and_(pc.equal(table["phase"], phase), pc.equal(table["operation"], operation)))
+    wanted = {"phase": phase, "operation": operation}
+    is_wanted = (pc.equal(table[name], pa.scalar(number, table[name].type)) for name, number in wanted.items())
+    return table.filter(pc.and_(*is_wanted))
 
 
 def logged_latencies(run: RunResult, operation: str, least_rows: float = 0.0) -> tuple[Floats, Floats]:
@@ -33,8 +35,8 @@ def logged_latencies(run: RunResult, operation: str, least_rows: float = 0.0) ->
         return np.empty(0), np.empty(0)
     phase, number = run.manifest.phases.index(MEASURE), run.manifest.operations.index(operation)
     wanted = of_kind(table, phase, number)
-    is_served = pc.and_(pc.is_in(wanted["outcome"], pa.array(_SERVED)), pc.greater_equal(wanted["rows"], least_rows))
-    served = wanted.filter(is_served).sort_by("k")
+    is_enough = pc.greater_equal(wanted["rows"], pa.scalar(least_rows, pa.float64()))
+    served = wanted.filter(pc.and_(pc.is_in(wanted["outcome"], _SERVED), is_enough)).sort_by("k")
     nanoseconds = pc.subtract(served["end_ns"].cast(pa.int64()), served["scheduled_ns"].cast(pa.int64()))
     return served["k"].to_numpy().astype(np.float64), np.maximum(nanoseconds.to_numpy().astype(np.float64), 1.0) / 1e9
 

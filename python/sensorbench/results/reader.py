@@ -59,6 +59,7 @@ _KEYS = {
     PLANS_FILE: (),
     FAILURE_FILE: ("step", "cause"),
 }
+_SMALL_BYTES = 64 * 1024
 _RUN_NUMBER = re.compile(r"run-(\d+)")
 
 
@@ -88,8 +89,20 @@ class RunResult:
         """
         if name in self.dispensable and name in self.damaged:
             return None
-        tables = [read_parquet(file, _COLUMNS.get(name, ())) for file in self._files(name)]
-        return pa.concat_tables(tables) if tables else None
+        if name in self._small_tables:
+            return self._small_tables[name]
+        files = self._files(name)
+        tables = [read_parquet(file, _COLUMNS.get(name, ())) for file in files]
+        found = pa.concat_tables(tables) if tables else None
+        # In one file it is finished, and grows no more.
+        if found is not None and files == [self._whole(name)] and found.nbytes <= _SMALL_BYTES:
+            self._small_tables[name] = found
+        return found
+
+    @cached_property
+    def _small_tables(self) -> dict[str, pa.Table]:
+        """What was read already, for a report asks for each table many times; large ones are read each time, so as not to fill the memory."""
+        return {}
 
     def histograms(self) -> pa.Table | None:
         """Its histograms: tag, start_ns, length_ns, value_ns, count; None when nothing was written. Raises DamagedResultsError."""
@@ -104,8 +117,11 @@ class RunResult:
 
     def _files(self, name: str) -> list[Path]:
         """Where a table is: in one file, or in those of its segments."""
-        whole = self.folder / f"{name}.parquet"
+        whole = self._whole(name)
         return [whole] if is_stored(whole) else stored_in(self.folder / SEGMENTS_FOLDER, f"{name}-*.parquet")
+
+    def _whole(self, name: str) -> Path:
+        return self.folder / f"{name}.parquet"
 
     def _problem(self, name: str) -> DamagedResultsError | None:
         try:

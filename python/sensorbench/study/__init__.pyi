@@ -1,4 +1,13 @@
-from .registry import FACTOR_STUDIES, OTHER_STUDIES, STUDIES, ListedStudy, listed_studies, require_factor_study, require_study
+from .registry import (
+    FACTOR_STUDIES,
+    OTHER_STUDIES,
+    STUDIES,
+    ListedStudy,
+    kinds_of_studies,
+    listed_studies,
+    require_factor_study,
+    require_study,
+)
 from .run import Part, StudyOptions, plan_study, summarise
 from .study import Claim, Evidence, Study
 
@@ -12,6 +21,7 @@ __all__ = [
     "Part",
     "Study",
     "StudyOptions",
+    "kinds_of_studies",
     "listed_studies",
     "plan_study",
     "require_factor_study",

@@ -27,11 +27,14 @@ def _content(file: Path) -> dict[str, Any]:
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
+_BY_KIND: dict[str, list[str]] = _content(FOLDER / "studies.toml")
+
+
 class _Imported(MutableMapping[str, AnyStudy]):
     """Studies by name: the folder of this package with the study is imported when the study is asked for."""
 
-    def __init__(self, kind: str) -> None:
-        self._found: dict[str, AnyStudy | None] = dict.fromkeys(_content(FOLDER / "studies.toml")[kind])
+    def __init__(self, *kinds: str) -> None:
+        self._found: dict[str, AnyStudy | None] = {name: None for kind in kinds for name in _BY_KIND[kind]}
 
     def __getitem__(self, name: str) -> AnyStudy:
         study = self._found[name]
@@ -53,15 +56,16 @@ class _Imported(MutableMapping[str, AnyStudy]):
         return len(self._found)
 
 
-STUDIES: "MutableMapping[str, Study]" = _Imported("compares")
-FACTOR_STUDIES: "MutableMapping[str, FactorStudy]" = _Imported("varies")
-OTHER_STUDIES: "MutableMapping[str, ElasticityStudy | MapReduceStudy]" = _Imported("others")
+STUDIES: "MutableMapping[str, Study]" = _Imported("comparison")
+FACTOR_STUDIES: "MutableMapping[str, FactorStudy]" = _Imported("factors")
+OTHER_STUDIES: "MutableMapping[str, ElasticityStudy | MapReduceStudy]" = _Imported("elasticity", "mapreduce")
 
 
 class ListedStudy(BaseModel):
     """What lists of studies say of one."""
 
     name: str
+    kind: str
     title: str
     claims: int = Field(description="How many published findings it has.")
     targets: list[str] = Field(description="Its systems where it names some, else its databases.")
@@ -70,7 +74,13 @@ class ListedStudy(BaseModel):
 
 def listed_studies() -> list[ListedStudy]:
     """All studies, as their files say, without what they need to be run."""
-    return [_listed(name) for names in _content(FOLDER / "studies.toml").values() for name in names]
+    return [_listed(name, kind) for kind, names in _BY_KIND.items() for name in names]
+
+
+def kinds_of_studies() -> dict[str, str]:
+    """The kind of each study that can be run, by name."""
+    own = {name: kind for kind in ("elasticity", "mapreduce") for name in _BY_KIND[kind]}
+    return {**dict.fromkeys(STUDIES, "comparison"), **dict.fromkeys(FACTOR_STUDIES, "factors"), **own}
 
 
 def folder_of(name: str) -> Path:
@@ -78,11 +88,12 @@ def folder_of(name: str) -> Path:
     return FOLDER / name.replace("-", "_")
 
 
-def _listed(name: str) -> ListedStudy:
+def _listed(name: str, kind: str) -> ListedStudy:
     file, claims = (_content(folder_of(name) / f"{of}.toml") for of in ("study", "claims"))
     databases = list(file.get("schemas", ())) or ([file["database"]] if "database" in file else file["targets"])
     return ListedStudy(
         name=name,
+        kind=kind,
         title=file["title"],
         claims=len(claims["claim"]),
         targets=list(file.get("systems", ())) or databases,
