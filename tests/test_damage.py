@@ -292,9 +292,11 @@ def test_what_the_rest_does_not_need_is_left_out_with_a_warning(cli: Cli, finish
     assert outcome.exit_code == 0
     (warning,) = [one for one in outcome.json["warnings"] if one["kind"] == "damaged"]
     assert str(file) in warning["text"]
-    assert warning["setting"] == "sqlite-natural"
+    assert warning["variant"] == "sqlite-natural"
     assert str(file) in (copy / "report.html").read_text(encoding="utf-8")
-    assert [figure["latency_s"] for figure in outcome.json["result"]["figures"]] == [figure["latency_s"] for figure in sound["result"]["figures"]]
+    assert [figure["latency_s"] for figure in outcome.json["result"]["figures"]] == [
+        figure["latency_s"] for figure in sound["result"]["figures"]
+    ]
     assert str(file) in cli("report", copy, "--no-open").out.replace("\n", "")
     assert str(file) in cli("claims", copy).err.replace("\n", "")
 

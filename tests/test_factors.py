@@ -7,14 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from sensorbench import lab
+from sensorbench.app.reports import write_factors_report
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
+from sensorbench.lifecycle.benchmark import run as run_benchmark
 from sensorbench.progress import Teller
 from sensorbench.results import read_run
-from sensorbench.results.factors import CellMeasurement, FactorsResult, read_factors
+from sensorbench.results.factors import CellMeasurement, FactorsResult, FilledFigures, StepFigures, read_factors
+from sensorbench.results.json_schemas import json_schemas
 from sensorbench.results.manifest import CellManifest, FactorsManifest, Process, now
+from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.study import FACTOR_STUDIES
 from sensorbench.study.factors import FactorStudy
 from sensorbench.toml_file import parse
@@ -23,7 +28,7 @@ from sensorbench.tuning.factors.cells import cells_of
 from sensorbench.tuning.factors.file import FactorLoad, FactorsFile
 from sensorbench.tuning.factors.measure import rates_of
 from sensorbench.tuning.factors.own import OWN, own_draft
-from sensorbench.tuning.factors.run import FactorOptions, FactorStudyRun, check, run_factors
+from sensorbench.tuning.factors.run import FactorOptions, FactorsBenchmark, FactorsPlan, check
 from sensorbench.tuning.factors.scaling import scaled
 from sensorbench.tuning.factors.summary import summarise_factors
 from tests.conftest import Cli, commands_on
@@ -65,13 +70,14 @@ def null_file(**changes: Any) -> FactorsFile:
     return parse(NULL_FILE, FactorsFile, Path("null.toml")).model_copy(update=changes)
 
 
-def null_study(options: Mapping[str, Any] | None = None, file: FactorsFile | None = None) -> FactorStudyRun:
+def null_study(options: Mapping[str, Any] | None = None, file: FactorsFile | None = None) -> FactorsPlan:
     wanted = FactorOptions(scale=0.02, step_s=0.4, rounds=3, seed=1, in_flight=16, parts=(), top_per_s=40.0)
-    return FactorStudyRun("delays", file or null_file(), replace(wanted, **(options or {})))
+    return FactorsPlan("delays", file or null_file(), replace(wanted, **(options or {})))
 
 
-def carried_out(wanted: FactorStudyRun, folder: Path, *, resume: bool = False) -> FactorsResult:
-    return run_factors(wanted, folder, Teller(quiet=True), resume=resume)
+def carried_out(wanted: FactorsPlan, folder: Path, *, resume: bool = False) -> FactorsResult:
+    run_benchmark(FactorsBenchmark(), wanted, folder, Teller(quiet=True), resume=resume)
+    return read_factors(folder)
 
 
 # Scaling and cells
@@ -127,10 +133,25 @@ def test_a_file_that_makes_no_sense_is_refused(change: tuple[str, str], said: st
 # Carrying it out
 
 
+def step_of(rate_per_s: float, figures: Mapping[str, Any]) -> StepFigures:
+    """A step with those of these figures that steps have."""
+    whole = {"offered": 1, "ok": 1, "error": 0, "timeout": 0, "dropped": 0, "completed_per_s": rate_per_s, **figures}
+    return StepFigures(rate_per_s=rate_per_s, **only(StepFigures, whole))
+
+
+def filled_of(figures: Mapping[str, Any]) -> FilledFigures:
+    """Putting the records there, with those of these figures that it has."""
+    return FilledFigures(**only(FilledFigures, {"written": 1, "took_s": 1.0, "per_s": 1.0, **figures}))
+
+
+def only(model: type[StepFigures | FilledFigures], figures: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in figures.items() if name in model.model_fields}
+
+
 def made_of_delay(bench: Any, cell: Any, rates: Any, folder: Path, *, round_: int, seed: int, teller: Any) -> CellMeasurement:
     """A measurement whose response time is the delay, whatever else this machine does."""
     delay_s = float(cell.settings["delay_ms"]) / 1e3 * (1 + 0.01 * round_)
-    steps = [{"rate_per_s": rate, "p99_of_due_s": delay_s, "client_bound": None, "unstarted": 0} for rate in rates]
+    steps = [step_of(rate, {"p99_of_offered_s": delay_s}) for rate in rates]
     return CellMeasurement(cell=cell.id, round=round_, outcome="measured", seed=seed, took_s=1.0, steps=steps)
 
 
@@ -144,11 +165,13 @@ def test_all_levels_are_measured_in_rounds_and_the_best_becomes_a_draft(tmp_path
     assert result.manifest.rates == {"read": [20.0, 40.0]}
     assert own_draft(null_file(), result).changed == {"delay_ms": "1"}
     assert result.manifest.cells["read-draft-own-draft"].settings == {"delay_ms": "1", "session": "blocking"}
-    summary = summarise_factors(null_file(), result)
-    assert summary["parts"]["draft"]["levels"] == ["default", "draft", OWN]
-    last = {row["level"]: row["figures"] for row in summary["parts"]["delay"]["rows"] if row["where"] == 1}
-    assert last["1"]["p99_of_due_s"]["ratio"]["value"] == pytest.approx(0.01)
-    assert last["5"]["p99_of_due_s"]["value"] == pytest.approx(0.0051)
+    parts = summarise_factors(null_file(), result).result.parts
+    assert parts["draft"].levels == ["default", "draft", OWN]
+    last = {row.level: row.figures for row in parts["delay"].rows if row.where == 1}
+    to_base = last["1"]["p99_of_offered_s"].ratio
+    assert to_base is not None
+    assert to_base.value == pytest.approx(0.01)
+    assert last["5"]["p99_of_offered_s"].value == pytest.approx(0.0051)
     # Cells of a round have the same operations, other rounds others.
     seeds = {(one.round, one.seed) for found in result.measurements.values() for one in found}
     assert len(seeds) == len({seed for _, seed in seeds}) == 3
@@ -164,10 +187,23 @@ def test_a_draft_of_few_rounds_is_none(tmp_path: Path, monkeypatch: pytest.Monke
 def test_figures_are_those_of_the_database(tmp_path: Path) -> None:
     result = carried_out(null_study({"rounds": 1, "parts": ("delay",)}), tmp_path / "out")
     slow, quick = (result.measurements[f"read-delay-{delay}"][0] for delay in (100, 1))
-    assert slow.filled["written"] == quick.filled["written"] == 20
-    assert slow.filled["mean_s"] >= 0.1
-    assert min(step["median_s"] for step in slow.steps) >= 0.1 > min(step["median_s"] for step in quick.steps)
-    assert [step["offered"] for step in slow.steps] == [step["offered"] for step in quick.steps]
+    assert slow.filled.written == quick.filled.written == 20
+    assert slow.filled.mean_s >= 0.1
+    assert min(step.median_s for step in slow.steps) >= 0.1 > min(step.median_s for step in quick.steps)
+    assert [step.offered for step in slow.steps] == [step.offered for step in quick.steps]
+
+
+def test_measurements_of_format_1_are_read() -> None:
+    """Older results have other words, and {} where the records were there before."""
+    counts = {"offered": 9, "ok": 6, "error": 0, "timeout": 0, "unstarted": 3}
+    step = {"rate_per_s": 9.0, **counts, "completed_per_s": 6.0, "p99_of_due_s": 0.5, "processors": 1.5, "by_operation": {}}
+    old = {"cell": "c", "round": 1, "outcome": "measured", "seed": 1, "took_s": 1.0, "filled": {}, "steps": [step]}
+    measured = CellMeasurement.model_validate(old)
+    assert measured.filled is None
+    assert (measured.steps[0].dropped, measured.steps[0].p99_of_offered_s, measured.steps[0].server_cpu) == (3, 0.5, 1.5)
+    assert CellMeasurement.model_validate_json(measured.model_dump_json()) == measured
+    filled = {"written": 2, "took_s": 1.0, "per_s": 2.0, "processors": 0.5}
+    assert CellMeasurement.model_validate({**old, "filled": filled}).filled == filled_of({**filled, "server_cpu": 0.5})
 
 
 def test_rates_follow_from_what_the_default_takes(tmp_path: Path) -> None:
@@ -221,7 +257,7 @@ def test_a_level_that_cannot_be_measured_is_an_outcome(tmp_path: Path, monkeypat
     outcomes = {name: found[0].outcome for name, found in result.measurements.items()}
     assert outcomes == {"read-delay-100": "measured", "read-delay-5": "failed", "read-delay-1": "measured"}
     assert "many" in str(result.measurements["read-delay-5"][0].reason)
-    warnings = {one["kind"]: one["text"] for one in summarise_factors(null_file(), result)["warnings"]}
+    warnings = {caveat.kind: caveat.text for caveat in summarise_factors(null_file(), result).warnings}
     assert "1 measurements failed; the first (read-delay-5)" in warnings["failed"]
     monkeypatch.undo()
     again = carried_out(null_study({"rounds": 1, "parts": ("delay",)}), tmp_path / "out", resume=True)
@@ -248,7 +284,7 @@ def test_settings_that_the_server_does_not_know_are_refused_before_anything_is_s
 
 
 def test_the_version_in_use_knows_all_settings_of_the_study() -> None:
-    check(FactorStudyRun(TUNING.name, TUNING.file, FactorOptions(0.01, 30.0, 3, 1, 64, ())))
+    check(FactorsPlan(TUNING.name, TUNING.file, FactorOptions(0.01, 30.0, 3, 1, 64, ())))
 
 
 # Claims
@@ -298,32 +334,32 @@ def measured(cell: str, load: str, levels: list[tuple[str, str]], number: int, f
         found |= figures(part, level)
     noisy = {key: value * (1 + 0.002 * number) if isinstance(value, float) else value for key, value in found.items()}
     steps = len(TUNING.file.loads[load].shares) * (2 if load == "restart" else 1)
-    step = {"rate_per_s": 1.0, "client_bound": None, "unstarted": 0, **noisy}
-    return CellMeasurement(cell=cell, round=number, outcome="measured", seed=1, took_s=1.0, filled=noisy, steps=[step] * steps)
+    of_steps = [step_of(1.0, noisy)] * steps
+    return CellMeasurement(
+        cell=cell, round=number, outcome="measured", seed=1, took_s=1.0, filled=filled_of(noisy), steps=of_steps
+    )
 
 
 def published_figures(part: str, level: str) -> dict[str, Any]:
     """The figures that the source printed for a level; of several rates the highest."""
-    rows = [row for row in TUNING.published if (row["part"], row["level"]) == (part, level)]
-    printed = {
-        row["figure"]: row["value"] for row in rows if row["where"] in ("filled", 0, 2) and row["load"] in ("read", "write")
-    }
-    return {"processors" if name == "load" else name: value for name, value in printed.items()}
+    rows = [row for row in TUNING.published if (row.part, row.level) == (part, level)]
+    printed = {row.figure: row.value for row in rows if row.where in ("filled", 0, 2) and row.load in ("read", "write")}
+    return {"server_cpu" if name == "load" else name: value for name, value in printed.items()}
 
 
 def verdicts(result: FactorsResult, study: FactorStudy = TUNING) -> dict[str, str]:
-    return {claim["id"]: claim["verdict"] for claim in study.summarise(result)["claims"]}
+    return {claim.id: claim.verdict for claim in study.summarise(result).claims}
 
 
 def test_what_the_source_printed_is_read_with_its_units() -> None:
-    rows = {(row["part"], row["level"], row["load"], row["where"], row["figure"]): row["value"] for row in TUNING.published}
+    rows = {(row.part, row.level, row.load, row.where, row.figure): row.value for row in TUNING.published}
     assert len(rows) == len(TUNING.published) == 243
     assert rows["key-cache-size", "1000 MB", "read", 2, "hit_rate"] == 0.920
     assert rows["key-cache-save-period", "5 h", "restart", 5, "steady_s"] == 18 * 60
     assert rows["flush-writers", "10", "write", "filled", "took_s"] == 24 * 60 + 27
     assert rows["draft", "draft", "mixed", 0, "table_bytes"] == 47e9
     levels = {(name, level.name) for name, part in TUNING.file.parts.items() for level in part.levels}
-    assert {(row["part"], row["level"]) for row in TUNING.published} <= levels
+    assert {(row.part, row.level) for row in TUNING.published} <= levels
 
 
 def test_what_the_source_printed_gives_the_verdicts_that_its_own_tables_do() -> None:
@@ -346,9 +382,9 @@ def test_the_opposite_of_a_claim_does_not_hold() -> None:
 
 
 def test_the_draft_is_judged_by_load_and_disk() -> None:
-    def figures(processors: float, other: float) -> Figures:
+    def figures(server_cpu: float, other: float) -> Figures:
         names = ("disk_read_per_s", "disk_written_per_s", "hit_rate", "steady_s")
-        more = {**dict.fromkeys(names, other), "processors": processors, "table_bytes": 1 / other, "disk_bytes": 1 / other}
+        more = {**dict.fromkeys(names, other), "server_cpu": server_cpu, "table_bytes": 1 / other, "disk_bytes": 1 / other}
         return lambda part, level: more if level == "draft" else dict.fromkeys(more, 1.0)
 
     of_draft = [f"TUN-{number}" for number in range(24, 31)]
@@ -360,7 +396,7 @@ def test_the_draft_is_judged_by_load_and_disk() -> None:
 
 def test_the_best_compromise_is_the_one_that_no_other_beats() -> None:
     def figures(best: str) -> Figures:
-        return lambda part, level: {"p99_of_due_s": 0.01 if level == best else 0.02}
+        return lambda part, level: {"p99_of_offered_s": 0.01 if level == best else 0.02}
 
     assert verdicts(made_up(figures("500 MB")))["TUN-6"] == "holds"
     assert verdicts(made_up(figures("700 MB")))["TUN-6"] == "does not hold"
@@ -391,21 +427,21 @@ def test_one_round_is_inconclusive_and_a_small_scale_is_not_tested() -> None:
 
 
 def test_parts_that_were_not_run_and_disks_that_were_not_read_are_not_tested() -> None:
-    summary = TUNING.summarise(made_up(lambda *_: {"disk_read_per_s": 0.0, "processors": 1.0}, parts=["key-cache-size"]))
-    claims = {claim["id"]: claim for claim in summary["claims"]}
-    assert claims["TUN-13"]["verdict"] == claims["TUN-3"]["verdict"] == "not tested here"
-    assert claims["TUN-13"]["reason"] == "part flush-writers was not run"
-    assert "read nothing from the disk" in claims["TUN-3"]["reason"]
-    assert "memory" in {one["kind"] for one in summary["warnings"]}
+    summary = TUNING.summarise(made_up(lambda *_: {"disk_read_per_s": 0.0, "server_cpu": 1.0}, parts=["key-cache-size"]))
+    claims = {claim.id: claim for claim in summary.claims}
+    assert claims["TUN-13"].verdict == claims["TUN-3"].verdict == "not tested here"
+    assert claims["TUN-13"].reason == "part flush-writers was not run"
+    assert "read nothing from the disk" in claims["TUN-3"].reason
+    assert "memory" in {caveat.kind for caveat in summary.warnings}
 
 
 def test_load_and_disk_grow_together_where_they_do() -> None:
     def together(part: str, level: str) -> dict[str, Any]:
         place = sum(map(ord, part + level)) / 1e3
-        return {"processors": place, "disk_read_per_s": place * 1e6, "disk_written_per_s": 1.0}
+        return {"server_cpu": place, "disk_read_per_s": place * 1e6, "disk_written_per_s": 1.0}
 
     def against(part: str, level: str) -> dict[str, Any]:
-        return {**together(part, level), "disk_read_per_s": 1e6 / together(part, level)["processors"]}
+        return {**together(part, level), "disk_read_per_s": 1e6 / together(part, level)["server_cpu"]}
 
     assert verdicts(made_up(together))["TUN-31"] == "holds"
     assert verdicts(made_up(against))["TUN-31"] == "does not hold"
@@ -427,7 +463,7 @@ def test_the_study_is_listed_and_shown(cli: Cli) -> None:
     ("options", "said"),
     [
         (["--part", "none"], "--part none: study cassandra-tuning has the parts key-cache-size"),
-        (["--schema", "star"], "--schema: study cassandra-tuning varies settings of servers"),
+        (["--schema", "star"], "No such option: --schema"),
         (
             ["--target", "redis"],
             "--target redis: study cassandra-tuning starts servers with the settings that it tries; expected cassandra",
@@ -449,14 +485,16 @@ def test_results_are_reported_again(cli: Cli, tmp_path: Path, monkeypatch: pytes
     out = tmp_path / "out"
     carried_out(null_study({"rounds": 1, "parts": ("delay",)}), out)
     monkeypatch.setitem(FACTOR_STUDIES, "delays", FactorStudy("delays", null_file(), (), {}))
-    from sensorbench.cli.output import write_factors_summary_and_report
-
-    summary, page = write_factors_summary_and_report(out)
-    assert json.loads((out / "summary.json").read_text())["parts"] == summary["parts"]
+    summary, page = write_factors_report(out)
+    written = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    assert FactorsSummary.model_validate(written) == summary
+    jsonschema.validate(written, json_schemas()["factors-summary"])
+    jsonschema.validate(json.loads((out / "manifest.json").read_text(encoding="utf-8")), json_schemas()["factors-manifest"])
+    assert (written["format"], written["kind"], written["variants"]) == (2, "factors", [])
     assert "The delay" in page.read_text(encoding="utf-8")
     assert (out / "charts" / "importance.svg").exists()
-    assert commands_on(page) == [summary["command"]]
-    assert "Nothing is surely better or worse" in cli("report", out, "--no-open").out
+    assert commands_on(page) == [summary.command]
+    assert "No level can be called better or worse" in cli("report", out, "--no-open").out
     assert cli("claims", out, "--json").json == []
 
 
@@ -480,15 +518,15 @@ def test_factors_are_measured_on_fresh_clusters_of_three_nodes(lab_home: Path, t
     }
     small = file.model_copy(update={"parts": parts, "loads": loads})
     options = FactorOptions(0.00004, 5.0, 1, 1, 32, tuple(levels), top_per_s=150.0)
-    result = carried_out(FactorStudyRun(TUNING.name, small, options), tmp_path / "out")
+    result = carried_out(FactorsPlan(TUNING.name, small, options), tmp_path / "out")
     (restarted,), (written,) = result.measurements.values()
     assert (restarted.outcome, written.outcome) == ("measured", "measured"), (restarted.reason, written.reason)
-    assert restarted.filled["written"] == written.filled["written"] == 2000
+    assert restarted.filled.written == written.filled.written == 2000
     once, again = restarted.steps
-    assert min(once["ok"], again["ok"]) > 0.5 * 150 * 5.0
-    assert once["hit_rate"] is not None
-    assert written.filled["flushes_per_s"] > 0
-    assert written.filled["sstables"] > 0
+    assert min(once.ok, again.ok) > 0.5 * 150 * 5.0
+    assert once.hit_rate is not None
+    assert written.filled.flushes_per_s > 0
+    assert written.filled.sstables > 0
     # What the servers say of their own settings is what was wished for.
     folder = tmp_path / "out" / "cells" / "write-flush-writers-10" / "round-1" / "populate"
     told = read_run(folder).manifest.description["settings"]

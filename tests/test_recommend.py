@@ -513,7 +513,9 @@ def _change(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
 
 
 def test_the_page_of_the_study_has_the_use_cases_and_a_front_for_each(study: Path) -> None:
-    sections = {one["title"]: one for one in json.loads((study / "summary.json").read_text(encoding="utf-8"))["result"]["sections"]}
+    sections = {
+        one["title"]: one for one in json.loads((study / "summary.json").read_text(encoding="utf-8"))["result"]["sections"]
+    }
     rows = sections["Which layout for which use"]["rows"]
     assert [row[1] for row in rows] == [use_case.advice for use_case in USE_CASES]
     assert {row[3] for row in rows if "at once" in row[0]} == {"fjall-typed"}
@@ -539,7 +541,7 @@ def test_settings_that_went_wrong_are_left_out_and_told(cli: Cli, copy: Path) ->
 
 def test_a_question_that_was_answered_differently_does_not_count(cli: Cli, copy: Path) -> None:
     summary = json.loads((copy / "summary.json").read_text(encoding="utf-8"))
-    summary["result"]["answers"] = {"mean_of_hour": {"equal": False}}
+    summary["result"]["answers"]["mean_of_hour"]["equal"] = False
     (copy / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
     outcome = cli("recommend", *AT_ONCE, "--study", copy, "--json")
     assert outcome.json["questions"] == ["readings_of_hour"]

@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 import pytest
 
 from sensorbench import _engine, lab
+from sensorbench.benchmarks.comparison import measure
 from sensorbench.errors import UsageError
-from sensorbench.experiment import history, measure
+from sensorbench.experiment import history
 from sensorbench.experiment.comparison import Up
 from sensorbench.experiment.guaranteed import promised
 from sensorbench.experiment.registers import operations_with_registers, schema_with_registers
@@ -92,7 +93,10 @@ def test_every_operation_is_in_the_history_and_the_load_is_checked_as_ever(
     for run in runs:
         history, whole = history_of(run), run.manifest.whole
         assert whole is not None
-        counts = {name: sum(phase.operations[name]["counts"]["ok"] for phase in whole.phases) for name in summary["result"]["operations"]}
+        counts = {
+            name: sum(phase.operations[name]["counts"]["ok"] for phase in whole.phases)
+            for name in summary["result"]["operations"]
+        }
         assert sum(counts.values()) == 2100
         is_write = pc.equal(history["f"].cast(pa.string()), "write")
         written = set(history.filter(is_write)["key"].to_pylist())
@@ -271,7 +275,7 @@ def test_a_study_asks_its_own_questions_as_often_beside_registers(
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
     assert summary["answers_equal"] is True
     first = summary["variants"][0]["id"]
-    counts = {one["operation"]: one["counts"]["ok"] for one in summary["result"]["figures"] if one["setting"] == first}
+    counts = {one["operation"]: one["counts"]["ok"] for one in summary["result"]["figures"] if one["variant"] == first}
     of_registers = counts.pop("write_register") + counts.pop("read_register")
     assert of_registers > 0
     assert sum(counts.values()) == pytest.approx(asked, rel=0 if study == "log-analytics" else 0.2)

@@ -13,6 +13,8 @@ from sensorbench.experiment.summary import summarise
 from sensorbench.report import answer
 from sensorbench.report.build import TEMPLATES, write_report
 from sensorbench.results import read_comparison
+from sensorbench.results.summary.comparison import ComparisonSummary, Ranking
+from sensorbench.results.summary.envelope import Caveat
 from tests.conftest import SMALL, Cli, commands_on, forget_checksums
 
 
@@ -73,7 +75,7 @@ def test_the_answer_comes_first(text: str, summary: dict[str, Any]) -> None:
     parts = Page(text).parts
     assert parts[0] == "answer"
     assert parts.index("answers") < parts.index("honesty") < parts.index("environment")
-    headline = answer.headline(summary)
+    headline = answer.headline(ComparisonSummary.model_validate(summary))
     assert "fastest at" in headline
     assert f'<p class="headline">{headline}</p>' in text
 
@@ -104,24 +106,24 @@ def test_the_pages_of_all_kinds_say_the_command() -> None:
     assert {name for name in whole if "words.command(" not in pages[name]} == WITHOUT_COMMAND
 
 
-def warning(setting: str, kind: str) -> dict[str, str]:
-    return {"setting": setting, "kind": kind, "text": f"{setting or 'It'} was {kind}.", "action": f"Mend what is {kind}."}
+def warning(setting: str, kind: str) -> Caveat:
+    return Caveat(kind=kind, text=f"{setting or 'It'} was {kind}.", action=f"Mend what is {kind}.", variant=setting)
 
 
 def test_warnings_are_at_the_top_and_those_of_a_kind_together(study_folder: Path, tmp_path: Path) -> None:
     result = read_comparison(study_folder)
     summary = summarise(result)
-    of_settings = [warning(setting["id"], "client-bound") for setting in summary["variants"]]
+    of_settings = [warning(variant.id, "client-bound") for variant in summary.variants]
     busy, embedded = warning("", "busy"), warning("", "embedded")
-    summary["warnings"] = [*of_settings, busy, embedded]
+    summary = summary.model_copy(update={"warnings": [*of_settings, busy, embedded]})
     page = write_report(replace(result, folder=tmp_path), summary, with_files=False).read_text(encoding="utf-8")
     header = page[page.index("<header>") : page.index("</header>")]
     for one in [*of_settings, busy]:
-        assert page.count(one["text"]) == header.count(one["text"]) == 1
-        assert page.count(one["action"]) == header.count(one["action"]) == 1
+        assert page.count(one.text) == header.count(one.text) == 1
+        assert page.count(one.action) == header.count(one.action) == 1
     assert header.count('class="banner"') == 2
-    assert embedded["text"] not in header
-    assert embedded["text"] in page
+    assert embedded.text not in header
+    assert embedded.text in page
 
 
 def test_text_from_outside_stays_text(cli: Cli, study_folder: Path, tmp_path: Path) -> None:
@@ -147,13 +149,23 @@ def _copy(folder: Path, to: Path) -> None:
             place.write_bytes(file.read_bytes())
 
 
+def unranked(operation: str, excluded: str) -> Ranking:
+    return Ranking(operation=operation, metric="mean", excluded=excluded, places=[])
+
+
 @pytest.mark.parametrize(
-    ("changes", "expected"),
+    ("answers_equal", "rankings", "expected"),
     [
-        ({"answers_equal": False, "rankings": [{"excluded": "different"}]}, "different answers: 1 of 1"),
-        ({"answers_equal": True, "rankings": []}, "Nothing was measured"),
-        ({"answers_equal": None, "rankings": [{"excluded": "it was interrupted"}]}, "Nothing is ranked: it was interrupted"),
+        (False, [unranked("ask", "different")], "different answers: 1 of 1"),
+        (True, [], "Nothing was measured"),
+        (None, [unranked("ask", "it was interrupted")], "Nothing is ranked: it was interrupted"),
     ],
 )
-def test_the_headline_says_what_stands_in_the_way(changes: dict[str, Any], expected: str) -> None:
-    assert expected in answer.headline({"settings": [{"id": "a"}, {"id": "b"}], **changes})
+def test_the_headline_says_what_stands_in_the_way(
+    summary: dict[str, Any], answers_equal: bool | None, rankings: list[Ranking], expected: str
+) -> None:
+    found = ComparisonSummary.model_validate(summary)
+    changed = found.model_copy(
+        update={"answers_equal": answers_equal, "result": found.result.model_copy(update={"rankings": rankings})}
+    )
+    assert expected in answer.headline(changed)

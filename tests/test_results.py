@@ -75,7 +75,7 @@ def check_what_is_left(cli: Cli, out: Path, states: set[str]) -> None:
     assert outcome.json["status"] in states
     assert outcome.json["result"]["figures"][0]["counts"]["ok"] >= 100
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert f"This work is <strong>{outcome.json['state']}</strong>" in page
+    assert f"This work is <strong>{outcome.json['status']}</strong>" in page
 
 
 def test_a_killed_run_leaves_readable_segments(cli: Cli, tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_full_disk_ends_with_1_and_keeps_closed_segments(cli: Cli, tmp_path: P
     shutil.copytree(out, moved)
     report = cli("report", moved, "--no-open", "--json")
     assert report.exit_code == 0, report.err
-    assert report.json["status"] == "incomplete"
+    assert report.json["status"] == "out of space"
 
 
 def test_a_database_on_a_full_disk_names_its_folder_and_what_the_system_says(tmp_path: Path, small_disk: Path) -> None:

@@ -78,7 +78,7 @@ def test_claims_are_judged_on_servers(study: Path) -> None:
 def test_each_kind_of_system_has_a_made_and_a_generic_model(study: Path) -> None:
     models = summary_of(study)["result"]["models"]
     assert {(row["kind"], row["operation"]) for row in models} >= {("nosql", "get_sensor_data"), ("sql", "get_peak_data")}
-    shaped = {row["kind"]: (row["shaped"]["setting"], row["generic"]["setting"]) for row in models}
+    shaped = {row["kind"]: (row["shaped"]["variant"], row["generic"]["variant"]) for row in models}
     assert shaped == {"nosql": ("cassandra-by_sensor", "cassandra-generic"), "sql": ("mariadb-natural", "mariadb-star")}
     assert all(row["ratio"]["value"] > 0.0 for row in models)
 

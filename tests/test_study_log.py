@@ -135,7 +135,9 @@ def test_several_datasets_have_a_page_of_their_own(cli: Cli, tmp_path: Path) -> 
         "machine-log-1gb": 3906,
         "machine-log-2gb": 7560,
     }
-    looked_up = [row for row in whole["result"]["growth"] if row["what"] == "look_up" and row["setting"] == "sqlite-relational-key"]
+    looked_up = [
+        row for row in whole["result"]["growth"] if row["what"] == "look_up" and row["variant"] == "sqlite-relational-key"
+    ]
     assert [row["readings"] for row in looked_up] == [3906, 7560]
     page = (out / "report.html").read_text(encoding="utf-8")
     assert 'href="machine-log-2gb/report.html"' in page

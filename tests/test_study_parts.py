@@ -21,6 +21,7 @@ from sensorbench.report.fronts import front
 from sensorbench.report.sections import pictures
 from sensorbench.results import read_comparison
 from sensorbench.results.series import SeriesManifest, read_series
+from sensorbench.results.summary.comparison import ComparisonSummary, StudySection
 from sensorbench.study import STUDIES, Part, StudyOptions, plan_study
 from sensorbench.study.judging import measured
 from sensorbench.study.pictures import Effect, Front, Point, with_fronts
@@ -189,11 +190,14 @@ def section_of(title: str, group: str) -> Section:
     return Section(title, "Both.", [Column("Layout")], [["one"]], front=picture, effects=found)
 
 
-def sections(evidence: Evidence, summary: dict[str, Any]) -> list[Section]:
-    return [Section("Nothing but a table", "One.", [Column("a")], [["x"]]), section_of("Of this part", summary["targets"][0])]
+def sections(evidence: Evidence, summary: ComparisonSummary) -> list[Section]:
+    return [
+        Section("Nothing but a table", "One.", [Column("a")], [["x"]]),
+        section_of("Of this part", min(variant.target for variant in summary.variants)),
+    ]
 
 
-def series_sections(evidence: dict[str, Evidence], summaries: dict[str, dict[str, Any]]) -> list[Section]:
+def series_sections(evidence: dict[str, Evidence], summaries: dict[str, ComparisonSummary]) -> list[Section]:
     assert evidence.keys() == summaries.keys()
     return [section_of(f"Over {' and '.join(summaries)}", "sqlite")]
 
@@ -529,7 +533,9 @@ def test_the_page_has_parts_pictures_and_claims(cli: Cli, whole: Path) -> None:
     command = summary_of(whole / "read")["command"]
     assert command[:4] == ["sensorbench", "study", "run", "small-parts"]
     assert commands_on(whole / "report.html") == commands_on(whole / "read" / "report.html") == [command]
-    assert ("warning" in page[: page.index("</header>")]) == any(part["warnings"] for part in summary_of(whole)["result"]["parts"].values())
+    assert ("warning" in page[: page.index("</header>")]) == any(
+        part["warnings"] for part in summary_of(whole)["result"]["parts"].values()
+    )
     assert set(specifications(whole)) == {"front-1", "effects-1"}
     for name in specifications(whole):
         assert f'data-chart="{name}"' in page
@@ -589,13 +595,17 @@ def test_a_front_tells_what_is_surely_dominated() -> None:
     assert vl_convert.vegalite_to_svg({**specification, "width": 900}).count("layout number") >= len(labels)
 
 
+def section_with(picture: dict[str, Any]) -> StudySection:
+    return StudySection(title="", text="", columns=[], rows=[], front=picture)
+
+
 def test_points_at_zero_have_no_place_on_a_logarithmic_axis() -> None:
     points = [vars(one) for one in many_points()[:2]]
     points[0] = {**points[0], "x": 0.0}
     picture = {"x_title": "x", "y_title": "y", "points": points}
-    shown = pictures({"sections": [{"front": picture, "effects": None}]})["front-1"]
+    shown = pictures([section_with(picture)])["front-1"]
     assert [one["label"] for one in drawn(shown, "point")] == ["layout number 1"]
-    assert pictures({"sections": [{"front": {**picture, "points": points[:1]}, "effects": None}]}) == {}
+    assert pictures([section_with({**picture, "points": points[:1]})]) == {}
 
 
 def test_effects_are_rows_below_their_factors() -> None:

@@ -43,7 +43,9 @@ def test_every_choice_is_measured_and_named(cli: Cli, experiment: Path, tmp_path
         assert f"index={setting['schema_parameters']['index']}-" in name
         described = summary["result"]["load"][name]["description"]["settings"]["synchronous"]
         assert (described, name.endswith("=off")) in {("0", True), ("2", False)}, "as SQLite numbers them"
-        assert summary["result"]["query_plans"][name]["look_up"]["access"] == ("scan" if "index=none" in name else "index log_key")
+        assert summary["result"]["query_plans"][name]["look_up"]["access"] == (
+            "scan" if "index=none" in name else "index log_key"
+        )
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,16 @@ from pathlib import Path
 from sensorbench.elasticity.summary import summarise_elasticity
 from sensorbench.places import check_summary_is_free
 from sensorbench.results.elasticity import COMPARISON, read_elasticity
+from sensorbench.results.factors import read_factors
 from sensorbench.results.stress import read_stress
 from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, ElasticitySummary
+from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.results.summary.stress import StressSummary
 from sensorbench.results.summary.tune import TuneSummary
 from sensorbench.results.tune import read_tune
 from sensorbench.results.writer import write_typed_summary
 from sensorbench.stress.summary import summarise_stress
+from sensorbench.study import require_factor_study
 from sensorbench.study.elasticity import summarise as summarise_works
 from sensorbench.tuning.summary import summarise_tune
 
@@ -63,3 +66,18 @@ def summarise_elasticity_comparison(folders: Sequence[Path], out: Path) -> Elast
     return summarise_works(
         {str(os.path.relpath(folder, out)): summarise_elasticity(read_elasticity(folder)) for folder in folders}
     )
+
+
+def write_factors_report(folder: Path) -> tuple[FactorsSummary, Path]:
+    """Summarises a study of factors on disk and writes its page."""
+    from sensorbench.report.factors import write_factors_page
+
+    summary = summarise_factor_study(folder)
+    write_typed_summary(folder, summary)
+    return summary, write_factors_page(folder, summary)
+
+
+def summarise_factor_study(folder: Path) -> FactorsSummary:
+    """The summary of a study of factors on disk."""
+    result = read_factors(folder)
+    return require_factor_study(result.manifest.name).summarise(result)

@@ -1,24 +1,24 @@
-"""Studies of factors at the command line: shown, carried out, reported."""
+"""Studies of factors at the command line: shown, run, reported."""
 
 from pathlib import Path
-from typing import Any
 
 from rich.table import Table
 
+from sensorbench.app.reports import write_factors_report
+from sensorbench.app.run import run_and_report
 from sensorbench.cli.load_options import length_s
 from sensorbench.cli.output import (
     new_folder,
     published_claims,
     published_claims_as_json,
     show_written,
-    write_factors_summary_and_report,
 )
 from sensorbench.cli.printing import print_json
-from sensorbench.errors import FailedError, InterruptedRunError, UsageError
-from sensorbench.progress import Teller, console
-from sensorbench.results import has_results
+from sensorbench.errors import UsageError
+from sensorbench.progress import Teller, console, print_labelled
+from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.study.factors import FactorStudy
-from sensorbench.tuning.factors.run import FactorOptions, FactorStudyRun, check, run_factors
+from sensorbench.tuning.factors.run import FactorOptions, FactorsBenchmark, FactorsPlan, check
 
 
 def show_factor_study(study: FactorStudy, *, as_json: bool) -> None:
@@ -30,11 +30,11 @@ def show_factor_study(study: FactorStudy, *, as_json: bool) -> None:
     screen = console()
     screen.print(study.file.title, style="bold")
     screen.print(study.file.question)
-    screen.print(f"source: {study.file.source}\n", highlight=False)
+    screen.print(f"paper: {study.file.source}\n", highlight=False)
     screen.print(_parameters(study))
     screen.print()
     for name, part in study.file.parts.items():
-        levels = ", ".join(f"{level.name}{' (not of the source)' if level.successor else ''}" for level in part.levels)
+        levels = ", ".join(f"{level.name}{' (not of the paper)' if level.successor else ''}" for level in part.levels)
         screen.print(f"  part {name}: {part.title}; {' and '.join(part.loads)}: {levels}", highlight=False)
     screen.print()
     screen.print(published_claims(study.claims, with_parts=True))
@@ -42,7 +42,7 @@ def show_factor_study(study: FactorStudy, *, as_json: bool) -> None:
 
 def _parameters(study: FactorStudy) -> Table:
     table = Table(box=None)
-    for column in ("parameter of the source", "setting here", "default", "what became of it"):
+    for column in ("parameter of the paper", "setting here", "default", "what became of it"):
         table.add_column(column)
     for one in study.file.parameters:
         table.add_row(one.source, one.setting, one.default, one.became or "as it was")
@@ -65,7 +65,7 @@ def run_factor_study(
     no_open: bool,
     as_json: bool,
 ) -> None:
-    """Carries a study of factors out and reports it, whatever ended it."""
+    """Runs a study of factors and reports it, however it ended."""
     options = FactorOptions(
         scale=scale,
         step_s=length_s("--duration", duration or study.file.step),
@@ -76,22 +76,16 @@ def run_factor_study(
         options=_options(study, target),
         top_per_s=_rate(rate),
     )
-    wanted = FactorStudyRun(study.name, study.file, options)
-    check(wanted)
+    plan = FactorsPlan(study.name, study.file, options)
+    check(plan)
     folder, teller = out or new_folder(study.name), Teller()
-    cells = len(wanted.cells())
+    cells = len(plan.cells())
     teller.say(
-        f"{study.file.title}: {wanted.bench.records:,} records, {cells} configurations under their loads, {options.rounds} rounds, "
+        f"{study.file.title}: {plan.bench.records:,} records, {cells} configurations under their loads, {options.rounds} rounds, "
         f"each on fresh servers; results go to {folder}"
     )
-    try:
-        run_factors(wanted, folder, teller, resume=resume)
-    except (InterruptedRunError, FailedError):
-        if has_results(folder):
-            _, page = write_factors_summary_and_report(folder)
-            teller.say(f"what was done until then: {page}")
-        raise
-    show_factors(folder, no_open=no_open, as_json=as_json)
+    written = run_and_report(FactorsBenchmark(), plan, folder, teller, write_factors_report, resume=resume)
+    show_written(written, _print, no_open=no_open, as_json=as_json)
 
 
 def _options(study: FactorStudy, target: str | None) -> str:
@@ -113,16 +107,16 @@ def _rate(rate: float | None) -> float | None:
 
 def show_factors(folder: Path, *, no_open: bool, as_json: bool) -> None:
     """Writes summary and report of a study of factors on disk, and prints what they say."""
-    show_written(write_factors_summary_and_report(folder), _print, no_open=no_open, as_json=as_json)
+    show_written(write_factors_report(folder), _print, no_open=no_open, as_json=as_json)
 
 
-def _print(summary: dict[str, Any], page: Path) -> None:
+def _print(summary: FactorsSummary, page: Path) -> None:
+    """Prints what came out, and what to mind."""
     screen = console()
     # The chart library takes its time to be imported.
     from sensorbench.report.factors import headline
 
     screen.print(headline(summary), style="bold", highlight=False)
-    for warning in summary["warnings"]:
-        screen.print("note:", style="yellow", end=" ")
-        screen.print(f"{warning['text']} {warning['action']}", highlight=False)
+    for caveat in summary.warnings:
+        print_labelled(screen, "note", f"{caveat.text} {caveat.action}")
     screen.print(f"report: {page}", highlight=False)

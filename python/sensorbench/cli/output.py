@@ -13,11 +13,10 @@ from sensorbench.cli.printing import open_page, print_json
 from sensorbench.progress import console, print_labelled
 from sensorbench.report import answer, words
 from sensorbench.results import write_whole_summary
-from sensorbench.results.factors import read_factors
 from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant
-from sensorbench.study import Claim, require_factor_study
+from sensorbench.study import Claim
 from sensorbench.study.mapreduce import summarise_mapreduce_study
 
 Shown = TypeVar("Shown")
@@ -45,15 +44,6 @@ def show_written(written: tuple[Shown, Path], tell: Callable[[Shown, Path], None
         open_page(page)
 
 
-def write_factors_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:
-    """Sums up a study of factors on disk and writes its report."""
-    from sensorbench.report.factors import write_factors_report
-
-    summary = summarise_factor_study(folder)
-    write_whole_summary(folder, summary)
-    return summary, write_factors_report(folder, summary)
-
-
 def write_mapreduce_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:
     """Sums up a MapReduce study on disk and writes its report."""
     from sensorbench.report.mapreduce import write_mapreduce_report
@@ -61,12 +51,6 @@ def write_mapreduce_summary_and_report(folder: Path) -> tuple[dict[str, Any], Pa
     summary = summarise_mapreduce_study(read_mapreduce(folder))
     write_whole_summary(folder, summary)
     return summary, write_mapreduce_report(folder, summary)
-
-
-def summarise_factor_study(folder: Path) -> dict[str, Any]:
-    """The summary of a study of factors on disk."""
-    result = read_factors(folder)
-    return require_factor_study(result.manifest.name).summarise(result)
 
 
 def show_comparison(written: tuple[ComparisonSummary, Path], *, no_open: bool, as_json: bool) -> None:

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from sensorbench.app.comparison import write_comparison_report
-from sensorbench.app.reports import summarise_elasticity_comparison
+from sensorbench.app.reports import summarise_elasticity_comparison, summarise_factor_study
 from sensorbench.app.study import write_series_report
 from sensorbench.cli.elasticity import show_elasticity, show_elasticity_comparison
 from sensorbench.cli.factors import show_factors
@@ -17,7 +17,6 @@ from sensorbench.cli.options import Json, NoOpen
 from sensorbench.cli.output import (
     print_claims,
     print_outcome,
-    summarise_factor_study,
 )
 from sensorbench.cli.printing import open_page, print_json
 from sensorbench.cli.stress import show_stress
@@ -93,7 +92,7 @@ def _claims_of(folder: Path) -> Sequence[JudgedClaim]:
         return summarise_elasticity_comparison(works, folder).claims
     match kind_of(folder):
         case "factors":
-            return [JudgedClaim.model_validate(claim) for claim in summarise_factor_study(folder)["claims"]]
+            return summarise_factor_study(folder).claims
         case "mapreduce":
             return [JudgedClaim.model_validate(claim) for claim in summarise_mapreduce_study(read_mapreduce(folder))["claims"]]
         case _:

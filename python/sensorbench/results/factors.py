@@ -5,9 +5,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator
 
 from sensorbench.errors import UsageError
 from sensorbench.places import remove_results
@@ -15,11 +15,76 @@ from sensorbench.results.files import write_result
 from sensorbench.results.manifest import FactorsManifest, State
 from sensorbench.results.reader import manifest_in, state_of
 from sensorbench.results.stored import is_stored, read_model
+from sensorbench.results.summary.stress import Latencies
 from sensorbench.results.writer import WorkWriter
 
 PROBE_FOLDER = "probe"
 CELLS_FOLDER = "cells"
 MEASUREMENT_FILE = "measurement.json"
+
+# Which of a cell's figures are meant: those of putting the records there, or those of a step, counted from 0; -1 is the last.
+FILLED: Final = "filled"
+LAST = -1
+Where = Literal["filled"] | int
+
+
+class ServerUse(BaseModel):
+    """What the servers used over a time, of all nodes together; null for what they did not report. Rates per second, sizes in bytes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    # Where a field has several names, the last is that of results of format 1 that were written before the glossary.
+    server_cpu: float | None = Field(
+        default=None, description="CPUs that were busy.", validation_alias=AliasChoices("server_cpu", "processors")
+    )
+    disk_read_per_s: float | None = None
+    disk_written_per_s: float | None = None
+    compactions_per_s: float | None = None
+    compacted_per_s: float | None = None
+    flushes_per_s: float | None = None
+    garbage_collection: float | None = None
+    memtable_bytes: float | None = None
+    disk_bytes: float | None = None
+
+
+class FilledFigures(ServerUse):
+    """Figures of putting the records there, as fast as that goes. Latencies are service times, in s."""
+
+    written: int
+    took_s: float
+    per_s: float
+    mean_s: float | None = None
+    p99_s: float | None = None
+    sstables: float | None = None
+    table_bytes: float | None = None
+
+
+class StepFigures(ServerUse):
+    """Figures of a rate that was held. Latencies are response times, in s."""
+
+    rate_per_s: float
+    offered: int
+    ok: int
+    error: int
+    timeout: int
+    dropped: int = Field(
+        description="Arrivals that never started before the end.", validation_alias=AliasChoices("dropped", "unstarted")
+    )
+    completed_per_s: float
+    client_bound: str | None = Field(default=None, description="Why the client was the limit; null where it was not.")
+    client_cpu: float | None = None
+    mean_s: float | None = None
+    median_s: float | None = None
+    p99_s: float | None = None
+    p99_of_offered_s: float | None = Field(
+        default=None,
+        description="Of all arrivals, so that those that were dropped are not forgotten.",
+        validation_alias=AliasChoices("p99_of_offered_s", "p99_of_due_s"),
+    )
+    hit_rate: float | None = Field(default=None, description="Of the step's last quarter.")
+    hit_rate_of_all: float | None = Field(default=None, description="Of the whole step.")
+    steady_s: float | None = Field(default=None, description="When the hit rate was steady; null where it never was.")
+    by_operation: dict[str, Latencies | None] = {}
 
 
 class CellMeasurement(BaseModel):
@@ -33,8 +98,14 @@ class CellMeasurement(BaseModel):
     reason: str | None = None
     seed: int
     took_s: float
-    filled: dict[str, Any] = Field(default={}, description="Figures of putting the records there, as fast as they could be.")
-    steps: list[dict[str, Any]] = Field(default=[], description="Figures of each rate, in their order.")
+    filled: FilledFigures | None = Field(default=None, description="Null where the records were there before.")
+    steps: list[StepFigures] = Field(default=[], description="Figures of each rate, in their order.")
+
+    @field_validator("filled", mode="before")
+    @classmethod
+    def _of_format_1(cls, value: Any) -> Any:
+        """Older results have {} for null."""
+        return value or None
 
 
 @dataclass(frozen=True)
@@ -74,21 +145,18 @@ def _emptied(folder: Path) -> Path:
     return folder
 
 
-def resumed(folder: Path, wanted: FactorsManifest) -> FactorsWriter:
-    """Goes on with a study; it may have more parts and rounds than before. Raises UsageError for another one."""
-    there = manifest_in(folder, FactorsManifest)
+def continued(before: FactorsManifest, after: FactorsManifest, folder: Path) -> FactorsManifest:
+    """The manifest with which a study goes on; it may have more parts and rounds than before. Raises UsageError for another study."""
     for key in ("name", "target", "nodes", "scale", "step_s", "seed", "workload"):
-        if getattr(there, key) != getattr(wanted, key):
+        if getattr(before, key) != getattr(after, key):
             raise UsageError(f"--resume: the study in {folder} has another {key}; give the same options, or another --out")
-    lacking = [part for part in there.parts if part not in wanted.parts]
+    lacking = [part for part in before.parts if part not in after.parts]
     if lacking:
         raise UsageError(
             f"--resume: the study in {folder} has the part {lacking[0]}, too; give --part {lacking[0]}, or another --out"
         )
-    if state_of(there.state, there.process) == "running":
-        raise UsageError(f"--resume: the study in {folder} goes on")
-    kept = {"created": there.created, "reached": there.reached, "rates": there.rates}
-    return FactorsWriter(folder, wanted.model_copy(update=kept))
+    kept = {"created": before.created, "reached": before.reached, "rates": before.rates}
+    return after.model_copy(update=kept)
 
 
 def read_factors(folder: Path) -> FactorsResult:

@@ -18,6 +18,7 @@ from sensorbench.results.manifest import (
 )
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
 from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, ElasticitySummary
+from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.results.summary.stress import StressSummary
 from sensorbench.results.summary.tune import TuneSummary
 
@@ -38,6 +39,7 @@ _SUMMARIES: tuple[type[BaseModel], ...] = (
     SeriesSummary,
     StressSummary,
     TuneSummary,
+    FactorsSummary,
     ElasticitySummary,
     ElasticityComparisonSummary,
 )

@@ -3,18 +3,18 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from sensorbench import toml_file
 from sensorbench.analysis.intervals import LEAST_RUNS, Interval, mean_over_runs
-from sensorbench.results.factors import CellMeasurement, FactorsResult
+from sensorbench.results.factors import CellMeasurement, FactorsResult, Where
 from sensorbench.results.summary.claims import JudgedClaim
+from sensorbench.results.summary.factors import FactorsSummary, PublishedFigure
 from sensorbench.study.judging import needs, told
 from sensorbench.study.study import NOT_MEASURED, Claim, ClaimsFile, Judgement, untested_for
 from sensorbench.tuning.factors.file import FactorsFile
-from sensorbench.tuning.factors.levels import Where, by_round, measurements_of, ratio
+from sensorbench.tuning.factors.levels import by_round, measurements_of, ratio
 from sensorbench.tuning.factors.summary import summarise_factors
 
 FactorJudge = Callable[["FactorEvidence"], Judgement]
@@ -53,17 +53,17 @@ class FactorEvidence:
 
 @dataclass(frozen=True)
 class FactorStudy:
-    """A study of factors: what it varies, its claims, how each is judged, and what its source printed."""
+    """A study of factors: what it varies, its claims, how each is judged, and what the paper printed."""
 
     name: str
     file: FactorsFile
     claims: tuple[Claim, ...]
     judges: dict[str, FactorJudge]
-    published: Sequence[dict[str, Any]] = ()
+    published: Sequence[PublishedFigure] = ()
 
     @classmethod
     def load(
-        cls, folder: Path, judges: dict[str, FactorJudge], published: Callable[[Path], Sequence[dict[str, Any]]]
+        cls, folder: Path, judges: dict[str, FactorJudge], published: Callable[[Path], Sequence[PublishedFigure]]
     ) -> "FactorStudy":
         """The study in a folder of the package. Every claim that lacks nothing must have a judge and name parts that are there."""
         claims = toml_file.load(folder / "claims.toml", ClaimsFile).claim
@@ -74,14 +74,10 @@ class FactorStudy:
             raise AssertionError(f"{folder}: claims, judges and parts do not fit: {judged ^ judges.keys()}, {homeless}")
         return cls(folder.name.replace("_", "-"), file, tuple(claims), judges, published(folder / "published.csv"))
 
-    def summarise(self, result: FactorsResult) -> dict[str, Any]:
-        """The summary of results of this study, with its claims and what the source printed beside them."""
+    def summarise(self, result: FactorsResult) -> FactorsSummary:
+        """The summary of results of this study, with its judged claims and what the paper printed."""
         evidence = FactorEvidence(self.file, result)
-        return {
-            **summarise_factors(self.file, result),
-            "claims": [self._judged(claim, evidence).model_dump() for claim in self.claims],
-            "published": list(self.published),
-        }
+        return summarise_factors(self.file, result, [self._judged(claim, evidence) for claim in self.claims], self.published)
 
     def _judged(self, claim: Claim, evidence: FactorEvidence) -> JudgedClaim:
         absent = [part for part in claim.parts if not evidence.has(part)]

@@ -62,8 +62,8 @@ class PercentileGoal(Goal):
         return [self.step]
 
     def value(self, result: StressResult, summary: StressSummary, ready: Ready) -> float | None:
-        """The percentile of all operations that were due."""
-        return percentile_of_due(result.runs[0], PERCENTILES[self.percentile], self.timeout_s) if result.runs else None
+        """The percentile of all arrivals."""
+        return percentile_of_offered(result.runs[0], PERCENTILES[self.percentile], self.timeout_s) if result.runs else None
 
 
 @dataclass(frozen=True)
@@ -130,19 +130,19 @@ def parse_goal(text: str, *, held_s: float, ramp_s: float, timeout_s: float, sea
     return PercentileGoal(text, percentile, Step("step_1", rate_per_s, held_s, ramp_s), timeout_s)
 
 
-def percentile_of_due(run: RunResult, share: float, timeout_s: float) -> float | None:
-    """The response time (s) within which this share of all operations that were due in a run's last phase succeeded; those
-    that did not count as `timeout_s`. None when nothing was due.
+def percentile_of_offered(run: RunResult, share: float, timeout_s: float) -> float | None:
+    """The response time (s) within which this share of all arrivals of a run's last phase succeeded; those that did not count
+    as `timeout_s`. None when there were none.
     """
     whole = run.manifest.whole
     if whole is None:
         return None
     phase = whole.phases[-1]
-    due = phase.started + phase.unstarted
-    if due == 0:
+    offered = phase.started + phase.unstarted
+    if offered == 0:
         return None
     values, weights = merged(run.histograms(), phase.name, list(phase.operations), "response")
     in_time = values < timeout_s
     values, reached = values[in_time], np.cumsum(weights[in_time])
-    place = int(np.searchsorted(reached, share * due * (1 - 1e-12)))
+    place = int(np.searchsorted(reached, share * offered * (1 - 1e-12)))
     return float(values[place]) if place < len(values) else timeout_s

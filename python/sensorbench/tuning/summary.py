@@ -2,8 +2,6 @@
 
 from dataclasses import asdict
 
-from sensorbench.analysis.intervals import Interval
-from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.envelope import Caveat, Caveats, envelope
 from sensorbench.results.summary.tune import (
     DefaultDrift,
@@ -20,6 +18,7 @@ from sensorbench.tuning import confirm
 from sensorbench.tuning.drift import drift
 from sensorbench.tuning.effects import Effect, effects
 from sensorbench.tuning.judging import Best, Judged, best_of, judged
+from sensorbench.tuning.measured_figure import measured_figure
 from sensorbench.tuning.space import Space
 
 # Repetitions of the default that are further apart than this make single trials hard to tell from one another.
@@ -53,7 +52,7 @@ def summarise_tune(result: TuneResult) -> TuneSummary:
             reason=verdict.why if verdict else "the search or its confirmation did not come to its end",
             best=best.configuration if best else None,
             changed=changed,
-            ratio=_figure(verdict.ratio if verdict else None),
+            ratio=measured_figure(verdict.ratio) if verdict and verdict.ratio else None,
             search_ratio=best.ratio if best else None,
             snippet=space.snippet(changed) if is_gain else "",
             effects=[_effect(space, effect) for effect in effects(space, found, best)] if best else [],
@@ -85,12 +84,8 @@ def _effect(space: Space, effect: Effect) -> SettingEffect:
         with_it=effect.with_it,
         trials_with=effect.trials_with,
         trials_without=effect.trials_without,
-        ratio=_figure(effect.ratio),
+        ratio=measured_figure(effect.ratio) if effect.ratio else None,
     )
-
-
-def _figure(interval: Interval | None) -> MeasuredFigure | None:
-    return MeasuredFigure(**asdict(interval)) if interval else None
 
 
 def _drift(result: TuneResult) -> DefaultDrift | None:

@@ -6,10 +6,10 @@ from itertools import pairwise
 import numpy as np
 
 from sensorbench.analysis.intervals import CONFIDENCE, LEAST_RUNS, Interval
+from sensorbench.results.factors import FILLED, LAST, Where
 from sensorbench.study.cases import Case, all_of
 from sensorbench.study.factors import FactorEvidence, FactorJudge, difference
 from sensorbench.study.study import NOT_MEASURED, Judgement, greater_than_one, near_one, near_or_above_one, untested_for
-from sensorbench.tuning.factors.levels import FILLED, LAST, Where
 from sensorbench.tuning.factors.own import OBJECTIVE
 
 SIZES = ("92 MB", "200 MB", "500 MB", "700 MB", "1000 MB")
@@ -18,7 +18,7 @@ THRESHOLDS = ("0.05", "0.11", "0.3", "0.5")
 TYPES = ("heap buffers", "off-heap buffers", "off-heap objects")
 # In a load that comes again after restarts: the highest rate at once, and later.
 AT_ONCE, AGAIN = 2, 5
-HIT, STEADY, PROCESSORS = "hit_rate", "steady_s", "processors"
+HIT, STEADY, SERVER_CPU = "hit_rate", "steady_s", "server_cpu"
 READ, WRITTEN = "disk_read_per_s", "disk_written_per_s"
 RATE, TOOK, TABLES, SSTABLES, MEMTABLES, COMPACTED = (
     "per_s",
@@ -113,7 +113,7 @@ def _same_hit_rate(evidence: FactorEvidence) -> Judgement:
 
 def _like_each_other(evidence: FactorEvidence) -> Judgement:
     pairs = [(TYPES[1], TYPES[0]), (TYPES[2], TYPES[0]), (TYPES[2], TYPES[1])]
-    return all_of([_near(evidence, "write", "memtable-allocation", pair, FILLED, PROCESSORS) for pair in pairs])
+    return all_of([_near(evidence, "write", "memtable-allocation", pair, FILLED, SERVER_CPU) for pair in pairs])
 
 
 def _least_room(evidence: FactorEvidence) -> Judgement:
@@ -133,12 +133,12 @@ def _written(part: str, levels: Sequence[str], figure: str, *, grows: bool) -> F
 
 
 def _less_work(evidence: FactorEvidence) -> Judgement:
-    here = ("write", "flush-writers", WRITERS, FILLED)
+    part = "flush-writers"
     return all_of(
         [
-            *_decreasing(evidence, *here, PROCESSORS),
-            *_decreasing(evidence, *here, "mean_s"),
-            *_increasing(evidence, *here, COMPACTED),
+            *_decreasing(evidence, "write", part, WRITERS, FILLED, SERVER_CPU),
+            *_decreasing(evidence, "write", part, WRITERS, FILLED, "mean_s"),
+            *_increasing(evidence, "write", part, WRITERS, FILLED, COMPACTED),
         ]
     )
 
@@ -167,7 +167,8 @@ def _was_read(evidence: FactorEvidence, load: str) -> bool:
 
 
 def _named(figure: str, case: Case) -> Case:
-    return Case(f"{figure.removesuffix('_per_s').removesuffix('_s').replace('_', ' ')}, {case.name}", case.judgement)
+    name = figure.removesuffix("_per_s").removesuffix("_s").replace("_", " ").replace("cpu", "CPU")
+    return Case(f"{name}, {case.name}", case.judgement)
 
 
 def _grow_together(evidence: FactorEvidence) -> Judgement:
@@ -176,9 +177,9 @@ def _grow_together(evidence: FactorEvidence) -> Judgement:
     """
     steps = [step for found in evidence.result.measurements.values() for one in found for step in one.steps]
     pairs = [
-        (step[PROCESSORS], step[READ] + step[WRITTEN])
+        (step.server_cpu, step.disk_read_per_s + step.disk_written_per_s)
         for step in steps
-        if step.get(PROCESSORS) is not None and step.get(READ) is not None and step.get(WRITTEN) is not None
+        if step.server_cpu is not None and step.disk_read_per_s is not None and step.disk_written_per_s is not None
     ]
     if len(pairs) < 10:
         return untested_for(f"{len(pairs)} steps have figures of both; at least 10 are needed")
@@ -205,7 +206,7 @@ def _one(load: str, part: str, levels: tuple[str, str], where: Where, figure: st
 
 JUDGES: dict[str, FactorJudge] = {
     "TUN-1": _by_size(HIT, NOT_MEASURED),
-    "TUN-2": _by_size(PROCESSORS, NOT_MEASURED),
+    "TUN-2": _by_size(SERVER_CPU, NOT_MEASURED),
     "TUN-3": _by_size(READ, NOTHING_READ),
     "TUN-4": _by_size(STEADY, NEVER_STEADY),
     "TUN-5": _hardly_grows,
@@ -224,17 +225,17 @@ JUDGES: dict[str, FactorJudge] = {
     "TUN-18": _written("cleanup-threshold", THRESHOLDS, RATE, grows=False),
     "TUN-19": _written("cleanup-threshold", THRESHOLDS, TOOK, grows=False),
     "TUN-20": _written("cleanup-threshold", THRESHOLDS, SSTABLES, grows=True),
-    "TUN-21": _written("cleanup-threshold", THRESHOLDS, PROCESSORS, grows=False),
+    "TUN-21": _written("cleanup-threshold", THRESHOLDS, SERVER_CPU, grows=False),
     "TUN-22": _one("write", "cleanup-threshold", ("0.05", "0.11"), FILLED, MEMTABLES),
     "TUN-23": _one(
         "mixed", "file-cache", ("half of the heap", "a quarter of the heap"), LAST, "by_operation.update.mean", near=True
     ),
     "TUN-24": _draft("read", LAST, HIT),
-    "TUN-25": _draft("read", LAST, READ, PROCESSORS),
+    "TUN-25": _draft("read", LAST, READ, SERVER_CPU),
     "TUN-26": _draft("read", LAST, STEADY),
-    "TUN-27": _draft("write", FILLED, WRITTEN, below=[PROCESSORS]),
+    "TUN-27": _draft("write", FILLED, WRITTEN, below=[SERVER_CPU]),
     "TUN-28": _draft("write", FILLED, below=[TABLES]),
-    "TUN-29": _draft("mixed", LAST, READ, WRITTEN, HIT, near=[PROCESSORS]),
+    "TUN-29": _draft("mixed", LAST, READ, WRITTEN, HIT, near=[SERVER_CPU]),
     "TUN-30": _draft("mixed", LAST, below=["disk_bytes"]),
     "TUN-31": _grow_together,
 }

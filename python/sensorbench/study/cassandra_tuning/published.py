@@ -1,11 +1,11 @@
-"""What the source printed, by part, level and load: rows of `published.csv` that are of a cell of the study."""
+"""What the paper printed, by part, level and load: rows of `published.csv` that are of a cell of the study."""
 
 import csv
 import re
 from pathlib import Path
-from typing import Any
 
-from sensorbench.tuning.factors.levels import FILLED
+from sensorbench.results.factors import FILLED, Where
+from sensorbench.results.summary.factors import PublishedFigure
 
 # The tables of each part, and the word of a configuration that tells its levels apart.
 _PARTS = {
@@ -43,14 +43,14 @@ _TABLE = re.compile(r"Table (\d+)")
 _WORD = re.compile(r"(?P<key>[\w-]+)=(?P<value>[\w.]+)")
 
 
-def published(file: Path) -> list[dict[str, Any]]:
-    """Its cells: part, level, load, where (as in summaries), figure and value."""
+def published(file: Path) -> list[PublishedFigure]:
+    """Its cells."""
     with file.open(encoding="utf-8", newline="") as text:
         rows = [_row(row) for row in csv.DictReader(text)]
     return [row for row in rows if row is not None]
 
 
-def _row(row: dict[str, str]) -> dict[str, Any] | None:
+def _row(row: dict[str, str]) -> PublishedFigure | None:
     table = _TABLE.fullmatch(row["figure_or_table"])
     part = next((name for name, (tables, _) in _PARTS.items() if table and int(table[1]) in tables), None)
     if part is None or row["metric"] not in _FIGURES:
@@ -58,15 +58,15 @@ def _row(row: dict[str, str]) -> dict[str, Any] | None:
     words = {found["key"]: found["value"] for found in _WORD.finditer(row["configuration"])}
     figure, factor = _FIGURES[row["metric"]]
     load = "restart" if part == "key-cache-save-period" else row["operation"]
-    return {
-        "part": part,
-        "level": _level(words[_PARTS[part][1]]),
-        "load": load,
-        "where": _where(row, part),
-        "figure": figure,
-        "value": _value(row["value"]) * factor,
-        "note": "" if row["note"] == "-" else row["note"],
-    }
+    return PublishedFigure(
+        part=part,
+        level=_level(words[_PARTS[part][1]]),
+        load=load,
+        where=_where(row, part),
+        figure=figure,
+        value=_value(row["value"]) * factor,
+        note="" if row["note"] == "-" else row["note"],
+    )
 
 
 def _level(value: str) -> str:
@@ -74,7 +74,7 @@ def _level(value: str) -> str:
     return f"{size[1]} {size[2]}" if size else _LEVELS.get(value, value)
 
 
-def _where(row: dict[str, str], part: str) -> str | int:
+def _where(row: dict[str, str], part: str) -> Where:
     rate = re.search(r"rate=(\d+)", row["parameter"])
     if rate is None:
         # The draft's reads are of the highest rate.

@@ -34,7 +34,7 @@ class FactorLoad(FileModel):
 
 
 class Parameter(FileModel):
-    """A parameter: what the source calls it, what the version in use does, and its default there (at scale 1). `became` says what
+    """A parameter: what the paper calls it, what the version in use does, and its default there (at scale 1). `became` says what
     happened to it.
     """
 
@@ -46,7 +46,7 @@ class Parameter(FileModel):
 
 
 class Level(FileModel):
-    """A configuration: what differs from the default, at scale 1. A `successor` is not of the source: what has taken a parameter's
+    """A configuration: what differs from the default, at scale 1. A `successor` is not of the paper: what has taken a parameter's
     place.
     """
 
@@ -90,7 +90,7 @@ class FactorsFile(FileModel):
     database: str
     nodes: int | None = None
     options: str = ""
-    # How long the source held a rate, to which its lengths of time are in proportion.
+    # How long the paper held a rate, to which its lengths of time are in proportion.
     source_step: Length
     # The usual length here.
     step: Length
@@ -101,10 +101,10 @@ class FactorsFile(FileModel):
     records: Records
     loads: dict[str, FactorLoad]
     parameters: list[Parameter]
-    # What the source's servers had without saying so, or what it takes for its parameters to count.
+    # What the paper's servers had without saying so, or what it takes for its parameters to count.
     besides: list[Parameter] = []
     scaling: Scaling = Scaling()
-    # The part that compares the source's draft with the default, to which the study's own is added.
+    # The part that compares the paper's draft with the default, to which the study's own is added.
     draft_part: str
     parts: dict[str, FactorPart]
 

@@ -6,18 +6,13 @@ from typing import Any
 import numpy as np
 
 from sensorbench.analysis.intervals import Interval, spread_over_runs
-from sensorbench.results.factors import CellMeasurement, FactorsResult
-
-# Which of a cell's figures are meant: those of putting the records there, or those of a step, counted from 0; -1 is the last.
-FILLED = "filled"
-LAST = -1
-Where = str | int
+from sensorbench.results.factors import FILLED, CellMeasurement, FactorsResult, StepFigures, Where
 
 
 def measurements_of(result: FactorsResult, load: str, level: tuple[str, str]) -> Sequence[CellMeasurement]:
     """The measurements of a level of a part under a load that came out."""
     cells = [name for name, cell in result.manifest.cells.items() if cell.load == load and level in cell.levels]
-    return [one for name in cells for one in result.measurements[name] if one.outcome == "measured"]
+    return [measured for name in cells for measured in result.measurements[name] if measured.outcome == "measured"]
 
 
 def by_round(measured: Sequence[CellMeasurement], where: Where, figure: str) -> dict[int, float]:
@@ -37,11 +32,13 @@ def ratio(one: Sequence[CellMeasurement], other: Sequence[CellMeasurement], wher
 
 
 def _figure(measured: CellMeasurement, where: Where, path: str) -> float | None:
-    found: Any = measured.filled if isinstance(where, str) else _step(measured, where)
+    found: Any = measured.filled if where == FILLED else _step(measured, where)
     for word in path.split("."):
-        found = found.get(word) if isinstance(found, Mapping) else None
-    return float(found) if found is not None else None
+        if found is None:
+            return None
+        found = found.get(word) if isinstance(found, Mapping) else getattr(found, word)
+    return None if found is None else float(found)
 
 
-def _step(measured: CellMeasurement, number: int) -> Mapping[str, Any]:
-    return measured.steps[number] if -len(measured.steps) <= number < len(measured.steps) else {}
+def _step(measured: CellMeasurement, number: int) -> StepFigures | None:
+    return measured.steps[number] if -len(measured.steps) <= number < len(measured.steps) else None

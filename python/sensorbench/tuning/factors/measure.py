@@ -4,14 +4,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sensorbench.errors import CancelledError, DiskFullError, EngineError, FailedError, UsageError, message_of
 from sensorbench.experiment import TargetSpec
 from sensorbench.experiment.lengths import seconds
 from sensorbench.experiment.servers import Servers
 from sensorbench.progress import Teller
-from sensorbench.results.factors import CellMeasurement
+from sensorbench.results.factors import CellMeasurement, FilledFigures, StepFigures
 from sensorbench.results.writer import write_typed_summary
 from sensorbench.stress.records import RecordWork, with_mix
 from sensorbench.stress.run import Load, StepsApart, StressPlan, stress
@@ -51,6 +50,14 @@ class CellBench:
         return Load(self.in_flight, timeout_s=TIMEOUT_S, pin=False)
 
 
+@dataclass(frozen=True)
+class _Figures:
+    """What a stress run found: of putting the records there, and of each rate."""
+
+    filled: FilledFigures | None
+    steps: list[StepFigures]
+
+
 def measure(
     bench: CellBench, cell: Cell, rates: Sequence[float], folder: Path, *, round_: int, seed: int, teller: Teller
 ) -> CellMeasurement:
@@ -61,21 +68,28 @@ def measure(
     start_s = time.monotonic()
     try:
         figures = _figures(bench, bench.file.loads[cell.load], cell.settings, rates, folder, seed, teller)
-        outcome: dict[str, Any] = {"outcome": "measured", **figures}
     except (DiskFullError, CancelledError):
         raise
     except (FailedError, UsageError, EngineError) as error:
-        outcome = {"outcome": "failed", "reason": message_of(error)}
-    return CellMeasurement.model_validate(
-        {"cell": cell.id, "round": round_, "seed": seed, "took_s": time.monotonic() - start_s, **outcome}
+        took_s = time.monotonic() - start_s
+        reason = message_of(error)
+        return CellMeasurement(cell=cell.id, round=round_, outcome="failed", reason=reason, seed=seed, took_s=took_s)
+    return CellMeasurement(
+        cell=cell.id,
+        round=round_,
+        outcome="measured",
+        seed=seed,
+        took_s=time.monotonic() - start_s,
+        filled=figures.filled,
+        steps=figures.steps,
     )
 
 
 def probe(bench: CellBench, settings: Mapping[str, str], folder: Path, seed: int, teller: Teller) -> dict[str, float]:
-    """How many writes, and how many reads, a second the servers take with this configuration. Raises FailedError."""
+    """How many writes, and how many reads, per second the servers take with this configuration. Raises FailedError."""
     load = FactorLoad(title="", mix={"read": 1.0}, shares=[1.0])
     figures = _figures(bench, load, settings, [MUCH_TOO_HIGH_PER_S], folder, seed, teller)
-    reached = {"read": figures["steps"][0]["completed_per_s"], "write": figures["filled"].get("per_s", 0.0)}
+    reached = {"read": figures.steps[0].completed_per_s, "write": figures.filled.per_s if figures.filled else 0.0}
     none = [word for word, rate in reached.items() if not rate > 0.0]
     if none:
         raise FailedError(f"the default configuration took no {none[0]}s in {bench.step_s:g} s; see {folder}")
@@ -97,13 +111,13 @@ def _figures(
     folder: Path,
     seed: int,
     teller: Teller,
-) -> dict[str, Any]:
+) -> _Figures:
     workload = with_mix(_records(bench), {str(word): weight for word, weight in load.mix.items()})
     work = ConfiguredWork(RecordWork(bench.target, workload, folder, seed=seed, replace=False), settings)
     result = stress(StressPlan(work, bench.load(), _steps(bench, load, rates)), folder, teller)
     summary = summarise_stress(result)
     write_typed_summary(folder, summary)
-    return {"filled": filled_figures(result), "steps": step_figures(result, summary, bench.file.cache)}
+    return _Figures(filled_figures(result), step_figures(result, summary, bench.file.cache))
 
 
 def _records(bench: CellBench) -> CoreWorkload:

@@ -1,6 +1,6 @@
-"""The study's own draft: of each part that offers one, the level that is surely better than the default.
+"""The study's own draft: of each part that offers one, the level that is significantly better than the default.
 
-The objective: the response time within which 99 % of all operations that were due came back (s), at the highest rate of the part's
+The objective: the response time within which 99 % of all arrivals succeeded (s), at the highest rate of the part's
 first load. A level is better when the interval of its ratio to the default, round by round, lies below 1. Settings of different parts
 are put together as if they did not depend on one another; whether they do, the drafts without one setting each show.
 """
@@ -8,11 +8,11 @@ are put together as if they did not depend on one another; whether they do, the 
 from dataclasses import dataclass
 
 from sensorbench.analysis.intervals import Interval
-from sensorbench.results.factors import FactorsResult
+from sensorbench.results.factors import LAST, FactorsResult
 from sensorbench.tuning.factors.file import FactorsFile
-from sensorbench.tuning.factors.levels import LAST, measurements_of, ratio
+from sensorbench.tuning.factors.levels import measurements_of, ratio
 
-OBJECTIVE = "p99_of_due_s"
+OBJECTIVE = "p99_of_offered_s"
 # The level of the draft's part that the study makes itself.
 OWN = "own draft"
 
