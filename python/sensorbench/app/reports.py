@@ -7,12 +7,15 @@ from pathlib import Path
 from sensorbench.elasticity.summary import summarise_elasticity
 from sensorbench.places import check_summary_is_free
 from sensorbench.results.elasticity import COMPARISON, read_elasticity
+from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.stress import read_stress
 from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, ElasticitySummary
+from sensorbench.results.summary.mapreduce import MapReduceSummary
 from sensorbench.results.summary.stress import StressSummary
 from sensorbench.results.writer import write_typed_summary
 from sensorbench.stress.summary import summarise_stress
 from sensorbench.study.elasticity import summarise as summarise_works
+from sensorbench.study.mapreduce import summarise_mapreduce_study
 
 
 def write_stress_report(folder: Path) -> tuple[StressSummary, Path]:
@@ -51,3 +54,12 @@ def summarise_elasticity_comparison(folders: Sequence[Path], out: Path) -> Elast
     return summarise_works(
         {str(os.path.relpath(folder, out)): summarise_elasticity(read_elasticity(folder)) for folder in folders}
     )
+
+
+def write_mapreduce_report(folder: Path) -> tuple[MapReduceSummary, Path]:
+    """Summarises a MapReduce study on disk and writes its page."""
+    from sensorbench.report.mapreduce import write_mapreduce_page
+
+    summary = summarise_mapreduce_study(read_mapreduce(folder))
+    write_typed_summary(folder, summary)
+    return summary, write_mapreduce_page(folder, summary)

@@ -14,10 +14,8 @@ from sensorbench.progress import console, print_labelled
 from sensorbench.report import answer, words
 from sensorbench.results import write_whole_summary
 from sensorbench.results.factors import read_factors
-from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.tune import read_tune
 from sensorbench.study import Claim, require_factor_study
-from sensorbench.study.mapreduce import summarise_mapreduce_study
 from sensorbench.tuning.summary import summarise_tune
 
 Shown = TypeVar("Shown")
@@ -61,15 +59,6 @@ def write_factors_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path
     summary = summarise_factor_study(folder)
     write_whole_summary(folder, summary)
     return summary, write_factors_report(folder, summary)
-
-
-def write_mapreduce_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:
-    """Sums up a MapReduce study on disk and writes its report."""
-    from sensorbench.report.mapreduce import write_mapreduce_report
-
-    summary = summarise_mapreduce_study(read_mapreduce(folder))
-    write_whole_summary(folder, summary)
-    return summary, write_mapreduce_report(folder, summary)
 
 
 def summarise_factor_study(folder: Path) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def _summary(folder: Path) -> dict[str, Any]:
         case "factors":
             return summarise_factor_study(folder)
         case "mapreduce":
-            return summarise_mapreduce_study(read_mapreduce(folder))
+            return summarise_mapreduce_study(read_mapreduce(folder)).model_dump()
         case _:
             summary = summarise(read_comparison(folder))
             _warn_of_damage(summary)

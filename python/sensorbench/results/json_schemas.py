@@ -17,6 +17,7 @@ from sensorbench.results.manifest import (
     TuneManifest,
 )
 from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, ElasticitySummary
+from sensorbench.results.summary.mapreduce import MapReduceSummary
 from sensorbench.results.summary.stress import StressSummary
 
 SCHEMAS_FOLDER = Path(__file__).parent / "schemas"
@@ -31,7 +32,12 @@ _MANIFESTS: tuple[type[BaseModel], ...] = (
     FactorsManifest,
     MapReduceManifest,
 )
-_SUMMARIES: tuple[type[BaseModel], ...] = (StressSummary, ElasticitySummary, ElasticityComparisonSummary)
+_SUMMARIES: tuple[type[BaseModel], ...] = (
+    StressSummary,
+    ElasticitySummary,
+    ElasticityComparisonSummary,
+    MapReduceSummary,
+)
 
 
 def json_schemas() -> dict[str, dict[str, Any]]:

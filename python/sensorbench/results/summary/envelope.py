@@ -5,7 +5,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import Field
 
-from sensorbench.results.manifest import OneSettingManifest, SettingManifest, State
+from sensorbench.results.manifest import OneSettingManifest, SettingManifest, State, WorkManifest
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.part import SummaryPart
 
@@ -69,10 +69,9 @@ def status_of(state: State) -> Status:
     return "out of space" if state == "incomplete" else state
 
 
-def envelope(manifest: OneSettingManifest, state: State) -> dict[str, Any]:
-    """The keys of an envelope that the manifest of a benchmark of one variant has."""
+def envelope(manifest: WorkManifest, state: State) -> dict[str, Any]:
+    """The keys of an envelope that a manifest has."""
     return {
-        "kind": manifest.kind,
         "title": manifest.title,
         "status": status_of(state),
         "reason": manifest.reason,
@@ -80,5 +79,5 @@ def envelope(manifest: OneSettingManifest, state: State) -> dict[str, Any]:
         "version": manifest.version,
         "command": manifest.command,
         "environment": manifest.environment,
-        "variants": [manifest.setting],
+        "variants": [manifest.setting] if isinstance(manifest, OneSettingManifest) else [],
     }
