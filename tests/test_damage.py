@@ -339,7 +339,9 @@ def a_cell(folder: Path) -> tuple[Path, Callable[[], object]]:
 def an_execution(folder: Path) -> tuple[Path, Callable[[], object]]:
     manifest = {**HEAD, "kind": "mapreduce", "dataset": {}, "systems": {}, "words": [], "workers": [1], "executions": 1}
     write_json(folder / "manifest.json", manifest)
-    return write_json(folder / "executions/0001.json", {"system": "x", "seconds": 1.5}), lambda: read_mapreduce(folder)
+    return write_json(
+        folder / "executions/0001.json", {"execution": 1, "system": "x", "workers": 1, "failed": "y"}
+    ), lambda: read_mapreduce(folder)
 
 
 def a_load(folder: Path) -> tuple[Path, Callable[[], object]]:

@@ -1,24 +1,38 @@
 """The MapReduce study: the job on every connector and by databases themselves, its figures, its claims, and what is refused."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import jsonschema
 import pytest
 
 from sensorbench import lab
 from sensorbench.errors import UsageError
 from sensorbench.mapreduce.summary import summarise_mapreduce
 from sensorbench.mapreduce.words import BLANKS, reference_of, word_of
+from sensorbench.report.mapreduce import write_mapreduce_page
+from sensorbench.results.json_schemas import json_schemas
 from sensorbench.results.manifest import MapReduceManifest, Process, now
-from sensorbench.results.mapreduce import MapReduceResult, MapReduceWriter, read_mapreduce
+from sensorbench.results.mapreduce import (
+    CompleteExecution,
+    Execution,
+    FailedExecution,
+    JobRecord,
+    MapReduceResult,
+    MapReduceWriter,
+    WordRecord,
+    read_mapreduce,
+)
+from sensorbench.results.summary.mapreduce import HoldsByReading
 from sensorbench.spark import driver, find_master
 from sensorbench.spark.connector import connectors, files_in, place_of
 from sensorbench.spark.inverted_index import InvertedIndex, tally_jar
 from sensorbench.study.mapreduce import MAPREDUCE
 from sensorbench.study.mapreduce.claims import judged_as_printed
-from tests.conftest import Cli, commands_on
+from tests.conftest import Cli, commands_on, forget_checksums
 from tests.servers import LabServers
 
 # The worked example of the spec; then blanks of all kinds, punctuation, other letters, and a word with signs of regular expressions.
@@ -75,28 +89,30 @@ def test_every_connector_gives_the_same_results(cli: Cli, lab_servers: LabServer
     ended = cli("study", "run", "mapreduce", *targets, "--target", "files", *options, "--out", out)
     assert ended.exit_code == 0, ended.err
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
-    assert summary["state"] == "complete"
+    jsonschema.validate(summary, json_schemas()["mapreduce-summary"])
+    assert summary["status"] == "complete"
     assert summary["answers_equal"] is True
-    on_spark = {cell["system"]: cell for cell in summary["cells"] if cell["workers"] is not None}
+    found = summary["result"]
+    on_spark = {cell["system"]: cell for cell in found["cells"] if cell["workers"] is not None}
     assert list(on_spark) == [*names, "files"]
     sizes = set()
     for cell in on_spark.values():
         (word,) = cell["words"]
         first, second = word["jobs"]
         assert first["map_tasks"] >= 1
-        assert first["read_rows"] == summary["dataset"]["articles"]
+        assert first["read_rows"] == found["dataset"]["articles"]
         assert second["read_rows"] == 1
-        assert word["list_length"] == word["occurrences"] == summary["words"][0]["occurrences"] > 100
+        assert word["list_length"] == word["occurrences"] == found["words"][0]["occurrences"] > 100
         assert 0.0 < cell["setup_share"] < 1.0
         sizes.add((first["read_bytes"], second["read_bytes"]))
     assert len(sizes) == 1
     # Two splits were asked for; of a region there is one.
     assert {cell["words"][0]["jobs"][0]["map_tasks"] for cell in on_spark.values()} >= {1, 2}
     assert on_spark["files"]["words"][0]["jobs"][0]["map_tasks"] == 2
-    own = {cell["system"] for cell in summary["cells"] if cell["workers"] is None}
-    gaps = {(gap["system"], gap["what"]): gap["why"] for gap in summary["gaps"]}
-    assert own | {system for system, what in gaps if what == "own means"} == {*names, "files"}
-    assert len(own) == 2
+    native = {cell["system"] for cell in found["cells"] if cell["workers"] is None}
+    gaps = {(gap["system"], gap["what"]): gap["why"] for gap in found["gaps"]}
+    assert native | {system for system, what in gaps if what == "native job"} == {*names, "files"}
+    assert len(native) == 2
     assert any("NotImplemented" in why for why in gaps.values())
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "All results equal those of DuckDB." in page
@@ -133,39 +149,37 @@ def test_ctrl_c_leaves_what_was_measured(cli: Cli, tmp_path: Path, monkeypatch: 
     assert ended.exit_code == 130
     assert "interrupted; what was measured until then is in" in ended.err
     shown = cli("report", tmp_path / "out", "--no-open", "--json").json
-    assert (shown["state"], len(shown["executions"]), shown["answers_equal"]) == ("interrupted", 1, True)
+    assert (shown["status"], len(shown["result"]["executions"]), shown["answers_equal"]) == ("interrupted", 1, True)
     given = ["sensorbench", "study", "run", "mapreduce", *options, "--out", str(tmp_path / "out")]
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["command"] == shown["command"] == given
     assert commands_on(tmp_path / "out" / "report.html") == [given]
 
 
-def executions(times: dict[tuple[str, int], list[float]], *, equal: bool = True) -> list[dict[str, Any]]:
+def executions(times: dict[tuple[str, int], list[float]], *, equal: bool = True) -> list[Execution]:
     """Executions that took so long, half of it set-up."""
-    job = {"duration_s": 1.0, "map_tasks": 2, "read_rows": 1, "read_bytes": 1, "spark_read_rows": 1, "spark_read_bytes": None}
-    word = {"word": "the", "jobs": [job, job], "pairs": 1, "occurrences": 1, "list_length": 1, "equal": equal}
+    job = JobRecord(name="job", duration_s=1.0, executed_s=0.5, map_tasks=2, read_rows=1, read_bytes=1, spark_read_rows=1)
+    word = WordRecord(word="the", jobs=(job, job), pairs=1, occurrences=1, list_length=1, equal=equal)
     return [
-        {
-            "execution": number,
-            "system": system,
-            "means": "Spark",
-            "workers": workers,
-            "failed": None,
-            "context_s": 0.1,
-            "executors_s": 0.1,
-            "launch_s": 0.1,
-            "total_s": total_s,
-            "setup_s": total_s / 2,
-            "words": [word],
-        }
+        CompleteExecution(
+            execution=number,
+            system=system,
+            workers=workers,
+            context_s=0.1,
+            executors_s=0.1,
+            launch_s=0.1,
+            total_s=total_s,
+            setup_s=total_s / 2,
+            words=[word],
+        )
         for (system, workers), of_cell in times.items()
         for number, total_s in enumerate(of_cell, start=1)
     ]
 
 
-def result(folder: Path, found: list[dict[str, Any]]) -> MapReduceResult:
+def result(folder: Path, found: Sequence[Execution]) -> MapReduceResult:
     """Results with these executions, written and read again."""
-    systems = {one["system"]: {"database": one["system"], "connector": "", "splits": "", "own_means": None} for one in found}
+    systems = {one.system: {"database": one.system, "connector": "", "splits": "", "own_means": None} for one in found}
     manifest = MapReduceManifest(
         title="MapReduce",
         process=Process.this(),
@@ -203,7 +217,7 @@ AS_IN_THE_SOURCE = {
 
 def verdicts(found: MapReduceResult) -> dict[str, str]:
     summary = MAPREDUCE.summarise(summarise_mapreduce(found))
-    return {claim["id"]: claim["verdict"] for claim in summary["claims"] if claim["verdict"] != "not tested here"}
+    return {claim.id: claim.verdict for claim in summary.claims if claim.verdict != "not tested here"}
 
 
 def test_times_of_the_sources_kind_give_its_claims_and_the_opposite_the_opposite(tmp_path: Path) -> None:
@@ -217,13 +231,48 @@ def test_times_of_the_sources_kind_give_its_claims_and_the_opposite_the_opposite
 
 def test_the_first_execution_is_in_no_mean_and_all_are_told(tmp_path: Path) -> None:
     summary = summarise_mapreduce(result(tmp_path, executions({("files", 1): [9.0, 4.0, 4.0], ("files", 2): [9.0, 2.0, 2.0]})))
-    one, two = summary["cells"]
-    assert (one["total"]["value"], two["total"]["value"]) == (4.0, 2.0)
-    assert [told["total_s"] for told in one["all_total_s"]] == [9.0, 4.0, 4.0]
-    assert [told["first"] for told in one["all_total_s"]] == [True, False, False]
-    (speed_up,) = summary["speed_ups"]
-    assert (speed_up["speed_up"], speed_up["speed_up_without_setup"], speed_up["linear"]) == (2.0, 2.0, 2.0)
-    assert one["setup_share"] == 0.5
+    one, two = summary.result.cells
+    assert (one.total.value, two.total.value) == (4.0, 2.0)
+    assert [time.total_s for time in one.times] == [9.0, 4.0, 4.0]
+    assert [time.first for time in one.times] == [True, False, False]
+    (speed_up,) = summary.result.speed_ups
+    assert (speed_up.speed_up, speed_up.speed_up_without_setup, speed_up.linear) == (2.0, 2.0, 2.0)
+    assert one.setup_share == 0.5
+
+
+def test_what_failed_and_what_a_database_did_itself_is_read_again(tmp_path: Path) -> None:
+    (on_spark,) = executions({("files", 1): [4.0]})
+    jobs = (JobRecord(name="job 1", duration_s=1.0), JobRecord(name="job 2", duration_s=2.0))
+    word = WordRecord(word="the", jobs=jobs, pairs=1, occurrences=1, equal=True)
+    native = CompleteExecution(execution=1, system="postgresql", workers=None, total_s=3.0, setup_s=0.0, words=[word])
+    failed = FailedExecution(execution=1, system="hbase", workers=2, failed="no region")
+    found = result(tmp_path, [on_spark, native, failed])
+    assert found.executions == [on_spark, native, failed]
+    summary = summarise_mapreduce(found)
+    jsonschema.validate(json.loads(summary.model_dump_json()), json_schemas()["mapreduce-summary"])
+    assert [(cell.system, cell.workers, cell.setup_share) for cell in summary.result.cells] == [
+        ("files", 1, 0.5),
+        ("postgresql", None, None),
+    ]
+    assert ("hbase", "Spark, 2 workers", "no region") in {(gap.system, gap.what, gap.why) for gap in summary.result.gaps}
+    page = write_mapreduce_page(tmp_path, MAPREDUCE.summarise(summary)).read_text(encoding="utf-8")
+    assert '<td class="text">postgresql</td><td class="text">native job</td>' in page
+    assert "hbase, Spark, 2 workers: no region" in page
+
+
+def test_executions_of_earlier_versions_are_read(tmp_path: Path) -> None:
+    first = executions({("files", 1): [4.0]})
+    result(tmp_path, first)
+    file = tmp_path / "executions" / "0001.json"
+    earlier = {"means": "Spark", **json.loads(file.read_text(encoding="utf-8"))}
+    forget_checksums(tmp_path)
+    file.write_text(json.dumps(earlier), encoding="utf-8")
+    (tmp_path / "executions" / "0002.json").write_text(
+        json.dumps({"execution": 1, "system": "mongodb", "means": "own means", "workers": None, "failed": "NotImplemented"}),
+        encoding="utf-8",
+    )
+    found = read_mapreduce(tmp_path)
+    assert found.executions == [*first, FailedExecution(execution=1, system="mongodb", workers=None, failed="NotImplemented")]
 
 
 def test_the_page_says_the_command(cli: Cli, tmp_path: Path) -> None:
@@ -250,7 +299,7 @@ def test_wrong_results_are_shown_in_red(cli: Cli, tmp_path: Path) -> None:
 
 def test_the_sources_percentages_are_judged_in_both_readings(cli: Cli) -> None:
     gains = MAPREDUCE.printed
-    assert {name: (round(gain["increase"], 9), gain["ratio"]) for name, gain in gains.items()} == {
+    assert {name: (round(gain.increase, 9), gain.ratio) for name, gain in gains.items()} == {
         "Cassandra": (2.29, 1.29),
         "HBase": (3.2, 2.2),
         "mongoDB": (3.11, 2.11),
@@ -262,8 +311,9 @@ def test_the_sources_percentages_are_judged_in_both_readings(cli: Cli) -> None:
 
 
 def test_no_percentage_but_linear_scaling_depends_on_the_reading() -> None:
-    both = {"increase": True, "ratio": True}
-    assert judged_as_printed(MAPREDUCE.printed) == {"MR-7": both, "MR-11": both, "MR-12": {"increase": False, "ratio": True}}
+    both = HoldsByReading(increase=True, ratio=True)
+    one = HoldsByReading(increase=False, ratio=True)
+    assert judged_as_printed(MAPREDUCE.printed) == {"MR-7": both, "MR-11": both, "MR-12": one}
 
 
 def test_connectors_take_places_and_credentials_from_a_targets_url(tmp_path: Path) -> None:

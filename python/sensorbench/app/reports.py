@@ -8,9 +8,11 @@ from sensorbench.elasticity.summary import summarise_elasticity
 from sensorbench.places import check_summary_is_free
 from sensorbench.results.elasticity import COMPARISON, read_elasticity
 from sensorbench.results.factors import read_factors
+from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.stress import read_stress
 from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, ElasticitySummary
 from sensorbench.results.summary.factors import FactorsSummary
+from sensorbench.results.summary.mapreduce import MapReduceSummary
 from sensorbench.results.summary.stress import StressSummary
 from sensorbench.results.summary.tune import TuneSummary
 from sensorbench.results.tune import read_tune
@@ -18,6 +20,7 @@ from sensorbench.results.writer import write_typed_summary
 from sensorbench.stress.summary import summarise_stress
 from sensorbench.study import require_factor_study
 from sensorbench.study.elasticity import summarise as summarise_works
+from sensorbench.study.mapreduce import summarise_mapreduce_study
 from sensorbench.tuning.summary import summarise_tune
 
 
@@ -81,3 +84,12 @@ def summarise_factor_study(folder: Path) -> FactorsSummary:
     """The summary of a study of factors on disk."""
     result = read_factors(folder)
     return require_factor_study(result.manifest.name).summarise(result)
+
+
+def write_mapreduce_report(folder: Path) -> tuple[MapReduceSummary, Path]:
+    """Summarises a MapReduce study on disk and writes its page."""
+    from sensorbench.report.mapreduce import write_mapreduce_page
+
+    summary = summarise_mapreduce_study(read_mapreduce(folder))
+    write_typed_summary(folder, summary)
+    return summary, write_mapreduce_page(folder, summary)

@@ -2,27 +2,24 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.table import Table
 
-from sensorbench.cli.output import (
-    new_folder,
-    published_claims,
-    published_claims_as_json,
-    show_written,
-    write_mapreduce_summary_and_report,
-)
+from sensorbench.app.reports import write_mapreduce_report
+from sensorbench.app.run import run_and_report
+from sensorbench.cli.output import new_folder, published_claims, published_claims_as_json, show_written
 from sensorbench.cli.printing import print_json
 from sensorbench.dataset import open_dataset
-from sensorbench.errors import FailedError, InterruptedRunError, UsageError
+from sensorbench.errors import FailedError, UsageError
 from sensorbench.experiment import parse_target
-from sensorbench.mapreduce.run import run_mapreduce
+from sensorbench.mapreduce.run import MapReduceBenchmark, planned
+from sensorbench.mapreduce.summary import NATIVE
 from sensorbench.mapreduce.wish import Wish, parse_workers
 from sensorbench.mapreduce.words import word_of
+from sensorbench.places import check_is_free
 from sensorbench.progress import Teller, console
 from sensorbench.report import words
-from sensorbench.results import has_results
+from sensorbench.results.summary.mapreduce import JobCell, MapReduceSummary
 from sensorbench.spark.connector import FILES
 from sensorbench.spark.session import require_pyspark
 from sensorbench.study.mapreduce import MapReduceStudy
@@ -48,7 +45,8 @@ def show_mapreduce_study(study: MapReduceStudy, *, as_json: bool) -> None:
     """What the study asks, and its claims."""
     if as_json:
         claims = published_claims_as_json(study.claims)
-        print_json({"name": study.name, **study.file.model_dump(mode="json"), "printed": study.printed, "claims": claims})
+        printed = {name: gain.model_dump() for name, gain in study.printed.items()}
+        print_json({"name": study.name, **study.file.model_dump(mode="json"), "printed": printed, "claims": claims})
         return
     screen = console()
     screen.print(study.file.title, style="bold")
@@ -71,15 +69,10 @@ def run_mapreduce_study(study: MapReduceStudy, out: Path | None, asked: Asked, *
         f"{study.file.title}: {wish.dataset.describe().readings:,} articles in {', '.join(_names(wish))}; {wish.executions} executions with "
         f"{', '.join(map(str, wish.workers))} workers; results go to {folder}"
     )
-    try:
-        run_mapreduce(wish, folder, teller)
-    except (InterruptedRunError, FailedError):
-        if has_results(folder):
-            _, page = write_mapreduce_summary_and_report(folder)
-            teller.say(f"what was done until then: {page}")
-        raise
-    summary = show_mapreduce(folder, no_open=no_open, as_json=as_json)
-    _fail_if_wrong(summary)
+    check_is_free(folder)
+    written = run_and_report(MapReduceBenchmark(), planned(wish, folder), folder, teller, write_mapreduce_report)
+    show_written(written, _print, no_open=no_open, as_json=as_json)
+    _fail_if_wrong(written[0])
 
 
 def _wish(study: MapReduceStudy, asked: Asked, teller: Teller) -> Wish:
@@ -111,51 +104,48 @@ def _names(wish: Wish) -> list[str]:
     return [*(target.label for target in wish.targets), *([FILES] if wish.with_files else [])]
 
 
-def _fail_if_wrong(summary: dict[str, Any]) -> None:
-    if summary["answers_equal"] is False:
+def _fail_if_wrong(summary: MapReduceSummary) -> None:
+    if summary.answers_equal is False:
         raise FailedError("the results of some systems differ from those of DuckDB; see the report")
     # What a database itself says it cannot do is a result; what failed on Spark is not.
-    failed = [one for one in summary["executions"] if one["failed"] and one["workers"] is not None]
+    failed = [one for one in summary.result.executions if one.failed is not None and one.workers is not None]
     if failed:
-        raise FailedError(f"{failed[0]['system']} failed on Spark with {failed[0]['workers']} workers: {failed[0]['failed']}")
+        raise FailedError(f"{failed[0].system} failed on Spark with {failed[0].workers} workers: {failed[0].failed}")
 
 
-def show_mapreduce(folder: Path, *, no_open: bool, as_json: bool) -> dict[str, Any]:
+def show_mapreduce(folder: Path, *, no_open: bool, as_json: bool) -> None:
     """Writes summary and report of results on disk, and prints what they say."""
-    written = write_mapreduce_summary_and_report(folder)
-    show_written(written, _print, no_open=no_open, as_json=as_json)
-    return written[0]
+    show_written(write_mapreduce_report(folder), _print, no_open=no_open, as_json=as_json)
 
 
-def _print(summary: dict[str, Any], page: Path) -> None:
+def _print(summary: MapReduceSummary, page: Path) -> None:
     screen = console()
     table = Table(box=None)
-    for column in ("system", "means", "time", "of it set-up", "map tasks", "read", "re-read", "equal"):
-        table.add_column(column, justify="left" if column in {"system", "means"} else "right")
-    for cell in summary["cells"]:
-        first, second = cell["words"][0]["jobs"]
-        means = (
-            cell["means"]
-            if cell["workers"] is None
-            else f"{cell['means']}, {cell['workers']} worker{'s' if cell['workers'] > 1 else ''}"
-        )
-        share = "–" if cell["setup_share"] is None else words.percent(cell["setup_share"])
-        counted = [
-            "–" if "read_bytes" not in job else f"{job['read_rows']:,} rows, {words.size(job['read_bytes'])}"
-            for job in (first, second)
-        ]
-        table.add_row(
-            cell["system"],
-            means,
-            words.duration(cell["total"]["value"]),
-            share,
-            str(first.get("map_tasks", "–")),
-            *counted,
-            "yes" if cell["equal"] else "NO",
-        )
+    for column in ("system", "by", "time", "of it set-up", "map tasks", "read", "re-read", "equal"):
+        table.add_column(column, justify="left" if column in {"system", "by"} else "right")
+    for cell in summary.result.cells:
+        table.add_row(*_cells(cell))
     screen.print(table)
-    for gap in summary["gaps"]:
+    for gap in summary.result.gaps:
         screen.print("not available:", style="yellow", end=" ")
-        screen.print(f"{gap['system']}, {gap['what']}: {gap['why']}", highlight=False)
-    equal = {True: "all results equal DuckDB's", False: "RESULTS DIFFER", None: "nothing was compared"}[summary["answers_equal"]]
+        screen.print(f"{gap.system}, {gap.what}: {gap.why}", highlight=False)
+    equal = {True: "all results equal DuckDB's", False: "RESULTS DIFFER", None: "nothing was compared"}[summary.answers_equal]
     screen.print(f"{equal}; report: {page}", highlight=False)
+
+
+def _cells(cell: JobCell) -> list[str]:
+    """What is said of a system with a number of workers, in the order of the columns."""
+    jobs = cell.words[0].jobs
+    counted = [
+        "–" if job.read_rows is None or job.read_bytes is None else f"{job.read_rows:,} rows, {words.size(job.read_bytes)}"
+        for job in jobs
+    ]
+    return [
+        cell.system,
+        NATIVE if cell.workers is None else f"Spark, {cell.workers} worker{'s' if cell.workers > 1 else ''}",
+        words.duration(cell.total.value),
+        "–" if cell.setup_share is None else words.percent(cell.setup_share),
+        "–" if jobs[0].map_tasks is None else str(jobs[0].map_tasks),
+        *counted,
+        "yes" if cell.equal else "NO",
+    ]

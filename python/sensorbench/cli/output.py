@@ -12,12 +12,9 @@ from sensorbench.app.comparison import fail_if_wrong
 from sensorbench.cli.printing import open_page, print_json
 from sensorbench.progress import console, print_labelled
 from sensorbench.report import answer, words
-from sensorbench.results import write_whole_summary
-from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant
 from sensorbench.study import Claim
-from sensorbench.study.mapreduce import summarise_mapreduce_study
 
 Shown = TypeVar("Shown")
 
@@ -42,15 +39,6 @@ def show_written(written: tuple[Shown, Path], tell: Callable[[Shown, Path], None
         tell(summary, page)
     if not no_open:
         open_page(page)
-
-
-def write_mapreduce_summary_and_report(folder: Path) -> tuple[dict[str, Any], Path]:
-    """Sums up a MapReduce study on disk and writes its report."""
-    from sensorbench.report.mapreduce import write_mapreduce_report
-
-    summary = summarise_mapreduce_study(read_mapreduce(folder))
-    write_whole_summary(folder, summary)
-    return summary, write_mapreduce_report(folder, summary)
 
 
 def show_comparison(written: tuple[ComparisonSummary, Path], *, no_open: bool, as_json: bool) -> None:

@@ -94,7 +94,7 @@ def _claims_of(folder: Path) -> Sequence[JudgedClaim]:
         case "factors":
             return summarise_factor_study(folder).claims
         case "mapreduce":
-            return [JudgedClaim.model_validate(claim) for claim in summarise_mapreduce_study(read_mapreduce(folder))["claims"]]
+            return summarise_mapreduce_study(read_mapreduce(folder)).claims
         case _:
             summary = summarise(read_comparison(folder))
             _warn_of_damage(summary)

@@ -7,133 +7,171 @@ from typing import Any
 import numpy as np
 
 from sensorbench.analysis.intervals import mean_over_runs
-from sensorbench.results.mapreduce import MapReduceResult
+from sensorbench.results.manifest import MapReduceManifest
+from sensorbench.results.mapreduce import CompleteExecution, JobRecord, MapReduceResult
+from sensorbench.results.summary.envelope import envelope
+from sensorbench.results.summary.mapreduce import (
+    ArticlesOfJob,
+    ExecutionTime,
+    Gap,
+    JobCell,
+    MapReduceFigures,
+    MapReduceSummary,
+    MapReduceWorkload,
+    MeanTime,
+    SetupParts,
+    SpeedUp,
+    SystemOfJob,
+    WantedWord,
+    WordFigures,
+)
 
 # The first execution of each cell finds nothing warm: neither the driver's classes nor the database's caches.
 FIRST = 1
+NATIVE = "native job"
 
 
-def summarise_mapreduce(result: MapReduceResult) -> dict[str, Any]:
-    """The summary of a study. Times in s. Means leave out the first execution of each cell where there are others; all are in `executions`."""
-    manifest = result.manifest
-    done = [one for one in result.executions if not one["failed"]]
+def summarise_mapreduce(result: MapReduceResult) -> MapReduceSummary:
+    """The summary of a study, without its claims. Means leave out the first execution of each cell where there are others."""
+    manifest, done = result.manifest, result.complete
     cells = [_cell(result, *place) for place in _places(done)]
+    return MapReduceSummary(
+        **envelope(manifest, result.state),
+        answers_equal=all(word.equal for one in done for word in one.words) if done else None,
+        warnings=[],
+        result=MapReduceFigures(
+            name=manifest.name,
+            dataset=ArticlesOfJob.model_validate(manifest.dataset),
+            systems=_systems(manifest),
+            words=[WantedWord.model_validate(word) for word in manifest.words],
+            workers=manifest.workers,
+            repetitions=manifest.executions,
+            workload=_workload(manifest.workload),
+            loads=result.loads,
+            cells=cells,
+            speed_ups=_speed_ups(cells),
+            gaps=_gaps(result),
+            executions=result.executions,
+        ),
+    )
+
+
+def _systems(manifest: MapReduceManifest) -> dict[str, SystemOfJob]:
+    """The systems, in the words of summaries."""
     return {
-        "kind": manifest.kind,
-        "name": manifest.name,
-        "title": manifest.title,
-        "state": result.state,
-        "reason": manifest.reason,
-        "created": manifest.created.isoformat(),
-        "version": manifest.version,
-        "command": manifest.command,
-        "dataset": manifest.dataset,
-        "systems": manifest.systems,
-        "words": manifest.words,
-        "workers": manifest.workers,
-        "wanted_executions": manifest.executions,
-        "workload": manifest.workload,
-        "environment": manifest.environment,
-        "loads": result.loads,
-        "cells": cells,
-        "speed_ups": _speed_ups(cells),
-        "gaps": _gaps(result),
-        "answers_equal": all(word["equal"] for one in done for word in one["words"]) if done else None,
-        "executions": result.executions,
+        name: SystemOfJob.model_validate(_renamed(system, {"own_means": "native_job"}))
+        for name, system in manifest.systems.items()
     }
 
 
-def _places(executions: Sequence[dict[str, Any]]) -> list[tuple[str, str, int | None]]:
-    """Each system, its means and its workers, in the order in which they came."""
-    return list(dict.fromkeys((one["system"], one["means"], one["workers"]) for one in executions))
+def _workload(described: dict[str, Any]) -> MapReduceWorkload:
+    names = {
+        "cores_a_worker": "cores_per_worker",
+        "memory_a_worker": "memory_per_worker",
+        "articles_a_part": "articles_per_part",
+    }
+    return MapReduceWorkload.model_validate(_renamed(described, names))
 
 
-def counted(executions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _renamed(values: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    return {names.get(key, key): value for key, value in values.items()}
+
+
+def _places(executions: Sequence[CompleteExecution]) -> list[tuple[str, int | None]]:
+    """Each system and its workers, in the order in which they came."""
+    return list(dict.fromkeys((one.system, one.workers) for one in executions))
+
+
+def _counted(executions: Sequence[CompleteExecution]) -> list[CompleteExecution]:
     """Those that are no warm-up: all but the first, unless there is no other."""
-    return [one for one in executions if one["execution"] != FIRST] or list(executions)
+    return [one for one in executions if one.execution != FIRST] or list(executions)
 
 
-def _cell(result: MapReduceResult, system: str, means: str, workers: int | None) -> dict[str, Any]:
+def _cell(result: MapReduceResult, system: str, workers: int | None) -> JobCell:
     """The figures of a cell; of its first word T, of the others the time of their jobs alone."""
-    place = (system, means, workers)
-    of_cell = [one for one in result.executions if not one["failed"] and (one["system"], one["means"], one["workers"]) == place]
-    those = counted(of_cell)
-    total = mean_over_runs(np.array([one["total_s"] for one in those]))
-    setup_s = [one["setup_s"] for one in those]
-    return {
-        "system": system,
-        "means": means,
-        "workers": workers,
-        "total": asdict(total),
-        "all_total_s": [
-            {"execution": one["execution"], "total_s": one["total_s"], "first": one["execution"] == FIRST} for one in of_cell
-        ],
-        "setup_s": float(np.mean(setup_s)) if workers is not None else None,
-        "setup_share": float(np.mean(setup_s)) / total.value if workers is not None else None,
-        "setup_parts": _setup_parts(those) if workers is not None else None,
-        "words": [word for number in range(len(result.manifest.words)) if (word := _word(those, number)) is not None],
-        "equal": all(word["equal"] for one in of_cell for word in one["words"]),
-    }
+    of_cell = [one for one in result.complete if (one.system, one.workers) == (system, workers)]
+    those = _counted(of_cell)
+    total = mean_over_runs(np.array([one.total_s for one in those]))
+    setup_s = float(np.mean([one.setup_s for one in those])) if workers is not None else None
+    return JobCell(
+        system=system,
+        workers=workers,
+        total=MeanTime(**asdict(total)),
+        times=[ExecutionTime(execution=one.execution, total_s=one.total_s, first=one.execution == FIRST) for one in of_cell],
+        setup_s=setup_s,
+        setup_share=None if setup_s is None else setup_s / total.value,
+        setup_parts=None if setup_s is None else _setup_parts(those, setup_s),
+        words=[word for number in range(len(result.manifest.words)) if (word := _word(those, number)) is not None],
+        equal=all(word.equal for one in of_cell for word in one.words),
+    )
 
 
-def _setup_parts(executions: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """What the set-up consists of (s): the context, executors, the first task at each of them, and of the jobs what no stage was executed in."""
-    known = {part: float(np.mean([one[part] for one in executions])) for part in ("context_s", "executors_s", "launch_s")}
-    return {**known, "jobs_s": float(np.mean([one["setup_s"] for one in executions])) - sum(known.values())}
+def _setup_parts(executions: Sequence[CompleteExecution], setup_s: float) -> SetupParts:
+    """What the set-up consists of: what is told apart, and of the jobs what no stage was executed in."""
+    context_s, executors_s, launch_s = (
+        float(np.mean(part))
+        for part in zip(*((one.context_s or 0.0, one.executors_s or 0.0, one.launch_s or 0.0) for one in executions), strict=True)
+    )
+    jobs_s = setup_s - (context_s + executors_s + launch_s)
+    return SetupParts(context_s=context_s, executors_s=executors_s, launch_s=launch_s, jobs_s=jobs_s)
 
 
-def _word(executions: Sequence[dict[str, Any]], number: int) -> dict[str, Any] | None:
+def _word(executions: Sequence[CompleteExecution], number: int) -> WordFigures | None:
     """The figures of a word; None where no execution has come to it, as all but the first are looked for in the last one alone."""
-    of_word = [one["words"][number] for one in executions if len(one["words"]) > number]
+    of_word = [one.words[number] for one in executions if len(one.words) > number]
     if not of_word:
         return None
     last = of_word[-1]
-    return {
-        "word": last["word"],
-        "executions": len(of_word),
-        "jobs_s": float(np.mean([sum(job["duration_s"] for job in one["jobs"]) for one in of_word])),
-        "jobs": [
-            {**job, "duration_s": float(np.mean([one["jobs"][place]["duration_s"] for one in of_word]))}
-            for place, job in enumerate(last["jobs"])
-        ],
-        "pairs": last["pairs"],
-        "occurrences": last["occurrences"],
-        "list_length": last.get("list_length"),
-        "equal": all(one["equal"] for one in of_word),
-    }
+    first_job, second_job = (
+        _with_mean(job, [one.jobs[place].duration_s for one in of_word]) for place, job in enumerate(last.jobs)
+    )
+    return WordFigures(
+        word=last.word,
+        executions=len(of_word),
+        jobs_s=float(np.mean([sum(job.duration_s for job in one.jobs) for one in of_word])),
+        jobs=(first_job, second_job),
+        pairs=last.pairs,
+        occurrences=last.occurrences,
+        list_length=last.list_length,
+        equal=all(one.equal for one in of_word),
+    )
 
 
-def _speed_ups(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _with_mean(job: JobRecord, durations_s: Sequence[float]) -> JobRecord:
+    return job.model_copy(update={"duration_s": float(np.mean(durations_s))})
+
+
+def _speed_ups(cells: Sequence[JobCell]) -> list[SpeedUp]:
     """T with the fewest workers over T with more, beside what is linear; of what no stage was executed in taken off, too."""
     found = []
-    on_spark = [cell for cell in cells if cell["workers"] is not None]
-    for system in dict.fromkeys(cell["system"] for cell in on_spark):
-        of_system = sorted((cell for cell in on_spark if cell["system"] == system), key=lambda cell: cell["workers"])
-        least = of_system[0]
-        for cell in of_system[1:]:
+    for system in dict.fromkeys(cell.system for cell in cells):
+        by_workers = {cell.workers: cell for cell in cells if cell.system == system and cell.workers is not None}
+        counts = sorted(by_workers)
+        for workers in counts[1:]:
+            fewest, one, other = counts[0], by_workers[counts[0]], by_workers[workers]
             found.append(
-                {
-                    "system": system,
-                    "from_workers": least["workers"],
-                    "workers": cell["workers"],
-                    "speed_up": least["total"]["value"] / cell["total"]["value"],
-                    "speed_up_without_setup": _work_s(least) / _work_s(cell) if _work_s(cell) > 0.0 else None,
-                    "linear": cell["workers"] / least["workers"],
-                }
+                SpeedUp(
+                    system=system,
+                    from_workers=fewest,
+                    workers=workers,
+                    speed_up=one.total.value / other.total.value,
+                    speed_up_without_setup=_work_s(one) / _work_s(other) if _work_s(other) > 0.0 else None,
+                    linear=workers / fewest,
+                )
             )
     return found
 
 
-def _work_s(cell: dict[str, Any]) -> float:
-    return float(cell["total"]["value"] - cell["setup_s"])
+def _work_s(cell: JobCell) -> float:
+    return cell.total.value - (cell.setup_s or 0.0)
 
 
-def _gaps(result: MapReduceResult) -> list[dict[str, Any]]:
-    """What could not be had: what failed, by its own words, and databases without means of their own."""
-    failed = {(one["system"], one["means"], one["workers"]): one["failed"] for one in result.executions if one["failed"]}
+def _gaps(result: MapReduceResult) -> list[Gap]:
+    """What is not available: what failed, by its own words, and databases without a native job."""
+    failed = {(one.system, one.workers): one.failed for one in result.failed}
     gaps = [
-        {"system": system, "what": means if workers is None else f"{means}, {workers} workers", "why": why}
-        for (system, means, workers), why in failed.items()
+        Gap(system=system, what=NATIVE if workers is None else f"Spark, {workers} workers", why=why)
+        for (system, workers), why in failed.items()
     ]
-    without = [name for name, system in result.manifest.systems.items() if system["own_means"] is None]
-    return [*gaps, *({"system": name, "what": "own means", "why": "it has none that could do the job"} for name in without)]
+    without = [name for name, system in _systems(result.manifest).items() if system.native_job is None]
+    return [*gaps, *(Gap(system=name, what=NATIVE, why="it cannot do the job by itself") for name in without)]

@@ -15,7 +15,7 @@ from sensorbench.experiment.load import load_setting
 from sensorbench.experiment.prepare import prepare
 from sensorbench.experiment.servers import Servers
 from sensorbench.experiment.settings import Setting
-from sensorbench.mapreduce.own_means import OwnMeans, own_means
+from sensorbench.mapreduce.native_job import NativeJob, native_job
 from sensorbench.progress import Teller
 from sensorbench.results.ownership import Claim
 from sensorbench.schemas import load_operations, load_schema
@@ -33,7 +33,7 @@ class System:
     name: str
     place: Place
     target: _engine.Target | None
-    own: OwnMeans | None
+    native: NativeJob | None
 
 
 def settings_of(targets: Sequence[TargetSpec], folder: Path) -> list[Setting]:
@@ -63,14 +63,14 @@ def described(settings: Sequence[Setting], *, with_files: bool) -> dict[str, dic
 
 
 def _described(setting: Setting) -> dict[str, Any]:
-    connector, own = connector_of(setting.target.database.name), own_means(setting.target.database.dialect)
+    connector, native = connector_of(setting.target.database.name), native_job(setting.target.database.dialect)
     if connector is None:
         raise AssertionError("targets without a connector were refused")
     return {
         "database": setting.target.database.name,
         "connector": connector.title,
         "splits": connector.splits,
-        "own_means": own.title if own else None,
+        "own_means": native.title if native else None,
         "schema_summary": setting.schema.summary,
     }
 
@@ -95,7 +95,7 @@ def load_systems(
         name = setting.target.label
         loads[name] = load_setting(setting, target, schema, tables, rows, FINGERPRINT, claim=claim, teller=teller)
         database = setting.target.database
-        systems.append(System(name, place_of(database.name, str(setting.url)), target, own_means(database.dialect)))
+        systems.append(System(name, place_of(database.name, str(setting.url)), target, native_job(database.dialect)))
     return systems, loads
 
 

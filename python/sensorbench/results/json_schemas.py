@@ -19,6 +19,7 @@ from sensorbench.results.manifest import (
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
 from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, ElasticitySummary
 from sensorbench.results.summary.factors import FactorsSummary
+from sensorbench.results.summary.mapreduce import MapReduceSummary
 from sensorbench.results.summary.stress import StressSummary
 from sensorbench.results.summary.tune import TuneSummary
 
@@ -42,6 +43,7 @@ _SUMMARIES: tuple[type[BaseModel], ...] = (
     FactorsSummary,
     ElasticitySummary,
     ElasticityComparisonSummary,
+    MapReduceSummary,
 )
 
 

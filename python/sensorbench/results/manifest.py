@@ -243,7 +243,7 @@ class MapReduceManifest(WorkManifest):
     name: str = "mapreduce"
     dataset: dict[str, Any]
     systems: dict[str, dict[str, Any]] = Field(
-        description="Of each system: its database, how Spark gets there, and its own means."
+        description="Of each system: its database, how Spark gets there, and how the database does the job itself (own_means)."
     )
     words: list[dict[str, Any]] = Field(
         description="What is looked for, with its frequency; the first is that of a fresh application."

@@ -1,26 +1,24 @@
-"""How the claims of the study are judged: on times that were measured here, and on what the source printed, in both readings."""
+"""How the claims of the study are judged: on times that were measured here, and on what the paper has, in both readings."""
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensorbench.analysis.intervals import Interval, product_over_runs, scaled
-from sensorbench.mapreduce.summary import FIRST
+from sensorbench.results.summary.mapreduce import HoldsByReading, MapReduceSummary, PrintedGain
 from sensorbench.study.cases import Case, all_of
 from sensorbench.study.study import NOT_MEASURED, Judgement, at_most, greater_than_one, near_one, untested_for
 
 CA, HB, MO = "CA", "HB", "MO"
-# Servers of the source.
+# Servers of the paper.
 FEWEST, MOST = 3, 8
 TWICE = 2.0
-# Of the source's table: names and figures.
+# What the paper's table calls it.
 _GAIN = "total-increase-in-performance"
-READINGS = ("increase", "ratio")
 
 Values = NDArray[np.float64]
 Judge = Callable[["Evidence"], Judgement]
@@ -29,15 +27,15 @@ Judge = Callable[["Evidence"], Judgement]
 class Evidence:
     """The times of each system on Spark by workers, one of each execution that is no warm-up; and which roles systems have."""
 
-    def __init__(self, summary: Mapping[str, Any], roles: Mapping[str, Sequence[str]], titles: Mapping[str, str]) -> None:
+    def __init__(self, summary: MapReduceSummary, roles: Mapping[str, Sequence[str]], titles: Mapping[str, str]) -> None:
         self.titles = titles
         self.times: dict[tuple[str, int], Values] = {}
-        for cell in summary["cells"]:
-            if cell["workers"] is None:
+        for cell in summary.result.cells:
+            if cell.workers is None:
                 continue
-            totals = [one["total_s"] for one in cell["all_total_s"] if one["execution"] != FIRST]
-            self.times[cell["system"], cell["workers"]] = np.array(totals or [one["total_s"] for one in cell["all_total_s"]])
-        of = {name: told["database"] for name, told in summary["systems"].items()}
+            totals = [one.total_s for one in cell.times if not one.first]
+            self.times[cell.system, cell.workers] = np.array(totals or [one.total_s for one in cell.times])
+        of = {name: system.database for name, system in summary.result.systems.items()}
         self.systems = {role: next((name for name in of if of[name] in names), None) for role, names in roles.items()}
 
     @property
@@ -163,29 +161,28 @@ JUDGES: dict[str, Judge] = {
 }
 
 
-def printed_gains(file: Path) -> dict[str, dict[str, float]]:
-    """What the source printed, as T(3)/T(8) in both readings: a percentage as an increase, and as a ratio."""
+def printed_gains(file: Path) -> dict[str, PrintedGain]:
+    """What the paper has, as T(3)/T(8) in both readings: a percentage as an increase, and as a ratio."""
     with file.open(encoding="utf-8", newline="") as text:
         rows = [row for row in csv.DictReader(text) if row["metric"] == _GAIN]
     percent = {row["system"]: float(row["value"]) for row in rows}
     return {
-        name: {"printed_percent": value, "increase": 1.0 + value / 100.0, "ratio": value / 100.0}
+        name: PrintedGain(printed_percent=value, increase=1.0 + value / 100.0, ratio=value / 100.0)
         for name, value in percent.items()
     }
 
 
-def judged_as_printed(gains: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, bool]]:
-    """For the claims that its table is about: whether they hold on what the source printed, in each reading."""
-    linear = MOST / FEWEST
+def judged_as_printed(gains: Mapping[str, PrintedGain]) -> dict[str, HoldsByReading]:
+    """For the claims that the paper's table is about: whether they hold on its own figures, in each reading."""
+    increase = _holds({name: gain.increase for name, gain in gains.items()})
+    ratio = _holds({name: gain.ratio for name, gain in gains.items()})
+    return {claim: HoldsByReading(increase=increase[claim], ratio=ratio[claim]) for claim in ratio}
 
-    def of(reading: str) -> dict[str, bool]:
-        gain = {name: told[reading] for name, told in gains.items()}
-        order = sorted(gain, key=gain.__getitem__, reverse=True)
-        return {
-            "MR-7": (order[0], order[-1]) == ("HBase", "Cassandra"),
-            "MR-11": gain["mongoDB"] > gain["Riak"],
-            "MR-12": all(value <= linear for value in gain.values()),
-        }
 
-    both = {reading: of(reading) for reading in READINGS}
-    return {claim: {reading: both[reading][claim] for reading in READINGS} for claim in both["ratio"]}
+def _holds(gain: Mapping[str, float]) -> dict[str, bool]:
+    order = sorted(gain, key=gain.__getitem__, reverse=True)
+    return {
+        "MR-7": (order[0], order[-1]) == ("HBase", "Cassandra"),
+        "MR-11": gain["mongoDB"] > gain["Riak"],
+        "MR-12": all(value <= MOST / FEWEST for value in gain.values()),
+    }

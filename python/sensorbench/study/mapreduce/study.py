@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sensorbench import toml_file
 from sensorbench.mapreduce.summary import summarise_mapreduce
 from sensorbench.results.mapreduce import MapReduceResult
+from sensorbench.results.summary.mapreduce import MapReduceSummary, PrintedFindings, PrintedGain
 from sensorbench.study.judging import judged_by
 from sensorbench.study.mapreduce.claims import JUDGES, Evidence, judged_as_printed, printed_gains
 from sensorbench.study.study import Claim, load_claims
@@ -39,23 +39,21 @@ class StudyFile(toml_file.FileModel):
 
 @dataclass(frozen=True)
 class MapReduceStudy:
-    """The study: what it runs, its claims, and what its source printed."""
+    """The study: what it runs, its claims, and what the paper has."""
 
     name: str
     file: StudyFile
     claims: tuple[Claim, ...]
-    printed: Mapping[str, Mapping[str, float]]
+    printed: Mapping[str, PrintedGain]
 
-    def summarise(self, summary: dict[str, Any]) -> dict[str, Any]:
-        """The summary of executions with the claims, and with what the source printed in both readings."""
+    def summarise(self, summary: MapReduceSummary) -> MapReduceSummary:
+        """The summary of executions with the claims, and with what the paper has in both readings."""
         roles = self.file.roles
         titles = {name: role.title for name, role in roles.items()}
         evidence = Evidence(summary, {name: role.databases for name, role in roles.items()}, titles)
-        return {
-            **summary,
-            "claims": [judged_by(JUDGES, claim, evidence).model_dump() for claim in self.claims],
-            "printed": {"gains": self.printed, "claims": judged_as_printed(self.printed)},
-        }
+        printed = PrintedFindings(gains=dict(self.printed), claims=judged_as_printed(self.printed))
+        claims = [judged_by(JUDGES, claim, evidence) for claim in self.claims]
+        return summary.model_copy(update={"claims": claims, "result": summary.result.model_copy(update={"printed": printed})})
 
 
 def _load() -> MapReduceStudy:
@@ -66,6 +64,6 @@ def _load() -> MapReduceStudy:
 MAPREDUCE = _load()
 
 
-def summarise_mapreduce_study(result: MapReduceResult) -> dict[str, Any]:
+def summarise_mapreduce_study(result: MapReduceResult) -> MapReduceSummary:
     """The summary of results of the study, with its claims."""
     return MAPREDUCE.summarise(summarise_mapreduce(result))

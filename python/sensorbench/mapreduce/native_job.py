@@ -1,4 +1,4 @@
-"""The job by a database's own means, where it has any: statements of `own/<dialect>.toml`, each of the two jobs one of them."""
+"""The job by a database itself, where it can do it: statements of `native/<dialect>.toml`, each of the two jobs one of them."""
 
 import json
 import time
@@ -12,7 +12,7 @@ from sensorbench import toml_file
 from sensorbench._engine import Target
 from sensorbench.spark.inverted_index import Word
 
-FOLDER = Path(__file__).parent / "own"
+FOLDER = Path(__file__).parent / "native"
 
 
 class Statement(toml_file.FileModel):
@@ -26,8 +26,8 @@ class Statement(toml_file.FileModel):
         return dict(self.model_extra or {})
 
 
-class OwnMeans(toml_file.FileModel):
-    """A file in `own/`."""
+class NativeJob(toml_file.FileModel):
+    """A file in `native/`."""
 
     title: str
     job: list[Statement] = Field(min_length=2, max_length=2)
@@ -54,17 +54,17 @@ class OwnMeans(toml_file.FileModel):
         return {int(article): int(n) for article, n in _ask(target, self.counts, {"word": word.text}, ("id", "n"))}
 
 
-def own_means(dialect: str) -> OwnMeans | None:
-    """The own means of databases of a dialect; None where they have none."""
+def native_job(dialect: str) -> NativeJob | None:
+    """The native job of databases of a dialect; None where they have none."""
     file = FOLDER / f"{dialect}.toml"
-    return toml_file.load(file, OwnMeans) if file.exists() else None
+    return toml_file.load(file, NativeJob) if file.exists() else None
 
 
 def _ask(target: Target, statement: Statement, values: dict[str, str], columns: tuple[str, ...] = ()) -> list[list[Any]]:
     """Asks a statement with those of the values that it names; the rows of integer columns."""
     used = {name: value for name, value in values.items() if f":{name}" in json.dumps(statement.content)}
     operation = {
-        "name": "own",
+        "name": "native",
         "parameters": [{"name": name, "type": "text"} for name in used],
         "columns": [{"name": name, "type": "integer", "computed": False} for name in columns],
         "order": [],

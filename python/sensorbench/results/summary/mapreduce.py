@@ -1,0 +1,163 @@
+"""The summary of the MapReduce study."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from sensorbench.results.mapreduce import CompleteExecution, FailedExecution, JobRecord
+from sensorbench.results.summary.claims import MeasuredFigure
+from sensorbench.results.summary.envelope import Summary
+from sensorbench.results.summary.part import SummaryPart
+
+
+class ArticlesOfJob(SummaryPart):
+    """The dataset."""
+
+    name: str
+    title: str
+    articles: int
+    scale: float
+    generated: bool
+
+
+class SystemOfJob(SummaryPart):
+    """Where articles lie, and how they are reached."""
+
+    database: str
+    connector: str
+    splits: str = Field(description="What a split of a table is.")
+    native_job: str | None = Field(description="How the database does the job itself; null where it cannot.")
+    schema_summary: str | None = Field(default=None, description="Null for files.")
+
+
+class WantedWord(SummaryPart):
+    """A word that is looked for, and what DuckDB finds of it."""
+
+    kind: str
+    word: str
+    occurrences: int
+    articles: int
+
+
+class MapReduceWorkload(SummaryPart):
+    """What each worker has, and into what work is split."""
+
+    cores_per_worker: int
+    memory_per_worker: str
+    splits: int
+    articles_per_part: int
+
+
+class MeanTime(MeasuredFigure):
+    """A mean over executions (s) with its interval."""
+
+    value: float
+
+
+class ExecutionTime(SummaryPart):
+    """What an execution took; the first of a cell finds nothing warm, and is in no mean."""
+
+    execution: int
+    total_s: float
+    first: bool
+
+
+class SetupParts(SummaryPart):
+    """What the set-up consists of (s): the application, its executors, a first task on each core, and of the jobs what no stage was executed in."""
+
+    context_s: float
+    executors_s: float
+    launch_s: float
+    jobs_s: float
+
+
+class WordFigures(SummaryPart):
+    """Means over executions of what the two jobs for a word took."""
+
+    word: str
+    executions: int
+    jobs_s: float
+    jobs: tuple[JobRecord, JobRecord]
+    pairs: int
+    occurrences: int
+    list_length: int | None
+    equal: bool
+
+
+class JobCell(SummaryPart):
+    """A system with a number of workers, or its native job. The time is that of the first word; the first execution is in no mean."""
+
+    system: str
+    workers: int | None = Field(description="Null for the native job of the database.")
+    total: MeanTime
+    times: list[ExecutionTime]
+    setup_s: float | None = Field(description="Null for a native job, which has none that could be told apart.")
+    setup_share: float | None
+    setup_parts: SetupParts | None
+    words: list[WordFigures]
+    equal: bool = Field(description="Whether all results equal those of DuckDB.")
+
+
+class SpeedUp(SummaryPart):
+    """The time with the fewest workers over that with more; what is linear is the ratio of workers."""
+
+    system: str
+    from_workers: int
+    workers: int
+    speed_up: float
+    speed_up_without_setup: float | None
+    linear: float
+
+
+class Gap(SummaryPart):
+    """What is not available here, and why."""
+
+    system: str
+    what: str
+    why: str
+
+
+class PrintedGain(SummaryPart):
+    """A percentage of the paper, and T(3)/T(8) if it is an increase and if it is a ratio."""
+
+    printed_percent: float
+    increase: float
+    ratio: float
+
+
+class HoldsByReading(SummaryPart):
+    """Whether a claim holds on the paper's own figures, in both readings."""
+
+    increase: bool
+    ratio: bool
+
+
+class PrintedFindings(SummaryPart):
+    """The paper's table in both readings: by system, and by claim."""
+
+    gains: dict[str, PrintedGain]
+    claims: dict[str, HoldsByReading]
+
+
+class MapReduceFigures(SummaryPart):
+    """The times of all cells, and what they are of."""
+
+    name: str
+    dataset: ArticlesOfJob
+    systems: dict[str, SystemOfJob]
+    words: list[WantedWord] = Field(description="The first is that of a fresh application.")
+    workers: list[int]
+    repetitions: int = Field(description="How many executions of each cell were wanted.")
+    workload: MapReduceWorkload
+    loads: dict[str, dict[str, Any]] = Field(description="How each system was loaded, as in load.json.")
+    cells: list[JobCell]
+    speed_ups: list[SpeedUp]
+    gaps: list[Gap]
+    executions: list[CompleteExecution | FailedExecution]
+    printed: PrintedFindings | None = Field(default=None, description="What the paper has; null until the study judges.")
+
+
+class MapReduceSummary(Summary[MapReduceFigures]):
+    """`summary.json` of the MapReduce study. Its systems are no variants: each is executed with several numbers of workers."""
+
+    kind: Literal["mapreduce"] = "mapreduce"
