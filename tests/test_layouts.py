@@ -267,7 +267,7 @@ def test_room_and_time_count_together(claim: str, roles: tuple[str, str], parts:
 def test_the_table_of_questions_names_the_fastest_layout_of_each_system(cli: Cli, tmp_path: Path) -> None:
     ended = cli(
         "study", "run", "layouts", "--target", "fjall", "--target", "sqlite", "--part", "latest", "--part", "spatial",
-        "--scale", 0.0004, "--operations", 200, "--repeat", 3, "--out", tmp_path / "out", "--no-open",
+        "--scale", 0.0004, "--operations", 60, "--repeat", 1, "--out", tmp_path / "out", "--no-open",
     )  # fmt: skip
     assert ended.exit_code == 0, ended.err
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))

@@ -15,7 +15,7 @@ from sensorbench.errors import UsageError
 from sensorbench.schemas import load_operations
 from sensorbench.schemas.operations import Draw, Operations
 from sensorbench.schemas.variants import mix_of_variants, with_variants
-from tests.conftest import Cli
+from tests.conftest import Cli, run_main
 from tests.servers import LARGE_SERVERS, LabServers
 
 SHARES = [0.0012, 0.01, 0.12, 0.29, 0.36, 0.81, 0.9]
@@ -66,8 +66,8 @@ def test_a_draw_that_gives_no_variants_is_refused(query: str, problem: str) -> N
 def azure(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Real data in an embedded database, without and with indexes."""
     out = tmp_path_factory.mktemp("log") / "azure"
-    command = [sys.executable, "-m", "sensorbench", "study", "run", "log-analytics", "--target", "sqlite"]
-    subprocess.run([*command, "--dataset", "azure-vm-noise", "--out", out, "--no-open"], check=True, capture_output=True)
+    dataset = ("--dataset", "azure-vm-noise", "--no-open")
+    assert run_main(("study", "run", "log-analytics", "--target", "sqlite", *dataset, "--out", out)) == 0
     return summary_of(out)
 
 
