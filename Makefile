@@ -14,10 +14,9 @@ RUNTIME := $(STAMPS)/runtime $(STAMPS)/engine
 CARGO_TEST := cargo --config crates/tests.toml test --release --workspace --exclude sensorbench-python
 PYTEST := $(PYTHON) -m pytest --durations=10
 # Modules are spread over workers, long ones first, and tests of large servers go to one of them. Each has a lab and addresses of its own.
-WORKERS := --dist loadgroup --no-loadscope-reorder
 # Tests without servers wait for runs of a given length more than for processors; servers need those of both workers.
-CHECK_WORKERS := -n 3 $(WORKERS)
-TEST_WORKERS := -n 2 $(WORKERS)
+CHECK_WORKERS := -n 3 --dist loadfile --no-loadscope-reorder
+TEST_WORKERS := -n 2 --dist loadgroup --no-loadscope-reorder
 
 # uv must be found by maturin, too.
 export PATH := $(CURDIR)/.uv/bin:$(PATH)

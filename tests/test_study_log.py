@@ -16,7 +16,7 @@ from sensorbench.schemas import load_operations
 from sensorbench.schemas.operations import Draw, Operations
 from sensorbench.schemas.variants import mix_of_variants, with_variants
 from tests.conftest import Cli, run_main
-from tests.servers import LARGE_SERVERS, LabServers
+from tests.servers import LabServers
 
 SHARES = [0.0012, 0.01, 0.12, 0.29, 0.36, 0.81, 0.9]
 RANGES = [f"r{number}" for number in range(1, 8)]
@@ -223,8 +223,7 @@ def test_a_study_of_which_everything_fails_has_failed(cli: Cli, tmp_path: Path) 
     assert summary_of(out)["state"] == "failed"
 
 
-@LARGE_SERVERS
-def test_every_kind_of_server_gives_equal_answers(cli: Cli, tmp_path: Path, lab_servers: LabServers) -> None:
+def test_all_servers_but_the_slow_ones_give_equal_answers(cli: Cli, tmp_path: Path, lab_servers: LabServers) -> None:
     out = tmp_path / "servers"
     # Documents and HBase are asked less, because they are slow: tests/test_documents.py, tests/test_hbase_driver.py.
     names = [name for name in lab_servers if not name.startswith(("ferretdb", "hbase"))]
