@@ -14,7 +14,9 @@ RUNTIME := $(STAMPS)/runtime $(STAMPS)/engine
 CARGO_TEST := cargo --config crates/tests.toml test --release --workspace --exclude sensorbench-python
 PYTEST := $(PYTHON) -m pytest --durations=10
 # Modules are spread over workers, long ones first, and tests of large servers go to one of them. Each has a lab and addresses of its own.
-WORKERS := -n 2 --dist loadgroup --no-loadscope-reorder
+# Tests without servers wait for runs of a given length more than for processors; servers need those of both workers.
+CHECK_WORKERS := -n 3 --dist loadfile --no-loadscope-reorder
+TEST_WORKERS := -n 2 --dist loadgroup --no-loadscope-reorder
 
 # uv must be found by maturin, too.
 export PATH := $(CURDIR)/.uv/bin:$(PATH)
@@ -38,13 +40,13 @@ check: ## set up and run all checks, and the tests that start no server, but the
 	@$(call timed,set up,$(MAKE) setup)
 	@$(call timed,lint,$(MAKE) lint)
 	@$(call timed,Rust tests,$(MAKE) test-rust)
-	@$(call timed,Python tests without servers,$(PYTEST) $(WORKERS) -m "not server and not cluster and not long" $(ARGS))
+	@$(call timed,Python tests without servers,$(PYTEST) $(CHECK_WORKERS) -m "not server and not cluster and not long" $(ARGS))
 
 test: ## set up and run all checks and tests, but those of clusters
 	@$(call timed,set up,$(MAKE) setup)
 	@$(call timed,lint,$(MAKE) lint)
 	@$(call timed,Rust tests,$(MAKE) test-rust)
-	@$(call timed,Python tests,$(PYTEST) $(WORKERS) -m "not cluster" $(ARGS))
+	@$(call timed,Python tests,$(PYTEST) $(TEST_WORKERS) -m "not cluster" $(ARGS))
 
 test-clusters: ## run the tests of rings, Spark, faults and several nodes
 	@$(call timed,set up,$(MAKE) setup)

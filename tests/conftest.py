@@ -21,7 +21,7 @@ from sensorbench import lab
 from sensorbench.cli import main
 from sensorbench.results.ownership import Owner
 from tests.pictures import drawn_once
-from tests.servers import LabServers, allow_all, make_no_lab, mark_by_fixtures, refuse_unmarked, share_addresses
+from tests.servers import ByServers, LabServers, allow_all, make_no_lab, mark_by_fixtures, refuse_unmarked, share_addresses
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark_by_fixtures(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return ByServers(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -5,13 +5,14 @@ modules. No other test can start a server: in this process it fails at once, and
 A test without servers that would no longer test the same if it were short is marked `long("why")`; these are few.
 
 Cassandra and HBase take half a minute and gigabytes each to start: of several workers one alone has them (`--dist loadgroup`), which gets all
-tests whose names say either, in module, function or parameter, or that are marked LARGE_SERVERS. Other tests cannot take them.
+tests whose names say either, or `all_servers`, in module, function or parameter. Other tests cannot take them.
 """
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from sensorbench import lab
 from sensorbench.lab import addresses
@@ -23,7 +24,7 @@ MOST_LONG = 20
 # Who has this fixture, or one that has it, starts servers.
 LAB_FIXTURE = "lab_home"
 _LARGE = ("cassandra", "hbase")
-LARGE_SERVERS = pytest.mark.xdist_group("large servers")
+_LARGE_GROUP = "large servers"
 _REFUSAL = pytest.StashKey[pytest.MonkeyPatch]()
 
 
@@ -36,8 +37,8 @@ class LabServers(Mapping[str, lab.Instance]):
         self._started: dict[str, lab.Instance] = {}
 
     def __getitem__(self, name: str) -> lab.Instance:
-        if name.startswith(_LARGE) and _current is not None and not is_of_large_servers(_current):
-            pytest.fail(f"{_current.nodeid} takes {name}, and neither its name says so nor is it marked LARGE_SERVERS")
+        if name.startswith(_LARGE) and _current is not None and group_of(_current.nodeid) != _LARGE_GROUP:
+            pytest.fail(f"{_current.nodeid} takes {name}, and its name does not say so")
         if name not in self._started:
             self._started[name] = lab.up(lab.Wish(self._databases[name]))
         return self._started[name]
@@ -66,23 +67,25 @@ _current: pytest.Item | None = None
 
 
 def mark_by_fixtures(items: list[pytest.Item]) -> None:
-    """Marks the tests that use servers, and puts their modules first: with several workers, short ones are left for the end. Tests that
-    must have one worker are a group, and so are all others of a module.
-    """
+    """Marks the tests that use servers, and puts their modules first: with several workers, short ones are left for the end."""
     for item in items:
         if LAB_FIXTURE in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.server)
-        if not item.get_closest_marker("xdist_group"):
-            item.add_marker(LARGE_SERVERS if is_of_large_servers(item) else pytest.mark.xdist_group(item.path.stem))
     check_long([item for item in items if item.get_closest_marker("long")])
     first = {item.path for item in items if item.get_closest_marker("server")}
-    items.sort(key=lambda item: (not is_of_large_servers(item), item.path not in first))
+    items.sort(key=lambda item: (group_of(item.nodeid) != _LARGE_GROUP, item.path not in first))
 
 
-def is_of_large_servers(item: pytest.Item) -> bool:
-    """Whether it may take Cassandra or HBase."""
-    is_named = item.get_closest_marker("server") is not None and any(name in item.nodeid for name in _LARGE)
-    return is_named or LARGE_SERVERS.mark in item.iter_markers("xdist_group")
+def group_of(nodeid: str) -> str:
+    """The tests with which one worker must have this test: those that may take Cassandra or HBase, or those of its module."""
+    return _LARGE_GROUP if any(name in nodeid for name in (*_LARGE, "all_servers")) else nodeid.partition("::")[0]
+
+
+class ByServers(LoadScopeScheduling):
+    """Gives each group of tests to one worker, which pytest-xdist's own `loadgroup` does not with pytest 9.2."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
 
 
 def check_long(items: list[pytest.Item]) -> None:

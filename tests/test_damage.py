@@ -181,6 +181,7 @@ def sound_outcomes(cli: Cli, folder: Path, tmp_path: Path) -> dict[str, Outcome]
     return {name: cli(*command) for name, command in commands_on(copy).items()}
 
 
+@pytest.mark.long("each file of results meets each damage")
 @pytest.mark.parametrize("state", ["finished", "interrupted"])
 def test_each_damaged_file_of_a_comparison_is_named_or_not_needed(
     cli: Cli,
@@ -202,6 +203,7 @@ def test_each_damaged_file_of_a_comparison_is_named_or_not_needed(
     assert found == {}
 
 
+@pytest.mark.long("work goes on once for each file of results")
 @pytest.mark.parametrize("state", ["finished", "interrupted"])
 def test_work_that_goes_on_with_a_damaged_file_ends_soundly_or_names_it(
     cli: Cli, damaged_copy: Callable[[Path, Path, Damage], Path], request: pytest.FixtureRequest, state: str

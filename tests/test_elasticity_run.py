@@ -312,7 +312,7 @@ def test_what_a_command_says_is_told_when_it_fails() -> None:
         (["--target", "redis+cluster", "--schema", "none"], "none"),
         (["--target", "redis+cluster", "--set", "maxmemory"], "--set maxmemory: expected key=value"),
         (["--target", "redis+cluster", "--at-most", "long"], "--at-most 'long': expected a length of time"),
-        (["--target", "redis+cluster", "--dataset", "cu-bems"], "articles"),
+        (["--target", "redis+cluster", "--dataset", "beijing-air-quality"], "articles"),
     ],
 )
 def test_what_makes_no_sense_is_refused(cli: Cli, tmp_path: Path, arguments: list[str], said: str) -> None:

@@ -23,7 +23,7 @@ from sensorbench.results.quantities import QUANTITIES
 from sensorbench.results.sources import FOLDER, CacheSource, Sources
 from sensorbench.results.writer import STATUS
 from tests.conftest import run_main
-from tests.servers import LARGE_SERVERS, LabServers
+from tests.servers import LabServers
 
 ROOT = Path(__file__).parent.parent
 S = 1_000_000_000
@@ -339,8 +339,7 @@ def growth(found: Insight, name: str) -> float:
     return float(found.series[name].values[-1] - found.series[name].values[0])
 
 
-@LARGE_SERVERS
-def test_a_node_tells_of_its_flushes_and_compactions(lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
+def test_a_node_of_cassandra_tells_of_its_flushes_and_compactions(lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
     instance = lab_servers["cassandra"]
     ended = threading.Event()
 

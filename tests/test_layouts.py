@@ -17,7 +17,6 @@ from sensorbench.study.layouts.claims import GROUP, JUDGES, LATEST, RANGE, RECEN
 from sensorbench.study.study import Evidence, Judgement
 from tests.conftest import Cli, server_url
 from tests.fake_evidence import FakeEvidence, Figures
-from tests.servers import LARGE_SERVERS
 
 OPERATIONS = load_operations("patterns")
 FILES = sorted(SHIPPED_FOLDER.glob("patterns/*/*.toml"))
@@ -127,8 +126,7 @@ def test_a_layout_of_a_server_answers_like_duckdb_after_writing(
     check_written(carried_out(cli, tmp_path, layouts, "append_reading", operations=300), layouts)
 
 
-@LARGE_SERVERS
-def test_what_was_known_when(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
+def test_what_was_known_when_in_cassandra_and_others(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
     layouts = [one for dialect in ("cassandra", "mysql", "postgresql", "sqlite") for one in of(dialect, "get_known")]
     assert len(layouts) == 4
     # Some questions are about a moment before or after a correction became known.
@@ -137,8 +135,9 @@ def test_what_was_known_when(cli: Cli, lab_servers: dict[str, lab.Instance], tmp
     assert summary["result"]["answers"]["get_known"]["compared_with_reference"] > 0
 
 
-@LARGE_SERVERS
-def test_periods_and_batches_over_the_borders_of_months(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
+def test_periods_and_batches_of_cassandra_over_the_borders_of_months(
+    cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path
+) -> None:
     """Hourly readings: stretches of 60 of them begin and end within months, days and rows."""
     months = [
         Chosen("cassandra", "by_period", {"period": "1 month"}),
@@ -267,7 +266,7 @@ def test_room_and_time_count_together(claim: str, roles: tuple[str, str], parts:
 def test_the_table_of_questions_names_the_fastest_layout_of_each_system(cli: Cli, tmp_path: Path) -> None:
     ended = cli(
         "study", "run", "layouts", "--target", "fjall", "--target", "sqlite", "--part", "latest", "--part", "spatial",
-        "--scale", 0.0004, "--operations", 200, "--repeat", 3, "--out", tmp_path / "out", "--no-open",
+        "--scale", 0.0004, "--operations", 60, "--repeat", 1, "--out", tmp_path / "out", "--no-open",
     )  # fmt: skip
     assert ended.exit_code == 0, ended.err
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))

@@ -108,7 +108,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of its own that is soon full. This needs root, as the README says of the tests."""
     folder = tmp_path / "small"
     folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2500k", "tmpfs", str(folder)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1400k", "tmpfs", str(folder)], check=True)
     yield folder
     subprocess.run(["umount", str(folder)], check=True)
 
@@ -116,7 +116,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_ends_with_1_and_keeps_closed_segments(cli: Cli, tmp_path: Path, small_disk: Path) -> None:
     path, out = tmp_path / "long.toml", small_disk / "out"
     path.write_text(LONG.replace('url = "sqlite"', f'url = "sqlite:{tmp_path / "data.db"}"'), encoding="utf-8")
-    outcome = cli("run", path, "--out", out, "--no-open", "--set", "workload.schedule.rate=20000")
+    outcome = cli("run", path, "--out", out, "--no-open", "--set", "workload.schedule.rate=10000")
     assert outcome.exit_code == 1
     assert "no space is left on the disk" in outcome.err
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))

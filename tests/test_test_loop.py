@@ -47,23 +47,20 @@ def test_a_test_with_the_lab_is_marked_by_that_and_cannot_start_several_nodes(
 
 def test_large_servers_are_taken_only_by_tests_that_say_so() -> None:
     for name in ("cassandra", "hbase"):
-        with pytest.raises(
-            pytest.fail.Exception, match=f"takes {name}, and neither its name says so nor is it marked LARGE_SERVERS"
-        ):
+        with pytest.raises(pytest.fail.Exception, match=f"takes {name}, and its name does not say so"):
             LabServers()[name]
 
 
 SHOWN = """
 from tests.conftest import *
+from tests.servers import group_of
 
 def pytest_collection_finish(session):
     for item in session.items:
-        group = item.get_closest_marker("xdist_group").args[0].replace(" ", "_")
-        print(item.name, group, *sorted({mark.name for mark in item.iter_markers()} - {"xdist_group"}))
+        print(item.name, group_of(item.nodeid).replace(" ", "_"), *sorted({mark.name for mark in item.iter_markers()}))
 """
 PLANTED = """
 import pytest
-from tests.servers import LARGE_SERVERS
 
 def test_alone(): pass
 @pytest.fixture
@@ -72,9 +69,7 @@ def test_by_way_of_a_fixture(a_server_of_its_own): pass
 @pytest.mark.cluster
 def test_of_several_nodes(lab_home): pass
 def test_of_cassandra(lab_home): pass
-def test_of_a_plan_of_cassandra(): pass
-@LARGE_SERVERS
-def test_of_all(lab_home): pass
+def test_of_all_servers(lab_home): pass
 """
 
 
@@ -86,15 +81,14 @@ def test_fixtures_and_names_decide_on_marker_and_group(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", *map(str, options)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    found = [line.split() for line in ended.stdout.splitlines() if re.match(r"test_\w+( \w+)*$", line)]
+    found = [line.split() for line in ended.stdout.splitlines() if re.match(r"test_\w+ [\w.]+( \w+)*$", line)]
     # Those of large servers come first: they are the longest group.
     assert found == [
         ["test_of_cassandra", "large_servers", "server"],
-        ["test_of_all", "large_servers", "server"],
-        ["test_alone", "test_planted"],
-        ["test_by_way_of_a_fixture", "test_planted", "server"],
-        ["test_of_several_nodes", "test_planted", "cluster", "server"],
-        ["test_of_a_plan_of_cassandra", "test_planted"],
+        ["test_of_all_servers", "large_servers", "server"],
+        ["test_alone", "test_planted.py"],
+        ["test_by_way_of_a_fixture", "test_planted.py", "server"],
+        ["test_of_several_nodes", "test_planted.py", "cluster", "server"],
     ]
 
 

@@ -31,7 +31,6 @@ from sensorbench.schemas.arrow_types import ARROW_TYPES
 from sensorbench.schemas.operations import SHIPPED_FOLDER, operations_file
 from sensorbench.schemas.stretches import Grain
 from tests.conftest import TEST_OWNER, Cli, server_url
-from tests.servers import LARGE_SERVERS
 
 DATABASES = sorted(folder.name for folder in (SHIPPED_FOLDER / "timelines").iterdir() if folder.is_dir())
 OPERATIONS = load_operations("timelines")
@@ -438,9 +437,8 @@ def test_ranges_are_as_expected_on_servers(
         assert asked.problems(target, schema) == {}
 
 
-@LARGE_SERVERS
 @pytest.mark.parametrize("tables", [5, 100])
-def test_a_hundred_sensors_lie_in_tables(lab_servers: dict[str, lab.Instance], tables: int, tmp_path: Path) -> None:
+def test_a_hundred_sensors_lie_in_tables_of_cassandra(lab_servers: dict[str, lab.Instance], tables: int, tmp_path: Path) -> None:
     dataset = open_dataset("sensor-timelines-100", scale=0.01)
     sensors = [(zone, f"sensor_{zone:03}") for zone in (0, 4, 5, 37, 99)]
     asked = Asked.of(dataset, sensors, {"all": (-100, 1000), "some": (148, 433), "none": (600, 1200)})
@@ -506,8 +504,7 @@ def test_what_was_written_is_all_there(cli: Cli, tmp_path: Path) -> None:
     check_written(written_and_checked(cli, tmp_path, {"fjall": "fjall"}, layouts, 1200, repeat=2), len(layouts))
 
 
-@LARGE_SERVERS
-def test_what_was_written_to_servers_is_all_there(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
+def test_what_was_written_to_all_servers_is_all_there(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
     layouts = [
         layout("postgresql", "typed", batch=50),
         layout("postgresql", "batched"),

@@ -12,10 +12,7 @@ from sensorbench import lab
 from sensorbench.lab.processes import processes_of
 from sensorbench.results import read_comparison
 from tests.conftest import Cli
-from tests.servers import LARGE_SERVERS, LabServers
-
-# All tests share results of all servers.
-pytestmark = LARGE_SERVERS
+from tests.servers import LabServers
 
 TINY = ("--dataset", "beijing-air-quality", "--scale", "0.01", "--operations", "80", "--no-open")
 SETTINGS = {
