@@ -527,7 +527,9 @@ def test_the_page_of_the_study_has_the_use_cases_and_a_front_for_each(study: Pat
 def test_settings_that_went_wrong_are_left_out_and_told(cli: Cli, copy: Path) -> None:
     file = copy / "experiments" / "sqlite-heap" / "contents.json"
     contents = json.loads(file.read_text(encoding="utf-8"))
-    file.write_text(json.dumps({**contents, "problems": [{"operation": "mean_of_hour"}]}), encoding="utf-8")
+    file.write_text(
+        json.dumps({**contents, "problems": [{"operation": "mean_of_hour", "problem": "another answer"}]}), encoding="utf-8"
+    )
     outcome = cli("recommend", *AT_ONCE, "--study", copy, "--json")
     assert [entry["schema"] for entry in outcome.json["ranked"]] == ["by-time"]
     assert [(one["setting"], "answers were wrong" in one["why"]) for one in outcome.json["left_out"]] == [("sqlite-heap", True)]
@@ -541,7 +543,15 @@ def test_settings_that_went_wrong_are_left_out_and_told(cli: Cli, copy: Path) ->
 
 def test_a_question_that_was_answered_differently_does_not_count(cli: Cli, copy: Path) -> None:
     summary = json.loads((copy / "summary.json").read_text(encoding="utf-8"))
-    summary["result"]["answers"]["mean_of_hour"]["equal"] = False
+    compared = {
+        "compared": 9,
+        "compared_with_reference": 9,
+        "mismatch_count": 1,
+        "mismatches": [],
+        "answered": True,
+        "equal": False,
+    }
+    summary["result"]["answers"] = {"mean_of_hour": compared}
     (copy / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
     outcome = cli("recommend", *AT_ONCE, "--study", copy, "--json")
     assert outcome.json["questions"] == ["readings_of_hour"]

@@ -19,6 +19,8 @@ from sensorbench.analysis.intervals import Interval
 from sensorbench.dataset.machine_log import DATASETS, records_of
 from sensorbench.results import ComparisonResult, SettingManifest
 from sensorbench.results.series import SeriesManifest, write_series
+from sensorbench.results.summary.claims import MeasuredFigure
+from sensorbench.results.summary.comparison import ComparisonFigures, ComparisonSummary, OperationFigures, OutcomeCounts
 from sensorbench.study.log_analytics import LOG_ANALYTICS
 from sensorbench.study.log_analytics.cells import FOLDER, LEVELS, SIZES, SYSTEMS, Place, cells, is_measurement, places, published
 from sensorbench.study.log_analytics.claims import (
@@ -441,7 +443,7 @@ def test_ratings_go_by_the_ratio_to_the_best(ratio: float, word: str) -> None:
     assert rating(ratio) == word
 
 
-def of_settings(times_s: dict[str, float], size: str = "4GB", failing: str = "") -> tuple[Evidence, dict[str, Any]]:
+def of_settings(times_s: dict[str, float], size: str = "4GB", failing: str = "") -> tuple[Evidence, ComparisonSummary]:
     """Evidence and summary of settings each of which takes so long for everything."""
     loads = {
         id_of(name): {"load_s": time, "settle_s": 0.0, "size": {"total_bytes": time * 1e9}} for name, time in times_s.items()
@@ -452,16 +454,17 @@ def of_settings(times_s: dict[str, float], size: str = "4GB", failing: str = "")
     records = records_of(size) if size in SIZES else 1000
     result = fake_result(size, settings=times_s, loads=loads, plans=plans, records=records)
     figures = [
-        {
-            "setting": id_of(name),
-            "operation": operation,
-            "counts": {"ok": 0 if name == failing else 3, "error": 3 if name == failing else 0, "timeout": 0},
-            "latency_s": {} if name == failing else {"mean": {"value": time}},
-        }
+        OperationFigures.model_construct(
+            variant=id_of(name),
+            operation=operation,
+            counts=OutcomeCounts(ok=0 if name == failing else 3, error=3 if name == failing else 0, timeout=0, cancelled=0),
+            latency_s={} if name == failing else {"mean": MeasuredFigure(value=time, low=None, high=None)},
+        )
         for name, time in times_s.items()
         for operation in EVERYTHING[2:]
     ]
-    return Evidence(result, {}, "mean"), {"metric": "mean", "figures": figures, "load": loads, "dataset": result.manifest.dataset}
+    found = ComparisonFigures.model_construct(metric="mean", figures=figures, load=loads, dataset=result.manifest.dataset)
+    return Evidence(result, {}, "mean"), ComparisonSummary.model_construct(result=found)
 
 
 MARIADB_KEY, CASSANDRA_KEY, REDIS = "mariadb/relational/key", "cassandra/source/key", "redis/source"

@@ -19,7 +19,7 @@ from sensorbench.progress import Teller
 from sensorbench.report.effects import effects
 from sensorbench.report.fronts import front
 from sensorbench.report.sections import pictures
-from sensorbench.results import read_comparison
+from sensorbench.results import ComparisonResult, read_comparison
 from sensorbench.results.series import SeriesManifest, read_series
 from sensorbench.results.summary.comparison import ComparisonSummary, StudySection
 from sensorbench.study import STUDIES, Part, StudyOptions, plan_study
@@ -329,18 +329,23 @@ def test_claims_are_judged_where_they_belong(whole: Path) -> None:
     assert of_parts == {"read": ["P-1", "P-4"], "write": ["P-4"], "days": ["P-4", "P-5", "P-9"]}
 
 
+def summary_in(result: ComparisonResult) -> ComparisonSummary:
+    assert result.summary is not None
+    return result.summary
+
+
 def test_a_claim_over_parts_is_open_when_answers_differ_in_one(study: Study, whole: Path) -> None:
     from sensorbench.study.series import summarise_series
 
     results = {name: read_comparison(whole / name) for name in ("read", "write", "days")}
-    summaries = {name: {**(one.summary or {}), "answers_equal": name != "write"} for name, one in results.items()}
-    summed = {claim["id"]: claim["verdict"] for claim in summarise_series(read_series(whole), results, summaries)["claims"]}
+    summaries = {name: summary_in(one).model_copy(update={"answers_equal": name != "write"}) for name, one in results.items()}
+    summed = {claim.id: claim.verdict for claim in summarise_series(read_series(whole), results, summaries).claims}
     assert (summed["P-1"], summed["P-2"], summed["P-6"]) == ("holds", "inconclusive", "inconclusive")
 
 
 def test_figures_of_two_parts_are_compared_as_measured_one_after_the_other(study: Study, whole: Path) -> None:
     results = {name: read_comparison(whole / name) for name in ("read", "write")}
-    by = measured(study, results, {name: one.summary or {} for name, one in results.items()})
+    by = measured(study, results, {name: summary_in(one) for name, one in results.items()})
     evidence = by["read"].own
     assert evidence.part("read") is evidence
     assert evidence.part("write") is by["write"].own

@@ -18,7 +18,7 @@ from sensorbench.analysis.usl import LEAST_SIZES, fit_usl
 from sensorbench.elasticity.changes import BEGIN, DONE, NOTICED
 from sensorbench.elasticity.course import FAILED
 from sensorbench.elasticity.wish import REQUESTS
-from sensorbench.experiment.guaranteed import beside_promises
+from sensorbench.experiment.guaranteed import register_guarantees
 from sensorbench.results import RunResult
 from sensorbench.results.elasticity import ElasticityResult
 from sensorbench.results.history import HISTORY_FILE, read_history
@@ -44,7 +44,7 @@ from sensorbench.results.summary.elasticity import (
     Transition,
 )
 from sensorbench.results.summary.envelope import Caveat, Caveats, OperationErrors, envelope, status_of
-from sensorbench.results.summary.guarantees import RegisterCounts, RegisterFinding, RegisterGuarantees, RegisterPromise
+from sensorbench.results.summary.guarantees import RegisterGuarantees
 from sensorbench.results.summary.stress import OperationCounts
 from sensorbench.stress.figures import counts_of
 
@@ -218,21 +218,7 @@ def _guarantees(run: RunResult) -> RegisterGuarantees | None:
     if not file.exists():
         return None
     checked = guarantees.check(read_history(file))
-    beside = beside_promises(checked, run.manifest.setting.promises, run.manifest.description.get("settings", {}))
-    return RegisterGuarantees(
-        counts=RegisterCounts(**checked.counts),
-        seen={name: _finding(finding) for name, finding in checked.findings.items()},
-        promised={name: RegisterPromise(**promise) for name, promise in beside["promised"].items()}
-        if beside["promised"]
-        else None,
-        broken=beside["broken"],
-    )
-
-
-def _finding(finding: guarantees.Finding) -> RegisterFinding:
-    return RegisterFinding(
-        count=finding.count, of=finding.of, share=finding.share, age_ns=finding.ages_ns, examples=list(finding.examples)
-    )
+    return register_guarantees(checked, run.manifest.setting.promises, run.manifest.description.get("settings", {}))
 
 
 def _requests_per_node(run: RunResult, begun_at_s: float | None, done_at_s: float | None) -> dict[str, NodeLoad]:

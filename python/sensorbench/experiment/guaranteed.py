@@ -1,6 +1,6 @@
 """What a setting promised the clients of its registers, and what their histories show."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,11 +10,12 @@ from sensorbench.analysis import guarantees
 from sensorbench.analysis.guarantees import Checked, Promises
 from sensorbench.results import ComparisonResult, RunResult, SettingManifest
 from sensorbench.results.history import HISTORY_FILE, read_history
+from sensorbench.results.summary.guarantees import RegisterCounts, RegisterFinding, RegisterGuarantees, RegisterPromise
 
 MOST_EXAMPLES = 3
 
 
-def guaranteed(result: ComparisonResult) -> dict[str, Any]:
+def guaranteed(result: ComparisonResult) -> dict[str, RegisterGuarantees]:
     """By setting, of those whose runs have histories: what was promised, what was seen, and whether a promise was broken."""
     found = {}
     for setting in result.manifest.settings:
@@ -33,34 +34,43 @@ def _facts(result: ComparisonResult, setting: SettingManifest, run: RunResult) -
     return settings
 
 
-def _of_setting(kind: str | None, facts: Mapping[str, str], runs: list[RunResult]) -> dict[str, Any]:
+def _of_setting(kind: str | None, facts: Mapping[str, str], runs: list[RunResult]) -> RegisterGuarantees:
     histories = {run.manifest.repeat: read_history(run.folder / HISTORY_FILE) for run in runs}
     # No two runs have a key in common, so that their histories are checked as one.
     checked = guarantees.check(pa.concat_tables(histories.values()).unify_dictionaries())
     run_of_key = {key: repeat for repeat, history in histories.items() for key in history["key"].unique().to_pylist()}
-    return {"counts": checked.counts, "seen": _seen(checked, run_of_key), **beside_promises(checked, kind, facts)}
-
-
-def _seen(checked: Checked, run_of_key: Mapping[Any, int]) -> dict[str, Any]:
-    return {
-        name: {
-            "count": finding.count,
-            "of": finding.of,
-            "share": finding.share,
-            "age_ns": finding.ages_ns,
-            "examples": [{"run": run_of_key[example["key"]], **example} for example in finding.examples[:MOST_EXAMPLES]],
-        }
+    examples = {
+        name: [{"run": run_of_key[example["key"]], **example} for example in finding.examples[:MOST_EXAMPLES]]
         for name, finding in checked.findings.items()
     }
+    return register_guarantees(checked, kind, facts, examples)
 
 
-def beside_promises(checked: Checked, kind: str | None, settings: Mapping[str, str]) -> dict[str, Any]:
-    """What a kind of database promises with its settings, None where nothing is known of that; and which of it a history broke."""
+def register_guarantees(
+    checked: Checked,
+    kind: str | None,
+    settings: Mapping[str, str],
+    examples: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+) -> RegisterGuarantees:
+    """What a history of registers shows, beside what a kind of database promises with its settings, and which of it the history broke.
+    `examples` are shown instead of the checker's own.
+    """
     promises = promised(kind, settings)
-    return {
-        "promised": {name: asdict(promise) for name, promise in promises.items()} if promises else None,
-        "broken": list(guarantees.broken(promises, checked.findings)) if promises else [],
-    }
+    return RegisterGuarantees(
+        counts=RegisterCounts(**checked.counts),
+        seen={
+            name: RegisterFinding(
+                count=finding.count,
+                of=finding.of,
+                share=finding.share,
+                age_ns=finding.ages_ns,
+                examples=[dict(example) for example in (examples[name] if examples else finding.examples)],
+            )
+            for name, finding in checked.findings.items()
+        },
+        promised={name: RegisterPromise(**asdict(promise)) for name, promise in promises.items()} if promises else None,
+        broken=list(guarantees.broken(promises, checked.findings)) if promises else [],
+    )
 
 
 def promised(kind: str | None, settings: Mapping[str, str]) -> Promises | None:

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from sensorbench import __version__
 from sensorbench.errors import UsageError
-from sensorbench.experiment.ending import written_down
 from sensorbench.experiment.servers import Servers
 from sensorbench.lifecycle.command import command_line
+from sensorbench.lifecycle.status import record_status
 from sensorbench.places import check_is_free
 from sensorbench.progress import Teller
 from sensorbench.results.environment import environment
@@ -90,7 +90,7 @@ def run(
             manifest = benchmark.check_same(before, manifest, folder)
         writer = benchmark.writer(folder, manifest)
         context = RunContext(folder, owner, servers, writer, progress, resume)
-        with written_down(writer, "; --resume goes on" if benchmark.can_resume else ""):
+        with record_status(writer, "; --resume goes on" if benchmark.can_resume else ""):
             benchmark.execute(plan, context)
         benchmark.clean_up(plan, context)
 

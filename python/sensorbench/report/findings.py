@@ -3,6 +3,7 @@
 from typing import Any
 
 from sensorbench.report import words
+from sensorbench.results.summary.guarantees import RegisterGuarantees
 
 TITLES = {
     "lost_writes": "lost writes",
@@ -24,15 +25,15 @@ def ages(age_ns: dict[str, int] | None) -> list[str]:
     return [words.duration(age / 1e9) for age in (age_ns or {}).values()]
 
 
-def promise(of_setting: dict[str, Any], name: str) -> str:
+def promise(of_setting: RegisterGuarantees, name: str) -> str:
     """Whether a setting promises that something does not occur, and whether that was broken."""
-    if of_setting["promised"] is None:
+    if of_setting.promised is None:
         return "nothing known is promised"
-    if name not in of_setting["promised"]:
+    if name not in of_setting.promised:
         return ""
-    if name in of_setting["broken"]:
+    if name in of_setting.broken:
         return "promised not to occur: broken"
-    return "promised not to occur" if of_setting["promised"][name]["is_made"] else "not promised"
+    return "promised not to occur" if of_setting.promised[name].is_made else "not promised"
 
 
 def told(name: str, example: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
 from .manifest import ComparisonManifest, RunManifest, SettingManifest, State
 from .reader import ComparisonResult, RunResult, has_results, kind_of, read_comparison, read_run
-from .writer import ComparisonWriter, RunWriter, write_summary, write_whole_summary
+from .writer import ComparisonWriter, RunWriter, write_summary
 
 __all__ = [
     "ComparisonManifest",
@@ -16,5 +16,4 @@ __all__ = [
     "read_comparison",
     "read_run",
     "write_summary",
-    "write_whole_summary",
 ]

@@ -22,7 +22,7 @@ from sensorbench.results.stored import (
     read_text,
     stored_in,
 )
-from sensorbench.results.summary.comparison import ComparisonSummary
+from sensorbench.results.summary.comparison import AnswerChecks, ComparisonSummary, Failure, LoadFigures, QueryPlans
 from sensorbench.results.summary.envelope import SUMMARY_FORMAT
 from sensorbench.results.writer import (
     CHECKS_FILE,
@@ -53,13 +53,13 @@ _COLUMNS = {
     "status": ("time_ns", "name", "value"),
     "reference": ("operation", "k", "rows", "hash"),
 }
-# The keys that are read of each file.
-_KEYS = {
-    LOAD_FILE: ("load_s", "settle_s", "size", "readings"),
-    CHECKS_FILE: ("asked", "wrong", "problems"),
-    CONTENTS_FILE: ("asked", "wrong", "problems"),
-    PLANS_FILE: (),
-    FAILURE_FILE: ("step", "cause"),
+# What each file of a variant holds.
+_MODELS: dict[str, type[BaseModel]] = {
+    LOAD_FILE: LoadFigures,
+    CHECKS_FILE: AnswerChecks,
+    CONTENTS_FILE: AnswerChecks,
+    PLANS_FILE: QueryPlans,
+    FAILURE_FILE: Failure,
 }
 _SMALL_BYTES = 64 * 1024
 _RUN_NUMBER = re.compile(r"run-(\d+)")
@@ -301,7 +301,14 @@ def _check_belongs(run: RunResult, setting: str) -> None:
 
 def _json_files(folder: Path, settings: list[str], name: str) -> dict[str, dict[str, Any]]:
     files = {setting: setting_folder(folder, setting) / name for setting in settings}
-    return {setting: read_json(file, _KEYS[name]) for setting, file in files.items() if is_stored(file)}
+    return {setting: _checked_json(file, _MODELS[name]) for setting, file in files.items() if is_stored(file)}
+
+
+def _checked_json(file: Path, model: type[BaseModel]) -> dict[str, Any]:
+    """A file that a model describes, as it is. Raises DamagedResultsError."""
+    content = read_json(file)
+    as_model(file, content, model)
+    return content
 
 
 def manifest_in(folder: Path, model: type[Manifest]) -> Manifest:

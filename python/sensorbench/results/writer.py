@@ -210,11 +210,6 @@ def run_folder(folder: Path, setting: str, repeat: int) -> Path:
     return setting_folder(folder, setting) / f"run-{repeat}"
 
 
-def write_whole_summary(folder: Path, summary: dict[str, Any]) -> None:
-    """Writes the summary of a work as a whole."""
-    write_result(folder / SUMMARY_FILE, json.dumps(summary, indent=2, allow_nan=False) + "\n")
-
-
 def write_typed_summary(folder: Path, summary: Summary[Any]) -> None:
     """Writes the summary of a benchmark."""
     write_result(folder / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")

@@ -3,11 +3,12 @@
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, RootModel
 
 from sensorbench.results.manifest import OperationManifest
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.envelope import OperationErrors, Status, Summary
+from sensorbench.results.summary.guarantees import RegisterGuarantees
 from sensorbench.results.summary.part import SummaryPart
 
 
@@ -85,6 +86,10 @@ class QueryPlan(SummaryPart):
 
     access: str | None
     text: str
+
+
+class QueryPlans(RootModel[dict[str, QueryPlan]]):
+    """The plans of a variant's queries, by operation."""
 
 
 class Failure(SummaryPart):
@@ -277,7 +282,7 @@ class ComparisonFigures(SummaryPart):
     failures: dict[str, Failure]
     known_answers: dict[str, AnswerChecks]
     contents: dict[str, AnswerChecks]
-    guarantees: dict[str, dict[str, Any]]
+    guarantees: dict[str, RegisterGuarantees]
     client_health: dict[str, ClientHealth]
     models: list[ModelComparison] = []
     sections: list[StudySection] = []

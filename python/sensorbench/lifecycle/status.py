@@ -1,4 +1,4 @@
-"""How work ends: complete, interrupted, for want of space, or failed; what was done until then stays on disk and says so."""
+"""The status of results: complete, interrupted, out of space or failed; what was done until then stays on disk and says so."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +12,8 @@ _INTERRUPTED = (KeyboardInterrupt, CancelledError, InterruptedRunError)
 
 
 @contextmanager
-def written_down(writer: WorkWriter[Any], otherwise: str = "") -> Iterator[None]:
-    """Writes down how the work that is done in this context ends; `otherwise` says how it can go on after an interruption.
+def record_status(writer: WorkWriter[Any], otherwise: str = "") -> Iterator[None]:
+    """Records how what is done in this context ends; `otherwise` says how it can go on after an interruption.
 
     Raises InterruptedRunError, DiskFullError and FailedError.
     """
@@ -34,5 +34,6 @@ def written_down(writer: WorkWriter[Any], otherwise: str = "") -> Iterator[None]
                 message = message_of(error)
                 writer.finish("failed", message)
                 raise FailedError(message) from None
+            writer.finish("failed", str(error) or type(error).__name__)
             raise
         writer.finish("complete")
