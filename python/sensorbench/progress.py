@@ -4,10 +4,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -15,7 +18,7 @@ SECONDS_BETWEEN_LINES = 10.0
 class Task:
     """One piece of work that is told about."""
 
-    def __init__(self, name: str, total: float | None, console: Console, bars: Progress | None) -> None:
+    def __init__(self, name: str, total: float | None, console: Console, bars: "Progress | None") -> None:
         self._name = name
         self._total = total
         self._console = console
@@ -62,6 +65,8 @@ class Teller:
         if not self.console.is_terminal or self.console.quiet:
             yield Task(name, total, self.console, None)
             return
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
         columns = (
             TextColumn("  {task.description}", markup=False),
             BarColumn(),

@@ -4,14 +4,14 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from rich.markup import escape
-
 
 def with_plain_help(command: Any) -> Any:
     """The same command, whose help texts and those of all below it are printed as they are written, once and for all.
 
     Typer takes help for rich's markup, in which `[spark]` is a style, and keeps the line breaks of docstrings.
     """
+    from rich.markup import escape
+
     for one in _with_all_below(command):
         for described in (one, *one.params):
             text = getattr(described, "help", None)
