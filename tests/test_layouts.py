@@ -31,7 +31,7 @@ operations = "patterns"
 {targets}
 [workload]
 mix = {{ {operation} = 1 }}
-schedule = {{ in_flight = 4 }}
+schedule = {{ in_flight = {in_flight} }}
 operations = {operations}
 repeat = 1
 """
@@ -84,11 +84,14 @@ def carried_out(
     dataset: str = "cu-bems",
     scale: float = 0.0004,
     operations: int,
+    in_flight: int = 4,
 ) -> dict[str, Any]:
     """The summary of an experiment in which nothing failed."""
     file = folder / "experiment.toml"
     targets = "".join(one.table() for one in layouts)
-    text = EXPERIMENT.format(dataset=dataset, scale=scale, operation=operation, operations=operations, targets=targets)
+    text = EXPERIMENT.format(
+        dataset=dataset, scale=scale, operation=operation, operations=operations, targets=targets, in_flight=in_flight
+    )
     file.write_text(text, encoding="utf-8")
     ended = cli("run", file, "--out", folder / "out", "--no-open", "--replace")
     assert ended.exit_code == 0, ended.err
@@ -114,16 +117,29 @@ def check_written(summary: dict[str, Any], layouts: list[Chosen]) -> None:
 
 @pytest.mark.parametrize("dialect", ["fjall", "sqlite"])
 def test_a_layout_answers_like_duckdb_after_writing(cli: Cli, tmp_path: Path, dialect: str) -> None:
+    check_writing(cli, tmp_path, dialect)
+
+
+def check_writing(cli: Cli, folder: Path, dialect: str) -> None:
+    """Appends readings to all layouts of a database, and looks what lies there afterwards. What keeps the last write of a sensor as its newest
+    reading gets one write at a time: of several in flight, the newest need not be the last.
+    """
     layouts = of(dialect, "append_reading")
-    check_written(carried_out(cli, tmp_path, layouts, "append_reading", operations=300), layouts)
+    one_writer = [one for one in layouts if one.schema == "views" and dialect in {"fjall", "redis"}]
+    others = [one for one in layouts if one not in one_writer]
+    for chosen, in_flight in ((others, 4), (one_writer, 1)):
+        if chosen:
+            place = folder / str(in_flight)
+            place.mkdir()
+            found = carried_out(cli, place, chosen, "append_reading", operations=300, in_flight=in_flight)
+            check_written(found, chosen)
 
 
 @pytest.mark.parametrize("dialect", list(SERVERS))
 def test_a_layout_of_a_server_answers_like_duckdb_after_writing(
     cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path, dialect: str
 ) -> None:
-    layouts = of(dialect, "append_reading")
-    check_written(carried_out(cli, tmp_path, layouts, "append_reading", operations=300), layouts)
+    check_writing(cli, tmp_path, dialect)
 
 
 def test_what_was_known_when_in_cassandra_and_others(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:

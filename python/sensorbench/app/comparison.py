@@ -8,7 +8,7 @@ from sensorbench.errors import FailedError
 from sensorbench.experiment import Comparison
 from sensorbench.progress import Teller
 from sensorbench.results import read_comparison, write_summary
-from sensorbench.results.summary.comparison import ComparisonSummary
+from sensorbench.results.summary.comparison import ComparisonFigures, ComparisonSummary
 from sensorbench.study import summarise
 
 
@@ -50,11 +50,22 @@ def fail_if_wrong(summary: ComparisonSummary) -> None:
     """Raises FailedError when something that must be right was not."""
     result = summary.result
     if summary.answers_equal is False:
-        excluded = [ranking.operation for ranking in result.rankings if ranking.excluded]
-        raise FailedError(f"the databases did not give equal answers; not ranked: {', '.join(excluded)}")
+        raise FailedError(f"the databases did not give equal answers; {_what_was_wrong(result)}")
     silent = [figure for figure in result.figures if figure.runs and not figure.counts.ok and figure.counts.ended]
     # A study says of each variant what failed; where others answered, that is a result.
     if silent and (result.source != "study" or summary.answers_equal is None):
         kinds = result.client_health[silent[0].variant].error_kinds
         error = kinds[0].first_message if kinds else "see the report"
         raise FailedError(f"{silent[0].variant}: no {silent[0].operation} succeeded; {error}")
+
+
+def _what_was_wrong(result: ComparisonFigures) -> str:
+    """The operations that are not ranked; where all are, the first answer after the runs that was wrong."""
+    if excluded := [ranking.operation for ranking in result.rankings if ranking.excluded]:
+        return f"not ranked: {', '.join(excluded)}"
+    wrong = (
+        f"{variant}, {problem.operation} {problem.parameters}: {problem.problem}"
+        for variant, checks in result.contents.items()
+        for problem in checks.problems
+    )
+    return next(wrong, "see the report")

@@ -13,6 +13,8 @@ def headline(summary: ComparisonSummary) -> str:
     ranked = [ranking for ranking in summary.result.rankings if not ranking.excluded]
     if summary.answers_equal is False:
         excluded = len(summary.result.rankings) - len(ranked)
+        if not excluded:
+            return "After the runs, what was written was not found as it should be."
         return f"The databases gave different answers: {excluded} of {len(summary.result.rankings)} questions cannot be ranked."
     if not ranked:
         return (
