@@ -113,7 +113,8 @@ def test_loads_are_counted_and_sized(study: Path) -> None:
 
 
 def test_no_password_reaches_results(study: Path, lab_servers: LabServers) -> None:
-    passwords = [instance.password().encode() for instance in lab_servers.started()]
+    # Cassandra and HBase ask for none; asking for one would make it.
+    passwords = [instance.password().encode() for instance in lab_servers.started() if instance.credentials.exists()]
     assert len(passwords) >= 5
     for file in study.rglob("*"):
         if file.is_file():

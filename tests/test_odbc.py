@@ -72,9 +72,9 @@ def test_records_are_read_and_written_through_odbc(
     target = server_url(lab_servers[server], server, database)
     ended = cli("stress", "--target", target, *load, "--replace", "--no-open", "--json", "--out", tmp_path / "out")
     assert ended.exit_code == 0, ended.err
-    operations = ended.json["steps"][0]["operations"]
+    operations = ended.json["result"]["steps"][0]["operations"]
     assert set(operations) == {"read", "update", "insert", "scan", "read_modify_write"}
-    assert all(one["ok"] > 0 and not one["error"] for one in operations.values()), ended.json["errors"]
+    assert all(one["ok"] > 0 and not one["error"] for one in operations.values()), ended.json["result"]["errors"]
 
 
 def test_without_a_driver_manager_it_is_told_what_to_install() -> None:
