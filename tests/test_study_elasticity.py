@@ -160,7 +160,7 @@ def test_figures_are_those_of_transitions_to_more_nodes() -> None:
 
 
 def test_works_are_summed_up_beside_what_was_printed() -> None:
-    summary = summarise({f"cassandra-{seconds:g}": work("cassandra", seconds) for seconds in (150.0, 160.0, 170.0)})
+    summary = summarise([(f"cassandra-{seconds:g}", work("cassandra", seconds)) for seconds in (150.0, 160.0, 170.0)])
     found = {(one.role, one.figure): one for one in summary.result.figures}
     assert found["CA", "transfer_s"].value == pytest.approx(160.0)
     assert (found["CA", "transfer_s"].low or 0.0) < 150.0
@@ -170,7 +170,7 @@ def test_works_are_summed_up_beside_what_was_printed() -> None:
 
 def test_a_comparison_says_what_its_clusters_have_in_common(tmp_path: Path) -> None:
     works = {"a": work("cassandra", 150.0), "b": work("hbase", 160.0, "interrupted"), "c": work("cassandra", 155.0)}
-    summary = summarise(works)
+    summary = summarise(list(works.items()))
     assert (summary.kind, summary.status, summary.reason) == (COMPARISON, "interrupted", "why")
     assert [one.id for one in summary.variants] == ["cassandra-by-id", "hbase-by-id"]
     assert summary.environment == {"memory_bytes": 1}
@@ -181,7 +181,7 @@ def test_a_comparison_says_what_its_clusters_have_in_common(tmp_path: Path) -> N
         ("b", "interrupted"),
         ("c", "complete"),
     ]
-    assert summarise({"a": works["a"], "c": works["c"]}).command == ["sensorbench", "cassandra"]
+    assert summarise([("a", works["a"]), ("c", works["c"])]).command == ["sensorbench", "cassandra"]
     for name, model in {"elasticity": works["b"], "elasticitycomparison": summary}.items():
         jsonschema.validate(json.loads(model.model_dump_json()), json_schemas()[f"{name}-summary"])
     # The folders are found again in what is written, and the page names them.

@@ -67,7 +67,7 @@ def write_elasticity_comparison(folders: Sequence[Path], out: Path) -> tuple[Ela
 def summarise_elasticity_comparison(folders: Sequence[Path], out: Path) -> ElasticityComparisonSummary:
     """The changes of several clusters on disk side by side, with the claims of the study; `out` is where that is shown."""
     return summarise_works(
-        {str(os.path.relpath(folder, out)): summarise_elasticity(read_elasticity(folder)) for folder in folders}
+        [(str(os.path.relpath(folder, out)), summarise_elasticity(read_elasticity(folder))) for folder in folders]
     )
 
 

@@ -74,9 +74,9 @@ def printed() -> list[PublishedFigure]:
     return published(FOLDER / "published.csv", {role.title: name for name, role in ELASTICITY.file.roles.items()})
 
 
-def summarise(summaries: Mapping[str, ElasticitySummary]) -> ElasticityComparisonSummary:
-    """What several results say together, of which those of the same database are repetitions; `summaries` by the folders of the results."""
-    roles, works = ELASTICITY.file.roles, list(summaries.values())
+def summarise(summaries: Sequence[tuple[str, ElasticitySummary]]) -> ElasticityComparisonSummary:
+    """What several results say together, of which those of the same database are repetitions: the folder of each, and its summary."""
+    roles, works = ELASTICITY.file.roles, [summary for _, summary in summaries]
     evidence = evidence_of(works, {name: role.databases for name, role in roles.items()})
     return ElasticityComparisonSummary(
         **_envelope(works),
@@ -86,7 +86,7 @@ def summarise(summaries: Mapping[str, ElasticitySummary]) -> ElasticityCompariso
                 ComparedCluster(
                     folder=folder, title=one.title, status=one.status, target=one.variants[0].target, command=one.command
                 )
-                for folder, one in summaries.items()
+                for folder, one in summaries
             ],
             roles={name: role.title for name, role in roles.items()},
             figures=_figures(evidence),
