@@ -80,7 +80,7 @@ def test_spark_and_duckdb_find_what_the_worked_example_has_and_agree_on_blanks_a
 
 
 @pytest.mark.cluster
-def test_every_connector_gives_the_same_results(cli: Cli, lab_servers: LabServers, tmp_path: Path) -> None:
+def test_every_connector_of_all_servers_gives_the_same_results(cli: Cli, lab_servers: LabServers, tmp_path: Path) -> None:
     names = [name for name in MAPREDUCE.file.targets if name in lab_servers]
     lab_servers.start(*names)
     targets = [part for name in names for part in ("--target", f"lab:{name}?namespace=mapreduce")]
