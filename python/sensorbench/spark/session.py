@@ -103,14 +103,14 @@ def require_pyspark() -> None:
 @dataclass(frozen=True)
 class Application:
     """A session with its executors, and what it took until they were there (s): `context_s` until the master had let the application
-    in, `executors_s` from then on until all were there. `addresses`: those of the executors and of the driver; empty without a cluster.
+    in, `executors_s` from then on until all were there. `executor_ids`: as the scheduler has them; empty without a cluster.
     """
 
     session: "SparkSession"
     executors: int
     context_s: float
     executors_s: float
-    addresses: frozenset[str] = frozenset()
+    executor_ids: frozenset[str] = frozenset()
 
 
 class Driver:
@@ -161,11 +161,11 @@ class Driver:
             context_s = time.monotonic() - start_s
             if self.master.is_here:
                 spark.sparkContext.pythonExec = sys.executable
-            there, addresses = executors or self.master.threads or 1, frozenset[str]()
+            there, ids = executors or self.master.threads or 1, frozenset[str]()
             if self.master.threads is None:
-                addresses = self._wait_for(spark, there)
-                there = len(addresses) - 1
-            yield Application(spark, there, context_s, time.monotonic() - start_s - context_s, addresses)
+                there = self._wait_for(spark, there)
+                ids = self._executor_ids(spark)
+            yield Application(spark, there, context_s, time.monotonic() - start_s - context_s, ids)
         finally:
             spark.stop()
 
@@ -173,13 +173,13 @@ class Driver:
         """Raises FailedError when executors are gone, also where the master gave others for them: what was timed is not what as many would
         have taken.
         """
-        if self.master.threads is None and (lost := application.addresses - self._addresses(application.session)):
+        if self.master.threads is None and (lost := application.executor_ids - self._executor_ids(application.session)):
             raise FailedError(
                 f"{len(lost)} of {application.executors} executors were lost while it was executed{last_error(self.log)}"
             )
 
-    def _wait_for(self, spark: "SparkSession", executors: int) -> frozenset[str]:
-        """Waits until so many executors are there, so that none joins while something is timed; their addresses and the driver's."""
+    def _wait_for(self, spark: "SparkSession", executors: int) -> int:
+        """Waits until so many executors can keep blocks, so that none joins while something is timed; how many there are."""
         end_s = time.monotonic() + _EXECUTORS_WITHIN_S
         while len(addresses := self._addresses(spark)) - 1 < executors:
             if time.monotonic() > end_s:
@@ -188,7 +188,18 @@ class Driver:
                     f"and are cores and memory of them free?{last_error(self.log)}"
                 )
             time.sleep(_ASK_EVERY_S)
-        return addresses
+        return len(addresses) - 1
+
+    def _executor_ids(self, spark: "SparkSession") -> frozenset[str]:
+        """The executors that the scheduler has. One that outlives its worker for a moment may give its blocks to the driver again when the scheduler has
+        given it up, so that what keeps blocks is no sign of life.
+        """
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            return frozenset(str(spark.sparkContext._jsc.sc().getExecutorIds().mkString(" ")).split())
+        except Py4JJavaError:
+            raise FailedError(f"{self.master.url} ended the application{last_error(self.log)}") from None
 
     def _addresses(self, spark: "SparkSession") -> frozenset[str]:
         """Where the executors keep their blocks, and where the driver does."""
