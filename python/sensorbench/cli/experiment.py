@@ -6,9 +6,8 @@ from typing import Annotated
 import typer
 
 from sensorbench.app.comparison import run_comparison_and_report
-from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, Resume, Sweep
+from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, Resume, Sweep, require_out
 from sensorbench.cli.output import new_folder, show_comparison
-from sensorbench.errors import UsageError
 from sensorbench.experiment import parse_sweeps, plan_experiment
 from sensorbench.progress import Teller
 
@@ -33,8 +32,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Run an experiment file: your own question, your own data, your own schemas."""
-    if resume and out is None:
-        raise UsageError("--resume: name the folder of the work to go on with by --out")
+    require_out(resume, out)
     out = out or new_folder(experiment.stem)
     teller = Teller()
     comparison = plan_experiment(experiment, list(changes or ()), out, teller, parse_sweeps(list(sweep or ())))

@@ -41,6 +41,12 @@ Metrics = Annotated[
 ]
 
 
+def require_out(resume: bool, out: Path | None) -> None:
+    """Raises UsageError for --resume without the folder that is gone on with."""
+    if resume and out is None:
+        raise UsageError("--resume: name the folder of the work to go on with by --out")
+
+
 def parse_settings(texts: Iterable[str]) -> dict[str, str]:
     """Settings of a server as --set has them, key=value. Raises UsageError."""
     return dict(map(_setting, texts))

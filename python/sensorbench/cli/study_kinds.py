@@ -9,11 +9,10 @@ from sensorbench.app.study import run_study
 from sensorbench.cli.elasticity import run_elasticity_study
 from sensorbench.cli.factors import run_factor_study
 from sensorbench.cli.mapreduce import Asked, run_mapreduce_study
-from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, Resume, Sweep
+from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, Resume, Sweep, require_out
 from sensorbench.cli.output import new_folder, print_outcome, show_written
 from sensorbench.cli.printing import print_json
 from sensorbench.dataset import DEFAULT_SEED
-from sensorbench.errors import UsageError
 from sensorbench.experiment import parse_sweeps
 from sensorbench.experiment.settings import FILE_URL, SERVER_URL
 from sensorbench.progress import Teller
@@ -144,7 +143,7 @@ def comparison(
 ) -> None:
     """Load, ask, check the answers, judge the claims, write a report."""
     name = _name(study)
-    _require_out(resume, out)
+    require_out(resume, out)
     options = StudyOptions(
         targets=tuple(target or ()),
         schemas=tuple(schema or ()),
@@ -195,7 +194,7 @@ def factors(
     json: Json = False,
 ) -> None:
     """Measure levels of server settings on fresh servers, judge the claims, write a report."""
-    _require_out(resume, out)
+    require_out(resume, out)
     run_factor_study(
         FACTOR_STUDIES[_name(study)],
         out,
@@ -279,8 +278,3 @@ def mapreduce(
 def _name(study: typer.Context) -> str:
     """The study: the name of the command."""
     return study.info_name or ""
-
-
-def _require_out(resume: bool, out: Path | None) -> None:
-    if resume and out is None:
-        raise UsageError("--resume: name the folder of the work to go on with by --out")

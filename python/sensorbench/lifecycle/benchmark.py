@@ -58,7 +58,7 @@ class Benchmark(ABC, Generic[Plan, Manifest, Writer]):
 
     def check_same(self, before: Manifest, after: Manifest, folder: Path) -> Manifest:
         """The manifest with which results go on. Raises UsageError where they were begun with another plan."""
-        raise NotImplementedError(f"{type(self).__name__} cannot resume")
+        raise AssertionError(f"a kind that can resume says what must be the same: {type(self).__name__}")
 
     @abstractmethod
     def execute(self, plan: Plan, context: RunContext[Writer]) -> None:

@@ -163,22 +163,6 @@ class OneSettingManifest(WorkManifest):
     setting: SettingManifest
     operations: dict[str, str] = Field(description="What is asked, in words, by name.")
 
-    def head(self, state: State) -> dict[str, Any]:
-        """What their summaries begin with, for a work that is in this state."""
-        return {
-            "kind": self.kind,
-            "title": self.title,
-            "state": state,
-            "reason": self.reason,
-            "created": self.created.isoformat(),
-            "version": self.version,
-            "command": self.command,
-            "setting": self.setting.model_dump(mode="json"),
-            "operations": self.operations,
-            "workload": self.workload,
-            "environment": self.environment,
-        }
-
 
 class StressManifest(OneSettingManifest):
     """`manifest.json` of a stress run: one target under rates that rise, or are searched."""
