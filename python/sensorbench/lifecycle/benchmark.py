@@ -33,7 +33,6 @@ class RunContext(Generic[Writer]):
     servers: Servers
     writer: Writer
     progress: Teller
-    resume: bool
 
 
 class Benchmark(ABC, Generic[Plan, Manifest, Writer]):
@@ -89,7 +88,7 @@ def run(
         if before is not None:
             manifest = benchmark.check_same(before, manifest, folder)
         writer = benchmark.writer(folder, manifest)
-        context = RunContext(folder, owner, servers, writer, progress, resume)
+        context = RunContext(folder, owner, servers, writer, progress)
         with record_status(writer, "; --resume goes on" if benchmark.can_resume else ""):
             benchmark.execute(plan, context)
         benchmark.clean_up(plan, context)
