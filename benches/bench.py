@@ -12,15 +12,15 @@ from rich.table import Table
 
 from sensorbench import _engine
 from sensorbench.analysis.capacity import Search
-from sensorbench.experiment import parse_target
-from sensorbench.experiment.selfbench import MARKS, measure, rss_growth_bytes
+from sensorbench.benchmarks.selfbench import MARKS, measure, rss_growth_bytes
+from sensorbench.benchmarks.stress.objective import Objective
+from sensorbench.benchmarks.stress.records import RecordWork
+from sensorbench.benchmarks.stress.run import CapacitySearch, Load, StressPlan, stress
+from sensorbench.benchmarks.stress.summary import summarise_stress
+from sensorbench.compat.ycsb import CoreWorkload
 from sensorbench.progress import Teller
 from sensorbench.report import words
-from sensorbench.stress.objective import Objective
-from sensorbench.stress.records import RecordWork
-from sensorbench.stress.run import CapacitySearch, Load, StressPlan, stress
-from sensorbench.stress.summary import summarise_stress
-from sensorbench.stress.ycsb import CoreWorkload
+from sensorbench.runner.settings import parse_target
 
 AIMS = {
     "null_ops_per_s": "at least 8 million, aim 15 million",

@@ -89,7 +89,7 @@ def _own_places(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.C
     What the client can do is measured for a moment only: most tests measure it, and no test says what comes out.
     """
     with pytest.MonkeyPatch.context() as patch, drawn_once():
-        patch.setattr("sensorbench.experiment.ceiling.SHORT_S", 0.02)
+        patch.setattr("sensorbench.runner.ceiling.SHORT_S", 0.02)
         patch.setenv("SENSORBENCH_LAB", str(pytestconfig.stash[_NO_LAB]))
         patch.setenv("SENSORBENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield

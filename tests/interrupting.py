@@ -17,10 +17,6 @@ from typing import Any
 import vl_convert
 
 # What commands import when they need it.
-import sensorbench.report.build
-import sensorbench.report.stress
-import sensorbench.report.tune
-import sensorbench.tuning.run  # noqa: F401
 from sensorbench import interrupts
 from sensorbench.cli import start
 

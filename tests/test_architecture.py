@@ -18,6 +18,22 @@ PACKAGE = ROOT / "python" / "sensorbench"
 CRATES = ROOT / "crates"
 
 COMMON = {"errors", "interrupts", "places", "progress", "toml_file", "_engine", "__version__"}
+# What measures one workload on one target, and what that needs.
+_BASE = {"dataset", "schemas", "lab", "results", "analysis"} | COMMON
+_RUNNER = {"runner"} | _BASE
+_VERIFICATION = {"verification"} | _RUNNER
+_LIFECYCLE = {"lifecycle"} | _VERIFICATION
+_COMPAT = {"compat"} | _LIFECYCLE
+_STRESS = {"benchmarks.stress"} | _COMPAT
+_BENCHMARKS = {
+    "spark",
+    "benchmarks.comparison",
+    "benchmarks.tune",
+    "benchmarks.factors",
+    "benchmarks.elasticity",
+    "benchmarks.mapreduce",
+} | _STRESS
+# Each benchmark is a part of its own.
 MAY_IMPORT = {
     "analysis": set(),
     "results": {"errors", "interrupts", "places", "_engine", "__version__"},
@@ -26,36 +42,23 @@ MAY_IMPORT = {
     "lab": COMMON,
     "spark": {"lab", "dataset"} | COMMON,
     "report": {"analysis", "results", "places"},
-    "experiment": {"lab", "dataset", "schemas", "results", "analysis"} | COMMON,
-    "lifecycle": {"experiment", "results"} | COMMON,
-    "benchmarks": {"lifecycle", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
-    "app": {"benchmarks", "lifecycle", "study", "mapreduce", "tuning", "elasticity", "stress", "experiment", "report", "results"}
-    | COMMON,
-    "mapreduce": {"lifecycle", "spark", "lab", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
-    "study": {"mapreduce", "tuning", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
-    "advisor": {"experiment", "results", "analysis"} | COMMON,
-    "stress": {"lifecycle", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
-    "elasticity": {"lifecycle", "stress", "lab", "experiment", "dataset", "schemas", "results", "analysis"} | COMMON,
-    "tuning": {"lifecycle", "stress", "lab", "experiment", "results", "analysis"} | COMMON,
-    "catalog": {"advisor", "elasticity", "lab", "experiment", "schemas", "results", "analysis"} | COMMON,
-    "cli": {
-        "app",
-        "lab",
-        "catalog",
-        "spark",
-        "mapreduce",
-        "study",
-        "advisor",
-        "stress",
-        "elasticity",
-        "tuning",
-        "experiment",
-        "dataset",
-        "results",
-        "analysis",
-        "report",
-    }
-    | COMMON,
+    "runner": _BASE,
+    "verification": _RUNNER,
+    "lifecycle": _VERIFICATION,
+    "compat": _LIFECYCLE,
+    "benchmarks": {"benchmarks.selfbench"},
+    "benchmarks.selfbench": _RUNNER,
+    "benchmarks.comparison": _COMPAT,
+    "benchmarks.stress": _COMPAT,
+    "benchmarks.tune": _STRESS,
+    "benchmarks.factors": {"benchmarks.tune"} | _STRESS,
+    "benchmarks.elasticity": _STRESS,
+    "benchmarks.mapreduce": {"spark"} | _COMPAT,
+    "studies": _BENCHMARKS,
+    "advisor": {"benchmarks.comparison"} | _RUNNER,
+    "catalog": {"advisor", "benchmarks.comparison", "benchmarks.elasticity"} | _RUNNER,
+    "app": {"studies", "report"} | _BENCHMARKS,
+    "cli": {"app", "studies", "advisor", "catalog", "report", "benchmarks.selfbench"} | _BENCHMARKS,
 }
 MAY_DEPEND = {
     "histogram": set(),
@@ -78,18 +81,18 @@ MAY_NAME_DATABASES = {
     "analysis/guarantees.py": "citations of the documents that make a promise",
     "cli/cassandra_stress.py": "the tool of one database",
     "cli/main.py": "the command that is that tool's",
-    "experiment/settings.py": URLS,
+    "runner/settings.py": URLS,
     "lab/odbc.py": "the lab's ODBC drivers, which are one for each database",
     "places.py": "the name of a file that the tool of one database writes",
-    "stress/cassandra_stress/plan.py": "the tool of one database",
-    "stress/cassandra_stress/run.py": "the tool of one database",
-    "study/layouts/claims.py": OF_A_STUDY,
-    "study/layouts/sections.py": OF_A_STUDY,
-    "study/log_analytics/cells.py": OF_A_STUDY,
-    "study/log_analytics/claims.py": OF_A_STUDY,
-    "study/log_analytics/sections.py": OF_A_STUDY,
-    "study/mapreduce/claims.py": OF_A_STUDY,
-    "study/sensor_schemas/sections.py": OF_A_STUDY,
+    "compat/cassandra_stress/plan.py": "the tool of one database",
+    "compat/cassandra_stress/run.py": "the tool of one database",
+    "studies/layouts/claims.py": OF_A_STUDY,
+    "studies/layouts/sections.py": OF_A_STUDY,
+    "studies/log_analytics/cells.py": OF_A_STUDY,
+    "studies/log_analytics/claims.py": OF_A_STUDY,
+    "studies/log_analytics/sections.py": OF_A_STUDY,
+    "studies/mapreduce/claims.py": OF_A_STUDY,
+    "studies/sensor_schemas/sections.py": OF_A_STUDY,
 }
 
 
@@ -110,22 +113,30 @@ def imported_parts(file: Path, package: Path = PACKAGE) -> set[str]:
 
 
 def _part(module: str) -> str:
-    """`lab` of `sensorbench.lab.registry`; empty for what is not of the package."""
-    package, _, inside = module.partition(".")
-    return inside.partition(".")[0] if package == "sensorbench" else ""
+    """`lab` of `sensorbench.lab.registry`, `benchmarks.stress` of what lies in that; empty for what is not of the package."""
+    package, *inside = module.split(".")
+    if package != "sensorbench":
+        return ""
+    return ".".join(inside[: 2 if inside[:1] == ["benchmarks"] else 1])
 
 
 def wrong_imports(part: str, may_import: set[str], package: Path = PACKAGE) -> dict[str, set[str]]:
     """The files of a part that import what it may not, and what that is."""
-    files = list((package / part).rglob("*.py")) if (package / part).is_dir() else [package / f"{part}.py"]
+    folder = package.joinpath(*part.split("."))
+    files = [file for file in folder.rglob("*.py") if _part_of(file, package) == part] or [folder.with_suffix(".py")]
     wrong = {str(file.relative_to(package)): imported_parts(file, package) - {part} - may_import for file in files}
     assert wrong
     return {file: parts for file, parts in wrong.items() if parts}
 
 
+def _part_of(file: Path, package: Path) -> str:
+    """The part that a file is of."""
+    return _part(".".join([package.name, *file.relative_to(package).with_suffix("").parts]).removesuffix(".__init__"))
+
+
 def parts_of(package: Path) -> set[str]:
-    """The folders of a package that are Python."""
-    return {folder.name for folder in package.iterdir() if (folder / "__init__.py").exists()}
+    """The parts of a package: its folders of Python, and each benchmark."""
+    return {_part_of(file, package) for file in package.rglob("*.py") if file.parent != package}
 
 
 @pytest.mark.parametrize("part", sorted(MAY_IMPORT))
@@ -160,16 +171,24 @@ def test_an_import_against_the_direction_is_found(tmp_path: Path, statement: str
     assert wrong_imports("analysis", {"errors"}, package) == {"analysis/sample.py": {"cli"}}
 
 
+def test_a_benchmark_that_imports_another_is_found(tmp_path: Path) -> None:
+    new = {
+        "benchmarks/stress/run.py": "from sensorbench.benchmarks import tune\nfrom sensorbench.benchmarks.factors.run import x"
+    }
+    package = planted(tmp_path / "sensorbench", new)
+    assert wrong_imports("benchmarks.stress", _COMPAT, package) == {
+        "benchmarks/stress/run.py": {"benchmarks.tune", "benchmarks.factors"}
+    }
+
+
 def test_an_import_of_a_module_beside_the_parts_is_found(tmp_path: Path) -> None:
     package = planted(tmp_path / "sensorbench", {"places.py": "from sensorbench.lab import up\n"})
     assert wrong_imports("places", COMMON, package) == {"places.py": {"lab"}}
 
 
 def test_a_new_part_without_a_place_is_found(tmp_path: Path) -> None:
-    assert parts_of(planted(tmp_path, {"lab/__init__.py": "", "magic/__init__.py": "", "data/words.toml": ""})) == {
-        "lab",
-        "magic",
-    }
+    new = {"lab/__init__.py": "", "magic/__init__.py": "", "benchmarks/new/run.py": "", "data/words.toml": ""}
+    assert parts_of(planted(tmp_path / "sensorbench", new)) == {"lab", "magic", "benchmarks.new"}
 
 
 # Directions of crates.

@@ -13,12 +13,12 @@ from typer.main import get_command
 
 from sensorbench import _engine, lab
 from sensorbench._engine import SchemaError, Target
+from sensorbench.benchmarks.elasticity.changes import KINDS
 from sensorbench.catalog import capabilities, entries, read_entry
 from sensorbench.catalog.axes import axes
 from sensorbench.catalog.claims import catalogue_claims
 from sensorbench.catalog.entry import ENTRIES
 from sensorbench.cli.main import app
-from sensorbench.elasticity.changes import KINDS
 from sensorbench.errors import UsageError
 from sensorbench.results.sources import own_sources_of
 from tests.conftest import TEST_OWNER, Cli, server_url

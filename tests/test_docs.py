@@ -14,9 +14,9 @@ from sensorbench.dataset import DEFAULT_SEED
 from sensorbench.dataset.beijing_air_quality import DESCRIPTION
 from sensorbench.dataset.mapping import Mapping, TimeColumn
 from sensorbench.errors import UsageError
-from sensorbench.experiment.file import ExperimentFile
-from sensorbench.experiment.workload import MOST_IN_FLIGHT, MOST_IN_FLIGHT_EMBEDDED, Workload
 from sensorbench.lab.spark import INSTALL
+from sensorbench.runner.experiment_file import ExperimentFile
+from sensorbench.runner.workload import MOST_IN_FLIGHT, MOST_IN_FLIGHT_EMBEDDED, Workload
 from tests.test_insight import run_that_told
 
 ROOT = Path(__file__).parent.parent
@@ -51,7 +51,7 @@ def test_lists_of_databases_are_those_of_the_package(document: Path) -> None:
         ("ycsb.md", "schemas/ycsb"),
         ("articles.md", "schemas/articles"),
         ("guarantees.md", "schemas/registers"),
-        ("tune.md", "tuning/spaces"),
+        ("tune.md", "benchmarks/tune/spaces"),
     ],
 )
 def test_pages_have_their_list(document: str, folder: str) -> None:

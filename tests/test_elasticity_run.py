@@ -16,11 +16,11 @@ import pytest
 
 from sensorbench import lab
 from sensorbench.analysis.request_sets import Requests, request_sets
-from sensorbench.elasticity import disk, network
-from sensorbench.elasticity.changes import Change, Mark, check_can, parse_change
-from sensorbench.elasticity.clusters import LabNodes, OwnNodes
-from sensorbench.elasticity.course import NEVER_STABLE, STABLE, Course, Lengths
-from sensorbench.elasticity.troubles import TROUBLES, Kind
+from sensorbench.benchmarks.elasticity import disk, network
+from sensorbench.benchmarks.elasticity.changes import Change, Mark, check_can, parse_change
+from sensorbench.benchmarks.elasticity.clusters import LabNodes, OwnNodes
+from sensorbench.benchmarks.elasticity.course import NEVER_STABLE, STABLE, Course, Lengths
+from sensorbench.benchmarks.elasticity.troubles import TROUBLES, Kind
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.lab.homes import instances_folder
 from sensorbench.results.elasticity import read_elasticity

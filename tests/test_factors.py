@@ -12,6 +12,14 @@ import pytest
 
 from sensorbench import lab
 from sensorbench.app.reports import write_factors_report
+from sensorbench.benchmarks.factors import run as factors
+from sensorbench.benchmarks.factors.cells import cells_of
+from sensorbench.benchmarks.factors.file import FactorLoad, FactorsFile
+from sensorbench.benchmarks.factors.measure import rates_of
+from sensorbench.benchmarks.factors.own import OWN, own_draft
+from sensorbench.benchmarks.factors.run import FactorOptions, FactorsBenchmark, FactorsPlan, check
+from sensorbench.benchmarks.factors.scaling import scaled
+from sensorbench.benchmarks.factors.summary import summarise_factors
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.lifecycle.benchmark import run as run_benchmark
 from sensorbench.progress import Teller
@@ -20,17 +28,9 @@ from sensorbench.results.factors import CellMeasurement, FactorsResult, FilledFi
 from sensorbench.results.json_schemas import json_schemas
 from sensorbench.results.manifest import CellManifest, FactorsManifest, Process, now
 from sensorbench.results.summary.factors import FactorsSummary
-from sensorbench.study import FACTOR_STUDIES
-from sensorbench.study.factors import FactorStudy
+from sensorbench.studies import FACTOR_STUDIES
+from sensorbench.studies.factors import FactorStudy
 from sensorbench.toml_file import parse
-from sensorbench.tuning.factors import run as factors
-from sensorbench.tuning.factors.cells import cells_of
-from sensorbench.tuning.factors.file import FactorLoad, FactorsFile
-from sensorbench.tuning.factors.measure import rates_of
-from sensorbench.tuning.factors.own import OWN, own_draft
-from sensorbench.tuning.factors.run import FactorOptions, FactorsBenchmark, FactorsPlan, check
-from sensorbench.tuning.factors.scaling import scaled
-from sensorbench.tuning.factors.summary import summarise_factors
 from tests.conftest import Cli, commands_on
 
 TUNING = FACTOR_STUDIES["cassandra-tuning"]

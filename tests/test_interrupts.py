@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from sensorbench import interrupts
-from sensorbench.experiment import run as experiment_run
-from sensorbench.experiment.watch import Watcher
 from sensorbench.interrupts import check, held_back, let_through
 from sensorbench.report import build
 from sensorbench.results import files, read_run, tables
 from sensorbench.results.writer import RunWriter
+from sensorbench.runner import run as experiment_run
+from sensorbench.runner.monitor import Watcher
 from tests.conftest import Cli
 
 ROOT = Path(__file__).parent.parent
@@ -208,7 +208,7 @@ def test_what_a_library_makes_of_an_interruption_is_one(cli: Cli, tmp_path: Path
         except KeyboardInterrupt:
             raise RuntimeError("Query interrupted") from None
 
-    monkeypatch.setattr("sensorbench.stress.run._hold_all", query)
+    monkeypatch.setattr("sensorbench.benchmarks.stress.run._hold_all", query)
     ended = cli("stress", *SHORT, "--out", tmp_path / "out")
     assert (ended.exit_code, "Traceback" in ended.err) == (130, False)
     assert json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))["state"] == "interrupted"

@@ -12,9 +12,9 @@ import pytest
 from sensorbench import lab
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.schemas.operations import SHIPPED_FOLDER
-from sensorbench.study.layouts import LAYOUTS
-from sensorbench.study.layouts.claims import GROUP, JUDGES, LATEST, RANGE, RECENT, WRITE
-from sensorbench.study.study import Evidence, Judgement
+from sensorbench.studies.layouts import LAYOUTS
+from sensorbench.studies.layouts.claims import GROUP, JUDGES, LATEST, RANGE, RECENT, WRITE
+from sensorbench.studies.study import Evidence, Judgement
 from tests.conftest import Cli, server_url
 from tests.fake_evidence import FakeEvidence, Figures
 

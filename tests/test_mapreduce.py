@@ -10,9 +10,9 @@ import jsonschema
 import pytest
 
 from sensorbench import lab
+from sensorbench.benchmarks.mapreduce.summary import summarise_mapreduce
+from sensorbench.benchmarks.mapreduce.words import BLANKS, reference_of, word_of
 from sensorbench.errors import UsageError
-from sensorbench.mapreduce.summary import summarise_mapreduce
-from sensorbench.mapreduce.words import BLANKS, reference_of, word_of
 from sensorbench.report.mapreduce import write_mapreduce_page
 from sensorbench.results.json_schemas import json_schemas
 from sensorbench.results.manifest import MapReduceManifest, Process, now
@@ -30,8 +30,8 @@ from sensorbench.results.summary.mapreduce import HoldsByReading
 from sensorbench.spark import driver, find_master
 from sensorbench.spark.connector import connectors, files_in, place_of
 from sensorbench.spark.inverted_index import InvertedIndex, tally_jar
-from sensorbench.study.mapreduce import MAPREDUCE
-from sensorbench.study.mapreduce.claims import judged_as_printed
+from sensorbench.studies.mapreduce import MAPREDUCE
+from sensorbench.studies.mapreduce.claims import judged_as_printed
 from tests.conftest import Cli, commands_on, forget_checksums
 from tests.servers import LabServers
 

@@ -12,7 +12,7 @@ from sensorbench import lab, progress
 from sensorbench.cli.help_texts import with_plain_help
 from sensorbench.cli.main import app
 from sensorbench.progress import Teller, console, print_labelled
-from sensorbench.study import FACTOR_STUDIES, OTHER_STUDIES, STUDIES
+from sensorbench.studies import FACTOR_STUDIES, OTHER_STUDIES, STUDIES
 from tests.commands import commands
 from tests.conftest import Cli
 

@@ -19,11 +19,11 @@ from sensorbench.analysis.advice import Level, Needs, Ranking, rank
 from sensorbench.analysis.candidate import Candidate, Measured, Run
 from sensorbench.analysis.sizing import Assumptions, Capacity, Load, size
 from sensorbench.analysis.use_cases import USE_CASES, outcome
+from sensorbench.benchmarks.comparison.candidates import Gathered, gather
+from sensorbench.benchmarks.comparison.measured_rates import Origin, rate
 from sensorbench.errors import UsageError
-from sensorbench.experiment.asked import Origin, rate
-from sensorbench.experiment.candidates import Gathered, gather
 from sensorbench.results.manifest import PhaseFigures
-from sensorbench.study.sensor_schemas import SENSOR_SCHEMAS
+from sensorbench.studies.sensor_schemas import SENSOR_SCHEMAS
 from tests.conftest import Cli, forget_checksums, run_main
 
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example"

@@ -5,7 +5,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from sensorbench.experiment import answers
+from sensorbench.verification import answers
 
 QUESTION = "SELECT count(*), sum(length(site)), sum(octet_length(raw)) FROM readings"
 ROWS = 1000

@@ -11,14 +11,14 @@ import pytest
 from sensorbench import _engine, lab
 from sensorbench.benchmarks.comparison import measure
 from sensorbench.errors import UsageError
-from sensorbench.experiment import history
-from sensorbench.experiment.comparison import Up
-from sensorbench.experiment.guaranteed import promised
-from sensorbench.experiment.registers import operations_with_registers, schema_with_registers
-from sensorbench.experiment.settings import Setting
 from sensorbench.results import RunResult, read_comparison
 from sensorbench.results.history import read_history
+from sensorbench.runner.comparison import Up
+from sensorbench.runner.registers import operations_with_registers, schema_with_registers
+from sensorbench.runner.settings import Setting
 from sensorbench.schemas import load_operations, load_schema
+from sensorbench.verification import history
+from sensorbench.verification.guaranteed import promised
 from tests.conftest import Cli
 from tests.servers import LabServers
 

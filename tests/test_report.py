@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sensorbench.experiment.summary import summarise
+from sensorbench.benchmarks.comparison.summary import summarise
 from sensorbench.report import answer
 from sensorbench.report.build import TEMPLATES, write_report
 from sensorbench.results import read_comparison

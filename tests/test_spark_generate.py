@@ -20,10 +20,10 @@ from sensorbench.dataset.dataset import MEASUREMENT_SCHEMA
 from sensorbench.dataset.generated import Generated, PartsFile, WriteFiles, WrittenFile, in_this_process, write_file
 from sensorbench.dataset.registry import make_in
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.experiment.checksum import checksum_of_all, checksums
 from sensorbench.progress import Teller
 from sensorbench.spark import Application, driver, find_master, write_on
 from sensorbench.spark import generate as spark_generate
+from sensorbench.verification.checksum import checksum_of_all, checksums
 from tests.conftest import Cli
 
 QUIET = Teller(quiet=True)

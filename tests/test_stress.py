@@ -18,16 +18,16 @@ import psutil
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from sensorbench.benchmarks.stress.objective import Objective, parse_objective
+from sensorbench.benchmarks.stress.rates import parse_rates
+from sensorbench.benchmarks.stress.steering import RATE_FILE, Steering, wish_rate
+from sensorbench.benchmarks.stress.step import Step, phases_of
 from sensorbench.errors import EngineError, UsageError
-from sensorbench.experiment.watch import Watcher
 from sensorbench.results.json_schemas import json_schemas
 from sensorbench.results.manifest import Process
 from sensorbench.results.stress import read_stress
-from sensorbench.stress.objective import Objective, parse_objective
-from sensorbench.stress.openmetrics import LoadMetrics, endpoint
-from sensorbench.stress.rates import parse_rates
-from sensorbench.stress.steering import RATE_FILE, Steering, wish_rate
-from sensorbench.stress.step import Step, phases_of
+from sensorbench.runner.monitor import Watcher
+from sensorbench.runner.openmetrics import LoadMetrics, endpoint
 from tests.conftest import Cli, commands_on, run_main
 from tests.servers import LabServers
 

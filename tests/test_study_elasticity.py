@@ -32,8 +32,8 @@ from sensorbench.results.summary.elasticity import (
 )
 from sensorbench.results.summary.envelope import Caveat, Status
 from sensorbench.results.writer import write_typed_summary
-from sensorbench.study.elasticity.evidence import Evidence, evidence_of
-from sensorbench.study.elasticity.study import ELASTICITY, judged, printed, summarise
+from sensorbench.studies.elasticity.evidence import Evidence, evidence_of
+from sensorbench.studies.elasticity.study import ELASTICITY, judged, printed, summarise
 
 
 def of_printed(change: Callable[[str, float], float] = lambda _, value: value, *, leave_out: tuple[str, ...] = ()) -> Evidence:

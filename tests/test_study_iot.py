@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sensorbench.study import FACTOR_STUDIES, OTHER_STUDIES, STUDIES
+from sensorbench.studies import FACTOR_STUDIES, OTHER_STUDIES, STUDIES
 from tests.conftest import SMALL, Cli
 
 QUESTIONS = ["get_sensor_data", "get_peak_data", "get_available_data", "get_floor_zone_data"]

@@ -21,9 +21,19 @@ from sensorbench.results import ComparisonResult, SettingManifest
 from sensorbench.results.series import SeriesManifest, write_series
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.comparison import ComparisonFigures, ComparisonSummary, OperationFigures, OutcomeCounts
-from sensorbench.study.log_analytics import LOG_ANALYTICS
-from sensorbench.study.log_analytics.cells import FOLDER, LEVELS, SIZES, SYSTEMS, Place, cells, is_measurement, places, published
-from sensorbench.study.log_analytics.claims import (
+from sensorbench.studies.log_analytics import LOG_ANALYTICS
+from sensorbench.studies.log_analytics.cells import (
+    FOLDER,
+    LEVELS,
+    SIZES,
+    SYSTEMS,
+    Place,
+    cells,
+    is_measurement,
+    places,
+    published,
+)
+from sensorbench.studies.log_analytics.claims import (
     COUNT,
     FETCH,
     JUDGES,
@@ -32,8 +42,8 @@ from sensorbench.study.log_analytics.claims import (
     Case,
     all_of,
 )
-from sensorbench.study.log_analytics.sections import rating, sections
-from sensorbench.study.study import Cell, Evidence, Judgement, Word, grouped
+from sensorbench.studies.log_analytics.sections import rating, sections
+from sensorbench.studies.study import Cell, Evidence, Judgement, Word, grouped
 from tests.conftest import Cli
 
 Figures = dict[tuple[str, str], float]

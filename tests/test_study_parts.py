@@ -22,10 +22,10 @@ from sensorbench.report.sections import pictures
 from sensorbench.results import ComparisonResult, read_comparison
 from sensorbench.results.series import SeriesManifest, read_series
 from sensorbench.results.summary.comparison import ComparisonSummary, StudySection
-from sensorbench.study import STUDIES, Part, StudyOptions, plan_study
-from sensorbench.study.judging import measured
-from sensorbench.study.pictures import Effect, Front, Point, with_fronts
-from sensorbench.study.study import Column, Evidence, Judgement, Section, Study
+from sensorbench.studies import STUDIES, Part, StudyOptions, plan_study
+from sensorbench.studies.judging import measured
+from sensorbench.studies.pictures import Effect, Front, Point, with_fronts
+from sensorbench.studies.study import Column, Evidence, Judgement, Section, Study
 from tests.conftest import Cli, commands_on, run_main
 
 STUDY = """\
@@ -335,7 +335,7 @@ def summary_in(result: ComparisonResult) -> ComparisonSummary:
 
 
 def test_a_claim_over_parts_is_open_when_answers_differ_in_one(study: Study, whole: Path) -> None:
-    from sensorbench.study.series import summarise_series
+    from sensorbench.studies.series import summarise_series
 
     results = {name: read_comparison(whole / name) for name in ("read", "write", "days")}
     summaries = {name: summary_in(one).model_copy(update={"answers_equal": name != "write"}) for name, one in results.items()}

@@ -16,20 +16,20 @@ from sensorbench import _engine, lab
 from sensorbench.analysis.equality import Answer, difference
 from sensorbench.dataset import Dataset, open_dataset
 from sensorbench.errors import UsageError
-from sensorbench.experiment.answers import answer_of_row, reference_answer
-from sensorbench.experiment.ask_each import ask_each
-from sensorbench.experiment.contents import WrittenRows, check_contents
-from sensorbench.experiment.grain import grain_of
-from sensorbench.experiment.load import load_setting
-from sensorbench.experiment.plan import draw_parameters
-from sensorbench.experiment.prepare import prepare
-from sensorbench.experiment.settings import Setting, parse_target
 from sensorbench.progress import Teller
 from sensorbench.results.ownership import Claim
+from sensorbench.runner.grain import grain_of
+from sensorbench.runner.load import load_setting
+from sensorbench.runner.plan import draw_parameters
+from sensorbench.runner.prepare import prepare
+from sensorbench.runner.settings import Setting, parse_target
 from sensorbench.schemas import Schema, load_operations, load_schema, shipped_schemas
 from sensorbench.schemas.arrow_types import ARROW_TYPES
 from sensorbench.schemas.operations import SHIPPED_FOLDER, operations_file
 from sensorbench.schemas.stretches import Grain
+from sensorbench.verification.answers import answer_of_row, reference_answer
+from sensorbench.verification.ask_each import ask_each
+from sensorbench.verification.contents import WrittenRows, check_contents
 from tests.conftest import TEST_OWNER, Cli, server_url
 
 DATABASES = sorted(folder.name for folder in (SHIPPED_FOLDER / "timelines").iterdir() if folder.is_dir())

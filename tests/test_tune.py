@@ -14,29 +14,29 @@ import numpy as np
 import pytest
 
 from sensorbench.analysis.capacity import Search
+from sensorbench.benchmarks.stress.records import RecordWork
+from sensorbench.benchmarks.stress.run import Load
+from sensorbench.benchmarks.stress.work import Work
+from sensorbench.benchmarks.tune import run as tuning
+from sensorbench.benchmarks.tune.configured import unknown_settings
+from sensorbench.benchmarks.tune.confirm import verdict
+from sensorbench.benchmarks.tune.drift import default_at
+from sensorbench.benchmarks.tune.goal import CapacityGoal, PercentileGoal, parse_goal
+from sensorbench.benchmarks.tune.hopeless import Hopeless
+from sensorbench.benchmarks.tune.judging import judged
+from sensorbench.benchmarks.tune.measure import Bench, Order, measure
+from sensorbench.benchmarks.tune.run import Budget, TuneBenchmark, TunePlan, next_role
+from sensorbench.benchmarks.tune.search import Tried, propose
+from sensorbench.benchmarks.tune.space import SPACES, Configuration, Space, load_space, parse_start
+from sensorbench.benchmarks.tune.summary import summarise_tune
+from sensorbench.compat.ycsb import overridden
+from sensorbench.compat.ycsb.core_workload import core_workload
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
-from sensorbench.experiment import parse_target
 from sensorbench.lifecycle.benchmark import run as run_benchmark
 from sensorbench.progress import Teller
 from sensorbench.results.json_schemas import json_schemas
 from sensorbench.results.tune import Measurement, TuneResult, read_tune
-from sensorbench.stress.records import RecordWork
-from sensorbench.stress.run import Load
-from sensorbench.stress.work import Work
-from sensorbench.stress.ycsb import overridden
-from sensorbench.stress.ycsb.core_workload import core_workload
-from sensorbench.tuning import run as tuning
-from sensorbench.tuning.configured import unknown_settings
-from sensorbench.tuning.confirm import verdict
-from sensorbench.tuning.drift import default_at
-from sensorbench.tuning.goal import CapacityGoal, PercentileGoal, parse_goal
-from sensorbench.tuning.hopeless import Hopeless
-from sensorbench.tuning.judging import judged
-from sensorbench.tuning.measure import Bench, Order, measure
-from sensorbench.tuning.run import Budget, TuneBenchmark, TunePlan, next_role
-from sensorbench.tuning.search import Tried, propose
-from sensorbench.tuning.space import SPACES, Configuration, Space, load_space, parse_start
-from sensorbench.tuning.summary import summarise_tune
+from sensorbench.runner.settings import parse_target
 from tests.conftest import Cli, commands_on
 
 SHIPPED = sorted(path.stem for path in SPACES.glob("*.toml"))

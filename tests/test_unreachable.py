@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sensorbench.experiment import servers
-from sensorbench.stress import run as stress
-from sensorbench.stress.records import RecordWork
+from sensorbench.benchmarks.stress import run as stress
+from sensorbench.benchmarks.stress.records import RecordWork
+from sensorbench.runner import servers
 from tests.conftest import Cli
 
 EXPERIMENT = """

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sensorbench.errors import UsageError
-from sensorbench.experiment.workload import Workload
+from sensorbench.runner.workload import Workload
 from sensorbench.toml_file import parse
 
 

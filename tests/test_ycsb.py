@@ -14,16 +14,16 @@ import pytest
 
 from sensorbench import _engine
 from sensorbench.analysis.equality import Answer
+from sensorbench.compat.ycsb import CoreWorkload, overridden, read_properties
+from sensorbench.compat.ycsb.core_workload import core_workload
+from sensorbench.compat.ycsb.plan import Asked, asked_in, operation_of, plan_of, tables_of
+from sensorbench.compat.ycsb.properties import Properties
 from sensorbench.errors import UsageError
-from sensorbench.experiment import parse_target
-from sensorbench.experiment.answers import answer_of_row
-from sensorbench.experiment.ask_each import ask_each
+from sensorbench.runner.settings import parse_target
 from sensorbench.schemas import Operations, Schema, load_schema
 from sensorbench.schemas.operations import SHIPPED_FOLDER, Order
-from sensorbench.stress.ycsb import CoreWorkload, overridden, read_properties
-from sensorbench.stress.ycsb.core_workload import core_workload
-from sensorbench.stress.ycsb.plan import Asked, asked_in, operation_of, plan_of, tables_of
-from sensorbench.stress.ycsb.properties import Properties
+from sensorbench.verification.answers import answer_of_row
+from sensorbench.verification.ask_each import ask_each
 from tests.conftest import TEST_OWNER, Cli, run_main, server_url
 
 

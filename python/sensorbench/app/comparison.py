@@ -5,11 +5,11 @@ from pathlib import Path
 from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.comparison.run import ComparisonBenchmark, plan_comparison
 from sensorbench.errors import FailedError
-from sensorbench.experiment import Comparison
 from sensorbench.progress import Teller
 from sensorbench.results import read_comparison, write_summary
 from sensorbench.results.summary.comparison import ComparisonFigures, ComparisonSummary
-from sensorbench.study import summarise
+from sensorbench.runner.comparison import Comparison
+from sensorbench.studies import summarise
 
 
 def run_comparison_and_report(

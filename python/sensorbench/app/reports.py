@@ -4,7 +4,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from sensorbench.elasticity.summary import summarise_elasticity
+from sensorbench.benchmarks.elasticity.summary import summarise_elasticity
+from sensorbench.benchmarks.stress.summary import summarise_stress
+from sensorbench.benchmarks.tune.summary import summarise_tune
 from sensorbench.places import check_summary_is_free
 from sensorbench.results.elasticity import COMPARISON, read_elasticity
 from sensorbench.results.factors import read_factors
@@ -17,11 +19,9 @@ from sensorbench.results.summary.stress import StressSummary
 from sensorbench.results.summary.tune import TuneSummary
 from sensorbench.results.tune import read_tune
 from sensorbench.results.writer import write_typed_summary
-from sensorbench.stress.summary import summarise_stress
-from sensorbench.study import require_factor_study
-from sensorbench.study.elasticity import summarise as summarise_works
-from sensorbench.study.mapreduce import summarise_mapreduce_study
-from sensorbench.tuning.summary import summarise_tune
+from sensorbench.studies import require_factor_study
+from sensorbench.studies.elasticity import summarise as summarise_works
+from sensorbench.studies.mapreduce import summarise_mapreduce_study
 
 
 def write_stress_report(folder: Path) -> tuple[StressSummary, Path]:

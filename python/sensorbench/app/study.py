@@ -13,8 +13,8 @@ from sensorbench.results import ComparisonResult, has_results, read_comparison
 from sensorbench.results.series import SeriesManifest, is_series, parts_with_results, read_series, write_series
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
 from sensorbench.results.writer import write_typed_summary
-from sensorbench.study import Part, Study, StudyOptions, plan_study
-from sensorbench.study.series import summarise_series
+from sensorbench.studies import Part, Study, StudyOptions, plan_study
+from sensorbench.studies.series import summarise_series
 
 # Is given a summary and its page.
 Show = Callable[[ComparisonSummary | SeriesSummary, Path], None]

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sensorbench.benchmarks.comparison.candidates import Gathered
 from sensorbench.catalog.entry import Entry
-from sensorbench.experiment.candidates import Gathered
 from sensorbench.results.summaries import Measured, measured_below
 
 

@@ -1,7 +1,7 @@
 """Writes the lists of databases in documents from what the package has: `make docs-lists`.
 
 A list stands between `<!-- databases: FOLDER -->` and `<!-- end -->`. FOLDER is a folder of the package with a part for each database:
-`schemas/ycsb` has a folder for each dialect, `tuning/spaces` a file for each database.
+`schemas/ycsb` has a folder for each dialect, `benchmarks/tune/spaces` a file for each database.
 """
 
 import json

@@ -8,11 +8,7 @@ import typer
 from sensorbench.cli.load_options import length_s
 from sensorbench.cli.options import Metrics, Out, Replace
 from sensorbench.cli.output import new_folder
-from sensorbench.errors import UsageError
-from sensorbench.experiment.settings import SERVER_URL
-from sensorbench.progress import Teller
-from sensorbench.results.files import write_text
-from sensorbench.stress.cassandra_stress import (
+from sensorbench.compat.cassandra_stress import (
     Partitions,
     Wish,
     as_text,
@@ -22,7 +18,11 @@ from sensorbench.stress.cassandra_stress import (
     parse_rate,
     read_profile,
 )
-from sensorbench.stress.openmetrics import looks
+from sensorbench.errors import UsageError
+from sensorbench.progress import Teller
+from sensorbench.results.files import write_text
+from sensorbench.runner.openmetrics import looks
+from sensorbench.runner.settings import SERVER_URL
 
 TEXT_FILE = "cassandra-stress.txt"
 CONSISTENCIES = ("any", "one", "two", "three", "quorum", "all", "local_one", "local_quorum", "each_quorum")

@@ -12,18 +12,19 @@ from sensorbench.analysis.sample import METRICS, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict
 from sensorbench.analysis.verdicts import compare as compare_samples
 from sensorbench.app.comparison import run_comparison_and_report
+from sensorbench.benchmarks.comparison.summary import sample_of
 from sensorbench.cli.experiment import Changes, Experiment
 from sensorbench.cli.options import Json, Out
 from sensorbench.cli.output import new_folder
 from sensorbench.cli.printing import print_json
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.experiment import Side, make_settings, plan_experiment
-from sensorbench.experiment.comparison import DATA_FOLDER
-from sensorbench.experiment.summary import sample_of
-from sensorbench.experiment.workload import Workload
 from sensorbench.progress import Teller, console, error_console, print_labelled
 from sensorbench.report import words
 from sensorbench.results import ComparisonResult, RunResult, read_comparison
+from sensorbench.runner.comparison import DATA_FOLDER
+from sensorbench.runner.experiment_file import plan_experiment
+from sensorbench.runner.settings import Side, make_settings
+from sensorbench.runner.workload import Workload
 
 Metric = Annotated[
     str | None,

@@ -13,6 +13,10 @@ from sensorbench import lab
 from sensorbench.analysis.elasticity import LEAST_SETS, Elasticity, Sets, Stability, elasticity, stability
 from sensorbench.app.reports import write_elasticity_comparison, write_elasticity_report
 from sensorbench.app.run import run_and_report
+from sensorbench.benchmarks.elasticity.changes import KINDS, Change, parse_change
+from sensorbench.benchmarks.elasticity.course import Lengths
+from sensorbench.benchmarks.elasticity.run import ElasticityBenchmark, planned
+from sensorbench.benchmarks.elasticity.wish import USUAL_LENGTHS, USUAL_LOAD, USUAL_SCHEMA, Load, OwnCommands, Wish
 from sensorbench.cli.load_options import length_s
 from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, parse_settings
 from sensorbench.cli.output import (
@@ -24,20 +28,15 @@ from sensorbench.cli.output import (
 )
 from sensorbench.cli.printing import print_json
 from sensorbench.dataset import open_dataset
-from sensorbench.elasticity.changes import KINDS, Change, parse_change
-from sensorbench.elasticity.course import Lengths
-from sensorbench.elasticity.run import ElasticityBenchmark, planned
-from sensorbench.elasticity.wish import USUAL_LENGTHS, USUAL_LOAD, USUAL_SCHEMA, Load, OwnCommands, Wish
 from sensorbench.errors import DiskFullError, FailedError, InterruptedRunError, UsageError
-from sensorbench.experiment import TargetSpec, parse_target
-from sensorbench.experiment.settings import started_target
 from sensorbench.places import check_is_free, is_summary_of
 from sensorbench.progress import Teller, console, error_console, print_labelled
 from sensorbench.report import words
 from sensorbench.results.elasticity import COMPARISON, works_of
 from sensorbench.results.request_sets import read_sets
 from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, ElasticitySummary, Transition
-from sensorbench.study.elasticity import ElasticityStudy
+from sensorbench.runner.settings import TargetSpec, parse_target, started_target
+from sensorbench.studies.elasticity import ElasticityStudy
 
 app = typer.Typer(help="What it costs when a loaded cluster changes, and when it is stable again.", no_args_is_help=True)
 

@@ -6,6 +6,7 @@ from rich.table import Table
 
 from sensorbench.app.reports import write_factors_report
 from sensorbench.app.run import run_and_report
+from sensorbench.benchmarks.factors.run import FactorOptions, FactorsBenchmark, FactorsPlan, check
 from sensorbench.cli.load_options import length_s
 from sensorbench.cli.output import (
     new_folder,
@@ -17,8 +18,7 @@ from sensorbench.cli.printing import print_json
 from sensorbench.errors import UsageError
 from sensorbench.progress import Teller, console, print_labelled
 from sensorbench.results.summary.factors import FactorsSummary
-from sensorbench.study.factors import FactorStudy
-from sensorbench.tuning.factors.run import FactorOptions, FactorsBenchmark, FactorsPlan, check
+from sensorbench.studies.factors import FactorStudy
 
 
 def show_factor_study(study: FactorStudy, *, as_json: bool) -> None:

@@ -6,18 +6,18 @@ from typing import Annotated
 
 import typer
 
+from sensorbench.benchmarks.stress.own import OwnWork
+from sensorbench.benchmarks.stress.records import RecordWork, with_mix
+from sensorbench.benchmarks.stress.run import Load
+from sensorbench.benchmarks.stress.step import Arrival
+from sensorbench.benchmarks.stress.work import Work
+from sensorbench.compat.ycsb import CoreWorkload, overridden, read_all_properties
+from sensorbench.compat.ycsb.core_workload import core_workload
 from sensorbench.errors import UsageError
-from sensorbench.experiment import TargetSpec, parse_target
-from sensorbench.experiment.lengths import seconds
-from sensorbench.experiment.workload import MOST_IN_FLIGHT, MOST_IN_FLIGHT_EMBEDDED
 from sensorbench.progress import Teller
-from sensorbench.stress.own import OwnWork
-from sensorbench.stress.records import RecordWork, with_mix
-from sensorbench.stress.run import Load
-from sensorbench.stress.step import Arrival
-from sensorbench.stress.work import Work
-from sensorbench.stress.ycsb import CoreWorkload, overridden, read_all_properties
-from sensorbench.stress.ycsb.core_workload import core_workload
+from sensorbench.runner.lengths import seconds
+from sensorbench.runner.settings import TargetSpec, parse_target
+from sensorbench.runner.workload import MOST_IN_FLIGHT, MOST_IN_FLIGHT_EMBEDDED
 
 RECORDS = 100_000
 # Where a search begins, if nothing else is said.

@@ -14,7 +14,7 @@ from sensorbench.progress import console, print_labelled
 from sensorbench.report import answer, words
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant
-from sensorbench.study import Claim
+from sensorbench.studies import Claim
 
 Shown = TypeVar("Shown")
 

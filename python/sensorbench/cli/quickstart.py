@@ -4,7 +4,7 @@ from sensorbench.app.comparison import run_comparison_and_report
 from sensorbench.cli.options import Json, NoOpen, Out
 from sensorbench.cli.output import new_folder, show_comparison
 from sensorbench.progress import Teller
-from sensorbench.study import StudyOptions, plan_study, require_study
+from sensorbench.studies import StudyOptions, plan_study, require_study
 
 DATASET = "beijing-air-quality"
 # Requests of a run: some 75 a question, so that the slowest schema is done within a quarter of a minute.

@@ -28,9 +28,9 @@ from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.series import is_series, parts_with_results, read_series
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.comparison import ComparisonSummary
-from sensorbench.study import summarise
-from sensorbench.study.mapreduce import summarise_mapreduce_study
-from sensorbench.study.series import summarise_series
+from sensorbench.studies import summarise
+from sensorbench.studies.mapreduce import summarise_mapreduce_study
+from sensorbench.studies.series import summarise_series
 
 Folder = Annotated[Path, typer.Argument(help="Folder of the results.")]
 

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from sensorbench.benchmarks.selfbench import MARKS, measure
 from sensorbench.cli.options import Json
 from sensorbench.cli.printing import print_json
-from sensorbench.experiment.selfbench import MARKS, measure
 from sensorbench.progress import Teller, console
 from sensorbench.report import words
 

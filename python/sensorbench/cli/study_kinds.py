@@ -13,13 +13,13 @@ from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, Resum
 from sensorbench.cli.output import new_folder, print_outcome, show_written
 from sensorbench.cli.printing import print_json
 from sensorbench.dataset import DEFAULT_SEED
-from sensorbench.experiment import parse_sweeps
-from sensorbench.experiment.settings import FILE_URL, SERVER_URL
 from sensorbench.progress import Teller
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
-from sensorbench.study import FACTOR_STUDIES, StudyOptions, require_study
-from sensorbench.study.elasticity import ELASTICITY
-from sensorbench.study.mapreduce import MAPREDUCE
+from sensorbench.runner.settings import FILE_URL, SERVER_URL
+from sensorbench.runner.sweep import parse_sweeps
+from sensorbench.studies import FACTOR_STUDIES, StudyOptions, require_study
+from sensorbench.studies.elasticity import ELASTICITY
+from sensorbench.studies.mapreduce import MAPREDUCE
 
 Targets = Annotated[
     list[str] | None,

@@ -5,7 +5,7 @@ from rich.table import Table
 from sensorbench.cli.options import Json
 from sensorbench.cli.printing import print_json
 from sensorbench.progress import console
-from sensorbench.study import listed_studies
+from sensorbench.studies import listed_studies
 
 
 def list_studies(json: Json = False) -> None:

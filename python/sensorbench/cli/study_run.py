@@ -6,7 +6,7 @@ import typer
 
 from sensorbench.cli.lazy import LazyGroup
 from sensorbench.errors import UsageError
-from sensorbench.study import kinds_of_studies, listed_studies
+from sensorbench.studies import kinds_of_studies, listed_studies
 
 
 class _Studies(LazyGroup):

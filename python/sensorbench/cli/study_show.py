@@ -21,10 +21,10 @@ from sensorbench.errors import UsageError
 from sensorbench.progress import console
 from sensorbench.results import read_comparison
 from sensorbench.results.series import is_series, parts_with_results
-from sensorbench.study import FACTOR_STUDIES, OTHER_STUDIES, Study, require_study
-from sensorbench.study.elasticity import ELASTICITY
-from sensorbench.study.mapreduce import MAPREDUCE
-from sensorbench.study.study import Cell, Grid, Layout, grouped
+from sensorbench.studies import FACTOR_STUDIES, OTHER_STUDIES, Study, require_study
+from sensorbench.studies.elasticity import ELASTICITY
+from sensorbench.studies.mapreduce import MAPREDUCE
+from sensorbench.studies.study import Cell, Grid, Layout, grouped
 
 
 def show(

@@ -10,6 +10,9 @@ from rich.table import Table
 from sensorbench.analysis.capacity import Search
 from sensorbench.app.reports import write_tune_report
 from sensorbench.app.run import run_and_report
+from sensorbench.benchmarks.tune.goal import parse_goal
+from sensorbench.benchmarks.tune.measure import Bench
+from sensorbench.benchmarks.tune.space import load_space, parse_start
 from sensorbench.cli.load_options import (
     FIRST_PER_S,
     ArrivalOption,
@@ -36,9 +39,6 @@ from sensorbench.errors import UsageError
 from sensorbench.progress import Teller, console, print_labelled
 from sensorbench.report import tune_answer, words
 from sensorbench.results.summary.tune import TuneFigures, TuneSummary
-from sensorbench.tuning.goal import parse_goal
-from sensorbench.tuning.measure import Bench
-from sensorbench.tuning.space import load_space, parse_start
 
 RUNS = 20
 # Trials of a capacity, as a part of a search, need not be as near as one that is looked for by itself.
@@ -119,7 +119,7 @@ def tune(
         raise UsageError(
             "tune needs optuna, which is not installed: run `make setup` in the checkout, or .uv/bin/uv pip install 'optuna>=4'"
         )
-    from sensorbench.tuning.run import Budget, TuneBenchmark, TunePlan, check_settings
+    from sensorbench.benchmarks.tune.run import Budget, TuneBenchmark, TunePlan, check_settings
 
     if resume and out is None:
         raise UsageError("--resume: say by --out where the search is that is to go on")

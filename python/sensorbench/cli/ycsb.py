@@ -7,12 +7,12 @@ import typer
 
 from sensorbench.cli.options import Metrics, Out, Replace
 from sensorbench.cli.output import new_folder
-from sensorbench.experiment.settings import FILE_URL, SERVER_URL
+from sensorbench.compat.ycsb import Phase, Wish, as_text, asked_in, carry_out, overridden, read_all_properties
+from sensorbench.compat.ycsb.core_workload import core_workload
 from sensorbench.progress import Teller
 from sensorbench.results.files import write_text
-from sensorbench.stress.openmetrics import looks
-from sensorbench.stress.ycsb import Phase, Wish, as_text, asked_in, carry_out, overridden, read_all_properties
-from sensorbench.stress.ycsb.core_workload import core_workload
+from sensorbench.runner.openmetrics import looks
+from sensorbench.runner.settings import FILE_URL, SERVER_URL
 
 app = typer.Typer(help="Run YCSB's core workloads by its properties files.", no_args_is_help=True)
 

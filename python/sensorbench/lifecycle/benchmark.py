@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from sensorbench import __version__
 from sensorbench.errors import UsageError
-from sensorbench.experiment.servers import Servers
 from sensorbench.lifecycle.command import command_line
 from sensorbench.lifecycle.status import record_status
 from sensorbench.places import check_is_free
@@ -18,6 +17,7 @@ from sensorbench.results.manifest import Process, WorkManifest, now
 from sensorbench.results.ownership import Owner, new_id
 from sensorbench.results.reader import has_results, manifest_in, state_of
 from sensorbench.results.writer import WorkWriter
+from sensorbench.runner.servers import Servers
 
 Plan = TypeVar("Plan")
 Manifest = TypeVar("Manifest", bound=WorkManifest)

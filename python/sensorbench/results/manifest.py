@@ -18,6 +18,8 @@ FORMAT = 1
 State = Literal["running", "complete", "interrupted", "incomplete", "failed"]
 
 MANIFEST_FILE = "manifest.json"
+# Of operations that ended, by the engine's words.
+OUTCOMES = ("ok", "error", "timeout", "cancelled")
 # The phase of a run whose operations count.
 MEASURE = "measure"
 

@@ -5,17 +5,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from sensorbench.benchmarks.comparison.encoding_cost import encoding_cost
+from sensorbench.benchmarks.comparison.query_plans import query_plans
 from sensorbench.errors import DiskFullError, EngineError
-from sensorbench.experiment.comparison import Ready, Up
-from sensorbench.experiment.encoding_cost import encoding_cost
-from sensorbench.experiment.history import keep_history
-from sensorbench.experiment.load import load_setting, noted
-from sensorbench.experiment.plan import build_plan
-from sensorbench.experiment.prepare import PreparedTable
-from sensorbench.experiment.query_plans import query_plans
-from sensorbench.experiment.registers import is_of_registers, with_keys_of_run
-from sensorbench.experiment.run import run_and_write
-from sensorbench.experiment.settings import Setting
 from sensorbench.places import remove_results
 from sensorbench.progress import Teller
 from sensorbench.results import ComparisonWriter, RunManifest, RunWriter, has_results, read_run
@@ -23,7 +15,15 @@ from sensorbench.results.files import release_reserve
 from sensorbench.results.manifest import Process, now
 from sensorbench.results.ownership import Claim, Intent, Owner
 from sensorbench.results.writer import LOAD_FILE, run_folder, setting_folder
+from sensorbench.runner.comparison import Ready, Up
+from sensorbench.runner.load import load_setting, noted
+from sensorbench.runner.plan import build_plan
+from sensorbench.runner.prepare import PreparedTable
+from sensorbench.runner.registers import is_of_registers, with_keys_of_run
+from sensorbench.runner.run import run_and_write
+from sensorbench.runner.settings import Setting
 from sensorbench.schemas import Operations
+from sensorbench.verification.history import keep_history
 
 
 def writes_anything(operations: Operations, names: list[str]) -> bool:

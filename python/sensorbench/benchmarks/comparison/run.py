@@ -11,25 +11,6 @@ import pyarrow as pa
 
 from sensorbench.benchmarks.comparison.measure import claim_of, is_finished, load_one, run_one, writes_anything
 from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError, message_of
-from sensorbench.experiment.answers import (
-    REFERENCE_SAMPLE,
-    KnownAnswer,
-    applicable_known_answers,
-    check_dataset,
-    check_target,
-    reference_table,
-)
-from sensorbench.experiment.ceiling import driver_ceiling, server_ceiling
-from sensorbench.experiment.comparison import DATA_FOLDER, Comparison, Ready, Up
-from sensorbench.experiment.contents import check_contents, written_rows
-from sensorbench.experiment.load import check_namespace
-from sensorbench.experiment.plan import build_plan
-from sensorbench.experiment.prepare import PreparedTable, prepare
-from sensorbench.experiment.registers import is_of_registers
-from sensorbench.experiment.servers import Servers, servers
-from sensorbench.experiment.settings import Setting
-from sensorbench.experiment.validate import up_with, validated
-from sensorbench.experiment.workload import Workload
 from sensorbench.lifecycle.benchmark import Benchmark, RunContext, check_folder, run
 from sensorbench.places import remove_if_empty
 from sensorbench.progress import Teller
@@ -37,7 +18,26 @@ from sensorbench.results import ComparisonManifest, ComparisonResult, Comparison
 from sensorbench.results.latencies import of_kind
 from sensorbench.results.manifest import MEASURE, OperationManifest
 from sensorbench.results.ownership import Intent, Owner
+from sensorbench.runner.ceiling import driver_ceiling, server_ceiling
+from sensorbench.runner.comparison import DATA_FOLDER, Comparison, Ready, Up
+from sensorbench.runner.load import check_namespace
+from sensorbench.runner.plan import build_plan
+from sensorbench.runner.prepare import PreparedTable, prepare
+from sensorbench.runner.registers import is_of_registers
+from sensorbench.runner.servers import Servers, servers
+from sensorbench.runner.settings import Setting
+from sensorbench.runner.validate import up_with, validated
+from sensorbench.runner.workload import Workload
 from sensorbench.schemas import Operation
+from sensorbench.verification.answers import (
+    REFERENCE_SAMPLE,
+    KnownAnswer,
+    applicable_known_answers,
+    check_dataset,
+    check_target,
+    reference_table,
+)
+from sensorbench.verification.contents import check_contents, written_rows
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,167 @@
+"""The layouts that results have measured, as candidates for a recommendation, with what was measured of each.
+
+Of several comparisons of a study that had an operation, the one counts that had nothing else to do (that wrote alone, or read
+alone), and of those the one with most settings: so layouts are compared by runs that took turns. What only another one
+measured, on the same data and under the same load, is taken from there. Runs count that were completed, and operations whose
+answers were equal.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sensorbench.analysis.candidate import Candidate, Measured
+from sensorbench.benchmarks.comparison.measured_rates import AskedComparison, AskedSetting, Origin
+from sensorbench.benchmarks.comparison.summary import summarise
+from sensorbench.errors import UsageError
+from sensorbench.results import ComparisonResult, read_comparison
+from sensorbench.results.series import is_series, parts_with_results, read_series
+from sensorbench.results.summary.comparison import ComparisonSummary
+from sensorbench.runner.settings import databases
+
+# So many of the settings that are left out for a reason are named.
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Candidates, the comparisons that they are from by name, why other settings are left out, and what else to know."""
+
+    origins: dict[str, Origin]
+    candidates: tuple[Candidate, ...]
+    left_out: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+
+    def told_left_out(self) -> list[str]:
+        """Why settings are left out, each reason once."""
+        return [f"{_some(names)}: {why}" for why, names in by_reason(self.left_out).items()]
+
+
+def by_reason(left_out: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """The names that go with each reason."""
+    names: dict[str, list[str]] = {}
+    for name, why in left_out:
+        names.setdefault(why, []).append(name)
+    return names
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
+
+
+def gather(folder: Path) -> Gathered:
+    """The candidates of a folder of results: of an experiment, of a study, or of all parts of one. Raises UsageError when
+    nothing was measured there.
+    """
+    results, missing = _read(folder)
+    summaries = {name: result.summary or summarise(result) for name, result in results.items()}
+    gathered = candidates_of(results, summaries)
+    damaged = [f"a file of the results is damaged: {text}" for result in results.values() for _, text in result.damage]
+    gathered = replace(gathered, notes=(*missing, *damaged, *gathered.notes))
+    if not gathered.candidates:
+        told = "; ".join([*gathered.notes, *gathered.told_left_out()])
+        raise UsageError(f"{folder}: nothing was measured there that could be recommended ({told or 'no setting was asked'})")
+    return gathered
+
+
+def _read(folder: Path) -> tuple[dict[str, ComparisonResult], list[str]]:
+    """The comparisons of a folder, by the names of their parts; and which are missing."""
+    if not is_series(folder):
+        return {"": read_comparison(folder)}, []
+    series, begun = read_series(folder), parts_with_results(folder)
+    if series.of == "datasets" and len(series.parts) > 1:
+        places = ", ".join(str(folder / part) for part in series.parts.values())
+        raise UsageError(f"{folder}: results of several datasets, which are not compared; name one of {places}")
+    if not begun:
+        raise UsageError(f"{folder}: none of its parts ({', '.join(series.parts)}) has results yet")
+    missing = [f"part {name} has no results yet" for name in series.parts if name not in begun]
+    return {name: read_comparison(part) for name, part in begun.items()}, missing
+
+
+def candidates_of(results: Mapping[str, ComparisonResult], summaries: Mapping[str, ComparisonSummary]) -> Gathered:
+    """The candidates of comparisons that belong together, by name, with the summary of each."""
+    asked = [AskedComparison(name, result, summaries[name]) for name, result in results.items()]
+    had = _comparisons_of(asked)
+    used = list(dict.fromkeys(one for of_operation in had.values() for one in of_operation))
+    found, left_out = [], []
+    for layout in _layouts(used):
+        measured, reasons = _measured(layout, had)
+        if measured:
+            found.append(_candidate(layout, measured))
+        else:
+            left_out.append((layout[0].setting.id, "; ".join(reasons) or "it was asked under another load than the others"))
+    states = [one.told_state for one in asked if one.result.state != "complete"]
+    return Gathered({one.name: one.origin for one in used}, tuple(found), tuple(left_out), tuple(states))
+
+
+def _comparisons_of(asked: Sequence[AskedComparison]) -> dict[str, list[AskedComparison]]:
+    """For each operation, the comparison by which layouts are compared, and behind it those with equal conditions."""
+    found: dict[str, list[AskedComparison]] = {}
+    for operation in dict.fromkeys(name for one in asked for name in one.operations):
+        had = [one for one in asked if operation in one.operations]
+        ordered = sorted(had, key=lambda one: (one.is_mixed, -len(one.settings)))
+        found[operation] = [one for one in ordered if one.conditions == ordered[0].conditions]
+    return found
+
+
+def _layouts(comparisons: Sequence[AskedComparison]) -> list[list[AskedSetting]]:
+    """The settings of each layout, of all comparisons. Those that differ in something else within a comparison (an option of
+    the target, requests in flight) are told apart by their names.
+    """
+    counts = [Counter(one.layout for one in comparison.settings) for comparison in comparisons]
+    ambiguous = {layout for of_one in counts for layout, count in of_one.items() if count > 1}
+    found: dict[str, list[AskedSetting]] = {}
+    for comparison in comparisons:
+        for one in comparison.settings:
+            found.setdefault(one.setting.id if one.layout in ambiguous else one.layout, []).append(one)
+    return list(found.values())
+
+
+def _measured(
+    layout: Sequence[AskedSetting], had: Mapping[str, Sequence[AskedComparison]]
+) -> tuple[list[tuple[bool, Measured]], list[str]]:
+    """What counts of a layout, and whether it writes; and why the rest does not."""
+    found, reasons = [], []
+    for operation, comparisons in had.items():
+        one = _first(layout, comparisons)
+        if one is None:
+            continue
+        problem = one.problem(operation)
+        if problem is None:
+            found.append((one.comparison.operations[operation].writes, one.measured(operation)))
+        elif problem not in reasons:
+            reasons.append(problem)
+    return found, reasons
+
+
+def _first(layout: Sequence[AskedSetting], comparisons: Sequence[AskedComparison]) -> AskedSetting | None:
+    """The setting of a layout that counts for an operation: the first, in the order of the comparisons. One with a number of
+    requests in flight of its own is compared only beside others.
+    """
+    own = {one.comparison.name: one for one in layout}
+    places = [own[one.name] for one in comparisons if one.name in own]
+    return next((one for one in places if one.comparison is comparisons[0] or one.setting.in_flight is None), None)
+
+
+def _candidate(layout: Sequence[AskedSetting], measured: Sequence[tuple[bool, Measured]]) -> Candidate:
+    first = layout[0]
+    setting, described = first.setting, first.description
+    return Candidate(
+        name=setting.id,
+        target=setting.target,
+        database=setting.database,
+        version=" ".join(filter(None, [described.get("database"), described.get("version")])),
+        schema=setting.schema_name,
+        label=setting.label,
+        parameters=dict(setting.schema_parameters),
+        embedded=setting.embedded,
+        in_memory=databases()[setting.database].in_memory,
+        nodes=first.nodes,
+        copies=int(described.get("settings", {}).get("replication", 1)),
+        writes=tuple(one for writes, one in measured if writes),
+        reads=tuple(one for writes, one in measured if not writes),
+        bytes_a_reading=next((one.bytes_a_reading for one in layout if one.bytes_a_reading), None),
+        memory_bytes=max((one.memory_bytes or 0.0 for one in layout), default=0.0) or None,
+    )

@@ -1,0 +1,207 @@
+"""What was measured of one setting of a comparison, as far as it may count for a recommendation.
+
+The rate of an operation is how often it ended well in a second. Where several kinds shared the time, it is what it would be
+if all requests in flight had been of this kind, each as long as it was: the counted rate divided by the share of the time
+that was spent on it. At a given rate of arrivals (an open loop) the database was not asked for more: there it is what one
+client reaches that waits for each answer.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from sensorbench.analysis.candidate import Measured, Run
+from sensorbench.analysis.intervals import Interval
+from sensorbench.dataset.dataset import readings_of
+from sensorbench.results import ComparisonResult, RunResult, SettingManifest
+from sensorbench.results.manifest import MEASURE, PhaseFigures
+from sensorbench.results.server_use import server_use
+from sensorbench.results.summary.claims import MeasuredFigure
+from sensorbench.results.summary.comparison import ComparisonSummary
+from sensorbench.runner.registers import is_of_registers
+from sensorbench.runner.workload import Schedule
+
+LATENCIES = ("median", "p99")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A comparison that figures are from: what was measured, on which data and machine, when and how."""
+
+    title: str
+    dataset: str
+    readings: int
+    interval_s: float | None
+    scale: float
+    machine: str
+    date: str
+    version: str
+    load: str
+
+
+class AskedComparison:
+    """A comparison by its name among those that belong together (empty when it is alone), with its summary."""
+
+    def __init__(self, name: str, result: ComparisonResult, summary: ComparisonSummary) -> None:
+        self.name = name
+        self.result = result
+        self.operations = {name: one for name, one in result.manifest.operations.items() if not is_of_registers(name)}
+        self.settings = [AskedSetting(self, one) for one in result.manifest.settings if not one.only_loads]
+        self.schedule = Schedule.model_validate(result.manifest.workload["schedule"])
+        self.differing = {name for name, answers in summary.result.answers.items() if not answers.equal}
+        self.figures = {(one.variant, one.operation): one for one in summary.result.figures}
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether some wrote while others read."""
+        return len({one.writes for one in self.operations.values()}) > 1
+
+    @property
+    def conditions(self) -> tuple[str, Schedule, bool]:
+        """What must be equal for figures of different comparisons to be compared: the data, the load, and what else went on."""
+        return str(self.result.manifest.dataset.get("fingerprint")), self.schedule, self.is_mixed
+
+    @property
+    def told_state(self) -> str:
+        """How the work ended, when it did not come to its end."""
+        return f"{f'part {self.name}' if self.name else 'the work'} is {self.result.state}: runs that were completed count"
+
+    @property
+    def origin(self) -> Origin:
+        """Where its figures are from."""
+        manifest = self.result.manifest
+        dataset = manifest.dataset
+        return Origin(
+            title=manifest.title,
+            dataset=dataset["title"],
+            readings=int(dataset["relations"][readings_of(dataset["relations"]).relation]["rows"]),
+            interval_s=dataset.get("interval_s"),
+            scale=float(dataset.get("scale", 1.0)),
+            machine=_machine(manifest.environment),
+            date=manifest.created.date().isoformat(),
+            version=manifest.version,
+            load=_load(self.schedule),
+        )
+
+
+@dataclass(frozen=True)
+class AskedSetting:
+    """A setting in one comparison."""
+
+    comparison: AskedComparison
+    setting: SettingManifest
+
+    @property
+    def layout(self) -> str:
+        """What equal layouts of different comparisons have in common, whatever they are called there."""
+        parameters = sorted(self.setting.schema_parameters.items())
+        return f"{self.setting.target} {self.setting.schema_name} {parameters}"
+
+    def problem(self, operation: str) -> str | None:
+        """Why an operation does not count, if it does not."""
+        result, name = self.comparison.result, self.setting.id
+        if failure := result.failures.get(name):
+            return f"it failed at {failure['step']}: {failure['cause']}"
+        if any(known.get(name, {}).get("problems") for known in (result.checks, result.contents)):
+            return "its answers were wrong, or what was written was not found again"
+        if operation in self.comparison.differing:
+            return f"the databases did not give equal answers to {operation}"
+        if not self._phases:
+            return f"no run of it was completed{f' in part {self.comparison.name}' if self.comparison.name else ''}"
+        return None if all(self._rates(operation)) else f"{operation} did not succeed in every run"
+
+    def measured(self, operation: str) -> Measured:
+        """What was measured of an operation without a problem."""
+        rates = self._rates(operation)
+        figures, writes = self.comparison.figures[self.setting.id, operation], self.comparison.operations[operation].writes
+        return Measured(
+            operation=operation,
+            comparison=self.comparison.name,
+            runs=tuple(self._run(run, rate or 0.0) for (run, _), rate in zip(self._phases, rates, strict=True)),
+            readings=self._readings(operation) if writes else 1,
+            rows=None if writes else figures.rows_per_operation,
+            is_mixed=self.comparison.is_mixed,
+            latency_s={name: _interval(figures.latency_s[name]) for name in LATENCIES if name in figures.latency_s},
+        )
+
+    @cached_property
+    def _phases(self) -> list[tuple[RunResult, PhaseFigures]]:
+        """The completed runs, with what was measured in each."""
+        complete = [run for run in self.comparison.result.runs[self.setting.id] if run.state == "complete"]
+        phases = [(run, phase) for run in complete for phase in (run.manifest.whole.phases if run.manifest.whole else [])]
+        return [(run, phase) for run, phase in phases if phase.name == MEASURE]
+
+    def _rates(self, operation: str) -> list[float | None]:
+        return [rate(phase, operation, is_open=self.comparison.schedule.is_open_loop) for _, phase in self._phases]
+
+    def _run(self, run: RunResult, per_s: float) -> Run:
+        place = Path(self.comparison.name) / run.folder.relative_to(self.comparison.result.folder)
+        return Run(str(place), run.manifest.repeat, run.manifest.created.isoformat(), per_s)
+
+    def _readings(self, operation: str) -> int:
+        """How many readings a write carries. Results from before that was told have it in the schema's parameter."""
+        told = self.setting.statements.get(operation, {}).get("readings")
+        return int(told or self.setting.schema_parameters.get("batch", 1))
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What the database said of itself after loading."""
+        found: dict[str, Any] = self.comparison.result.loads.get(self.setting.id, {}).get("description", {})
+        return found
+
+    @property
+    def nodes(self) -> int:
+        """The nodes of its server; one where the lab did not start it."""
+        servers = self.comparison.result.manifest.environment.get("servers", {})
+        return int(servers.get(self.setting.url.partition("?")[0], {"nodes": 1})["nodes"])
+
+    @property
+    def bytes_a_reading(self) -> float | None:
+        """What all copies of a reading take after loading, on disk or in memory."""
+        return self.comparison.result.bytes_a_reading(self.setting.id)
+
+    @property
+    def memory_bytes(self) -> float | None:
+        """What its servers had resident, on average; None where no process of theirs was looked at."""
+        uses = [server_use(self.comparison.result, run, self.setting.id) for run, _ in self._phases]
+        known = [row["megabytes"] for use in uses for row in use]
+        return fmean(known) * 1e6 if known else None
+
+
+def _machine(environment: Mapping[str, Any]) -> str:
+    virtual = "virtual machine, " if environment.get("virtual_machine") else ""
+    memory = environment.get("memory_bytes")
+    of_memory = f", {memory / 1e9:.0f} GB of memory" if memory else ""
+    return f"{virtual}{environment.get('processors')} × {environment.get('processor')}{of_memory}, {environment.get('system')}"
+
+
+def _load(schedule: Schedule) -> str:
+    if schedule.is_open_loop:
+        return f"requests came at {'a rate of ' + format(schedule.rate, 'g') + '/s' if schedule.rate else 'rates that change'}"
+    return f"{schedule.in_flight} requests in flight"
+
+
+def rate(phase: PhaseFigures, operation: str, *, is_open: bool) -> float | None:
+    """Operations of one kind a second, as the module says; None when none succeeded."""
+    of_kind = phase.operations[operation]
+    if not of_kind["counts"]["ok"] or not of_kind["service_ns"] or phase.start_ns is None or phase.end_ns is None:
+        return None
+    if is_open:
+        return 1e9 / float(of_kind["service_ns"]["mean"])
+    share = _busy_ns(of_kind) / sum(_busy_ns(one) for one in phase.operations.values())
+    return float(of_kind["counts"]["ok"] / ((phase.end_ns - phase.start_ns) / 1e9) / share)
+
+
+def _busy_ns(of_kind: Mapping[str, Any]) -> float:
+    """The time that requests of one kind were in flight, all together."""
+    response = of_kind["response_ns"]
+    return float(response["count"] * response["mean"]) if response else 0.0
+
+
+def _interval(figure: MeasuredFigure) -> Interval:
+    if figure.value is None or figure.confidence is None or figure.runs is None:
+        raise AssertionError("the interval of a latency has a value")
+    return Interval(figure.value, figure.low, figure.high, figure.confidence, figure.runs, bool(figure.between_runs))

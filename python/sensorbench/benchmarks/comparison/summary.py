@@ -1,0 +1,300 @@
+"""The summary of a comparison: figures with intervals, who wins, whether answers were equal, what the client says of itself.
+
+It is computed from results on disk, so that it can be had again from old results, and from those that were cut short.
+"""
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sensorbench.analysis.change_points import change_points
+from sensorbench.analysis.equality import Answer, Equality, compare_answers
+from sensorbench.analysis.intervals import Interval, interval
+from sensorbench.analysis.sample import METRICS, Sample
+from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict, compare
+from sensorbench.results import ComparisonResult, RunResult
+from sensorbench.results.latencies import interval_histograms, is_logged_whole, logged_latencies, of_kind
+from sensorbench.results.manifest import MEASURE
+from sensorbench.results.summary.claims import MeasuredFigure
+from sensorbench.results.summary.comparison import (
+    AnswerChecks,
+    AnswerComparison,
+    AnswerMismatch,
+    ComparisonFigures,
+    ComparisonSummary,
+    Failure,
+    LoadFigures,
+    OperationFigures,
+    OutcomeCounts,
+    QueryPlan,
+    RankedVariant,
+    Ranking,
+    RankingVerdict,
+    RateChange,
+    ServiceTimes,
+    VariantRuns,
+)
+from sensorbench.results.summary.envelope import envelope, status_of
+from sensorbench.runner.client_health import client_health
+from sensorbench.runner.registers import is_of_registers
+from sensorbench.verification.guaranteed import guaranteed
+
+_OUTCOMES = ("ok", "error", "timeout", "cancelled")
+
+
+def summarise(result: ComparisonResult) -> ComparisonSummary:
+    """The summary of what is on disk."""
+    manifest = result.manifest
+    settings = [setting.id for setting in manifest.settings]
+    runs = {setting: result.usable_runs(setting) for setting in settings}
+    of_dataset = [name for name in manifest.operations if not is_of_registers(name)]
+    reads = [name for name in of_dataset if not manifest.operations[name].writes]
+    samples = {(setting, name): sample_of(runs[setting], name) for setting in settings for name in manifest.operations}
+    # What is written meanwhile changes what is read: then the contents are compared afterwards, not the answers on the way.
+    is_sealed = len(reads) == len(of_dataset)
+    compares_answers = manifest.workload.get("answers") == "all" and bool(reads) and is_sealed
+    equalities = _equalities(result, runs, reads) if compares_answers else []
+    wrong = _wrong(result)
+    answers_equal = None
+    if result.state == "complete" and (compares_answers or result.contents) and not _unchecked(result):
+        answers_equal = not wrong and all(equality.equal for equality in equalities)
+        if equalities and not any(equality.answered for equality in equalities):
+            answers_equal = None
+    rankings = [
+        _ranking(name, manifest.metric, settings, samples, _excluded(name, runs, equalities, wrong, compares_answers))
+        for name in manifest.operations
+    ]
+    health, caveats = client_health(result, runs)
+    return ComparisonSummary(
+        **{**envelope(manifest, result.state), "variants": manifest.settings},
+        answers_equal=answers_equal,
+        warnings=caveats,
+        result=ComparisonFigures(
+            source=manifest.kind,
+            name=manifest.name,
+            finished=manifest.finished,
+            dataset=manifest.dataset,
+            workload=manifest.workload,
+            metric=manifest.metric,
+            operations=manifest.operations,
+            runs={setting: _runs(result.runs[setting]) for setting in settings},
+            load={setting: LoadFigures.model_validate(load) for setting, load in result.loads.items()},
+            rate_changes={setting: _changes(of_setting) for setting, of_setting in runs.items()},
+            figures=[_figures(setting, name, runs[setting], sample) for (setting, name), sample in samples.items()],
+            rankings=rankings,
+            answers={equality.operation: _answers(equality) for equality in equalities},
+            query_plans={
+                setting: {name: QueryPlan.model_validate(plan) for name, plan in plans.items()}
+                for setting, plans in result.plans.items()
+            },
+            failures={setting: Failure.model_validate(failure) for setting, failure in result.failures.items()},
+            known_answers={
+                setting: AnswerChecks.model_validate(checks) for setting, checks in result.checks.items() if checks["asked"]
+            },
+            contents={setting: AnswerChecks.model_validate(checks) for setting, checks in result.contents.items()},
+            guarantees=guaranteed(result),
+            client_health=health,
+        ),
+    )
+
+
+def _unchecked(result: ComparisonResult) -> list[str]:
+    """Settings whose contents could not be checked after runs that wrote."""
+    return [setting for setting, checks in result.contents.items() if checks.get("not_checked")]
+
+
+def _wrong(result: ComparisonResult) -> dict[str, str]:
+    """Operations that gave a wrong answer to a question with a known one, and why that is known."""
+    by_hand = [problem["operation"] for checks in result.checks.values() for problem in checks["problems"]]
+    after_writing = [problem["operation"] for checks in result.contents.values() for problem in checks["problems"]]
+    return {
+        **dict.fromkeys(after_writing, "what was written was not found again as it should be"),
+        **dict.fromkeys(by_hand, "an answer computed by hand was not given"),
+    }
+
+
+def _runs(runs: list[RunResult]) -> VariantRuns:
+    temperature = runs[0].manifest.temperature if runs else None
+    return VariantRuns(runs=len(runs), statuses=[status_of(run.state) for run in runs], temperature=temperature)
+
+
+def _answers(equality: Equality) -> AnswerComparison:
+    return AnswerComparison(
+        compared=equality.compared,
+        compared_with_reference=equality.compared_with_reference,
+        mismatch_count=equality.mismatch_count,
+        mismatches=[
+            AnswerMismatch(k=one.k, variant=one.setting, other=one.other, problem=one.problem) for one in equality.mismatches
+        ],
+        answered=equality.answered,
+        equal=equality.equal,
+    )
+
+
+def sample_of(runs: list[RunResult], operation: str) -> Sample | None:
+    """The latencies of one kind of operation over all runs: of each operation where all were logged, else from histograms."""
+    if not runs:
+        return None
+    if all(is_logged_whole(run) for run in runs):
+        of_runs = [logged_latencies(run, operation)[1] for run in runs]
+        return Sample.of_runs(of_runs) if all(len(latencies) for latencies in of_runs) else None
+    histograms = [interval_histograms(run, operation) for run in runs]
+    return Sample.of_histograms(histograms) if all(histograms) else None
+
+
+def _figures(setting: str, operation: str, runs: list[RunResult], sample: Sample | None) -> OperationFigures:
+    measured = [_measured(run, operation) for run in runs]
+    counts = OutcomeCounts(**{outcome: sum(figures["counts"][outcome] for figures in measured) for outcome in _OUTCOMES})
+    rows = sum(figures["rows"] for figures in measured)
+    return OperationFigures(
+        variant=setting,
+        operation=operation,
+        runs=len(runs),
+        counts=counts,
+        late=sum(figures["late"] for figures in measured),
+        rows=rows,
+        rows_per_operation=rows / counts.ok if counts.ok else None,
+        latency_s={} if sample is None else {metric: _shown(interval(sample, metric)) for metric in METRICS},
+        service_s=_service(measured),
+        throughput_per_s=_throughput(runs, operation),
+    )
+
+
+def _changes(runs: list[RunResult]) -> list[RateChange]:
+    """Where the throughput of a run changed: a database that slows down, or a machine that was disturbed."""
+    changes = []
+    for run in runs:
+        table = run.table("intervals")
+        if table is None or MEASURE not in run.manifest.phases:
+            continue
+        of_phase = table.filter(pc.equal(table["phase"], run.manifest.phases.index(MEASURE)))
+        by_start = of_phase.group_by("start_ns").aggregate([("ok", "sum"), ("length_ns", "max")]).sort_by("start_ns")
+        starts_s = by_start["start_ns"].to_numpy() / 1e9
+        rates = by_start["ok_sum"].to_numpy() / (by_start["length_ns_max"].to_numpy() / 1e9)
+        # The first and the last interval are rarely whole.
+        for change in change_points(rates[1:-1]):
+            changes.append(
+                RateChange(
+                    repeat=run.manifest.repeat,
+                    time_s=float(starts_s[change.place + 1]),
+                    before_per_s=change.before,
+                    after_per_s=change.after,
+                )
+            )
+    return changes
+
+
+def _measured(run: RunResult, operation: str) -> dict[str, Any]:
+    """Counts of one kind of operation as the engine told them at the end, or, where it could not, as its intervals have them."""
+    whole = run.manifest.whole
+    if whole is not None:
+        return next(phase for phase in whole.phases if phase.name == MEASURE).operations[operation]
+    sums = dict.fromkeys((*_OUTCOMES, "late", "rows"), 0)
+    table = run.table("intervals")
+    if table is not None and MEASURE in run.manifest.phases:
+        phase, number = run.manifest.phases.index(MEASURE), run.manifest.operations.index(operation)
+        rows = of_kind(table, phase, number)
+        sums = {name: pc.sum(rows[name]).as_py() or 0 for name in sums}
+    return {"counts": {name: sums[name] for name in _OUTCOMES}, "late": sums["late"], "rows": sums["rows"], "service_ns": None}
+
+
+def _service(measured: list[dict[str, Any]]) -> ServiceTimes:
+    """Service times beside the response times; of several runs, the greatest quantiles."""
+    known = [figures["service_ns"] for figures in measured if figures["service_ns"]]
+    return ServiceTimes(**{key: max(one[key] for one in known) / 1e9 if known else None for key in ("p50", "p99", "p999", "max")})
+
+
+def _throughput(runs: list[RunResult], operation: str) -> float | None:
+    """Operations of this kind that ended well, a second of measuring."""
+    done = done_in_s(runs, operation)
+    elapsed_s = sum(elapsed_s for _, elapsed_s in done)
+    return sum(ok for ok, _ in done) / elapsed_s if elapsed_s > 0 else None
+
+
+def done_in_s(runs: list[RunResult], operation: str) -> list[tuple[int, float]]:
+    """Of each run that measured to its end, how many operations of one kind ended well, in how many seconds."""
+    phases = [phase for run in runs if run.manifest.whole for phase in run.manifest.whole.phases if phase.name == MEASURE]
+    return [
+        (phase.operations[operation]["counts"]["ok"], (phase.end_ns - phase.start_ns) / 1e9)
+        for phase in phases
+        if phase.start_ns is not None and phase.end_ns is not None
+    ]
+
+
+def _shown(of: Interval) -> MeasuredFigure:
+    finite = {key: value if not isinstance(value, float) or math.isfinite(value) else None for key, value in asdict(of).items()}
+    return MeasuredFigure(**finite)
+
+
+def _equalities(result: ComparisonResult, runs: dict[str, list[RunResult]], reads: list[str]) -> list[Equality]:
+    reference = _answers_by_operation(result.reference, None)
+    equalities = []
+    for name in reads:
+        answers: dict[str, dict[int, Answer]] = {}
+        number = -1
+        for setting, of_setting in runs.items():
+            for run in of_setting:
+                number = run.manifest.operations.index(name)
+                phase = run.manifest.phases.index(MEASURE)
+                # Every run asks the same questions; each run's answers are compared.
+                label = setting if len(of_setting) == 1 else f"{setting}, run {run.manifest.repeat}"
+                answers[label] = _answers_by_operation(run.table("answers"), phase).get(number, {})
+        equalities.append(compare_answers(name, answers, reference.get(number, {})))
+    return equalities
+
+
+def _answers_by_operation(table: pa.Table | None, phase: int | None) -> dict[int, dict[int, Answer]]:
+    """Answers by number of the operation and k."""
+    found: dict[int, dict[int, Answer]] = {}
+    if table is None:
+        return found
+    if phase is not None:
+        table = table.filter(pc.equal(table["phase"], pa.scalar(phase, table["phase"].type)))
+    columns = (table[name].to_pylist() for name in ("operation", "k", "rows", "hash", "in_order", "computed"))
+    for operation, k, rows, row_hash, in_order, computed in zip(*columns, strict=True):
+        found.setdefault(operation, {})[k] = Answer(rows, row_hash, in_order, tuple(computed or ()))
+    return found
+
+
+def _excluded(
+    name: str, runs: dict[str, list[RunResult]], equalities: list[Equality], wrong: dict[str, str], compares_answers: bool
+) -> str | None:
+    """Why an operation may not be ranked, if it may not."""
+    of_all = [run for of_setting in runs.values() for run in of_setting]
+    if of_all and not any(ok for ok, _ in done_in_s(of_all, name)) and (error := _first_error(of_all, name)):
+        return f"no operation succeeded: {error}"
+    equality = next((equality for equality in equalities if equality.operation == name), None)
+    if equality is not None and equality.mismatch_count:
+        return "the databases gave different answers"
+    if compares_answers and equality is not None and not equality.compared_with_reference:
+        return "no answer was compared with the reference"
+    return wrong.get(name)
+
+
+def _first_error(runs: list[RunResult], name: str) -> str | None:
+    """What the first failed operation of one kind was told, if one failed."""
+    errors = [error for run in runs if run.manifest.whole for error in run.manifest.whole.errors if error["operation"] == name]
+    return str(errors[0]["first_message"]) if errors else None
+
+
+def _ranking(
+    name: str, metric: str, settings: list[str], samples: dict[tuple[str, str], Sample | None], excluded: str | None
+) -> Ranking:
+    """Settings from the fastest to the slowest, each compared with the fastest."""
+    known = {setting: sample for setting in settings if (sample := samples[setting, name]) is not None}
+    if excluded or not known:
+        return Ranking(operation=name, metric=metric, excluded=excluded or "nothing was measured", places=[])
+    order = sorted(known, key=lambda setting: known[setting].figure(metric))
+    best = order[0]
+    places = []
+    for setting in order:
+        verdict = None if setting == best else _verdict(compare(known[setting], known[best], metric))
+        places.append(RankedVariant(variant=setting, value_s=known[setting].figure(metric), against_best=verdict))
+    return Ranking(operation=name, metric=metric, excluded=None, places=places, margin=EQUIVALENCE_MARGIN)
+
+
+def _verdict(verdict: Verdict) -> RankingVerdict:
+    return RankingVerdict(word=verdict.word, reason=verdict.reason, ratio=_shown(verdict.ratio))

@@ -1,0 +1,180 @@
+"""A cluster with data under a load that can be repeated while it is changed: what each transition is done with."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sensorbench._engine import Run
+from sensorbench.benchmarks.elasticity.wish import Wish
+from sensorbench.progress import Teller
+from sensorbench.results import RunResult
+from sensorbench.results.manifest import now
+from sensorbench.results.ownership import Claim, Owner
+from sensorbench.runner.comparison import DATA_FOLDER, Comparison, Up
+from sensorbench.runner.drive import drive
+from sensorbench.runner.load import check_namespace, load_setting, wait_for
+from sensorbench.runner.memory import MemoryGuard
+from sensorbench.runner.plan import Parameters, build_plan
+from sensorbench.runner.prepare import PreparedTable, prepare
+from sensorbench.runner.registers import with_keys_of_run
+from sensorbench.runner.servers import Servers
+from sensorbench.runner.settings import Side, make_settings
+from sensorbench.runner.validate import up_with, validated
+from sensorbench.runner.workload import Schedule, Workload
+from sensorbench.schemas import load_operations, load_schema
+from sensorbench.verification.history import keep_history
+
+OPERATIONS = "articles"
+# What is left at a target is nothing that other work goes on with.
+FINGERPRINT = "elasticity"
+# The key by which articles are told apart, and the draw that chooses among them.
+ID, IDS = "id", "ids"
+# A run ends when its course says so; this long at most, so that it ends at all (s).
+LONGEST_S = 7 * 24 * 3600.0
+
+
+class Bench:
+    """Loads the data, makes them more, and carries out runs."""
+
+    def __init__(self, wish: Wish, folder: Path) -> None:
+        self._wish = wish
+        self._ready = validated(_comparison(wish, folder))
+        self.setting = self._ready.comparison.settings[0]
+        self._tables: list[PreparedTable] = []
+        self._up: Up | None = None
+        self._copies = 1
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """What is asked, in words, by name."""
+        return {name: self._ready.comparison.operations.operation[name].title for name in self._ready.names}
+
+    @property
+    def articles(self) -> int:
+        """How many articles lie at the target."""
+        return self._copies * self._wish.dataset.describe().readings
+
+    def check(self, started: Servers, owner: Owner) -> None:
+        """Raises UsageError when the cluster's namespace may not be had, and EngineError when nobody answers."""
+        at = started.at_their_urls([self.setting])[0]
+        check_namespace(at.engine_target(), self._claim(owner))
+
+    def load(self, started: Servers, teller: Teller, owner: Owner) -> dict[str, Any]:
+        """Loads the dataset. Raises FailedError, UsageError and EngineError."""
+        ready = self._ready
+        with ready.workbench as workbench:
+            self._tables = prepare(self._wish.dataset, self.setting.schema, ready.columns[self.setting.id], workbench, teller)
+        self._up = up_with(ready, started)
+        at = self._up.comparison.settings[0]
+        schema, readings = ready.schemas[at.id], self._wish.dataset.describe().readings
+        claim = self._claim(owner)
+        return load_setting(at, self._up.targets[at.id], schema, self._tables, readings, FINGERPRINT, claim=claim, teller=teller)
+
+    def remove(self, owner: Owner) -> None:
+        """Removes what was created at the target."""
+        self._is_up().targets[self.setting.id].remove(owner=owner.to_json())
+
+    def _claim(self, owner: Owner) -> Claim:
+        return Claim(owner, "replace" if self._wish.replace else "create")
+
+    def add_copies(self, copies: int, teller: Teller) -> None:
+        """Loads the dataset again, under new ids, until there are so many copies of it. Raises EngineError."""
+        up = self._is_up()
+        rows = self._wish.dataset.describe().readings
+        for copy in range(self._copies, copies):
+            more = sum(table.rows for table in self._tables)
+            guard = MemoryGuard(up.comparison.settings[0], more)
+            with teller.task(f"loading copy {copy + 1} of {copies}", total=more) as task:
+                for table in self._tables:
+                    load = up.targets[self.setting.id].load(table.table, _moved(table, copy * rows))
+                    wait_for(load, 0, task, guard)
+                    load.result()
+            self._copies += 1
+
+    def run(
+        self,
+        number: int,
+        threads: int,
+        rate_per_s: float | None,
+        folder: Path,
+        look: Callable[[Run, dict[str, Any]], None],
+        told: dict[str, Any],
+    ) -> RunResult:
+        """Carries out a run that goes on until it is stopped."""
+        up = self._is_up()
+        at = up.comparison.settings[0]
+        comparison = up.comparison
+        parameters = with_keys_of_run(self._with_all_ids(), comparison.operations, now(), number)
+        workload = comparison.workload.model_copy(update={"schedule": _schedule(threads, rate_per_s)})
+        plan = build_plan(comparison.operations, at.schema, parameters, workload, number - 1)
+        return drive(
+            up.targets[at.id],
+            at,
+            plan,
+            list(parameters.tables.values()),
+            folder,
+            up.servers,
+            look,
+            number=number,
+            told=told,
+            at_end=lambda run, is_complete: keep_history(up, at, folder, run, plan, parameters, is_complete=is_complete),
+        )
+
+    def _with_all_ids(self) -> Parameters:
+        """The parameters, with the ids of all copies among them."""
+        parameters, rows = self._ready.parameters, self._wish.dataset.describe().readings
+        ids = parameters.tables[IDS]
+        of_copies = [ids.set_column(0, ID, pc.add(ids[ID], pa.scalar(copy * rows, pa.int64()))) for copy in range(self._copies)]
+        return replace(parameters, tables={**parameters.tables, IDS: pa.concat_tables(of_copies).combine_chunks()})
+
+    def _is_up(self) -> Up:
+        if self._up is None:
+            raise AssertionError("the data are loaded before they are worked on")
+        return self._up
+
+
+def _comparison(wish: Wish, folder: Path) -> Comparison:
+    """The work as a comparison of one setting, so that it is validated, planned and loaded as any other."""
+    schema = load_schema(wish.schema, operations=OPERATIONS, database=wish.target.database.dialect)
+    (setting,) = make_settings([Side(wish.target, schema)], folder / DATA_FOLDER)
+    workload = Workload(
+        mix=wish.mix,
+        schedule=_schedule(wish.load.threads_per_node, None),
+        duration=f"{LONGEST_S:.0f}s",
+        timeout=f"{wish.load.timeout_s}s",
+        repeat=max(1, len(wish.changes)),
+        seed=wish.seed,
+        log="all",
+        pin=False,
+    )
+    return Comparison(
+        kind="experiment",
+        name="elasticity",
+        title=f"Elasticity of {setting.target.label}",
+        dataset=wish.dataset,
+        operations_name=OPERATIONS,
+        operations=load_operations(OPERATIONS),
+        settings=[setting],
+        workload=workload,
+        metric="median",
+    )
+
+
+def _schedule(threads: int, rate_per_s: float | None) -> Schedule:
+    return Schedule(in_flight=threads) if rate_per_s is None else Schedule(in_flight=1000, rate=rate_per_s, arrival="poisson")
+
+
+def _moved(table: PreparedTable, by: int) -> pa.RecordBatchReader:
+    """The rows of a table under other ids."""
+    rows = table.open()
+    place = rows.schema.get_field_index(ID)
+
+    def batches() -> Any:
+        for batch in rows:
+            yield batch.set_column(place, rows.schema.field(place), pc.add(batch.column(place), pa.scalar(by, pa.int64())))
+
+    return pa.RecordBatchReader.from_batches(rows.schema, batches())

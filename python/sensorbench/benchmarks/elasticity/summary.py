@@ -1,0 +1,306 @@
+"""`summary.json` of changes of a cluster: each transition with its measurements, its scores, what clients suffered and what was lost."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sensorbench.analysis import guarantees
+from sensorbench.analysis.dips import dip
+from sensorbench.analysis.elasticity import LEAST_SETS, Sets, elasticity, scalability, stability
+from sensorbench.analysis.request_sets import Requests, request_sets
+from sensorbench.analysis.sample import Floats
+from sensorbench.analysis.usl import LEAST_SIZES, fit_usl
+from sensorbench.benchmarks.elasticity.changes import BEGIN, DONE, NOTICED
+from sensorbench.benchmarks.elasticity.course import FAILED
+from sensorbench.benchmarks.elasticity.wish import REQUESTS
+from sensorbench.benchmarks.stress.figures import counts_of
+from sensorbench.results import RunResult
+from sensorbench.results.elasticity import ElasticityResult
+from sensorbench.results.history import HISTORY_FILE, read_history
+from sensorbench.results.insight import insight
+from sensorbench.results.summary.elasticity import (
+    AroundChange,
+    ArticleCount,
+    ClusterChange,
+    ElasticityFigures,
+    ElasticityScore,
+    ElasticitySummary,
+    ElasticityWorkload,
+    NodeLoad,
+    RequestSets,
+    RunEvent,
+    Scalability,
+    ScalabilityLaw,
+    ScoreDefinitions,
+    SetLevel,
+    Stabilisation,
+    StableAgain,
+    ThroughputDip,
+    Transition,
+)
+from sensorbench.results.summary.envelope import Caveat, Caveats, OperationErrors, envelope, status_of
+from sensorbench.results.summary.guarantees import RegisterGuarantees
+from sensorbench.results.summary.stress import OperationCounts
+from sensorbench.verification.guaranteed import register_guarantees
+
+
+def summarise_elasticity(result: ElasticityResult) -> ElasticitySummary:
+    """The summary of results on disk."""
+    manifest = result.manifest
+    transitions = [transition(run) for run in result.runs]
+    return ElasticitySummary(
+        **envelope(manifest, result.state),
+        warnings=_warnings(transitions),
+        result=ElasticityFigures(
+            operations=manifest.operations,
+            workload=_workload(manifest.workload),
+            dataset=ArticleCount.model_validate(manifest.dataset),
+            changes=[ClusterChange.model_validate(change) for change in manifest.changes],
+            load=result.load,
+            transitions=transitions,
+            scalability=_scalability(transitions),
+            law=_law(transitions),
+            errors=[
+                OperationErrors.model_validate(error)
+                for run in result.runs
+                if run.manifest.whole
+                for error in run.manifest.whole.errors
+            ],
+        ),
+    )
+
+
+def _workload(described: dict[str, Any]) -> ElasticityWorkload:
+    """The load that the manifest describes."""
+    names = {"most_s": "max_s"}
+    return ElasticityWorkload.model_validate({names.get(key, key): value for key, value in described.items()})
+
+
+def transition(run: RunResult) -> Transition:
+    """What became of one run with its change."""
+    plan = run.manifest.plan
+    events = _events(run)
+    begun_at_s, done_at_s = _moment(events, BEGIN), _moment(events, DONE)
+    sets = _sets(run)
+    scored_from_s = _scored_from_s(sets, begun_at_s)
+    is_quiet = plan["change"]["kind"] == "stay"
+    return Transition(
+        number=run.manifest.repeat,
+        status=status_of(run.state),
+        reason=run.manifest.reason,
+        failed=next((event.name.removeprefix(f"{FAILED}: ") for event in events if event.name.startswith(FAILED)), None),
+        change=ClusterChange.model_validate(plan["change"]),
+        **{key: plan[key] for key in ("nodes", "articles", "request_threads", "requests_per_set", "executions")},
+        sets=RequestSets(time_s=sets.times_s.tolist(), duration_s=sets.durations_s.tolist(), sd_s=sets.deviations_s.tolist()),
+        events=events,
+        begun_at_s=begun_at_s,
+        scored_from_s=scored_from_s,
+        transfer_s=done_at_s - begun_at_s if begun_at_s is not None and done_at_s is not None else None,
+        noticed_s=_noticed_s(events, begun_at_s),
+        before=_level(sets, 0.0, scored_from_s),
+        stability=None if is_quiet else _stabilisation(run, sets, scored_from_s, begun_at_s, done_at_s),
+        dip=None if is_quiet else _dip(run, begun_at_s),
+        counts=_counts(run),
+        guarantees=_guarantees(run),
+        servers=_requests_per_node(run, begun_at_s, done_at_s),
+    )
+
+
+def _events(run: RunResult) -> list[RunEvent]:
+    """What happened, in its order, on the run's clock."""
+    table = run.table("events")
+    rows = table.sort_by("time_ns").to_pylist() if table is not None else []
+    return [RunEvent(time_s=row["time_ns"] / 1e9, name=row["name"]) for row in rows]
+
+
+def _moment(events: Sequence[RunEvent], name: str) -> float | None:
+    return next((event.time_s for event in events if event.name == name), None)
+
+
+def _noticed_s(events: Sequence[RunEvent], begun_at_s: float | None) -> float | None:
+    """After how long the other nodes knew that one does not answer; None where that is not known."""
+    at_s = next((event.time_s for event in events if event.name.endswith(NOTICED)), None)
+    return None if at_s is None or begun_at_s is None else at_s - begun_at_s
+
+
+def _sets(run: RunResult) -> Sets:
+    """The measurements that count: those of the warm-up are left out."""
+    plan = run.manifest.plan
+    log = run.table("operations")
+    if log is None:
+        return Sets(*(np.empty(0) for _ in range(3)))
+    kinds = [number for number, name in enumerate(run.manifest.operations) if name in REQUESTS]
+    wanted = log.filter(pc.is_in(log["operation"], pa.array(kinds, log["operation"].type))).sort_by("k")
+    requests = Requests(*(wanted[name].to_numpy().astype(np.int64) for name in ("scheduled_ns", "start_ns", "end_ns")))
+    is_open_loop = plan["phases"][0]["pace"] is not None
+    sets = request_sets(requests, plan["requests_per_set"], plan["executions"], plan["request_threads"] if is_open_loop else None)
+    return sets.only(slice(plan["warm_up"], None))
+
+
+def _scored_from_s(sets: Sets, begun_at_s: float | None) -> float | None:
+    """The beginning of the measurement in which the change began: it is none of those before."""
+    if begun_at_s is None:
+        return None
+    place = int(np.searchsorted(sets.times_s, begun_at_s, side="right")) - 1
+    return float(sets.times_s[place]) if place >= 0 else begun_at_s
+
+
+def _level(sets: Sets, from_s: float, to_s: float | None) -> SetLevel | None:
+    """Mean and standard deviation of the set times of a time window, and how many there are; None where there are fewer than two."""
+    durations_s = sets.between(from_s, np.inf if to_s is None else to_s).durations_s
+    if len(durations_s) < 2:
+        return None
+    return SetLevel(mean_s=float(durations_s.mean()), sd_s=float(durations_s.std(ddof=1)), sets=len(durations_s))
+
+
+def _stabilisation(
+    run: RunResult, sets: Sets, scored_from_s: float | None, begun_at_s: float | None, done_at_s: float | None
+) -> Stabilisation | None:
+    """When the cluster was stable again, after its data were where they belong; None where the change was not done."""
+    if scored_from_s is None or begun_at_s is None or done_at_s is None:
+        return None
+    try:
+        found = stability(sets, scored_from_s, done_at_s)
+    except ValueError:
+        return None
+    per_thread = run.manifest.plan["requests_per_set"] / run.manifest.plan["request_threads"]
+
+    def by(stable_at_s: float | None) -> StableAgain:
+        if stable_at_s is None:
+            return StableAgain(stable_at_s=None)
+        try:
+            score = _score(sets, scored_from_s, stable_at_s, per_thread)
+        except ValueError as error:
+            return StableAgain(stable_at_s=stable_at_s, reason=str(error))
+        return StableAgain(
+            stable_at_s=stable_at_s,
+            total_s=stable_at_s - begun_at_s,
+            additional_s=stable_at_s - done_at_s,
+            after=_level(sets, stable_at_s, None),
+            score=score,
+        )
+
+    return Stabilisation(by_band=by(found.by_band_at_s), by_rule=by(found.at_s), in_band=by(found.in_band_at_s))
+
+
+def _score(sets: Sets, scored_from_s: float, stable_at_s: float, requests_per_thread: float) -> ElasticityScore:
+    """The score with one moment of stability. Raises ValueError where there is none."""
+    found = asdict(elasticity(sets, scored_from_s, stable_at_s, requests_per_thread))
+    return ElasticityScore(definitions=ScoreDefinitions(**found.pop("definitions")), **found)
+
+
+def _dip(run: RunResult, begun_at_s: float | None) -> ThroughputDip | None:
+    """What clients suffered after the change began, second by second."""
+    log = run.table("operations")
+    if log is None or begun_at_s is None or not len(log):
+        return None
+    ends_s = log["end_ns"].to_numpy() / 1e9
+    try:
+        return ThroughputDip(**asdict(dip(ends_s, pc.equal(log["outcome"], "ok").to_numpy(), begun_at_s, float(ends_s.max()))))
+    except ValueError:
+        return None
+
+
+def _counts(run: RunResult) -> OperationCounts | None:
+    """What became of all operations, those on registers included."""
+    phases = run.manifest.whole.phases if run.manifest.whole else []
+    return counts_of(phases[0]) if phases else None
+
+
+def _guarantees(run: RunResult) -> RegisterGuarantees | None:
+    """What the checker found in the history of the run's registers, and what was promised."""
+    file = run.folder / HISTORY_FILE
+    if not file.exists():
+        return None
+    checked = guarantees.check(read_history(file))
+    return register_guarantees(checked, run.manifest.setting.promises, run.manifest.description.get("settings", {}))
+
+
+def _requests_per_node(run: RunResult, begun_at_s: float | None, done_at_s: float | None) -> dict[str, NodeLoad]:
+    """Requests that each node served before the change, while it went on, and afterwards, by its own count, and how many CPUs were busy
+    with that, where the lab knows its processes; nodes that report no requests are absent.
+    """
+    if begun_at_s is None or run.manifest.whole is None:
+        return {}
+    end_s = run.manifest.whole.duration_ns / 1e9
+    edges = {"before": (0.0, begun_at_s), "during": (begun_at_s, done_at_s or end_s), "after": (done_at_s or end_s, end_s)}
+    lengths_s = {name: to_s - from_s for name, (from_s, to_s) in edges.items()}
+    served = {}
+    for node, said in insight(run, run.manifest.setting.database).nodes.items():
+        if "requests" in said.series:
+            busy_s = _growth(said.series["processor_s"], edges) if "processor_s" in said.series else None
+            cpus = {name: busy_s[name] / lengths_s[name] if lengths_s[name] > 0.0 else None for name in edges} if busy_s else None
+            requests = AroundChange(**_growth(said.series["requests"], edges))
+            served[node] = NodeLoad(requests=requests, cpus=AroundChange(**cpus) if cpus else None)
+    return served
+
+
+def _growth(series: tuple[Floats, Floats], edges: dict[str, tuple[float, float]]) -> dict[str, float]:
+    """By how much a counter grew in each stretch."""
+    grown = {name: np.interp(edge, *series) for name, edge in edges.items()}
+    return {name: float(to - at) for name, (at, to) in grown.items()}
+
+
+def _scalability(transitions: Sequence[Transition]) -> list[Scalability]:
+    """Between transitions with more nodes, and data and load in proportion: how much longer sets take (7.4)."""
+    return [
+        Scalability(from_nodes=one.nodes, to_nodes=other.nodes, scalability=scalability(one.before.mean_s, other.before.mean_s))
+        for one, other in pairwise(transitions)
+        if other.nodes > one.nodes and _in_proportion(one, other) and one.before and other.before
+    ]
+
+
+def _in_proportion(one: Transition, other: Transition) -> bool:
+    """Whether data and load of two transitions are in the proportion of their nodes."""
+    grown = other.nodes / one.nodes
+    return other.articles / one.articles == grown == other.requests_per_set / one.requests_per_set
+
+
+def _law(transitions: Sequence[Transition]) -> ScalabilityLaw | None:
+    """The universal scalability law of requests per second, where data and load were in proportion to three numbers of nodes or more."""
+    if not transitions:
+        return None
+    first, measured = transitions[0], dict[int, list[float]]()
+    for one in transitions:
+        if one.before and _in_proportion(first, one):
+            before_s = [
+                duration_s
+                for time_s, duration_s in zip(one.sets.time_s, one.sets.duration_s, strict=True)
+                if one.scored_from_s is None or time_s < one.scored_from_s
+            ]
+            measured.setdefault(one.nodes, []).extend(one.requests_per_set / duration_s for duration_s in before_s)
+    if len(measured) < LEAST_SIZES:
+        return None
+    law = fit_usl({nodes: np.array(per_s) for nodes, per_s in measured.items()})
+    reached = {str(nodes): float(np.mean(per_s)) for nodes, per_s in measured.items()}
+    return ScalabilityLaw.model_validate({**asdict(law), "reached_per_s": reached})
+
+
+def _warnings(transitions: Sequence[Transition]) -> list[Caveat]:
+    """What to mind of each transition, with what to do."""
+    caveats = Caveats()
+    for one in transitions:
+        _add_caveats(caveats, one)
+    return caveats
+
+
+def _add_caveats(caveats: Caveats, one: Transition) -> None:
+    about = f"{one.number}. {one.change.title}"
+    by_band = one.stability.by_band if one.stability else None
+    if one.failed:
+        action = "Its figures are of the load alone; see the lab's log."
+        caveats.add("change-failed", f"{about}: the change failed: {one.failed}.", action)
+    elif by_band and by_band.stable_at_s is None:
+        action = "Raise --at-most, or --before, so that the level is better known."
+        caveats.add("not-stable", f"{about}: no rule found the cluster stable again.", action)
+    if by_band and by_band.score and by_band.score.sets_between < LEAST_SETS:
+        text = f"{about}: {by_band.score.sets_between} measurements between the change and stability."
+        caveats.add("few-sets", text, "Make sets shorter by --requests or --executions.")
+    if one.guarantees and one.guarantees.broken:
+        broken = ", ".join(one.guarantees.broken).replace("_", " ")
+        caveats.add("broken-promise", f"{about}: promised not to occur, and seen: {broken}.", "See the examples in summary.json.")

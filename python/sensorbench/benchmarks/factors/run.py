@@ -1,0 +1,190 @@
+"""A study of factors: the rates are found, all cells are measured in rounds, then those that compare drafts with the default."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sensorbench.benchmarks.factors.cells import Cell, add, cells_of
+from sensorbench.benchmarks.factors.file import FactorsFile
+from sensorbench.benchmarks.factors.measure import CellBench, measure, probe, rates_of
+from sensorbench.benchmarks.factors.own import OWN, own_draft
+from sensorbench.benchmarks.factors.scaling import scaled
+from sensorbench.benchmarks.tune.configured import unknown_settings
+from sensorbench.errors import UsageError
+from sensorbench.lifecycle.benchmark import Benchmark, RunContext
+from sensorbench.progress import Teller
+from sensorbench.results.factors import FactorsWriter, continued, is_measured, read_factors
+from sensorbench.results.manifest import CellManifest, FactorsManifest
+from sensorbench.runner.servers import Servers
+from sensorbench.runner.settings import TargetSpec, parse_target
+
+
+@dataclass(frozen=True)
+class FactorOptions:
+    """What a user may change. `top_per_s` is the highest rate of each load, instead of what the default takes."""
+
+    scale: float
+    step_s: float
+    rounds: int
+    seed: int
+    in_flight: int
+    parts: tuple[str, ...]
+    options: str = ""
+    top_per_s: float | None = None
+
+
+@dataclass(frozen=True)
+class FactorsPlan:
+    """A study of factors that is to be carried out."""
+
+    name: str
+    file: FactorsFile
+    options: FactorOptions
+
+    @property
+    def target(self) -> TargetSpec:
+        """The servers, which are started for each cell."""
+        told = [
+            option.split("=", 1) for text in (self.file.options, self.options.options) for option in text.split("&") if option
+        ]
+        # What the user says counts.
+        options = "&".join("=".join(option) for option in {key: (key, *value) for key, *value in told}.values())
+        return replace(parse_target("?".join(filter(None, [self.file.database, options]))), nodes=self.file.nodes)
+
+    @property
+    def bench(self) -> CellBench:
+        """What all cells share."""
+        wanted = self.options
+        return CellBench(self.file, self.target, scaled(self.file, wanted.scale, wanted.step_s), wanted.step_s, wanted.in_flight)
+
+    @property
+    def parts(self) -> list[str]:
+        """The parts that are wanted, in the study's order."""
+        return [name for name in self.file.parts if name in self.options.parts or not self.options.parts]
+
+    def cells(self) -> dict[str, Cell]:
+        """The cells of these parts."""
+        return cells_of(self.file, self.parts, self.bench.at)
+
+
+def check(plan: FactorsPlan) -> None:
+    """Raises UsageError for what makes no sense, and for settings that the version in use does not know."""
+    if not plan.options.scale > 0.0:
+        raise UsageError(f"--scale {plan.options.scale:g}: expected a number above 0")
+    unknown = [name for name in plan.options.parts if name not in plan.file.parts]
+    if unknown:
+        raise UsageError(f"--part {unknown[0]}: study {plan.name} has the parts {', '.join(plan.file.parts)}")
+    for cell in plan.cells().values():
+        for key, why in unknown_settings(plan.target, cell.settings).items():
+            raise UsageError(f"{plan.name}: {plan.target.database.name} does not know the setting {key}: {why}")
+
+
+class FactorsBenchmark(Benchmark[FactorsPlan, FactorsManifest, FactorsWriter]):
+    """Finds the rates, then measures all cells in rounds. Servers are started for each measurement."""
+
+    manifest = FactorsManifest
+    writer = FactorsWriter
+    can_resume = True
+
+    def describe(self, plan: FactorsPlan, servers: Servers) -> dict[str, Any]:
+        """The study, its cells, and what is done at each."""
+        bench, options = plan.bench, plan.options
+        return {
+            "title": plan.file.title,
+            "workload": {
+                "records": bench.records,
+                **plan.file.records.model_dump(exclude={"count"}),
+                "in_flight": options.in_flight,
+                "top_per_s": options.top_per_s,
+            },
+            "name": plan.name,
+            "target": plan.target.text,
+            "nodes": plan.file.nodes,
+            "parts": plan.parts,
+            "cells": _described(plan.cells()),
+            "scale": options.scale,
+            "sizes": dict(bench.at.sizes),
+            "step_s": options.step_s,
+            "rounds": options.rounds,
+            "seed": options.seed,
+        }
+
+    def check_same(self, before: FactorsManifest, after: FactorsManifest, folder: Path) -> FactorsManifest:
+        """The manifest of the study that goes on, with more parts and rounds if those are wanted."""
+        return continued(before, after, folder)
+
+    def execute(self, plan: FactorsPlan, context: RunContext[FactorsWriter]) -> None:
+        """Measures the cells of all parts, then those that compare drafts with the default."""
+        at_work = _AtWork(plan, context.writer, context.progress)
+        at_work.find_rates()
+        cells = list(plan.cells().values())
+        at_work.measure_all([cell for cell in cells if not cell.apart])
+        at_work.measure_all([cell for cell in cells if cell.apart] + at_work.own_cells())
+
+
+@dataclass(frozen=True)
+class _AtWork:
+    """A study that goes on."""
+
+    plan: FactorsPlan
+    writer: FactorsWriter
+    progress: Teller
+
+    def find_rates(self) -> None:
+        """The rates of each load: shares of what the default takes, unless the user has said."""
+        plan, loads = self.plan, self.plan.file.loads
+        if self.writer.manifest.rates:
+            return
+        if plan.options.top_per_s is not None:
+            top = plan.options.top_per_s
+            self.writer.update(
+                rates={name: [top * share / max(load.shares) for share in load.shares] for name, load in loads.items()}
+            )
+            return
+        with self.progress.task("what the default takes") as task:
+            default = plan.bench.at.configuration(plan.file.default)
+            quiet = Teller(quiet=True)
+            reached = probe(plan.bench, default, self.writer.probe_folder(), plan.options.seed, quiet)
+            task.end(f"{reached['write']:,.0f} writes/s, {reached['read']:,.0f} reads/s")
+        self.writer.update(reached=reached, rates={name: rates_of(load, reached) for name, load in loads.items()})
+
+    def measure_all(self, cells: Sequence[Cell]) -> None:
+        """Each cell once in each round, every other round in the opposite order, so that drift is nobody's gain."""
+        for number in range(1, self.plan.options.rounds + 1):
+            for cell in cells if number % 2 else reversed(cells):
+                if not is_measured(self.writer.folder, cell.id, number):
+                    self._measure(cell, number)
+
+    def own_cells(self) -> list[Cell]:
+        """The cells of the study's own draft: under the loads of the part that has the paper's; none if it is the default."""
+        file, at = self.plan.file, self.plan.bench.at
+        part = file.draft_part
+        if part not in self.plan.parts:
+            return []
+        own = own_draft(file, read_factors(self.writer.folder))
+        if not own.changed:
+            return []
+        settings = at.configuration({**file.default, **own.changed})
+        cells = self.plan.cells()
+        mine = [add(cells, load, settings, part, OWN, apart=True) for load in file.parts[part].loads]
+        self.writer.update(cells=_described(cells))
+        return [cell for cell in mine if cell.levels == [(part, OWN)]]
+
+    def _measure(self, cell: Cell, round_: int) -> None:
+        told = "; ".join(f"{part}: {level}" for part, level in cell.levels)
+        with self.progress.task(f"round {round_}, {cell.load}, {told}") as task:
+            folder = self.writer.new_folder(cell.id, round_)
+            rates = self.writer.manifest.rates[cell.load]
+            # Cells of one round have the same operations, those of another one have others.
+            seed = self.plan.options.seed + 1000 * round_
+            measured = measure(self.plan.bench, cell, rates, folder, round_=round_, seed=seed, teller=Teller(quiet=True))
+            self.writer.write_measurement(folder, measured)
+            task.end(f"failed: {measured.reason}" if measured.outcome == "failed" else f"{measured.took_s:.0f} s")
+
+
+def _described(cells: dict[str, Cell]) -> dict[str, CellManifest]:
+    return {
+        cell.id: CellManifest(load=cell.load, settings=cell.settings, apart=cell.apart, levels=cell.levels)
+        for cell in cells.values()
+    }

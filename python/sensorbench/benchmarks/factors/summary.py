@@ -1,0 +1,223 @@
+"""`summary.json` of a study of factors: the figures of each level, each compared with those of the level that its part begins from, the
+study's own draft, and what to mind.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sensorbench.analysis.intervals import LEAST_RUNS
+from sensorbench.benchmarks.factors.file import FactorPart, FactorsFile
+from sensorbench.benchmarks.factors.levels import by_round, measurements_of, ratio
+from sensorbench.benchmarks.factors.own import OWN, own_draft
+from sensorbench.benchmarks.factors.scaling import Scaled, scaled
+from sensorbench.benchmarks.tune.measured_figure import measured_figure
+from sensorbench.results.factors import FILLED, CellMeasurement, FactorsResult, Where
+from sensorbench.results.summary.claims import JudgedClaim
+from sensorbench.results.summary.envelope import Caveat, Caveats, envelope
+from sensorbench.results.summary.factors import (
+    CellOutcome,
+    FactorCell,
+    FactorParameter,
+    FactorPartFigures,
+    FactorsFigures,
+    FactorsSummary,
+    LevelChoice,
+    LevelFigure,
+    LevelFigures,
+    OwnDraftFigures,
+    PublishedFigure,
+)
+
+OF_FILLED = (
+    "per_s",
+    "mean_s",
+    "took_s",
+    "server_cpu",
+    "memtable_bytes",
+    "compacted_per_s",
+    "sstables",
+    "table_bytes",
+    "disk_written_per_s",
+)
+OF_STEPS = (
+    "hit_rate",
+    "steady_s",
+    "mean_s",
+    "p99_of_offered_s",
+    "server_cpu",
+    "disk_read_per_s",
+    "disk_written_per_s",
+    "disk_bytes",
+    "completed_per_s",
+    "client_cpu",
+)
+# A setting that is a size is as small as the data if its factor is at most so many times theirs.
+IN_PROPORTION = 1.5
+
+
+def summarise_factors(
+    file: FactorsFile, result: FactorsResult, claims: Sequence[JudgedClaim] = (), published: Sequence[PublishedFigure] = ()
+) -> FactorsSummary:
+    """The summary of a study on disk, with its judged claims and what the paper printed."""
+    manifest = result.manifest
+    at = scaled(file, manifest.scale, manifest.step_s)
+    own = own_draft(file, result)
+    parts = {name: file.parts[name] for name in manifest.parts}
+    choices = [LevelChoice(part=one.part, level=one.level, ratio=measured_figure(one.ratio)) for one in own.choices]
+    return FactorsSummary(
+        **envelope(manifest, result.state),
+        warnings=_warnings(result),
+        claims=list(claims),
+        result=FactorsFigures(
+            name=manifest.name,
+            question=file.question,
+            paper=file.source,
+            target=manifest.target,
+            nodes=manifest.nodes,
+            workload=manifest.workload,
+            scale=manifest.scale,
+            sizes=manifest.sizes,
+            step_s=manifest.step_s,
+            rounds=manifest.rounds,
+            seed=manifest.seed,
+            reached=manifest.reached,
+            rates=manifest.rates,
+            loads={name: file.loads[name].title for part in parts.values() for name in part.loads},
+            parameters=_parameters(file, at),
+            parts={name: _part(file, name, part, result) for name, part in parts.items()},
+            cells=[_cell(result, cell) for cell in manifest.cells],
+            own=OwnDraftFigures(choices=choices, changed=at.configuration(own.changed)),
+            published=list(published),
+        ),
+    )
+
+
+def base_level(file: FactorsFile, part: str) -> str:
+    """The level that the others of a part are compared with: the default, where it is one of them, else the first of the paper's."""
+    default = file.default_level(part)
+    first = next((level for level in file.parts[part].levels if not level.successor), file.parts[part].levels[0])
+    return (default or first).name
+
+
+def _parameters(file: FactorsFile, at: Scaled) -> list[FactorParameter]:
+    """How the paper's parameters are called and written here."""
+    here = at.configuration(file.default)
+    return [
+        FactorParameter(
+            in_paper=parameter.source,
+            setting=parameter.setting,
+            default=parameter.default,
+            here=here[parameter.setting],
+            about=parameter.about,
+            became=parameter.became,
+        )
+        for parameter in (*file.parameters, *file.besides)
+    ]
+
+
+def _part(file: FactorsFile, name: str, part: FactorPart, result: FactorsResult) -> FactorPartFigures:
+    base = base_level(file, name)
+    levels = [level.name for level in part.levels]
+    # The study's own draft is a level that the file does not have.
+    own = [OWN] if any((name, OWN) in cell.levels for cell in result.manifest.cells.values()) else []
+    return FactorPartFigures(
+        title=part.title,
+        about=part.about,
+        base=base,
+        levels=[*levels, *own],
+        successors=[level.name for level in part.levels if level.successor],
+        rows=[row for load in part.loads for level in [*levels, *own] for row in _rows(result, load, name, level, base)],
+    )
+
+
+def _rows(result: FactorsResult, load: str, part: str, level: str, base: str) -> list[LevelFigures]:
+    """The figures of a level under a load: of putting the records there, and of each step."""
+    here, there = (measurements_of(result, load, (part, name)) for name in (level, base))
+    steps = max((len(measured.steps) for measured in here), default=0)
+    wheres: list[Where] = [FILLED, *range(steps)] if here else []
+    return [
+        LevelFigures(
+            load=load,
+            level=level,
+            where=where,
+            rate_per_s=_rate(here, where),
+            figures={
+                figure: found
+                for figure in (OF_FILLED if where == FILLED else OF_STEPS)
+                if (found := _figure(here, there, where, figure)) is not None
+            },
+        )
+        for where in wheres
+    ]
+
+
+def _rate(measured: Sequence[CellMeasurement], where: Where) -> float | None:
+    return None if where == FILLED else next(one.steps[where].rate_per_s for one in measured if where < len(one.steps))
+
+
+def _figure(here: Sequence[CellMeasurement], there: Sequence[CellMeasurement], where: Where, figure: str) -> LevelFigure | None:
+    """A figure's mean over the rounds, and its ratio to the base's; None where it was not measured."""
+    found, to_base = by_round(here, where, figure), ratio(here, there, where, figure)
+    if not found:
+        return None
+    return LevelFigure(
+        value=float(np.mean(list(found.values()))),
+        rounds=len(found),
+        ratio=measured_figure(to_base) if to_base else None,
+    )
+
+
+def _cell(result: FactorsResult, name: str) -> FactorCell:
+    cell = result.manifest.cells[name]
+    outcomes = [
+        CellOutcome(round=measured.round, outcome=measured.outcome, reason=measured.reason, took_s=measured.took_s)
+        for measured in result.measurements[name]
+    ]
+    return FactorCell(id=name, **cell.model_dump(), measurements=outcomes)
+
+
+def _warnings(result: FactorsResult) -> list[Caveat]:
+    """What to mind, each with what to do."""
+    manifest, caveats = result.manifest, Caveats()
+    if manifest.rounds < LEAST_RUNS:
+        caveats.add(
+            "rounds",
+            f"Fewer than {LEAST_RUNS} rounds give no intervals.",
+            f"No level can be called better or worse: --repeat {LEAST_RUNS}.",
+        )
+    coarse = [key for key, factor in manifest.sizes.items() if factor > IN_PROPORTION * manifest.scale]
+    if coarse:
+        caveats.add(
+            "proportion",
+            f"{', '.join(coarse)} could not be made as small as the data, which are {manifest.scale:g} of the paper's.",
+            "They hold a larger share of the data than there; a larger --scale brings them together.",
+        )
+    measured = [one for of_cell in result.measurements.values() for one in of_cell]
+    failed = [one for one in measured if one.outcome == "failed"]
+    if failed:
+        caveats.add(
+            "failed", f"{len(failed)} measurements failed; the first ({failed[0].cell}): {failed[0].reason}", "They are left out."
+        )
+    steps = [step for one in measured for step in one.steps]
+    bound = [step.client_bound for step in steps if step.client_bound]
+    if bound:
+        caveats.add(
+            "client-bound",
+            f"In {len(bound)} steps the client was the limit; in the first, {bound[0]}.",
+            "Their figures are lower bounds: use lower rates (--rate).",
+        )
+    dropped = sum(1 for step in steps if step.dropped)
+    if dropped:
+        caveats.add(
+            "overload",
+            f"In {dropped} steps some arrivals were dropped: they could not start before their step ended.",
+            "The servers were beyond what they take: use lower rates (--rate).",
+        )
+    if measured and not any(step.disk_read_per_s for step in steps):
+        caveats.add(
+            "memory",
+            "The servers read nothing from the disk: all data lay in this machine's memory.",
+            "What caches save of disk reads does not show; use data larger than memory (--scale).",
+        )
+    return caveats

@@ -1,0 +1,111 @@
+"""Systems of the study: where the articles lie, how Spark gets to them, and how the database does the job itself."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from sensorbench import _engine
+from sensorbench.benchmarks.mapreduce.native_job import NativeJob, native_job
+from sensorbench.dataset import Dataset
+from sensorbench.errors import UsageError
+from sensorbench.progress import Teller
+from sensorbench.results.ownership import Claim
+from sensorbench.runner.comparison import DATA_FOLDER
+from sensorbench.runner.load import load_setting
+from sensorbench.runner.prepare import prepare
+from sensorbench.runner.servers import Servers
+from sensorbench.runner.settings import Setting, Side, TargetSpec, make_settings
+from sensorbench.schemas import load_operations, load_schema
+from sensorbench.spark.connector import FILES, Place, connected, connector_of, connectors, files_in, place_of
+
+SHAPE, SCHEMA = "mapreduce", "inverted_index"
+FINGERPRINT = "mapreduce"
+ARTICLES = "articles"
+
+
+@dataclass(frozen=True)
+class System:
+    """A system whose articles are loaded."""
+
+    name: str
+    place: Place
+    target: _engine.Target | None
+    native: NativeJob | None
+
+
+def settings_of(targets: Sequence[TargetSpec], folder: Path) -> list[Setting]:
+    """A setting for each target. Raises UsageError for a database without connector or schema, and for one that is named twice."""
+    for target in targets:
+        if connector_of(target.database.name) is None:
+            raise UsageError(
+                f"--target {target.text}: no connector between Spark and {target.database.name} is registered; expected one of "
+                f"{', '.join(sorted(connected()))}"
+            )
+    schemas = [load_schema(SCHEMA, operations=SHAPE, database=target.database.dialect) for target in targets]
+    sides = [Side(target, schema) for target, schema in zip(targets, schemas, strict=True)]
+    labels = [target.label for target in targets]
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice:
+        raise UsageError(f"--target {twice}: it is named twice")
+    return make_settings(sides, folder / DATA_FOLDER)
+
+
+def described(settings: Sequence[Setting], *, with_files: bool) -> dict[str, dict[str, Any]]:
+    """What results say of each system."""
+    told = {setting.target.label: _described(setting) for setting in settings}
+    if with_files:
+        of_files = connectors()[FILES]
+        told[FILES] = {"database": FILES, "connector": of_files.title, "splits": of_files.splits, "own_means": None}
+    return told
+
+
+def _described(setting: Setting) -> dict[str, Any]:
+    connector, native = connector_of(setting.target.database.name), native_job(setting.target.database.dialect)
+    if connector is None:
+        raise AssertionError("targets without a connector were refused")
+    return {
+        "database": setting.target.database.name,
+        "connector": connector.title,
+        "splits": connector.splits,
+        "own_means": native.title if native else None,
+        "schema_summary": setting.schema.summary,
+    }
+
+
+def load_systems(
+    settings: Sequence[Setting],
+    dataset: Dataset,
+    workbench: duckdb.DuckDBPyConnection,
+    started: Servers,
+    teller: Teller,
+    claim: Claim,
+) -> tuple[list[System], dict[str, dict[str, Any]]]:
+    """Loads the articles into each database; how that went. Raises FailedError, UsageError and EngineError."""
+    operations = load_operations(SHAPE)
+    systems, loads = [], {}
+    for setting in started.at_their_urls(list(settings)):
+        columns = setting.schema.fill_columns(workbench)
+        tables = prepare(dataset, setting.schema, columns, workbench, teller)
+        target = setting.engine_target()
+        schema = setting.schema.driver_schema(operations, [], columns)
+        rows = dataset.describe().readings
+        name = setting.target.label
+        loads[name] = load_setting(setting, target, schema, tables, rows, FINGERPRINT, claim=claim, teller=teller)
+        database = setting.target.database
+        systems.append(System(name, place_of(database.name, str(setting.url)), target, native_job(database.dialect)))
+    return systems, loads
+
+
+def load_files(folder: Path, workbench: duckdb.DuckDBPyConnection, files: int) -> tuple[System, dict[str, Any]]:
+    """Writes the articles as so many Parquet files, each with a stretch of ids."""
+    place = folder / ARTICLES
+    place.mkdir(parents=True)
+    (rows,) = workbench.execute("SELECT count(*) FROM articles").fetchone() or (0,)
+    for number in range(files):
+        chosen = f"SELECT id, text FROM articles WHERE id > {rows * number // files} AND id <= {rows * (number + 1) // files} ORDER BY id"
+        workbench.execute(f"COPY ({chosen}) TO '{place / f'{number:03}.parquet'}' (FORMAT parquet)")
+    size = sum(file.stat().st_size for file in place.iterdir())
+    return System(FILES, files_in(folder), None, None), {"rows": rows, "size": {"total_bytes": size}}

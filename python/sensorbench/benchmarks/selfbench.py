@@ -1,0 +1,116 @@
+"""The client's own ceilings, each measured through the engine entry that every study uses."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+
+from sensorbench import _engine
+from sensorbench.dataset import cu_bems
+from sensorbench.progress import Teller
+from sensorbench.runner.ceiling import driver_ceiling
+from sensorbench.runner.settings import databases
+
+# What other clients reach doing nothing, from their own repositories' issue threads and our own runs of them.
+MARKS = {
+    "null_ops_per_s": "YCSB's empty driver 4.9 million, latte's empty function 3.0 million",
+    "generator_rows_per_s": "TSBS 10 million values/s a core, as text",
+}
+
+OPEN_LOOP_RATE = 200_000
+STALL_RATE = 10_000
+STALL_S = 1.0
+
+
+def measure(teller: Teller, *, quick: bool = False) -> dict[str, Any]:
+    """All figures. `quick` measures about a tenth as long."""
+    share = 0.1 if quick else 1.0
+    steps: dict[str, Callable[[], Any]] = {
+        "null_ops_per_s": lambda: null_ops_per_s(int(30_000_000 * share)),
+        "open_loop_p99_us": lambda: {
+            "timer": open_loop_p99_us(5.0 * share, spin=False),
+            "spinning": open_loop_p99_us(5.0 * share, spin=True),
+        },
+        "stall_p999_error": lambda: stall_p999_error(20.0 if not quick else 10.0),
+        "generator_rows_per_s": generator_rows_per_s,
+        "rss_growth_bytes": lambda: rss_growth_bytes(int(100_000_000 * share)),
+        "driver_ceiling": lambda: {
+            name: driver_ceiling(database, duration_s=3.0 * share) for name, database in databases().items()
+        },
+    }
+    figures = {}
+    for name, step in steps.items():
+        with teller.task(name.replace("_", " ")) as task:
+            figures[name] = step()
+            task.end("done")
+    return {**figures, "quick": quick, "processors": os.cpu_count()}
+
+
+def _run(plan: dict[str, Any], url: str, look: Callable[[_engine.Run], None] | None = None) -> dict[str, Any]:
+    base = {"seed": 1, "operations": [{"weight": 1.0, "operation": {"name": "nothing"}}], "in_flight": 1, "timeout_s": 60.0}
+    run = _engine.Target(url).run(json.dumps({**base, **plan}), [])
+    while not run.wait(0.1):
+        run.take()
+        if look:
+            look(run)
+    whole: dict[str, Any] = json.loads(run.end()[1])
+    return whole
+
+
+def null_ops_per_s(operations: int) -> float:
+    """One thread, closed loop, response and service histograms, no record of each operation: the best of three, because
+    anything else on the machine only takes away.
+    """
+    rates = []
+    for _ in range(3):
+        phase = _run({"phases": [{"name": "measure", "operations": operations}]}, "null:")["phases"][0]
+        rates.append(operations / ((phase["end_ns"] - phase["start_ns"]) / 1e9))
+    return float(max(rates))
+
+
+def open_loop_p99_us(duration_s: float, *, spin: bool) -> float:
+    """The p99 of the response time at 200,000/s on a database that does nothing: all of it is the client's lateness."""
+    pace = {"segments": [{"from_per_s": OPEN_LOOP_RATE}]}
+    whole = _run(
+        {"phases": [{"name": "measure", "duration_s": duration_s, "pace": pace}], "in_flight": 64, "spin": spin}, "null:"
+    )
+    return float(whole["phases"][0]["operations"]["nothing"]["response_ns"]["p99"] / 1e3)
+
+
+def stall_p999_error(duration_s: float) -> float:
+    """How far the p99.9 of the response time is from arithmetic when the database holds every call for one second, once.
+
+    Of the operations, those that fall into the stall wait evenly from one second down to nothing.
+    """
+    url = f"null:?stall_at_ms={duration_s * 500:g}&stall_ms={STALL_S * 1000:g}"
+    pace = {"segments": [{"from_per_s": STALL_RATE}]}
+    whole = _run({"phases": [{"name": "measure", "duration_s": duration_s, "pace": pace}], "in_flight": 2 * STALL_RATE}, url)
+    measured_s = whole["phases"][0]["operations"]["nothing"]["response_ns"]["p999"] / 1e9
+    expected_s = STALL_S - 0.001 * duration_s
+    return float(abs(measured_s / expected_s - 1.0))
+
+
+def generator_rows_per_s() -> float:
+    """Rows of cu-bems measurements a second, one thread."""
+    series = json.dumps([{"site": 1, "zone": zone, "sensor": "AC1", "kind": "air_conditioning"} for zone in range(20)])
+    start_s = time.perf_counter()
+    generator = _engine.generate_building(series, 1, int(cu_bems.START.timestamp() * 1e6), cu_bems.MINUTES)
+    rows = sum(batch.num_rows for batch in generator.rows(threads=1))
+    return float(rows / (time.perf_counter() - start_s))
+
+
+def rss_growth_bytes(operations: int) -> int:
+    """How much the process grows between the millionth and the last operation."""
+    process = psutil.Process()
+    sizes: list[tuple[int, int]] = []
+
+    def look(run: _engine.Run) -> None:
+        started = json.loads(run.snapshot())["phases"][0]["started"]
+        sizes.append((started, process.memory_info().rss))
+
+    _run({"phases": [{"name": "measure", "operations": operations}]}, "null:", look)
+    after_a_million = [size for started, size in sizes if started >= 1_000_000]
+    return max(0, after_a_million[-1] - after_a_million[0]) if after_a_million else 0

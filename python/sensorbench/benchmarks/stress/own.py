@@ -1,0 +1,102 @@
+"""Work of one's own: the dataset, the schema and the operations of an experiment file."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sensorbench._engine import Target
+from sensorbench.benchmarks.stress.work import Work
+from sensorbench.errors import UsageError
+from sensorbench.progress import Teller
+from sensorbench.results.files import write_text
+from sensorbench.results.ownership import Claim, Intent, Owner
+from sensorbench.runner.experiment_file import plan_experiment
+from sensorbench.runner.load import load_setting
+from sensorbench.runner.plan import build_plan
+from sensorbench.runner.prepare import prepare
+from sensorbench.runner.servers import Servers
+from sensorbench.runner.settings import Setting
+from sensorbench.runner.validate import validated
+
+# What a stress run leaves at a target is nothing that experiments go on with.
+FINGERPRINT = "stress"
+LOAD_FILE = "load.json"
+
+
+class OwnWork(Work):
+    """The operations of an experiment file at one of its targets. What the file says of schedule, length and repeats does not count."""
+
+    def __init__(
+        self, file: Path, target: str | None, mix: dict[str, float], folder: Path, teller: Teller, *, seed: int, replace: bool
+    ) -> None:
+        changes = [f"workload.mix.{name}={weight}" for name, weight in mix.items()]
+        comparison = plan_experiment(file, [f"workload.seed={seed}", *changes], folder, teller)
+        self.setting = _at(target, comparison.settings, file)
+        self._ready = validated(comparison)
+        names = self._ready.names
+        self.operations = {name: self._ready.comparison.operations.operation[name].title for name in names}
+        dataset = comparison.dataset.describe()
+        weights = {name: self._ready.comparison.workload.mix[name] for name in names}
+        self.described = {
+            "data": f"{dataset.title}: {dataset.readings:,} readings",
+            "records": dataset.readings,
+            "mix": {name: weight / sum(weights.values()) for name, weight in weights.items()},
+            "choice": None,
+        }
+        self._intent: Intent = "replace" if replace else "create"
+
+    @property
+    def seed(self) -> int:
+        """From which all operations follow."""
+        return self._ready.comparison.workload.seed
+
+    def plan(self) -> dict[str, Any]:
+        """The file's operations in their mix."""
+        comparison = self._ready.comparison
+        plan = build_plan(comparison.operations, self._schema_setting().schema, self._ready.parameters, comparison.workload, 0)
+        return {key: plan[key] for key in ("seed", "operations", "order", "draws")}
+
+    def tables(self) -> list[pa.Table]:
+        """What the operations draw their parameters from."""
+        return list(self._ready.parameters.tables.values())
+
+    def intent(self, target: Target) -> Intent:
+        """The dataset is loaded anew."""
+        del target
+        return self._intent
+
+    def make_ready(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
+        """Loads the dataset."""
+        del started
+        with self._ready.workbench as workbench:
+            tables = prepare(
+                self._ready.comparison.dataset,
+                self._schema_setting().schema,
+                self._ready.columns[self.setting.id],
+                workbench,
+                teller,
+            )
+        readings = self._ready.comparison.dataset.describe().readings
+        schema = self._ready.schemas[self.setting.id]
+        load = load_setting(at, target, schema, tables, readings, FINGERPRINT, claim=Claim(owner, self._intent), teller=teller)
+        folder.mkdir(parents=True)
+        write_text(folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
+
+    def _schema_setting(self) -> Setting:
+        """The setting as it was validated: its schema may have learned from the dataset how close together readings are."""
+        return next(setting for setting in self._ready.comparison.settings if setting.id == self.setting.id)
+
+
+def _at(target: str | None, settings: list[Setting], file: Path) -> Setting:
+    """The setting that is asked for, by its target as the file writes it; the only one if none is."""
+    wanted = [setting for setting in settings if target is None or setting.target.text == target]
+    known = ", ".join(dict.fromkeys(setting.target.text for setting in settings))
+    if not wanted:
+        raise UsageError(f"--target {target}: {file} has no such target; expected one of {known}")
+    if len(wanted) > 1:
+        raise UsageError(
+            f"{file} has {len(wanted)} settings; a stress run has one: name a target that one alone has ({known}) by --target"
+        )
+    return wanted[0]

@@ -1,0 +1,162 @@
+"""Work on records: YCSB's table, read and written in a mix of its operations, on every database that has a schema for it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sensorbench._engine import Target
+from sensorbench.benchmarks.stress.work import Work
+from sensorbench.compat.ycsb import CoreWorkload, Phase, asked_in
+from sensorbench.compat.ycsb.plan import driver_schema, plan_of, tables_of
+from sensorbench.compat.ycsb.run import SCHEMA
+from sensorbench.errors import FailedError, UsageError
+from sensorbench.progress import Teller
+from sensorbench.results import RunResult
+from sensorbench.results.ownership import Intent, Owner
+from sensorbench.runner.comparison import DATA_FOLDER
+from sensorbench.runner.drive import drive
+from sensorbench.runner.servers import Servers
+from sensorbench.runner.settings import Setting, Side, TargetSpec, make_settings
+from sensorbench.schemas import load_schema
+
+# The words of a mix, and YCSB's keys for them.
+OPERATIONS = {
+    "read": "readproportion",
+    "write": "updateproportion",
+    "insert": "insertproportion",
+    "scan": "scanproportion",
+    "read_modify_write": "readmodifywriteproportion",
+}
+TITLES = {
+    "READ": "Read a record",
+    "UPDATE": "Overwrite a record",
+    "INSERT": "Add a record",
+    "SCAN": "Read records in the order of their keys",
+    "READ-MODIFY-WRITE": "Read a record and write it back changed",
+}
+# So many records are added at a time before the steps.
+ADDED_AT_ONCE = 64
+# What decides which records are there.
+_OF_RECORDS = (
+    "recordcount",
+    "insertstart",
+    "insertcount",
+    "fieldcount",
+    "fieldnameprefix",
+    "fieldlength",
+    "minfieldlength",
+    "fieldlengthdistribution",
+    "insertorder",
+    "zeropadding",
+)
+BEGUN = json.dumps({"stress": "begun"})
+GROWN = json.dumps({"stress": "grown"})
+
+
+def with_mix(workload: CoreWorkload, mix: Mapping[str, float]) -> CoreWorkload:
+    """The workload with another mix: weights by the words of OPERATIONS. Raises UsageError."""
+    unknown = [name for name in mix if name not in OPERATIONS]
+    if unknown:
+        raise UsageError(f"--mix: {unknown[0]!r}: expected one of {', '.join(OPERATIONS)}")
+    if any(weight < 0.0 for weight in mix.values()) or not sum(mix.values()) > 0.0:
+        raise UsageError("--mix: the weights must be at least zero, one of them above zero")
+    shares = {key: mix.get(name, 0.0) / sum(mix.values()) for name, key in OPERATIONS.items()}
+    return replace(workload, **shares)  # type: ignore[arg-type]
+
+
+class RecordWork(Work):
+    """Operations on the records of a core workload."""
+
+    def __init__(self, target: TargetSpec, workload: CoreWorkload, folder: Path, *, seed: int, replace: bool) -> None:
+        schema = load_schema(SCHEMA, operations="ycsb", database=target.database.dialect, fields=workload.field_names)
+        asked = asked_in(workload, "run")
+        self.setting = make_settings([Side(target, schema)], folder / DATA_FOLDER)[0]
+        self.operations = {one.name: TITLES[one.kind] for one in asked}
+        self.described = {
+            "data": f"{workload.loaded:,} records of {workload.fieldcount} fields, each of {workload.fieldlength} bytes",
+            "records": workload.loaded,
+            "mix": {one.name: one.weight for one in asked},
+            "choice": workload.requestdistribution,
+        }
+        self._workload = workload
+        self._seed = seed
+        self._replace = replace
+        self._planned = self._plan("run")
+
+    @property
+    def seed(self) -> int:
+        """From which all operations follow."""
+        return self._seed
+
+    def plan(self) -> dict[str, Any]:
+        """The operations on records that are there."""
+        return self._planned
+
+    def tables(self) -> list[pa.Table]:
+        """How many records a scan reads."""
+        return tables_of(self._workload, "run")
+
+    def intent(self, target: Target) -> Intent:
+        """Records that are just those of the workload are used, whoever added them."""
+        if target.fingerprint() == self._fingerprint():
+            return "attach"
+        return "replace" if self._replace else "create"
+
+    def make_ready(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
+        """Adds the records, unless just these are there."""
+        intent = self.intent(target)
+        if intent == "attach":
+            teller.say(f"  {self._workload.loaded:,} records are there already")
+        else:
+            target.create(self._driver_schema("load"), BEGUN, intent=intent, owner=owner.to_json())
+            self._add_records(at, target, started, folder, teller)
+            target.settle()
+        target.attach(self._driver_schema("run"), intent="attach", owner=owner.to_json())
+        # Where operations add records, others are there the next time.
+        target.set_fingerprint(GROWN if self._workload.insertproportion else self._fingerprint())
+
+    def _plan(self, phase: Phase) -> dict[str, Any]:
+        return plan_of(
+            self._workload,
+            phase,
+            self.setting.schema,
+            in_flight=ADDED_AT_ONCE,
+            threads=1,
+            seed=self._seed,
+            timeout_s=60.0,
+            ycsb_zipfian=False,
+        )
+
+    def _fingerprint(self) -> str:
+        """What is noted at a target that has these records."""
+        return json.dumps({"stress": {**{key: getattr(self._workload, key) for key in _OF_RECORDS}, "seed": self._seed}})
+
+    def _driver_schema(self, phase: Phase) -> str:
+        return json.dumps(driver_schema(self._workload, phase, self.setting.schema))
+
+    def _add_records(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller) -> None:
+        records = self._workload.loaded
+        with teller.task(f"adding {records:,} records", total=records) as task:
+            run = drive(
+                target,
+                at,
+                self._plan("load"),
+                [],
+                folder,
+                started,
+                lambda _, now: task.advance_to(now["phases"][0]["started"], f"{now['phases'][0]['started']:,}"),
+            )
+            _check_all_added(run, records)
+            task.end(f"{records:,} records")
+
+
+def _check_all_added(run: RunResult, records: int) -> None:
+    whole = run.manifest.whole
+    added = whole.phases[0].operations["insert"]["counts"]["ok"] if whole else 0
+    if added != records:
+        why = whole.errors[0]["first_message"] if whole and whole.errors else "the others timed out"
+        raise FailedError(f"{added:,} of {records:,} records could be added: {why}")

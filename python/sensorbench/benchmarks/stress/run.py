@@ -1,0 +1,279 @@
+"""Stress: a target under rates that are held one after the other, or searched for the highest that meets an objective."""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sensorbench._engine import Run, Target
+from sensorbench.analysis.capacity import Search, Trial, next_rate
+from sensorbench.benchmarks.stress.figures import share_within
+from sensorbench.benchmarks.stress.objective import Objective
+from sensorbench.benchmarks.stress.steering import Steering
+from sensorbench.benchmarks.stress.step import Arrival, Step, phases_of
+from sensorbench.benchmarks.stress.work import Work
+from sensorbench.errors import EngineError
+from sensorbench.lifecycle.benchmark import Benchmark, RunContext, run
+from sensorbench.places import remove_if_empty
+from sensorbench.progress import Task, Teller
+from sensorbench.results import RunResult
+from sensorbench.results.manifest import PhaseFigures, StressManifest
+from sensorbench.results.ownership import Claim, Owner
+from sensorbench.results.stress import StressResult, StressWriter, read_stress
+from sensorbench.runner.ceiling import driver_ceiling
+from sensorbench.runner.comparison import DATA_FOLDER
+from sensorbench.runner.drive import Look, drive
+from sensorbench.runner.load import check_namespace
+from sensorbench.runner.servers import Servers, servers
+from sensorbench.runner.settings import Setting
+
+ANSWERS_WITHIN_S, ASKS_EVERY_S = 60.0, 0.2
+
+
+@dataclass(frozen=True)
+class Load:
+    """How operations come: in an open loop, at most so many in flight, each given up after `timeout_s`; and how long (s) the first rate
+    is held before anything counts.
+    """
+
+    in_flight: int
+    threads: int = 1
+    timeout_s: float = 60.0
+    arrival: Arrival = "poisson"
+    warm_up_s: float = 0.0
+    pin: bool = True
+
+
+@dataclass(frozen=True)
+class CapacitySearch:
+    """A search for the highest rate that meets an objective: each trial is a step of this length."""
+
+    objective: Objective
+    search: Search
+    held_s: float
+    ramp_s: float
+
+
+@dataclass(frozen=True)
+class StepsApart:
+    """Steps in a run each. `before` is called with the servers and the number of the step, from 1, before each: so that all begin in
+    the same state, or in another one.
+    """
+
+    steps: Sequence[Step]
+    before: Callable[[Servers, int], None]
+
+
+Todo = Sequence[Step] | StepsApart | CapacitySearch
+
+
+@dataclass(frozen=True)
+class _Up:
+    """A stress run whose target is ready."""
+
+    work: Work
+    load: Load
+    setting: Setting
+    target: Target
+    started: Servers
+    writer: StressWriter
+    teller: Teller
+    looks: Sequence[Look]
+
+    def hold(self, steps: Sequence[Step], number: int, before: Sequence[int], tell: Callable[[str, float], None]) -> RunResult:
+        """Carries out steps in one run of the engine. `before`: how many numbers phases before have used for their writes."""
+        phases = phases_of(steps, self.load.arrival, self.load.warm_up_s if number == 1 else 0.0)
+        for place, phase in enumerate(phases):
+            # How many operations a phase has is not known before: they take turns, behind all that was before.
+            phase["numbering"] = {"offset": place, "stride": len(phases), "before": list(before)}
+        plan = {
+            **self.work.plan(),
+            # Trials of a search at the same rate are no trials of the same moments.
+            "seed": self.work.seed + number - 1,
+            "phases": phases,
+            "in_flight": self.load.in_flight,
+            "threads": self.load.threads,
+            "timeout_s": self.load.timeout_s,
+        }
+
+        def look(engine_run: Run, snapshot: dict[str, Any]) -> None:
+            for one in self.looks:
+                one(engine_run, snapshot)
+            tell(*_progress(snapshot, phases))
+
+        told = {"steps": [asdict(step) for step in steps]}
+        return drive(
+            self.target,
+            self.setting,
+            plan,
+            self.work.tables(),
+            self.writer.run_folder(number),
+            self.started,
+            look,
+            number=number,
+            told=told,
+        )
+
+
+@dataclass(frozen=True)
+class StressPlan:
+    """What is done at a target. With `drop_after`, what it created there is removed when it is complete; `looks` are called some times per
+    second with the run and its snapshot.
+    """
+
+    work: Work
+    load: Load
+    todo: Todo
+    looks: Sequence[Look] = ()
+    drop_after: bool = False
+
+
+class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
+    """Makes a target ready and holds the steps there, if any, or searches."""
+
+    manifest = StressManifest
+    writer = StressWriter
+
+    def servers(self, plan: StressPlan, progress: Teller) -> AbstractContextManager[Servers]:
+        """The target's server."""
+        return servers([plan.work.setting], progress, pin=plan.load.pin)
+
+    def check(self, plan: StressPlan, servers: Servers, owner: Owner) -> None:
+        """Raises UsageError where the target's namespace is refused."""
+        target = servers.at_their_urls([plan.work.setting])[0].engine_target()
+        check_namespace(target, Claim(owner, plan.work.intent(target)))
+
+    def describe(self, plan: StressPlan, servers: Servers) -> dict[str, Any]:
+        """The target, the operations and what is done there."""
+        work, database = plan.work, plan.work.setting.target.database
+        search = plan.todo if isinstance(plan.todo, CapacitySearch) else None
+        return {
+            "title": f"{work.setting.target.label} under stress",
+            "setting": work.setting.manifest({name: work.setting.schema.told_statements(name) for name in work.operations}),
+            "operations": work.operations,
+            "workload": {**work.described, **asdict(plan.load), "seed": work.seed},
+            "objective": asdict(search.objective) if search else None,
+            "search": {**asdict(search.search), "held_s": search.held_s, "ramp_s": search.ramp_s} if search else None,
+            "environment": {
+                "driver_ceiling_per_s": driver_ceiling(database) if database.embedded else None,
+                "servers": servers.described(),
+            },
+        }
+
+    def execute(self, plan: StressPlan, context: RunContext[StressWriter]) -> None:
+        """Puts the data there, then holds the steps or searches."""
+        work, todo = plan.work, plan.todo
+        setting = context.servers.at_their_urls([work.setting])[0]
+        target = setting.engine_target()
+        if setting.temporary is not None:
+            setting.temporary.parent.mkdir(parents=True, exist_ok=True)
+        # A search chooses the rates itself.
+        steering = [] if isinstance(todo, CapacitySearch) else [Steering(context.folder).look]
+        looks = [*steering, *plan.looks]
+        up = _Up(work, plan.load, setting, target, context.servers, context.writer, context.progress, looks)
+        work.make_ready(setting, target, context.servers, context.writer.populate_folder, context.progress, context.owner)
+        if isinstance(todo, CapacitySearch):
+            _search(up, todo)
+        elif isinstance(todo, StepsApart):
+            _hold_apart(up, todo)
+        elif todo:
+            _hold_all(up, todo)
+
+    def clean_up(self, plan: StressPlan, context: RunContext[StressWriter]) -> None:
+        """Removes data in the results folder, and with `drop_after` what was created at the target."""
+        setting = context.servers.at_their_urls([plan.work.setting])[0]
+        if setting.temporary is not None or plan.drop_after:
+            setting.engine_target().remove(owner=context.owner.to_json())
+            remove_if_empty(context.folder / DATA_FOLDER)
+
+
+def stress(plan: StressPlan, folder: Path, progress: Teller) -> StressResult:
+    """Runs a stress benchmark.
+
+    Raises:
+        UsageError: before anything is written.
+        InterruptedRunError, FailedError, DiskFullError: after what was done until then is on disk.
+
+    """
+    run(StressBenchmark(), plan, folder, progress)
+    return read_stress(folder)
+
+
+def _hold_all(up: _Up, steps: Sequence[Step]) -> None:
+    """All steps in one run, so that they share its clock and the load never stops."""
+    with up.teller.task(f"{len(steps)} steps", total=1.0) as task:
+        run = up.hold(steps, 1, [], lambda told, share: task.advance_to(share, told))
+        _tell_end(task, run)
+
+
+def _hold_apart(up: _Up, wanted: StepsApart) -> None:
+    """A run for each step."""
+    begun: list[int] = []
+    for number, step in enumerate(wanted.steps, start=1):
+        wanted.before(up.started, number)
+        _wait_until_it_answers(up.target)
+        with up.teller.task(f"{step.name.replace('_', ' ')}: {step.rate_per_s:,.6g} operations/s", total=1.0) as task:
+            run = _hold_one(up, step, number, begun, task)
+            _tell_end(task, run)
+
+
+def _wait_until_it_answers(target: Target) -> None:
+    """The connection by which a server is asked what it is comes back by itself after a restart, but not at once. Raises EngineError."""
+    give_up_s = time.monotonic() + ANSWERS_WITHIN_S
+    while True:
+        try:
+            target.describe()
+            return
+        except EngineError:
+            if time.monotonic() > give_up_s:
+                raise
+        time.sleep(ASKS_EVERY_S)
+
+
+def _search(up: _Up, wanted: CapacitySearch) -> None:
+    """A run for each trial: each begins at rest, so that none pays for what the one before left behind."""
+    trials: list[Trial] = []
+    begun: list[int] = []
+    while (rate := next_rate(trials, wanted.search)) is not None:
+        number = len(trials) + 1
+        step = Step(f"trial_{number}", rate, wanted.held_s, wanted.ramp_s)
+        with up.teller.task(f"trial {number}: {rate:,.6g} operations/s", total=1.0) as task:
+            run = _hold_one(up, step, number, begun, task)
+            within = share_within(run.histograms(), _phases(run)[-1], wanted.objective.limit_s)
+            met = wanted.objective.is_met(within)
+            task.end(f"{within:.3%} within {wanted.objective.limit_s * 1e3:g} ms: objective {'met' if met else 'missed'}")
+        trials.append(Trial(rate, met))
+
+
+def _hold_one(up: _Up, step: Step, number: int, begun: list[int], task: Task) -> RunResult:
+    """A run of one step, behind what phases before have written: `begun` has how many numbers each of them used, and gets this one's."""
+    run = up.hold([step], number, begun, lambda told, share: task.advance_to(share, told))
+    phases = _phases(run)
+    # Each phase took every n-th number.
+    begun += [phase.started + phase.unstarted for phase in phases for _ in phases]
+    return run
+
+
+def _phases(run: RunResult) -> list[PhaseFigures]:
+    return run.manifest.whole.phases if run.manifest.whole else []
+
+
+def _progress(snapshot: dict[str, Any], phases: Sequence[dict[str, Any]]) -> tuple[str, float]:
+    """What is going on, and which share of the whole is over."""
+    number = snapshot["current_phase"]
+    if number >= len(phases):
+        return "ending", 1.0
+    begun_ns = snapshot["phases"][number]["start_ns"]
+    elapsed_s = (snapshot["now_ns"] - begun_ns) / 1e9 if begun_ns is not None else 0.0
+    over_s = sum(phase["duration_s"] for phase in phases[:number]) + min(elapsed_s, phases[number]["duration_s"])
+    segment = phases[number]["pace"]["segments"][0]
+    rate = segment.get("to_per_s", segment["from_per_s"])
+    return f"{phases[number]['name'].replace('_', ' ')}: {rate:,.6g}/s", over_s / sum(phase["duration_s"] for phase in phases)
+
+
+def _tell_end(task: Task, run: RunResult) -> None:
+    unstarted = sum(phase.unstarted for phase in _phases(run))
+    more = f", {unstarted:,} could not start in time" if unstarted else ""
+    task.end(f"{sum(phase.started for phase in _phases(run)):,} operations{more}")

@@ -1,0 +1,49 @@
+"""Steps: rates that are held for a time, one after the other, each reached by a ramp."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+from sensorbench.runner.workload import WARM_UP
+
+Arrival = Literal["constant", "poisson"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A rate in operations a second, for how long it is held, and how long the rate climbs (or falls) to it before; both in s."""
+
+    name: str
+    rate_per_s: float
+    held_s: float
+    ramp_s: float = 0.0
+
+    @property
+    def length_s(self) -> float:
+        """How long it takes in all."""
+        return self.ramp_s + self.held_s
+
+
+def steps_of(rates: Sequence[float], held_s: float, ramp_s: float) -> list[Step]:
+    """A step for each rate."""
+    return [Step(f"step_{number}", rate, held_s, ramp_s) for number, rate in enumerate(rates, start=1)]
+
+
+def phases_of(steps: Sequence[Step], arrival: Arrival, warm_up_s: float = 0.0) -> list[dict[str, Any]]:
+    """The phases of a run for the engine. What comes on a ramp, or while the first rate warms up what is cold (s), is in phases of their
+    own, which no figure is of.
+    """
+    phases = []
+    if warm_up_s:
+        phases.append(_phase(WARM_UP, warm_up_s, {"from_per_s": steps[0].rate_per_s}, arrival))
+    for before, step in pairwise([Step("", steps[0].rate_per_s if warm_up_s else 0.0, 0.0), *steps]):
+        if step.ramp_s and step.rate_per_s != before.rate_per_s:
+            climb = {"from_per_s": before.rate_per_s, "to_per_s": step.rate_per_s, "length_s": step.ramp_s}
+            phases.append(_phase(f"ramp_to_{step.name}", step.ramp_s, climb, arrival))
+        phases.append(_phase(step.name, step.held_s, {"from_per_s": step.rate_per_s}, arrival))
+    return phases
+
+
+def _phase(name: str, duration_s: float, segment: dict[str, float], arrival: Arrival) -> dict[str, Any]:
+    return {"name": name, "duration_s": duration_s, "pace": {"arrival": arrival, "segments": [segment]}}

@@ -1,0 +1,48 @@
+"""What a stress run does at a target, whatever the rate."""
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sensorbench._engine import Target
+from sensorbench.progress import Teller
+from sensorbench.results.ownership import Intent, Owner
+from sensorbench.runner.servers import Servers
+from sensorbench.runner.settings import Setting
+
+
+class Work(ABC):
+    """Operations with their parameters, and how a target is made ready for them."""
+
+    # The target with the schema that lies there.
+    setting: Setting
+    # Titles of the operations by name.
+    operations: dict[str, str]
+    # What results say of the data, the mix and the choice.
+    described: dict[str, Any]
+
+    @property
+    @abstractmethod
+    def seed(self) -> int:
+        """From which all operations follow."""
+
+    @abstractmethod
+    def plan(self) -> dict[str, Any]:
+        """The plan for the engine, without phases and without what the load decides: in_flight, threads, timeout_s."""
+
+    @abstractmethod
+    def tables(self) -> list[pa.Table]:
+        """What the draws of the plan take rows from."""
+
+    @abstractmethod
+    def intent(self, target: Target) -> Intent:
+        """What is wanted of the target's namespace, seen what is there."""
+
+    @abstractmethod
+    def make_ready(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
+        """Puts there what the operations need; a run that does so goes into `folder`. A namespace is created in the name of `owner`.
+
+        Raises FailedError and EngineError.
+        """

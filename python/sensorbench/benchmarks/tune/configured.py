@@ -1,0 +1,84 @@
+"""Work at a server with a configuration: settings of a server that the lab starts, or options of an embedded database's URL."""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sensorbench import lab
+from sensorbench._engine import Target
+from sensorbench.benchmarks.stress.work import Work
+from sensorbench.errors import EngineUsageError
+from sensorbench.progress import Teller
+from sensorbench.results.ownership import Intent, Owner
+from sensorbench.runner.servers import Servers
+from sensorbench.runner.settings import Setting, TargetSpec
+
+
+@dataclass(frozen=True)
+class Ready:
+    """How long it took until the data were there and settled (s), and what they take (bytes), where the database tells."""
+
+    load_s: float
+    size_bytes: float | None
+
+
+class ConfiguredWork(Work):
+    """The same work with another configuration of the server."""
+
+    def __init__(self, work: Work, configuration: Mapping[str, str]) -> None:
+        self.setting = _configured(work.setting, configuration)
+        self.operations = work.operations
+        self.described = work.described
+        self.ready: Ready | None = None
+        self._work = work
+
+    @property
+    def seed(self) -> int:
+        """From which all operations follow."""
+        return self._work.seed
+
+    def plan(self) -> dict[str, Any]:
+        """The plan of the work."""
+        return self._work.plan()
+
+    def tables(self) -> list[pa.Table]:
+        """The tables of the work."""
+        return self._work.tables()
+
+    def intent(self, target: Target) -> Intent:
+        """What the work wants of the target's namespace."""
+        return self._work.intent(target)
+
+    def make_ready(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
+        """Puts the data there, and looks how long that took and how large they are."""
+        start_s = time.monotonic()
+        self._work.make_ready(at, target, started, folder, teller, owner)
+        load_s = time.monotonic() - start_s
+        size = json.loads(target.size())
+        self.ready = Ready(load_s, None if size.get("unknown") else float(size["total_bytes"]))
+
+
+def unknown_settings(target: TargetSpec, configuration: Mapping[str, str]) -> dict[str, str]:
+    """Settings that the target does not know, each with what is said about them."""
+    if not target.database.embedded:
+        return lab.unknown_settings(lab.Wish(target.database.name, settings=dict(configuration)))
+    problems = {}
+    for key, value in configuration.items():
+        try:
+            Target(f"{target.database.name}:tuned?{key}={value}")
+        except EngineUsageError as error:
+            problems[key] = str(error)
+    return problems
+
+
+def _configured(setting: Setting, configuration: Mapping[str, str]) -> Setting:
+    if not setting.target.database.embedded:
+        return replace(setting, target=replace(setting.target, server_settings=tuple(configuration.items())))
+    for key, value in configuration.items():
+        setting = setting.with_option(key, value)
+    return setting

@@ -1,0 +1,82 @@
+"""One measurement: a fresh server with a configuration, the data, and the goal's figure."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sensorbench.benchmarks.stress.run import Load, StressPlan, stress
+from sensorbench.benchmarks.stress.summary import summarise_stress
+from sensorbench.benchmarks.stress.work import Work
+from sensorbench.benchmarks.tune.configured import ConfiguredWork
+from sensorbench.benchmarks.tune.goal import Goal, PercentileGoal
+from sensorbench.benchmarks.tune.hopeless import FAR_WORSE, Hopeless
+from sensorbench.benchmarks.tune.space import Choice
+from sensorbench.errors import CancelledError, DiskFullError, EngineError, FailedError, UsageError, message_of
+from sensorbench.progress import Teller
+from sensorbench.results.tune import Measurement, Role
+from sensorbench.results.writer import write_typed_summary
+
+MakeWork = Callable[[Path, int], Work]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What is measured, whatever the configuration. `make_work` makes the work of a folder and a seed."""
+
+    make_work: MakeWork
+    load: Load
+    goal: Goal
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be measured: a configuration, what the search chose of it, its part, and the seed."""
+
+    role: Role
+    configuration: Mapping[str, str]
+    choices: Mapping[str, Choice]
+    seed: int
+
+
+def measure(bench: Bench, order: Order, folder: Path, best: float | None) -> Measurement:
+    """Measures a configuration; `best` is the best figure so far, where hopeless ones are to be given up. A server that
+    does not start with it, or ends, is an outcome.
+
+    Raises InterruptedRunError and DiskFullError.
+    """
+    start_s = time.monotonic()
+    work = ConfiguredWork(bench.make_work(folder, order.seed), order.configuration)
+    hopeless = _hopeless(bench.goal, best)
+    value, reason = None, None
+    try:
+        result = stress(
+            StressPlan(work, bench.load, bench.goal.todo, [hopeless.look] if hopeless else []), folder, Teller(quiet=True)
+        )
+        summary = summarise_stress(result)
+        write_typed_summary(folder, summary)
+        value = bench.goal.value(result, summary, work.ready) if work.ready else None
+        reason = None if value else "there is no such figure"
+    except (DiskFullError, CancelledError):
+        raise
+    except (FailedError, UsageError, EngineError) as error:
+        reason = message_of(error)
+    is_stopped = value is not None and hopeless is not None and hopeless.is_so
+    return Measurement(
+        role=order.role,
+        choices=dict(order.choices),
+        configuration=dict(order.configuration),
+        outcome="stopped" if is_stopped else "measured" if value else "failed",
+        value=value,
+        reason=f"more than {FAR_WORSE:g} times the best at its beginning" if is_stopped else reason,
+        load_s=work.ready.load_s if work.ready else None,
+        size_bytes=work.ready.size_bytes if work.ready else None,
+        seed=order.seed,
+        took_s=time.monotonic() - start_s,
+    )
+
+
+def _hopeless(goal: Goal, best: float | None) -> Hopeless | None:
+    if best is None or not isinstance(goal, PercentileGoal):
+        return None
+    return Hopeless(goal.percentile, best, goal.step.held_s)

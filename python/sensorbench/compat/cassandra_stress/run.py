@@ -1,0 +1,217 @@
+"""Carries out a run of a profile on a target, and writes it down as any other run."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sensorbench._engine import Target
+from sensorbench.compat.cassandra_stress.distributions import Distribution
+from sensorbench.compat.cassandra_stress.plan import SCHEMAS, Asked, Mix, ProfileSchema, asked_in, driver_schema, plan_of
+from sensorbench.compat.cassandra_stress.profile import INSERT, Profile
+from sensorbench.compat.cassandra_stress.visits import Partitions
+from sensorbench.errors import NamespaceError, SchemaError, UsageError
+from sensorbench.places import check_is_free
+from sensorbench.progress import Teller
+from sensorbench.results import RunResult
+from sensorbench.results.ownership import Owner, new_id
+from sensorbench.runner.comparison import DATA_FOLDER
+from sensorbench.runner.drive import Look, drive_one_phase
+from sensorbench.runner.servers import servers
+from sensorbench.runner.settings import Setting, Side, make_settings, parse_target
+from sensorbench.schemas.schema import shipped_schemas
+
+_KEY = "cassandra_stress"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody asks for: operations of a profile on a target. `partitions` are those of the population; None for those
+    that are usual.
+    """
+
+    profile: Profile
+    weights: dict[str, float]
+    target: str
+    operations: int | None
+    duration_s: float | None = None
+    partitions: Partitions | None = None
+    rate_per_s: float | None = None
+    in_flight: int = 1
+    consistency: str = "local_one"
+    seed: int = 1
+    timeout_s: float = 60.0
+    replace: bool = False
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether the table may be made for it: for insertions alone, of the partitions from the first on."""
+        return set(self.weights) == {INSERT} and (self.partitions is None or self.partitions.first == 1)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What the fingerprint says of the table: of which profile and seed its rows are, how many partitions were numbered, and whether the
+    insertions came to their end.
+    """
+
+    profile: str
+    seed: int
+    partitions: int
+    is_whole: bool = True
+
+    @classmethod
+    def read(cls, fingerprint: str | None) -> "Loaded | None":
+        """What a fingerprint says; None for that of something else."""
+        said = json.loads(fingerprint).get(_KEY) if fingerprint else None
+        return None if said is None else cls(**said)
+
+    def written(self) -> str:
+        """The fingerprint."""
+        return json.dumps({_KEY: self.__dict__})
+
+
+def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = ()) -> tuple[RunResult, list[Asked]]:
+    """Does what is asked for. `looks` are called some times a second with the run and its snapshot. Raises UsageError before anything is
+    written; FailedError and InterruptedRunError after what was done until then is on disk.
+    """
+    check_is_free(folder)
+    setting = _setting(wish, folder)
+    with servers([setting], teller, pin=False) as started:
+        at = started.at_their_urls([setting])[0]
+        loaded = _loaded(wish, at)
+        mix = Mix(wish.weights, wish.operations, wish.duration_s, wish.partitions or _usual_partitions(wish, loaded))
+        with teller.task("making rows") as task:
+            asked, notes = asked_in(wish.profile, mix, wish.seed)
+            task.end(f"{sum(one.drawn.num_rows for one in asked):,} operations")
+        schema = ProfileSchema(wish.profile, setting.schema.database, asked, wish.consistency)
+        plan = plan_of(
+            asked,
+            schema,
+            mix,
+            rate_per_s=wish.rate_per_s,
+            in_flight=wish.in_flight,
+            seed=wish.seed,
+            timeout_s=wish.timeout_s,
+        )
+        for note in [*notes, *_notes(wish, plan)]:
+            teller.warn(note)
+        at = replace(at if loaded else _as_keyspace_says(wish.profile, at, teller), schema=schema)
+        target = at.engine_target()
+        after = _after(wish, loaded, asked, mix)
+        owner = Owner.of(new_id(), folder)
+        _make_ready(target, schema, driver_schema(schema, asked), wish, loaded, replace(after, is_whole=after == loaded), owner)
+        with teller.task(f"{', '.join(wish.weights)} at {wish.target}", total=1.0) as task:
+            try:
+                result = drive_one_phase(target, at, plan, [one.drawn for one in asked], folder, started, looks, task, owner.id)
+            except SchemaError as error:
+                raise schema.refusal(error) from None
+        if after != loaded:
+            target.set_fingerprint(after.written())
+        return result, asked
+
+
+def _setting(wish: Wish, folder: Path) -> Setting:
+    target = parse_target(wish.target)
+    if not shipped_schemas(SCHEMAS, target.database.dialect) or target.place in ("folder", "started"):
+        raise UsageError(
+            f"--target {wish.target}: expected a server of Cassandra's kind that stays: "
+            "lab:NAME (sensorbench lab up cassandra) or a URL"
+        )
+    schema = ProfileSchema(wish.profile, target.database.dialect)
+    return make_settings([Side(target, schema)], folder / DATA_FOLDER)[0]
+
+
+def _digest(profile: Profile) -> str:
+    """What rows there are depends on it: the table and its columns' values."""
+    return hashlib.blake2b(repr((profile.table, profile.columns)).encode(), digest_size=8).hexdigest()
+
+
+def _loaded(wish: Wish, setting: Setting) -> Loaded | None:
+    """What is there to go on with; None where the table is to be made. Insertions that do not go through all partitions go on
+    with what is there, if anything is.
+    """
+    loaded = Loaded.read(setting.engine_target().fingerprint())
+    goes_through_all = wish.partitions is None or wish.partitions.in_turn
+    if wish.may_begin and (wish.replace or loaded is None or goes_through_all):
+        return None
+    if wish.replace:
+        raise UsageError("--replace makes the table anew, for insertions alone: --ops insert=1")
+    if loaded is None:
+        raise UsageError(f"--target {wish.target}: nothing of a profile is there; insert first: --ops insert=1 --operations N")
+    if not loaded.is_whole:
+        raise UsageError(
+            f"--target {wish.target}: insertions there were cut short; make the table anew: --ops insert=1 --replace"
+        )
+    if loaded.profile != _digest(wish.profile):
+        raise UsageError(f"{wish.profile.path}: what is there was inserted by another table_definition or columnspec")
+    if loaded.seed != wish.seed:
+        raise UsageError(f"--seed {wish.seed}: what is there was inserted with --seed {loaded.seed}, and has other rows")
+    return loaded
+
+
+def _usual_partitions(wish: Wish, loaded: Loaded | None) -> Partitions:
+    """For insertions as many partitions as they write, one after the other; else a Gaussian over those that are there."""
+    if loaded is not None:
+        half = (loaded.partitions - 1) / 2
+        return Partitions(Distribution("gaussian", 1, loaded.partitions, mean=1 + half, deviation=half / 3))
+    if wish.operations is None:
+        raise UsageError("--operations is missing: expected how many insertions to make, or --population FIRST..LAST")
+    most = wish.operations * wish.profile.insert.partitions.most
+    return Partitions(Distribution("seq", 1, most))
+
+
+def _after(wish: Wish, loaded: Loaded | None, asked: list[Asked], mix: Mix) -> Loaded:
+    """What is there afterwards."""
+    written = mix.partitions.last
+    if wish.partitions is None and loaded is None:
+        written = round(sum(one.drawn.num_rows * one.partitions for one in asked))
+    before = loaded.partitions if loaded else 0
+    return Loaded(_digest(wish.profile), wish.seed, max(before, written) if INSERT in wish.weights else before)
+
+
+def _notes(wish: Wish, plan: dict[str, Any]) -> list[str]:
+    operations = plan["phases"][0]["operations"]
+    if operations is None or operations == wish.operations:
+        return []
+    return [f"{operations:,} insertions instead of {wish.operations:,}, so that batches of all sizes come in rounds"]
+
+
+def _as_keyspace_says(profile: Profile, setting: Setting, teller: Teller) -> Setting:
+    """The setting with what the profile wants of its keyspace, where it can be had and the URL does not say otherwise."""
+    keyspace = profile.keyspace
+    said = [option.partition("=")[0] for option in (setting.url or "").partition("?")[2].split("&")]
+    if keyspace.copies is not None and "replication" not in said:
+        nodes = int(json.loads(setting.engine_target().describe())["settings"]["nodes"])
+        if nodes < keyspace.copies:
+            teller.warn(f"keyspace_definition: {nodes} instead of {keyspace.copies} copies, as many as the cluster has nodes")
+        setting = setting.with_option("replication", str(min(nodes, keyspace.copies)))
+    if keyspace.durable_writes is not None and "durable_writes" not in said:
+        setting = setting.with_option("durable_writes", "on" if keyspace.durable_writes else "off")
+    return setting
+
+
+def _make_ready(
+    target: Target,
+    schema: ProfileSchema,
+    for_driver: dict[str, Any],
+    wish: Wish,
+    loaded: Loaded | None,
+    after: Loaded,
+    owner: Owner,
+) -> None:
+    """An empty table, or the one that is there."""
+    try:
+        if loaded is None:
+            intent = "replace" if wish.replace else "create"
+            target.create(json.dumps(for_driver), after.written(), intent=intent, owner=owner.to_json())
+            return
+        target.attach(json.dumps(for_driver), intent="attach", owner=owner.to_json())
+        if after != loaded:
+            target.set_fingerprint(after.written())
+    except SchemaError as error:
+        raise schema.refusal(error) from None
+    except NamespaceError as error:
+        raise UsageError(str(error)) from None

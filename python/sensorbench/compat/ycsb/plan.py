@@ -1,0 +1,162 @@
+"""Plans for the engine: the load phase and the transactions of a core workload, as operations on records that are computed.
+
+Every record's name is YCSB's own (`user` and the number, hashed or not), so that what one has loaded the other can use. Its fields are random
+texts. The k-th operation depends on seed and k alone. A read-modify-write is one operation here; in YCSB its read and its update are also
+counted by themselves.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from sensorbench.compat.ycsb.core_workload import CoreWorkload
+from sensorbench.errors import UsageError
+from sensorbench.runner.plan import asked_operation
+from sensorbench.schemas import Operation, Operations, Schema
+from sensorbench.schemas.operations import Column
+from sensorbench.schemas.types import ValueType
+
+KEY, COUNT = "ycsb_key", "records"
+# As in YCSB, and with what its own generator makes of the word.
+ZIPFIAN = 0.99
+# What is chosen stays so many operations behind what is being inserted for each that may be in flight.
+WINDOW_OF_ONE = 4
+
+Phase = Literal["load", "run"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An operation of a plan: its name in schemas, YCSB's name for its kind, its weight, and the fields that it reads or writes."""
+
+    name: str
+    kind: str
+    weight: float
+    fields: tuple[str, ...]
+
+
+def asked_in(workload: CoreWorkload, phase: Phase) -> list[Asked]:
+    """What a phase asks, in YCSB's order. Where only one field is read or written, each field is an operation of its own."""
+    fields = workload.field_names
+    if phase == "load":
+        return [Asked("insert", "INSERT", 1.0, fields)]
+    whole = {
+        "READ": ("read", workload.readallfields),
+        "UPDATE": ("update", workload.writeallfields),
+        "INSERT": ("insert", True),
+        "SCAN": ("scan", True),
+        "READ-MODIFY-WRITE": ("read_modify_write", workload.writeallfields),
+    }
+    asked = []
+    for kind, weight in workload.proportions.items():
+        name, is_whole = whole[kind]
+        if is_whole:
+            asked.append(Asked(name, kind, weight, fields))
+        else:
+            asked += [Asked(f"{name}_{field}", kind, weight / len(fields), (field,)) for field in fields]
+    return asked
+
+
+def operation_of(asked: Asked) -> Operation:
+    """The operation in the engine's words. Records are not in a dataset: what a read must give, nothing else says."""
+    texts: dict[str, ValueType] = {KEY: "text"}
+    if asked.kind == "SCAN":
+        texts[COUNT] = "integer"
+    if asked.kind in ("READ", "SCAN"):
+        columns = [Column(name=name, type="text") for name in asked.fields]
+        return Operation(title=asked.kind, question=asked.kind, parameters=texts, columns=columns, reference="")
+    texts |= dict.fromkeys(asked.fields, "text")
+    return Operation(title=asked.kind, question=asked.kind, parameters=texts, writes="usertable")
+
+
+def driver_schema(workload: CoreWorkload, phase: Phase, schema: Schema) -> dict[str, Any]:
+    """What the driver is told of the table and of the operations of a phase."""
+    operations = {one.name: operation_of(one) for one in asked_in(workload, phase)}
+    return schema.driver_schema(Operations(operation=operations), list(operations), {})
+
+
+def plan_of(
+    workload: CoreWorkload,
+    phase: Phase,
+    schema: Schema,
+    *,
+    in_flight: int,
+    threads: int,
+    seed: int,
+    timeout_s: float,
+    ycsb_zipfian: bool,
+) -> dict[str, Any]:
+    """The plan of a phase. Raises UsageError for a workload without records."""
+    if workload.loaded == 0:
+        told = f"recordcount is {workload.recordcount}, insertstart {workload.insertstart}"
+        raise UsageError(f"there are no records ({told}): expected how many there are to be (-p recordcount=…)")
+    asked = asked_in(workload, phase)
+    names = {"prefix": "user", "hashed": workload.insertorder == "hashed", "digits": workload.zeropadding}
+    fields = [_lengths(workload)] * workload.fieldcount
+    inserts = next((number for number, one in enumerate(asked) if one.kind == "INSERT"), None)
+    # As in YCSB, new records follow all that there are, also those that others load.
+    first = workload.insertstart if phase == "load" else workload.recordcount
+    draws: list[dict[str, Any]] = [{"new_records": {"first": first, "names": names}}, {"texts": fields}]
+    if phase == "run":
+        grown = None if inserts is None else {"operation": inserts, "parameter": 0, "window": WINDOW_OF_ONE * in_flight}
+        records = {"first": workload.insertstart, "present": workload.loaded, "names": names, "grown": grown}
+        draws.append({"records": {**records, "choice": _choice(workload, ycsb_zipfian=ycsb_zipfian)}})
+        draws.append({"rows": {"table": 0, "choice": _of_scans(workload)}})
+    ends: dict[str, float | None] = {"operations": workload.loaded if phase == "load" else workload.operationcount or None}
+    if workload.maxexecutiontime:
+        ends["duration_s"] = workload.maxexecutiontime
+    pace = {"segments": [{"from_per_s": workload.target}]} if workload.target else None
+    return {
+        "seed": seed,
+        "operations": [_planned(one, workload, schema) for one in asked],
+        "draws": draws,
+        "phases": [{"name": "measure", **ends, "pace": pace}],
+        "in_flight": in_flight,
+        "threads": threads,
+        "timeout_s": timeout_s,
+    }
+
+
+def tables_of(workload: CoreWorkload, phase: Phase) -> list[pa.Table]:
+    """What the draws of a plan take rows from: how many records a scan reads."""
+    lengths = pa.array(range(workload.minscanlength, workload.maxscanlength + 1), pa.int64())
+    return [pa.table({COUNT: lengths})] if phase == "run" else []
+
+
+# Numbers of the draws.
+_NEW, _TEXTS, _RECORDS, _SCANS = range(4)
+
+
+def _planned(asked: Asked, workload: CoreWorkload, schema: Schema) -> dict[str, Any]:
+    operation = operation_of(asked)
+    fields = workload.field_names
+    key = _NEW if asked.kind == "INSERT" else _RECORDS
+    sources = {KEY: {"draw": key, "column": 0}, COUNT: {"draw": _SCANS, "column": 0}}
+    of_fields = {name: {"draw": _TEXTS, "column": number} for number, name in enumerate(fields)}
+    found = [{**sources, **of_fields}[name] for name in operation.parameters]
+    return asked_operation(asked.name, operation, schema, found, asked.weight)
+
+
+def _lengths(workload: CoreWorkload) -> dict[str, Any]:
+    """How long fields are."""
+    choices: dict[str, Any] = {"constant": "uniform", "uniform": "uniform", "zipfian": {"zipfian": ZIPFIAN}}
+    least = workload.fieldlength if workload.fieldlengthdistribution == "constant" else workload.minfieldlength
+    return {"least": least, "most": workload.fieldlength, "choice": choices[workload.fieldlengthdistribution]}
+
+
+def _of_scans(workload: CoreWorkload) -> Any:
+    return {"zipfian": ZIPFIAN} if workload.scanlengthdistribution == "zipfian" else "uniform"
+
+
+def _choice(workload: CoreWorkload, *, ycsb_zipfian: bool) -> Any:
+    """How records are chosen."""
+    choices: dict[str, Any] = {
+        "uniform": "uniform",
+        "sequential": "sequential",
+        "zipfian": "ycsb_zipfian" if ycsb_zipfian else {"scattered_zipfian": ZIPFIAN},
+        "latest": {"latest": ZIPFIAN},
+        "hotspot": {"hotspot": {"rows": workload.hotspotdatafraction, "operations": workload.hotspotopnfraction}},
+        "exponential": {"exponential": {"percentile": workload.exponential_percentile, "rows": workload.exponential_frac}},
+    }
+    return choices[workload.requestdistribution]

@@ -1,0 +1,126 @@
+"""Carries out a phase of a core workload on a target, and writes it down as any other run."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from sensorbench._engine import Target
+from sensorbench.compat.ycsb.core_workload import CoreWorkload
+from sensorbench.compat.ycsb.plan import Phase, driver_schema, plan_of, tables_of
+from sensorbench.errors import NamespaceError, UsageError
+from sensorbench.places import check_is_free
+from sensorbench.progress import Teller
+from sensorbench.results import RunResult
+from sensorbench.results.ownership import Owner, new_id
+from sensorbench.runner.comparison import DATA_FOLDER
+from sensorbench.runner.drive import Look, drive_one_phase
+from sensorbench.runner.servers import servers
+from sensorbench.runner.settings import Setting, Side, make_settings, parse_target
+from sensorbench.schemas import Schema, load_schema
+
+SCHEMA = "usertable"
+# What is noted at a target that has records: the names of their fields, under this key.
+FIELDS = "ycsb"
+_DONE: dict[Phase, str] = {"load": "loading", "run": "transactions"}
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody asks for: a phase, on a target, with so many operations in flight."""
+
+    workload: CoreWorkload
+    phase: Phase
+    target: str
+    seed: int = 1
+    timeout_s: float = 60.0
+    ycsb_zipfian: bool = False
+    replace: bool = False
+
+
+def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = ()) -> RunResult:
+    """Does what is asked for. `looks` are called some times a second with the run and its snapshot. Raises UsageError before anything is
+    written; FailedError and InterruptedRunError after what was done until then is on disk.
+    """
+    check_is_free(folder)
+    setting = _setting(wish, folder)
+    plan, schema = _plan(wish, setting.schema), driver_schema(wish.workload, wish.phase, setting.schema)
+    with servers([setting], teller, pin=False) as started:
+        at = started.at_their_urls([setting])[0]
+        target = at.engine_target()
+        owner = Owner.of(new_id(), folder)
+        _make_ready(target, schema, wish, owner)
+        with teller.task(f"{_DONE[wish.phase]} at {wish.target}", total=1.0) as task:
+            result = drive_one_phase(
+                target, at, plan, tables_of(wish.workload, wish.phase), folder, started, looks, task, owner.id
+            )
+        if wish.phase == "load":
+            target.set_fingerprint(_fingerprint(wish, "loaded"))
+        return result
+
+
+def _setting(wish: Wish, folder: Path) -> Setting:
+    target = parse_target(wish.target)
+    if target.place in ("folder", "started"):
+        name = target.database.name
+        place = f"{name}:PATH" if target.database.embedded else f"lab:NAME (sensorbench lab up {name}) or a URL"
+        raise UsageError(f"--target {wish.target}: what is loaded must still be there afterwards; expected {place}")
+    schema = load_schema(SCHEMA, operations="ycsb", database=target.database.dialect, fields=wish.workload.field_names)
+    return make_settings([Side(target, schema)], folder / DATA_FOLDER)[0]
+
+
+def _plan(wish: Wish, schema: Schema) -> dict[str, Any]:
+    if wish.phase == "run" and not wish.workload.operationcount and not wish.workload.maxexecutiontime:
+        raise UsageError("the run has no end: expected -p operationcount=…, or -p maxexecutiontime=… (s)")
+    return plan_of(
+        wish.workload,
+        wish.phase,
+        schema,
+        in_flight=wish.workload.threadcount,
+        threads=1,
+        seed=wish.seed,
+        timeout_s=wish.timeout_s,
+        ycsb_zipfian=wish.ycsb_zipfian,
+    )
+
+
+def _make_ready(target: Target, schema: dict[str, Any], wish: Wish, owner: Owner) -> None:
+    """An empty table to load into, or the one that was loaded. Records that follow others go to where those are. Until all that are
+    loaded are there, the fingerprint says so.
+    """
+    try:
+        if wish.phase == "load" and wish.workload.insertstart == 0:
+            intent = "replace" if wish.replace else "create"
+            target.create(json.dumps(schema), _fingerprint(wish, "loading"), intent=intent, owner=owner.to_json())
+            return
+        _check_loaded(target, wish)
+        target.attach(json.dumps(schema), intent="attach", owner=owner.to_json())
+        if wish.phase == "load":
+            target.set_fingerprint(_fingerprint(wish, "loading"))
+    except NamespaceError as error:
+        raise UsageError(str(error)) from None
+
+
+def _fingerprint(wish: Wish, state: Literal["loading", "loaded"]) -> str:
+    return json.dumps({FIELDS: wish.workload.field_names, "state": state})
+
+
+def _check_loaded(target: Target, wish: Wish) -> None:
+    """Raises UsageError unless records with the fields of the workload are there."""
+    at, wanted = f"--target {wish.target}", list(wish.workload.field_names)
+    noted = json.loads(target.fingerprint() or "{}")
+    there = noted.get(FIELDS)
+    if there is None:
+        raise UsageError(f"{at}: no records are there; load them first: sensorbench ycsb load …")
+    if noted["state"] != "loaded":
+        raise UsageError(f"{at}: the loading there was cut short; load all records anew: sensorbench ycsb load … --replace")
+    if there != wanted:
+        told = f"have {_fields(there)}, those of this workload {_fields(wanted)}"
+        raise UsageError(
+            f"{at}: the records there {told}; expected the fieldcount and fieldnameprefix that they were loaded with"
+        )
+
+
+def _fields(names: list[str]) -> str:
+    return f"{len(names)} fields from {names[0]} on"

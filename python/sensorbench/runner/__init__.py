@@ -1,0 +1,1 @@
+"""Runs one workload on targets: variants, servers, loading, plans, runs and what they are watched by."""

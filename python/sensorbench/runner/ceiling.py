@@ -1,0 +1,59 @@
+"""What the client itself can do: how many operations a second when the database does as little as it can.
+
+For an embedded database that is the driver alone; for a server it is the driver and the way there and back.
+"""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from sensorbench import _engine
+from sensorbench.results.ownership import Owner, new_id
+from sensorbench.runner.settings import Database, Setting
+
+# Long enough for a figure that is only there to be compared with much smaller ones.
+SHORT_S = 0.25
+
+NAMESPACE = "sensorbench_ceiling"
+
+
+def driver_ceiling(database: Database, *, in_flight: int = 1, duration_s: float | None = None) -> float | None:
+    """Operations a second through the whole engine and the driver, or None when only a server can tell."""
+    schema = _engine.no_op_schema(database.name)
+    if schema is None or not database.embedded:
+        return None
+    with tempfile.TemporaryDirectory(prefix="sensorbench-ceiling-") as folder:
+        return _ceiling(_engine.Target(f"{database.name}:{Path(folder) / 'empty'}"), schema, in_flight, duration_s or SHORT_S)
+
+
+def server_ceiling(setting: Setting, *, in_flight: int = 1, duration_s: float | None = None) -> float | None:
+    """The same at a server that is up, in a namespace that is removed again; None when the driver knows no such operation."""
+    schema = _engine.no_op_schema(setting.target.database.name)
+    if schema is None:
+        return None
+    return _ceiling(setting.beside(NAMESPACE).engine_target(), schema, in_flight, duration_s or SHORT_S)
+
+
+def _ceiling(target: _engine.Target, schema: str, in_flight: int, duration_s: float) -> float:
+    owner = Owner(new_id(), "of a measurement of the client's ceiling").to_json()
+    target.create(schema, "", intent="replace", owner=owner)
+    operation = json.loads(schema)["operations"][0]
+    phase = _measured(target, operation, in_flight, duration_s)["phases"][0]
+    target.remove(owner=owner)
+    return float(phase["operations"][operation["name"]]["counts"]["ok"] / ((phase["end_ns"] - phase["start_ns"]) / 1e9))
+
+
+def _measured(target: _engine.Target, operation: dict[str, Any], in_flight: int, duration_s: float) -> dict[str, Any]:
+    plan = {
+        "seed": 0,
+        "operations": [{"weight": 1.0, "operation": operation}],
+        "phases": [{"name": "measure", "duration_s": duration_s}],
+        "in_flight": in_flight,
+        "timeout_s": 10.0,
+    }
+    run = target.run(json.dumps(plan), [])
+    while not run.wait(0.25):
+        run.take()
+    whole: dict[str, Any] = json.loads(run.end()[1])
+    return whole

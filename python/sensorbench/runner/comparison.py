@@ -1,0 +1,55 @@
+"""A comparison: what is asked for, what was found to be sound, and what is up."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import duckdb
+
+from sensorbench import _engine
+from sensorbench.dataset import Dataset
+from sensorbench.runner.plan import Parameters
+from sensorbench.runner.servers import Servers
+from sensorbench.runner.settings import Setting
+from sensorbench.runner.workload import Workload
+from sensorbench.schemas import Operations
+
+DATA_FOLDER = "data"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is to be compared."""
+
+    kind: Literal["experiment", "study"]
+    name: str
+    title: str
+    dataset: Dataset
+    operations_name: str
+    operations: Operations
+    settings: list[Setting]
+    workload: Workload
+    metric: str
+    # A setting that fails is left out, and said to have failed, instead of ending the whole work.
+    goes_on: bool = False
+    # The part of a study that it is; empty where there is but one comparison.
+    part: str = ""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A comparison whose parts were all found to be sound."""
+
+    comparison: Comparison
+    workbench: duckdb.DuckDBPyConnection
+    names: list[str]
+    parameters: Parameters
+    schemas: dict[str, dict[str, Any]]
+    columns: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Up(Ready):
+    """The same with all its servers up."""
+
+    targets: dict[str, _engine.Target]
+    servers: Servers

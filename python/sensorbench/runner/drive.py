@@ -1,0 +1,105 @@
+"""One run of the engine beside studies: a plan at a target, told while it goes on, written down as any other run."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sensorbench._engine import Run, Target
+from sensorbench.errors import DiskFullError, EngineError, InterruptedRunError
+from sensorbench.progress import Task
+from sensorbench.results import RunManifest, RunResult, RunWriter, read_run
+from sensorbench.results.manifest import Process, now
+from sensorbench.runner.run import run_and_write
+from sensorbench.runner.servers import Servers
+from sensorbench.runner.settings import Setting
+
+Look = Callable[[Run, dict[str, Any]], None]
+# What a manifest keeps of a plan, as far as it is there; the operations themselves are long, and follow from schema and seed.
+_KEPT = ("phases", "in_flight", "threads", "timeout_s", "spin", "log_every", "answers_every")
+
+
+def _nothing_more(*_: object) -> None:
+    """Nothing is to be done at the end of the run."""
+
+
+def drive(
+    target: Target,
+    setting: Setting,
+    plan: dict[str, Any],
+    tables: Sequence[pa.Table],
+    folder: Path,
+    started: Servers,
+    look: Look,
+    *,
+    number: int = 1,
+    id_: str | None = None,
+    told: Mapping[str, Any] | None = None,
+    at_end: Callable[[Run, bool], None] = _nothing_more,
+) -> RunResult:
+    """Carries out a plan and writes the run into `folder`. `look` is called some times a second with the run and its snapshot; `id_` is
+    that of the results folder, where the run is all there is in it; `told` is what the manifest says of the plan besides; `at_end` is called when all is recorded, with whether the run is complete.
+
+    Raises what ended it early, after what was done until then is on disk.
+    """
+    whole = {"spin": False, "log_every": None, "answers_every": None, **plan}
+    manifest = RunManifest(
+        id=id_,
+        process=Process.this(),
+        created=now(),
+        setting=setting.manifest({}),
+        repeat=number,
+        temperature="warm",
+        seed=plan["seed"],
+        operations=[one["operation"]["name"] for one in plan["operations"]],
+        phases=[phase["name"] for phase in plan["phases"]],
+        plan={**{key: whole[key] for key in _KEPT}, **(told or {})},
+        description=json.loads(target.describe()),
+    )
+    writer = RunWriter(folder, manifest)
+    try:
+        readers = [table.to_reader() for table in tables]
+        run_and_write(target, whole, readers, writer, started.processes(), look, at_end)
+    except DiskFullError as error:
+        writer.finish("incomplete", None, str(error))
+        raise
+    except EngineError as error:
+        writer.finish("failed", None, str(error))
+        raise
+    return read_run(folder)
+
+
+def drive_one_phase(
+    target: Target,
+    setting: Setting,
+    plan: dict[str, Any],
+    tables: Sequence[pa.Table],
+    folder: Path,
+    started: Servers,
+    looks: Sequence[Look],
+    task: Task,
+    id_: str,
+) -> RunResult:
+    """Carries out a plan of one phase and tells how far it is. Raises InterruptedRunError after what was done until then is on disk."""
+
+    def look(run: Run, snapshot: dict[str, Any]) -> None:
+        task.advance_to(*_progress(snapshot, plan))
+        for one in looks:
+            one(run, snapshot)
+
+    try:
+        result = drive(target, setting, plan, tables, folder, started, look, id_=id_)
+    except KeyboardInterrupt:
+        raise InterruptedRunError(f"interrupted; what was measured until then is in {folder}") from None
+    whole = result.manifest.whole
+    ended = whole.phases[0].operations.values() if whole else []
+    task.end(f"{sum(one['counts']['ok'] for one in ended):,} operations")
+    return result
+
+
+def _progress(snapshot: dict[str, Any], plan: dict[str, Any]) -> tuple[float, str]:
+    """Of a run of one phase, the share of its operations that were started, where their number is known, and how many they are."""
+    started, operations = snapshot["phases"][0]["started"], plan["phases"][0].get("operations")
+    return (min(1.0, started / operations) if operations else 0.0), f"{started:,} operations"

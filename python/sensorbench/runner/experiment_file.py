@@ -1,0 +1,142 @@
+"""Experiment files: a user's own question. See docs/experiments.md for the keys with a worked example."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from sensorbench import toml_file
+from sensorbench.dataset import DEFAULT_SEED, GENERATED, SHIPPED, open_dataset
+from sensorbench.errors import UsageError
+from sensorbench.progress import Teller
+from sensorbench.runner.comparison import DATA_FOLDER, Comparison
+from sensorbench.runner.registers import operations_with_registers
+from sensorbench.runner.settings import Side, make_settings, parse_target
+from sensorbench.runner.sweep import swept
+from sensorbench.runner.workload import Workload
+from sensorbench.schemas import load_operations, load_schema
+from sensorbench.schemas.operations import operations_file
+from sensorbench.schemas.schema_file import ParameterValue
+
+
+class TargetEntry(toml_file.FileModel):
+    """One target and how the data lie there."""
+
+    url: str
+    schema_: str = Field(alias="schema")
+    parameters: dict[str, ParameterValue] = {}
+
+
+class ExperimentFile(toml_file.FileModel):
+    """An experiment file."""
+
+    title: str = ""
+    dataset: str
+    scale: float = Field(default=1.0, gt=0, le=1)
+    dataset_seed: int = DEFAULT_SEED
+    operations: str = "sensors"
+    metric: Literal["mean", "median", "p95", "p99", "mean_to_p95"] = "median"
+    target: list[TargetEntry] = Field(min_length=1)
+    workload: Workload
+
+
+def load_experiment(path: Path, changes: list[str]) -> ExperimentFile:
+    """Reads an experiment file, with `key=value` changes laid over it."""
+    if not changes:
+        return toml_file.load(path, ExperimentFile)
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file") from None
+    except (OSError, tomllib.TOMLDecodeError):
+        # Read it once more for an error that names the line.
+        return toml_file.load(path, ExperimentFile)
+    for change in changes:
+        _set(content, change)
+    return toml_file.validate(content, ExperimentFile, path)
+
+
+_PART = re.compile(r"(?P<key>[A-Za-z_][A-Za-z0-9_]*)(\[(?P<index>\d+)\])?")
+
+
+def _set(content: dict[str, Any], change: str) -> None:
+    """Lays `workload.schedule.rate=500` or `target[0].url=sqlite` over the content of a file."""
+    path, equals, text = change.partition("=")
+    parts = [_PART.fullmatch(part) for part in path.strip().split(".")]
+    if not equals or not all(parts):
+        raise UsageError(f"--set {change}: expected key=value, for example workload.operations=500")
+    place: Any = content
+    for number, part in enumerate(found for found in parts if found):
+        is_last = number == len(parts) - 1
+        key, index = part["key"], part["index"]
+        if index is not None:
+            items = place.get(key) if isinstance(place, dict) else None
+            if not isinstance(items, list) or int(index) >= len(items):
+                raise UsageError(f"--set {change}: there is no {part[0]} in the file")
+            if is_last:
+                items[int(index)] = _value(text)
+            place = items[int(index)]
+        elif is_last:
+            place[key] = _value(text)
+        else:
+            place = place.setdefault(key, {})
+            if not isinstance(place, dict):
+                raise UsageError(f"--set {change}: {key} has no keys of its own")
+
+
+def _value(text: str) -> Any:
+    """A value as TOML has it; what is none is text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def plan_experiment(
+    path: Path, changes: list[str], out: Path, teller: Teller, sweeps: dict[str, list[str]] | None = None
+) -> Comparison:
+    """The comparison that an experiment file describes, with each target at each choice of the swept factors. Files that it names
+    are relative to it.
+    """
+    file = load_experiment(path, changes)
+    folder = path.parent
+    operations_path = operations_file(file.operations, folder)
+    operations = load_operations(file.operations, folder)
+    sides = []
+    for number, entry in enumerate(file.target):
+        try:
+            target = parse_target(entry.url)
+        except UsageError as error:
+            raise toml_file.error_at(path, f"target[{number}].url", str(error)) from None
+        schema = load_schema(
+            entry.schema_,
+            operations=file.operations,
+            database=target.database.dialect,
+            parameters=entry.parameters,
+            relative_to=folder,
+        )
+        sides += swept([Side(target, schema)], sweeps or {})
+    known_operations = operations_with_registers(operations, set(file.workload.mix)).operation
+    for name in file.workload.mix:
+        if name not in known_operations:
+            known = ", ".join(known_operations)
+            raise toml_file.error_at(
+                path, f"workload.mix.{name}", f"there is no such operation in {operations_path}; expected one of {known}"
+            )
+    is_named = file.dataset in {*SHIPPED, *GENERATED}
+    dataset = open_dataset(
+        file.dataset if is_named else str(folder / file.dataset), scale=file.scale, seed=file.dataset_seed, teller=teller
+    )
+    return Comparison(
+        kind="experiment",
+        name=path.stem,
+        title=file.title or path.stem,
+        dataset=dataset,
+        operations_name=file.operations,
+        operations=operations,
+        settings=make_settings(sides, out / DATA_FOLDER),
+        workload=file.workload.with_in_flight(embedded=any(side.target.database.embedded for side in sides)),
+        metric=file.metric,
+    )

@@ -1,0 +1,107 @@
+"""Loading a setting: create, load, settle, count, size."""
+
+import json
+import time
+from typing import Any
+
+from sensorbench._engine import Load, Target
+from sensorbench.errors import FailedError, NamespaceError, UsageError
+from sensorbench.progress import Task, Teller
+from sensorbench.results.ownership import Claim
+from sensorbench.runner.memory import MemoryGuard
+from sensorbench.runner.prepare import PreparedTable
+from sensorbench.runner.settings import Setting
+
+SLICE_S = 0.2
+
+
+def load_setting(
+    setting: Setting,
+    target: Target,
+    schema: dict[str, Any],
+    tables: list[PreparedTable],
+    readings: int,
+    fingerprint: str,
+    *,
+    claim: Claim,
+    teller: Teller,
+) -> dict[str, Any]:
+    """Loads a setting into its target and tells how that went. Raises NamespaceError, and FailedError when rows are lost."""
+    target.create(json.dumps(schema), noted(fingerprint, "loading"), intent=claim.intent, owner=claim.owner.to_json())
+    rows = sum(table.rows for table in tables)
+    guard = MemoryGuard(setting, rows)
+    with teller.task(f"loading {setting.id}", total=rows) as task:
+        loaded: list[dict[str, Any]] = []
+        for table in tables:
+            load = target.load(table.table, table.open())
+            wait_for(load, sum(one["rows"] for one in loaded), task, guard)
+            loaded.append(
+                {"table": table.table, "prepare_s": table.prepare_s, "prepared_bytes": table.bytes, **json.loads(load.result())}
+            )
+        load_s = sum(one["duration_s"] for one in loaded)
+        task.advance_to(rows, "settling")
+        start_s = time.monotonic()
+        target.settle()
+        settle_s = time.monotonic() - start_s
+        _check_counts(setting, target, tables)
+        target.set_fingerprint(noted(fingerprint, "settled"))
+        size = _known_size(target)
+        task.end(f"{rows:,} rows in {load_s:.1f} s, settled after {settle_s:.1f} s more, {_told_size(size)}")
+    return {
+        "setting": setting.id,
+        "tables": loaded,
+        "rows": rows,
+        "readings": readings,
+        "load_s": load_s,
+        "settle_s": settle_s,
+        "readings_per_s": readings / load_s if load_s else None,
+        "settled_readings_per_s": readings / (load_s + settle_s) if load_s + settle_s else None,
+        "size": size,
+        "description": json.loads(target.describe()),
+    }
+
+
+def check_namespace(target: Target, claim: Claim) -> None:
+    """Raises UsageError when what is wanted of the target's namespace is refused, and TargetError when nobody answers."""
+    try:
+        target.check(intent=claim.intent, owner=claim.owner.to_json())
+    except NamespaceError as error:
+        raise UsageError(str(error)) from None
+
+
+def _known_size(target: Target) -> dict[str, Any]:
+    """Bytes on disk; None in total, with the reason, where the database does not tell."""
+    size: dict[str, Any] = json.loads(target.size())
+    return {**size, "total_bytes": None} if size.get("unknown") else size
+
+
+def _told_size(size: dict[str, Any]) -> str:
+    return "size not known" if size["total_bytes"] is None else f"{size['total_bytes'] / 1e6:.1f} MB"
+
+
+def noted(fingerprint: str, state: str) -> str:
+    """What is noted at a target about what lies there."""
+    return json.dumps({"fingerprint": fingerprint, "state": state})
+
+
+def wait_for(load: Load, before: int, task: Task, guard: MemoryGuard) -> None:
+    """Waits until a load is over, behind `before` rows of others, and tells how far it is; one that is cut short is stopped."""
+    try:
+        while not load.wait(SLICE_S):
+            guard.check(before + load.rows)
+            task.advance_to(before + load.rows, f"{before + load.rows:,} rows")
+    except BaseException:
+        load.stop()
+        load.wait(60.0)
+        raise
+
+
+def _check_counts(setting: Setting, target: Target, tables: list[PreparedTable]) -> None:
+    """Rows in must be rows counted."""
+    went_in: dict[str, int] = {}
+    for table in tables:
+        went_in[table.table] = went_in.get(table.table, 0) + table.rows
+    for name, rows in went_in.items():
+        counted = target.count(name)
+        if counted != rows:
+            raise FailedError(f"{setting.id}: {rows:,} rows went into {name}, but {counted:,} are there")

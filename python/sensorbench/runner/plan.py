@@ -1,0 +1,189 @@
+"""Plans for the engine: every name becomes a number, every candidate a row."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from sensorbench.errors import UsageError
+from sensorbench.runner.lengths import seconds
+from sensorbench.runner.workload import LOG_EVERY, LOGGED_WHOLE, Workload
+from sensorbench.schemas import Operation, Operations, Schema
+from sensorbench.schemas.arrow_types import canonical_table
+from sensorbench.schemas.operations import Draw, Span
+from sensorbench.schemas.types import canonical_columns
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What operations draw from, the same for all settings: in a fixed order, so that equal seeds draw equal parameters."""
+
+    draws: list[str]
+    tables: dict[str, pa.Table] = field(default_factory=dict)
+    numbers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    # Of draws of what was written, the stretch of time that ends with it.
+    spans: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def readers(self) -> list[pa.RecordBatchReader]:
+        """The tables, for the engine."""
+        return [table.to_reader() for table in self.tables.values()]
+
+
+def draw_parameters(operations: Operations, names: list[str], workbench: duckdb.DuckDBPyConnection, where: str) -> Parameters:
+    """The candidates for the parameters of some operations. `where` says in errors which file asks for them."""
+    used = _used_draws(operations, names)
+    parameters = Parameters(used)
+    for name in used:
+        draw = operations.draw[name]
+        try:
+            if draw.query is not None:
+                parameters.tables[name] = _candidates(workbench, draw.query)
+            for column, number in draw.numbers.items():
+                parameters.numbers.setdefault(name, []).append({"name": column, **_number(workbench, number.start, number.step)})
+            if draw.written and draw.written.span:
+                written = operations.operation[draw.written.operation]
+                parameters.spans[name] = _span(workbench, draw.written.span, written)
+        except (duckdb.Error, ValueError) as error:
+            raise UsageError(f"{where}, draw.{name}: {error}") from None
+    return parameters
+
+
+def _used_draws(operations: Operations, names: list[str]) -> list[str]:
+    """The draws of the operations and of the writes that they read, in the order of the file."""
+    used: set[str] = set()
+    todo = list(names)
+    while todo:
+        for name in operations.operation[todo.pop()].draws:
+            if name not in used:
+                draw = operations.draw[name]
+                used |= {name, draw.per or name}
+                todo += [draw.written.operation] if draw.written else []
+    return [name for name in operations.draw if name in used]
+
+
+def _candidates(workbench: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
+    table = canonical_table(workbench.sql(query)).combine_chunks()
+    if table.num_rows == 0:
+        raise ValueError("the query finds no candidates in this dataset")
+    return table
+
+
+def _number(workbench: duckdb.DuckDBPyConnection, start: str, step: str) -> dict[str, Any]:
+    """A column of numbers: type, first value and step, times in µs."""
+    relation = workbench.sql(start)
+    value_type = next(iter(canonical_columns(relation).values()))
+    if value_type not in {"integer", "timestamp"}:
+        raise ValueError(f"start must be an integer or a timestamp, not a {value_type}")
+    first = canonical_table(relation).column(0).cast(pa.int64())[0].as_py()
+    by = canonical_table(workbench.sql(step)).column(0).cast(pa.int64())[0].as_py()
+    if first is None or by is None:
+        raise ValueError("start and step must not be null")
+    return {"type": value_type, "start": first, "step": by}
+
+
+def _span(workbench: duckdb.DuckDBPyConnection, span: Span, written: Operation) -> dict[str, Any]:
+    """A stretch of time that ends with a write, for the engine: unit in µs."""
+    times = [name for name, value_type in written.parameters.items() if value_type == "timestamp"]
+    if span.time not in times:
+        raise ValueError(f"span.time is {span.time!r}; expected one of {', '.join(times)}")
+    found = workbench.execute(f"SELECT epoch_us(({span.unit})), ({span.least}), ({span.most})").fetchall()[0]
+    if None in found or found[0] <= 0 or not 0 < found[1] <= found[2]:
+        raise ValueError(
+            f"span: expected an interval and two numbers, all above zero and the least not above the most; found {found}"
+        )
+    unit_us, least, most = (int(number) for number in found)
+    return {"time": list(written.parameters).index(span.time), "unit_us": unit_us, "least": least, "most": most}
+
+
+def build_plan(operations: Operations, schema: Schema, parameters: Parameters, workload: Workload, run: int) -> dict[str, Any]:
+    """The plan of one run of a workload on a setting."""
+    # Operations that only a draw names (a write that is read) are planned too, with no share of the mix.
+    names = planned_operations(operations, workload)
+    return {
+        "seed": workload.seed,
+        "operations": [_planned(operations, schema, parameters, name, workload.mix.get(name, 0.0)) for name in names],
+        "order": workload.order,
+        "draws": [_planned_draw(operations.draw[name], name, names, parameters, workload) for name in parameters.draws],
+        "phases": workload.phases(run, workload.repeat),
+        "in_flight": workload.schedule.most_in_flight,
+        "threads": workload.threads,
+        "timeout_s": seconds(workload.timeout),
+        "spin": workload.spin,
+        "log_every": workload.log_every,
+        "answers_every": LOG_EVERY if workload.answers == "all" else None,
+        "answers_whole": LOGGED_WHOLE,
+    }
+
+
+def planned_operations(operations: Operations, workload: Workload) -> list[str]:
+    """The operations of a mix in the order of their file, so that they have equal numbers whatever the mix is."""
+    return [name for name in operations.operation if name in workload.mix]
+
+
+def _planned(operations: Operations, schema: Schema, parameters: Parameters, name: str, weight: float) -> dict[str, Any]:
+    operation = operations.operation[name]
+    sources = [_source(operations, parameters, name, parameter) for parameter in operation.parameters]
+    return asked_operation(name, operation, schema, sources, weight)
+
+
+def asked_operation(
+    name: str, operation: Operation, schema: Schema, sources: list[dict[str, Any]], weight: float = 1.0
+) -> dict[str, Any]:
+    """An operation as a plan has it: how a schema asks it, and where each of its parameters comes from."""
+    return {
+        "weight": weight,
+        "operation": {**operation.driver_operation(name), "statement": schema.statement(name)},
+        "parameters": sources,
+        "work": schema.work(name, operation),
+    }
+
+
+def _source(operations: Operations, parameters: Parameters, name: str, parameter: str) -> dict[str, Any]:
+    """Number of the draw and of the column that a parameter comes from, and whether each reading of an operation has a row of its own."""
+    for draw in operations.operation[name].draws:
+        columns = _draw_columns(operations, parameters, draw)
+        if parameter in columns:
+            of_each = {"each": True} if draw in operations.operation[name].each else {}
+            return {"draw": parameters.draws.index(draw), "column": columns.index(parameter), **of_each}
+    draws = ", ".join(operations.operation[name].draws) or "none"
+    raise UsageError(f"operation.{name}.parameters.{parameter}: none of its draws ({draws}) has a column of this name")
+
+
+def _draw_columns(operations: Operations, parameters: Parameters, draw: str) -> list[str]:
+    if draw in parameters.tables:
+        return list(parameters.tables[draw].column_names)
+    if draw in parameters.numbers:
+        return [column["name"] for column in parameters.numbers[draw]]
+    written = operations.draw[draw].written
+    of_span = ["from", "to"] if draw in parameters.spans else []
+    return [*operations.operation[written.operation].parameters, *of_span] if written else []
+
+
+def _planned_draw(draw: Draw, name: str, names: list[str], parameters: Parameters, workload: Workload) -> dict[str, Any]:
+    if name in parameters.tables:
+        choice = workload.choice.get(name, draw.choice)
+        chosen = choice if isinstance(choice, str) else choice.model_dump(exclude_none=True)
+        return {"rows": {"table": list(parameters.tables).index(name), "choice": chosen}}
+    if name in parameters.numbers:
+        columns = [{key: column[key] for key in ("type", "start", "step")} for column in parameters.numbers[name]]
+        return {"numbers": {"columns": columns, "per": None if draw.per is None else parameters.draws.index(draw.per)}}
+    written = draw.written
+    if written is None or written.operation not in names:
+        raise UsageError(
+            f"draw.{name}: it is of the operation {written.operation if written else '?'}, which the mix does not have"
+        )
+    return {
+        "written": {
+            "operation": names.index(written.operation),
+            "window": written.window,
+            "exponent": written.exponent,
+            "span": parameters.spans.get(name),
+        }
+    }
+
+
+def as_json(plan: dict[str, Any]) -> str:
+    """The plan as the engine takes it."""
+    return json.dumps(plan)

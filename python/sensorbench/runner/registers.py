@@ -1,0 +1,128 @@
+"""Registers beside any load: a mix may name the operations that write and read them, whatever else is asked of whatever data.
+What the database promises shows in their history; see `history`.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sensorbench.errors import UsageError
+from sensorbench.runner.comparison import Comparison
+from sensorbench.runner.plan import Parameters
+from sensorbench.schemas import Operations, Schema, load_operations, load_schema, shipped_schemas
+from sensorbench.schemas.schema_file import SchemaFile
+
+REGISTERS = "registers"
+WRITE, READ = "write_register", "read_register"
+KEY, VALUE = "key", "value"
+# Keys of a run, and runs of a second, are fewer.
+_KEYS_OF_A_RUN, _RUNS = 1000, 1000
+
+
+def is_of_registers(name: str) -> bool:
+    """Whether an operation writes or reads registers, which are no part of the dataset."""
+    return name in {WRITE, READ}
+
+
+def with_registers(comparison: Comparison) -> Comparison:
+    """The comparison with all that its mix asks of registers. Raises UsageError when a setting cannot have them."""
+    workload = comparison.workload
+    if not any(is_of_registers(name) for name in workload.mix):
+        return comparison
+    if workload.log == "none" or workload.answers == "none":
+        raise UsageError(
+            f"mix: {WRITE} and {READ} are checked by the record and the answer of each; leave log and answers at all, not at none"
+        )
+    operations = operations_with_registers(comparison.operations, set(workload.mix))
+    _check_parameters(operations, set(workload.mix))
+    settings = comparison.settings
+    if operations is not comparison.operations:
+        settings = [
+            setting if setting.only_loads else replace(setting, schema=schema_with_registers(setting.schema))
+            for setting in settings
+        ]
+    return replace(comparison, operations=operations, settings=settings, workload=workload.model_copy(update={"log": "all"}))
+
+
+def _check_parameters(operations: Operations, names: set[str]) -> None:
+    """Operations of a user's own need the parameters and the column that histories are made of."""
+    for name, wanted in ((WRITE, {KEY, VALUE}), (READ, {KEY})):
+        found = operations.operation[name].parameters if name in names else dict.fromkeys(wanted, "integer")
+        if set(found) != wanted or set(found.values()) != {"integer"}:
+            raise UsageError(f"operation.{name}.parameters: expected {' and '.join(sorted(wanted))}, integers; found {found}")
+    if READ in names and not operations.operation[READ].columns[0].computed:
+        raise UsageError(f"operation.{READ}.columns: expected first the value, a double with computed = true")
+
+
+def operations_with_registers(operations: Operations, names: set[str]) -> Operations:
+    """The operations, with those of registers if they are named and not there."""
+    if not any(is_of_registers(name) and name not in operations.operation for name in names):
+        return operations
+    more = load_operations(REGISTERS)
+    where = f"the operations beside {WRITE}"
+    return operations.model_copy(
+        update={
+            "draw": _joined(operations.draw, more.draw, where, "draw"),
+            "operation": _joined(operations.operation, more.operation, where, "operation"),
+        }
+    )
+
+
+def schema_with_registers(schema: Schema) -> Schema:
+    """The schema with the registers of its database beside its tables."""
+    if not shipped_schemas(REGISTERS, schema.database):
+        raise UsageError(
+            f"mix: {WRITE} and {READ}: no schema of registers is shipped for {schema.database}; leave them out there"
+        )
+    more = load_schema(REGISTERS, operations=REGISTERS, database=schema.database).file
+    return Schema(schema.path, schema.name, _with_file(schema.file, more, str(schema.path)), schema.parameters)
+
+
+def _with_file(file: SchemaFile, more: SchemaFile, where: str) -> SchemaFile:
+    return file.model_copy(
+        update={
+            "create": _joined(file.create, more.create, where, "create"),
+            "operation": _beside(file.operation, more.operation, where, "operation"),
+            "promises": more.promises,
+        }
+    )
+
+
+def _beside(one: dict[str, Any], other: dict[str, Any], where: str, key: str) -> dict[str, Any]:
+    """The entries of both, none of which have the same name."""
+    shared = next((name for name in one if name in other), None)
+    if shared is not None:
+        raise _taken(where, f"{key}.{shared}")
+    return {**one, **other}
+
+
+def _taken(where: str, key: str) -> UsageError:
+    return UsageError(f"{where}, {key}: registers have one of this name, too; rename it to use them beside it")
+
+
+def _joined(one: Any, other: Any, where: str, key: str) -> Any:
+    """Both: tables with the keys of both, lists one after the other."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        shared = {name: _joined(one[name], other[name], where, f"{key}.{name}") for name in one if name in other}
+        return {**one, **other, **shared}
+    if isinstance(one, list) and isinstance(other, list):
+        return [*one, *other]
+    raise _taken(where, key)
+
+
+def with_keys_of_run(parameters: Parameters, operations: Operations, created: datetime, repeat: int) -> Parameters:
+    """The same with keys that no other run has, not even one that was broken off, so that its registers begin empty."""
+    first = (int(created.timestamp()) * _RUNS + repeat % _RUNS) * _KEYS_OF_A_RUN
+    draws = operations.operation[WRITE].draws if WRITE in operations.operation else []
+    moved = {
+        name: _moved(table, first) for name, table in parameters.tables.items() if name in draws and KEY in table.column_names
+    }
+    return replace(parameters, tables={**parameters.tables, **moved})
+
+
+def _moved(table: pa.Table, first: int) -> pa.Table:
+    place = table.column_names.index(KEY)
+    return table.set_column(place, KEY, pc.add(table[KEY], pa.scalar(first, pa.int64())))

@@ -1,0 +1,104 @@
+"""One run: start it, write down what comes, hear Ctrl-C."""
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import psutil
+import pyarrow as pa
+
+from sensorbench._engine import Run, Target
+from sensorbench.errors import FailedError
+from sensorbench.interrupts import check, held_back, let_through
+from sensorbench.results import RunWriter
+from sensorbench.runner.lifeline import Lifeline, why_lost
+from sensorbench.runner.monitor import Watcher
+from sensorbench.runner.plan import as_json
+
+SLICE_S = 0.25
+# A segment is this long, or this share of the run so far: a run of hours does not become a hundred thousand files, and what a crash
+# can lose stays a small part of it.
+SEGMENT_S = 1.0
+SEGMENT_SHARE = 1 / 600
+
+
+def run_and_write(
+    target: Target,
+    plan: dict[str, Any],
+    tables: Sequence[pa.RecordBatchReader],
+    writer: RunWriter,
+    servers: Mapping[str, psutil.Process],
+    look: Callable[[Run, dict[str, Any]], None],
+    at_end: Callable[[Run, bool], None],
+) -> dict[str, Any]:
+    """Runs a plan on a target to its end and writes it down. Returns the run as a whole.
+
+    While it goes on, `look` is called with the run and its snapshot, to tell people, or to steer it. When all that was recorded is
+    written, `at_end` is called with the run, and whether it is complete. Whatever ends it early
+    (Ctrl-C, a full disk, a lost database) leaves the segments that were written, and a manifest that says how it ended.
+    """
+    # What is interrupted in the middle of its ending would be neither whole nor known to be cut short.
+    with held_back():
+        with let_through():
+            watcher = Watcher(target, servers)
+        run = target.run(as_json(plan), tables)
+        ending = _Ending(run, writer, watcher)
+        with watcher.watching(run):
+            try:
+                is_lost = _follow(run, writer, watcher, look)
+                whole = ending.write(asks=not is_lost)
+                with let_through():
+                    at_end(run, not is_lost)
+                why = why_lost(whole) if is_lost else None
+                writer.finish("failed" if is_lost else "complete", whole, why)
+            except KeyboardInterrupt:
+                run.cancel()
+                whole = ending.write(asks=False)
+                at_end(run, False)
+                writer.finish("interrupted", whole, "interrupted by the user")
+                raise
+            except BaseException:
+                run.cancel()
+                raise
+    if why is not None:
+        raise FailedError(why)
+    return whole
+
+
+def _follow(run: Run, writer: RunWriter, watcher: Watcher, look: Callable[[Run, dict[str, Any]], None]) -> bool:
+    """Writes segments while a run goes on. Returns whether it was given up, its database being lost. Raises KeyboardInterrupt."""
+    started_s = written_s = time.monotonic()
+    lifeline = Lifeline()
+    while not run.wait(SLICE_S):
+        check()
+        snapshot = json.loads(run.snapshot())
+        look(run, snapshot)
+        if lifeline.is_lost(snapshot):
+            run.cancel()
+            return True
+        if time.monotonic() - written_s >= max(SEGMENT_S, SEGMENT_SHARE * (written_s - started_s)):
+            written_s = time.monotonic()
+            writer.write(run.take(), *watcher.take())
+    check()
+    return False
+
+
+class _Ending:
+    """The last segment of a run, and the run as a whole. Both are taken once, however often the run is brought to its end."""
+
+    def __init__(self, run: Run, writer: RunWriter, watcher: Watcher) -> None:
+        self._run = run
+        self._writer = writer
+        self._watcher = watcher
+        self._whole: dict[str, Any] | None = None
+
+    def write(self, *, asks: bool) -> dict[str, Any]:
+        """Writes the last segment, unless that was done before. With `asks`, the server says what it has counted until now."""
+        if self._whole is None:
+            segment, whole = self._run.end()
+            # Who lost its server, or is interrupted, does not wait for answers.
+            self._watcher.look_once_more(asks=asks)
+            self._writer.write(segment, *self._watcher.take())
+            self._whole = json.loads(whole)
+        return self._whole

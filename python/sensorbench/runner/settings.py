@@ -1,0 +1,308 @@
+"""Settings: a target and a schema, which together make one side of a comparison."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+from sensorbench import _engine, lab
+from sensorbench.errors import EngineUsageError, UsageError
+from sensorbench.results import SettingManifest
+from sensorbench.runner.workload import Workload
+from sensorbench.schemas import Schema
+
+
+@dataclass(frozen=True)
+class Database:
+    """A database that is built in. `dialect` is the word in its schema files; one that is `in_memory` keeps all its data there;
+    `bulk_load` is what it has for much data at once, past its ordinary writes, if loading goes by that.
+    """
+
+    name: str
+    dialect: str
+    summary: str
+    embedded: bool
+    in_memory: bool
+    relational: bool
+    bulk_load: str | None
+
+
+@dataclass(frozen=True)
+class TargetSpec:
+    """A target as the user named it.
+
+    `place`: an embedded database in the results folder, a server that the lab starts for this work alone, an instance of the lab
+    that stays, or a URL. `options` are those of a URL, where the address is not the user's to give.
+    """
+
+    text: str
+    database: Database
+    place: Literal["folder", "started", "lab", "url"]
+    options: str = ""
+    # What a study calls it, where it names systems: a database with settings and a size.
+    system: str | None = None
+    # Of a server that the lab starts: how many nodes, and its settings.
+    nodes: int | None = None
+    server_settings: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def server(self) -> str:
+        """The server, whatever the options: targets that differ in them share it."""
+        nodes = [f"{self.nodes} nodes"] if self.nodes else []
+        return " ".join([self.text.partition("?")[0], *nodes, *(f"{key}={value}" for key, value in self.server_settings)])
+
+    @property
+    def is_url(self) -> bool:
+        """Whether what is loaded there stays there."""
+        return self.place in {"lab", "url"}
+
+    @property
+    def label(self) -> str:
+        """A short name, without address and options."""
+        return self.system or (self.server.removeprefix("lab:") if self.place == "lab" else self.database.name)
+
+    def with_options(self, options: str) -> "TargetSpec":
+        """The same with more options of a URL; those that it has itself come first in it."""
+        if not options:
+            return self
+        if self.place == "url":
+            return replace(self, text=_joined(self.text, options))
+        return replace(self, options="&".join(filter(None, [options, self.options])))
+
+    def with_option(self, key: str, value: str) -> "TargetSpec":
+        """The same with an option at another value. Raises UsageError for one that makes no sense."""
+        if self.place == "folder":
+            raise UsageError(f"--sweep {key}={value}: {self.label} in the results folder has no options; name a path")
+        if self.place == "url":
+            text = _with_option(self.text, key, value)
+            _check_url(text)
+            return replace(self, text=text)
+        options = _with_option(f"?{self.options}", key, value).removeprefix("?")
+        if key not in lab.LAB_DATABASES[self.database.name].options_of_its_own:
+            _check_url(f"{self.database.name}://127.0.0.1?{key}={value}")
+        return replace(self, options=options)
+
+
+@dataclass(frozen=True)
+class Side:
+    """What becomes a setting: a target and a schema. `label` tells it from others with the same ones. A side that `only_loads` is
+    loaded and looked at, but not asked. `in_flight` is how many operations it has in flight, where that is not as the workload says, and
+    `operations_share` the share of the workload's operations that it executes.
+    """
+
+    target: TargetSpec
+    schema: Schema
+    label: str = ""
+    only_loads: bool = False
+    in_flight: int | None = None
+    operations_share: float = 1.0
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One side of a comparison. The URL is not known before the lab has started what it is to start."""
+
+    id: str
+    target: TargetSpec
+    schema: Schema
+    url: str | None
+    temporary: Path | None
+    # Where several schemas share a server, each has a namespace of its own.
+    namespace: str | None = None
+    label: str = ""
+    only_loads: bool = False
+    in_flight: int | None = None
+    operations_share: float = 1.0
+
+    def workload(self, of_all: Workload) -> Workload:
+        """The workload as this setting gets it."""
+        changes: dict[str, object] = {}
+        if self.in_flight is not None:
+            changes["schedule"] = of_all.schedule.model_copy(update={"in_flight": self.in_flight})
+        if of_all.operations is not None and self.operations_share < 1.0:
+            changes["operations"] = max(1, round(of_all.operations * self.operations_share))
+        return of_all.model_copy(update=changes)
+
+    def at(self, url: str) -> "Setting":
+        """The same at a URL, with the target's options and in its own namespace there."""
+        for option in filter(None, self.target.options.split("&")):
+            url = _with_option(url, *option.split("=", 1))
+        return replace(self, url=_with_namespace(url, self.namespace) if self.namespace else url)
+
+    def beside(self, namespace: str) -> "Setting":
+        """The same place with another namespace."""
+        return self.with_option("namespace", namespace)
+
+    def with_option(self, key: str, value: str) -> "Setting":
+        """The same place, asked with another option of its URL."""
+        if self.url is None:
+            raise AssertionError("a setting's server is started before it is used")
+        return replace(self, url=_with_option(self.url, key, value))
+
+    def engine_target(self) -> _engine.Target:
+        """The target; nothing is asked of it yet."""
+        if self.url is None:
+            raise AssertionError("a setting's server is started before it is used")
+        return _engine.Target(self.url)
+
+    def manifest(self, statements: dict[str, object]) -> SettingManifest:
+        """What results say of it. The URL is shown without secrets; that of a server of the lab changes with every start."""
+        return SettingManifest(
+            id=self.id,
+            target=self.target.label,
+            database=self.target.database.name,
+            system=self.target.system or "",
+            embedded=self.target.database.embedded,
+            url=self.target.text if self.target.place in {"started", "lab"} else self.engine_target().url,
+            schema_name=self.schema.name,
+            schema_summary=self.schema.summary,
+            schema_file=str(self.schema.path),
+            schema_parameters=dict(self.schema.parameters),
+            label=self.label,
+            only_loads=self.only_loads,
+            in_flight=self.in_flight,
+            operations_share=self.operations_share,
+            promises=self.schema.file.promises,
+            statements=statements,
+        )
+
+
+def databases() -> dict[str, Database]:
+    """The databases that are built in, by name."""
+    return {one["name"]: Database(**one) for one in json.loads(_engine.databases())}
+
+
+_SCHEME = re.compile(r"(?P<scheme>[A-Za-z0-9+]+):")
+_LAB = "lab:"
+# What URLs look like, for help and messages.
+FILE_URL = "sqlite:PATH"
+SERVER_URL = "cassandra://HOST"
+
+
+def parse_target(text: str) -> TargetSpec:
+    """A target by a database's bare name, by the name of an instance of the lab, or by URL. Raises UsageError, showing no user
+    info.
+    """
+    known = databases()
+    if text.startswith(_LAB):
+        name, _, options = text.removeprefix(_LAB).partition("?")
+        instance = lab.find_instance(name)
+        if instance.database not in known:
+            raise UsageError(f"--target {text}: {instance.database} stores nothing; it is used by {lab.used_as(instance)}")
+        _check_url(_joined(lab.url_of(instance), options))
+        return TargetSpec(text, known[instance.database], "lab", options)
+    scheme = _SCHEME.match(text)
+    name, _, options = (scheme["scheme"], "", "") if scheme else text.partition("?")
+    if name not in known:
+        shown = f"{name}:…" if scheme else name
+        raise UsageError(
+            f"--target {shown}: expected the name of a database ({', '.join(known)}), lab:NAME, or a URL, for example {FILE_URL}"
+        )
+    if scheme:
+        _check_url(text)
+        return TargetSpec(text, known[name], "url")
+    if known[name].embedded:
+        if options:
+            raise UsageError(f"--target {text}: options need an address, for example {name}:data.db?{options}")
+        return TargetSpec(text, known[name], "folder")
+    if name not in lab.LAB_DATABASES:
+        place = "odbc:DSN" if name == "odbc" else f"{name}://HOST"
+        raise UsageError(
+            f"--target {name}: the lab cannot start {name} ({', '.join(lab.LAB_DATABASES)} it can); give the URL of a server: {place}"
+        )
+    return started_target(name, options)
+
+
+def started_target(
+    database: str,
+    options: str = "",
+    *,
+    system: str | None = None,
+    nodes: int | None = None,
+    server_settings: Mapping[str, str] = MappingProxyType({}),
+) -> TargetSpec:
+    """A target that the lab starts. Raises UsageError for options that make no sense, as far as can be told before it is up."""
+    checked = [
+        option for option in options.split("&") if option.partition("=")[0] not in lab.LAB_DATABASES[database].options_of_its_own
+    ]
+    _check_url(_joined(f"{database}://127.0.0.1", "&".join(checked)))
+    text = _joined(database, options)
+    return TargetSpec(text, databases()[database], "started", options, system, nodes, tuple(server_settings.items()))
+
+
+def _check_url(url: str) -> None:
+    try:
+        _engine.Target(url)
+    except EngineUsageError as error:
+        raise UsageError(str(error)) from None
+
+
+def _joined(url: str, options: str) -> str:
+    return f"{url}{'&' if '?' in url else '?'}{options}" if options else url
+
+
+def make_settings(sides: list[Side], data_folder: Path) -> list[Setting]:
+    """Settings with ids of their own. An embedded database by its bare name gets a place below `data_folder`, which goes when
+    the work is done. A schema needs a database to itself: where several share a path, each gets the schema's name behind it;
+    where they share a server, each gets a namespace.
+    """
+    settings: list[Setting] = []
+    for side in sides:
+        target, schema = side.target, side.schema
+        shares_target = sum(other.target.server == target.server for other in sides) > 1
+        wanted = "-".join(filter(None, [target.label, schema.name, side.label]))
+        setting_id = _free_id(wanted, [setting.id for setting in settings])
+        namespace = _namespace(setting_id) if shares_target and not target.database.embedded else None
+        setting = Setting(
+            setting_id, target, schema, None, None, namespace, side.label, side.only_loads, side.in_flight, side.operations_share
+        )
+        if target.place == "folder":
+            path = data_folder / setting_id
+            setting = replace(setting, url=f"{target.database.name}:{path}", temporary=path)
+        elif target.place == "url":
+            suffix = "-".join(filter(None, [schema.name, side.label]))
+            setting = setting.at(_with_suffix(target.text, suffix) if shares_target and target.database.embedded else target.text)
+        settings.append(setting)
+    return settings
+
+
+def _free_id(wanted: str, taken: list[str]) -> str:
+    candidates = [wanted, *(f"{wanted}-{number}" for number in range(2, len(taken) + 3))]
+    return next(candidate for candidate in candidates if candidate not in taken)
+
+
+# Databases cut longer names, each at another length.
+_LONGEST_NAMESPACE = 48
+
+
+def _namespace(setting_id: str) -> str:
+    whole = re.sub(r"[^a-z0-9_]", "_", f"sensorbench_{setting_id.lower()}")
+    if len(whole) <= _LONGEST_NAMESPACE:
+        return whole
+    told_apart = hashlib.sha256(setting_id.encode()).hexdigest()[:8]
+    return f"{whole[: _LONGEST_NAMESPACE - 9]}_{told_apart}"
+
+
+def _with_namespace(url: str, namespace: str) -> str:
+    """The URL with a namespace; one that the URL names already comes first in it."""
+    named = [option.removeprefix("namespace=") for option in url.partition("?")[2].split("&") if option.startswith("namespace=")]
+    whole = f"{named[0]}_{namespace.removeprefix('sensorbench_')}"[:_LONGEST_NAMESPACE] if named else namespace
+    return _with_option(url, "namespace", whole)
+
+
+def _with_option(url: str, key: str, value: str) -> str:
+    """The URL with an option set."""
+    address, _, options = url.partition("?")
+    kept = [option for option in options.split("&") if option and not option.startswith(f"{key}=")]
+    return f"{address}?{'&'.join([*kept, f'{key}={value}'])}"
+
+
+def _with_suffix(url: str, schema: str) -> str:
+    address, question_mark, options = url.partition("?")
+    path = Path(address.partition(":")[2])
+    scheme = address.partition(":")[0]
+    return f"{scheme}:{path.with_name(f'{path.stem}-{schema}{path.suffix}')}{question_mark}{options}"

@@ -1,0 +1,75 @@
+"""What a comparison needs before it starts: everything is looked up and found to be sound; nothing is written."""
+
+from dataclasses import replace as replace_fields
+
+import duckdb
+
+from sensorbench.errors import UsageError
+from sensorbench.runner.comparison import Comparison, Ready, Up
+from sensorbench.runner.grain import grain_of
+from sensorbench.runner.plan import build_plan, draw_parameters, planned_operations
+from sensorbench.runner.registers import with_registers
+from sensorbench.runner.servers import Servers
+from sensorbench.schemas.variants import mix_of_variants, with_variants
+
+
+def validated(comparison: Comparison) -> Ready:
+    """The comparison with everything that was looked up for it. Raises UsageError for what cannot be right; writes nothing."""
+    comparison = with_registers(comparison)
+    for name in comparison.workload.mix:
+        comparison.operations.require(name, "mix")
+    unknown = [name for name in comparison.workload.choice if name not in comparison.operations.draw]
+    if unknown:
+        raise UsageError(f"choice: there is no draw {unknown[0]!r}; expected one of {', '.join(comparison.operations.draw)}")
+    _check_relations(comparison)
+    workbench = comparison.dataset.connect()
+    where = f"operations {comparison.operations_name}"
+    operations = with_variants(comparison.operations, set(comparison.workload.mix), workbench, where)
+    workload = comparison.workload.model_copy(update={"mix": mix_of_variants(comparison.workload.mix, operations)})
+    comparison = replace_fields(comparison, operations=operations, workload=workload)
+    names = planned_operations(operations, workload)
+    parameters = draw_parameters(operations, names, workbench, where)
+    comparison = _on_its_dataset(comparison, workbench)
+    columns, schemas = {}, {}
+    for setting in comparison.settings:
+        columns[setting.id] = setting.schema.fill_columns(workbench)
+        asked = [] if setting.only_loads else names
+        schemas[setting.id] = setting.schema.driver_schema(operations, asked, columns[setting.id])
+        if not setting.only_loads:
+            build_plan(operations, setting.schema, parameters, workload, 0)
+    return Ready(comparison, workbench, names, parameters, schemas, columns)
+
+
+def _on_its_dataset(comparison: Comparison, workbench: duckdb.DuckDBPyConnection) -> Comparison:
+    """The comparison with schemas that know how close together the dataset's readings are, where that matters."""
+    if not any(setting.schema.needs_grain for setting in comparison.settings):
+        return comparison
+    grain = grain_of(workbench, comparison.dataset.scale)
+    settings = [replace_fields(setting, schema=setting.schema.on(grain)) for setting in comparison.settings]
+    return replace_fields(comparison, settings=settings)
+
+
+def _check_relations(comparison: Comparison) -> None:
+    """A dataset of logs is no dataset of sensors."""
+    known = comparison.dataset.describe().relations
+    missing = [name for name in comparison.operations.relations if name not in known]
+    if missing:
+        raise UsageError(
+            f"operations {comparison.operations_name} need the relation {missing[0]}, which dataset {comparison.dataset.name} does not have; "
+            f"it has {', '.join(known)}. `sensorbench data list` says what each dataset is"
+        )
+
+
+def up_with(ready: Ready, started: Servers) -> Up:
+    """A comparison with its settings at the URLs of servers that are up."""
+    settings = started.at_their_urls(ready.comparison.settings)
+    return Up(
+        replace_fields(ready.comparison, settings=settings),
+        ready.workbench,
+        ready.names,
+        ready.parameters,
+        ready.schemas,
+        ready.columns,
+        {setting.id: setting.engine_target() for setting in settings if setting.url is not None},
+        started,
+    )

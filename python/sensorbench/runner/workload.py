@@ -1,0 +1,160 @@
+"""Workloads: which operations in which mix, when, for how long."""
+
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from sensorbench import toml_file
+from sensorbench.results.manifest import MEASURE
+from sensorbench.runner.lengths import Length, seconds
+from sensorbench.schemas.operations import AnyChoice
+
+WARM_UP = "warm_up"
+
+# In an open loop so many operations may be in flight if nothing else is said: more than any server here serves at once; with
+# embedded databases, whose operations have a thread each, more than any machine here has processors for.
+MOST_IN_FLIGHT = 1000
+MOST_IN_FLIGHT_EMBEDDED = 32
+# Runs of at most so many operations keep a record of each of them; longer ones of every LOG_EVERY-th. Of answers, the first so many
+# and then every LOG_EVERY-th are kept, however long the run is: so a long run takes no more memory than a short one.
+LOGGED_WHOLE = 1_000_000
+LOG_EVERY = 1000
+
+
+class Segment(toml_file.FileModel):
+    """A stretch of a schedule in which the rate changes evenly."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    from_: float = Field(alias="from", ge=0)
+    to: float | None = Field(default=None, ge=0)
+    length: Length | None = None
+
+
+class Schedule(toml_file.FileModel):
+    """When operations come: so many in flight (closed loop), or at a rate (open loop)."""
+
+    in_flight: int | None = Field(default=None, ge=1)
+    rate: float | None = Field(default=None, gt=0)
+    segments: list[Segment] = []
+    arrival: Literal["constant", "poisson"] = "constant"
+
+    @model_validator(mode="after")
+    def _one_rate(self) -> "Schedule":
+        if self.rate is not None and self.segments:
+            raise ValueError("give either rate or segments")
+        if self.rate is None and not self.segments and self.in_flight is None:
+            raise ValueError("expected in_flight (closed loop), or rate or segments (open loop)")
+        return self
+
+    @property
+    def is_open_loop(self) -> bool:
+        """Whether operations come at a rate."""
+        return self.rate is not None or bool(self.segments)
+
+    @property
+    def most_in_flight(self) -> int:
+        """Operations in flight: always in a closed loop, at most in an open one."""
+        if self.in_flight is None:
+            raise AssertionError("a workload gets its in_flight before it is planned")
+        return self.in_flight
+
+    def pace(self) -> dict[str, Any] | None:
+        """The rates for the engine; None in a closed loop."""
+        if not self.is_open_loop:
+            return None
+        if self.rate is not None:
+            return {"arrival": self.arrival, "segments": [{"from_per_s": self.rate}]}
+        segments = [
+            {"from_per_s": segment.from_, "to_per_s": segment.to, "length_s": seconds(segment.length) if segment.length else None}
+            for segment in self.segments
+        ]
+        return {"arrival": self.arrival, "segments": segments}
+
+
+class Workload(toml_file.FileModel):
+    """A workload."""
+
+    mix: dict[str, float] = Field(min_length=1)
+    order: Literal["random", "in turn"] = "random"
+    schedule: Schedule = Schedule(in_flight=1)
+    warm_up: Length | int = Field(default=0, description="A length of time, or a number of operations.")
+    duration: Length | None = None
+    operations: int | None = Field(default=None, ge=1)
+    repeat: int = Field(default=3, ge=1)
+    timeout: Length = "60s"
+    seed: int = Field(default=1, ge=0)
+    choice: dict[str, AnyChoice] = {}
+    spin: bool = False
+    pin: bool = True
+    threads: int = Field(default=1, ge=1)
+    log: Literal["auto", "all", "none"] = "auto"
+    answers: Literal["all", "none"] = "all"
+
+    @model_validator(mode="after")
+    def _ends(self) -> "Workload":
+        if self.duration is None and self.operations is None:
+            raise ValueError("expected duration, or operations (a count)")
+        if any(weight < 0 for weight in self.mix.values()) or sum(self.mix.values()) <= 0:
+            raise ValueError("the weights of a mix must be at least zero, one of them above zero")
+        if self.order == "in turn" and not all(weight.is_integer() for weight in self.mix.values()):
+            raise ValueError(
+                "in turn, the weights of a mix must be whole numbers: how many times each operation comes in a round"
+            )
+        return self
+
+    @property
+    def log_every(self) -> int | None:
+        """Of which operations a record is kept: of every n-th, or none."""
+        if self.log == "none":
+            return None
+        expected = self._expected_operations()
+        is_short = expected is not None and expected <= LOGGED_WHOLE
+        return 1 if self.log == "all" or is_short else LOG_EVERY
+
+    def _expected_operations(self) -> float | None:
+        """How many operations a run will have at the most; None when only the database's speed tells."""
+        if self.operations is not None:
+            return self.operations
+        if not self.schedule.is_open_loop or self.duration is None:
+            return None
+        rates = [self.schedule.rate or 0.0, *(max(segment.from_, segment.to or 0.0) for segment in self.schedule.segments)]
+        return max(rates) * seconds(self.duration)
+
+    def with_in_flight(self, *, embedded: bool) -> "Workload":
+        """The same with a number of operations that may be in flight, if there is none."""
+        if self.schedule.in_flight is not None:
+            return self
+        most = MOST_IN_FLIGHT_EMBEDDED if embedded else MOST_IN_FLIGHT
+        return self.model_copy(update={"schedule": self.schedule.model_copy(update={"in_flight": most})})
+
+    @property
+    def is_warmed_up(self) -> bool:
+        """Whether there is a warm-up."""
+        return bool(self.warm_up)
+
+    def phases(self, run: int, runs: int) -> list[dict[str, Any]]:
+        """The phases of the run with this number (from 0), out of so many: its writes meet those of no other. Where it is known how many
+        operations each has, they go on where the phase before ended.
+        """
+        pace = self.schedule.pace()
+        phases: list[dict[str, Any]] = []
+        if self.is_warmed_up:
+            limit = {"operations": self.warm_up} if isinstance(self.warm_up, int) else {"duration_s": seconds(self.warm_up)}
+            phases.append({"name": WARM_UP, **limit, "pace": _first_rate(pace)})
+        duration_s = seconds(self.duration) if self.duration else None
+        phases.append({"name": MEASURE, "operations": self.operations, "duration_s": duration_s, "pace": pace})
+        operations = [phase.get("operations") for phase in phases]
+        for number, phase in enumerate(phases):
+            if None in operations or self.duration is not None:
+                phase["numbering"] = {"offset": run * len(phases) + number, "stride": runs * len(phases)}
+            else:
+                phase["numbering"] = {"offset": 0, "stride": 1, "before": [*operations * run, *operations[:number]]}
+        return phases
+
+
+def _first_rate(pace: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Warming up happens at the rate with which measuring begins."""
+    if pace is None:
+        return None
+    return {**pace, "segments": [{"from_per_s": pace["segments"][0]["from_per_s"]}]}

@@ -1,0 +1,142 @@
+"""The study as a whole: what was measured of several clusters beside what the paper has, and the claims."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sensorbench import toml_file
+from sensorbench.results.manifest import SettingManifest
+from sensorbench.results.summary.claims import JudgedClaim
+from sensorbench.results.summary.elasticity import (
+    ComparedCluster,
+    ElasticityComparisonFigures,
+    ElasticityComparisonSummary,
+    ElasticitySummary,
+    PublishedFigure,
+    TransitionFigure,
+)
+from sensorbench.results.summary.envelope import Caveat
+from sensorbench.studies.elasticity.claims import JUDGES
+from sensorbench.studies.elasticity.evidence import Evidence, evidence_of, published
+from sensorbench.studies.judging import judged_by
+from sensorbench.studies.study import Claim, load_claims
+
+FOLDER = Path(__file__).parent
+TITLE = "Elasticity of databases"
+# Figures of the tables, in their order.
+FIGURES = ("transfer_s", "additional_s", "total_s", "elasticity", "scalability", "av_s", "sd_s", "hottest_share")
+
+
+class Role(toml_file.FileModel):
+    """A database: what people call it, as the source does if it has it, and its names here."""
+
+    title: str
+    databases: list[str]
+
+
+class StudyFile(toml_file.FileModel):
+    """`study.toml`. `changes` are as users write them, after each of which that adds nodes data and load grow; `repeat`: how many times each
+    target has its turn.
+    """
+
+    title: str
+    question: str
+    source: str
+    dataset: str
+    targets: list[str]
+    nodes: int
+    changes: list[str]
+    repeat: int
+    roles: dict[str, Role]
+
+
+@dataclass(frozen=True)
+class ElasticityStudy:
+    """What is done to which clusters, and the claims, each of which has a judge or says what it lacks."""
+
+    name: str
+    file: StudyFile
+    claims: tuple[Claim, ...]
+
+    @classmethod
+    def load(cls) -> "ElasticityStudy":
+        """The study in this folder of the package."""
+        file = toml_file.load(FOLDER / "study.toml", StudyFile)
+        return cls(FOLDER.name, file, load_claims(FOLDER / "claims.toml", JUDGES))
+
+
+ELASTICITY = ElasticityStudy.load()
+
+
+def printed() -> list[PublishedFigure]:
+    """What the paper has of the databases of the study."""
+    return published(FOLDER / "published.csv", {role.title: name for name, role in ELASTICITY.file.roles.items()})
+
+
+def summarise(summaries: Sequence[tuple[str, ElasticitySummary]]) -> ElasticityComparisonSummary:
+    """What several results say together, of which those of the same database are repetitions: the folder of each, and its summary."""
+    roles, works = ELASTICITY.file.roles, [summary for _, summary in summaries]
+    evidence = evidence_of(works, {name: role.databases for name, role in roles.items()})
+    return ElasticityComparisonSummary(
+        **_envelope(works),
+        claims=[judged(claim, evidence) for claim in ELASTICITY.claims],
+        result=ElasticityComparisonFigures(
+            works=[
+                ComparedCluster(
+                    folder=folder, title=one.title, status=one.status, target=one.variants[0].target, command=one.command
+                )
+                for folder, one in summaries
+            ],
+            roles={name: role.title for name, role in roles.items()},
+            figures=_figures(evidence),
+            published=printed(),
+        ),
+    )
+
+
+def _envelope(works: Sequence[ElasticitySummary]) -> dict[str, Any]:
+    """What the works have in common, and how they ended: the first that is not complete speaks for all."""
+    cut_short = next((one for one in works if one.status != "complete"), None)
+    versions = sorted({one.version for one in works})
+    commands = [one.command for one in works]
+    return {
+        "title": TITLE,
+        "status": cut_short.status if cut_short else "complete",
+        "reason": cut_short.reason if cut_short else None,
+        "created": max(one.created for one in works),
+        "version": ", ".join(versions),
+        "command": commands[0] if all(command == commands[0] for command in commands) else [],
+        "environment": _common([one.environment for one in works]),
+        "variants": _variants(works),
+        "warnings": [_of_variant(caveat, one) for one in works for caveat in one.warnings],
+    }
+
+
+def _common(environments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The keys of the environments that all of them have with the same value."""
+    return {key: value for key, value in environments[0].items() if all(one.get(key) == value for one in environments)}
+
+
+def _variants(works: Sequence[ElasticitySummary]) -> list[SettingManifest]:
+    """Each cluster once, however often it was measured."""
+    return list({variant.id: variant for one in works for variant in one.variants}.values())
+
+
+def _of_variant(caveat: Caveat, work: ElasticitySummary) -> Caveat:
+    return caveat.model_copy(update={"variant": work.variants[0].id})
+
+
+def judged(claim: Claim, evidence: Evidence) -> JudgedClaim:
+    """What summaries say of a claim."""
+    return judged_by(JUDGES, claim, evidence)
+
+
+def _figures(evidence: Evidence) -> list[TransitionFigure]:
+    """Each figure of each role and transition, with its interval over repetitions."""
+    found = []
+    for role, transition, figure in evidence.values:
+        interval = evidence.mean(role, transition, figure) if figure in FIGURES else None
+        if interval is not None:
+            found.append(TransitionFigure(role=role, transition=transition, figure=figure, **asdict(interval)))
+    return found

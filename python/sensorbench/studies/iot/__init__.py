@@ -1,0 +1,8 @@
+"""The building-sensor study: four queries on the readings of an office building."""
+
+from pathlib import Path
+
+from sensorbench.studies.iot.claims import JUDGES
+from sensorbench.studies.study import Study
+
+IOT = Study.load(Path(__file__).parent, JUDGES)

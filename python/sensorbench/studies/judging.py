@@ -1,0 +1,146 @@
+"""How the claims of a study are judged by what was measured: in one comparison, or in several parts of the study together."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sensorbench.results import ComparisonResult
+from sensorbench.results.manifest import MEASURE
+from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure, SubstituteVerdict
+from sensorbench.results.summary.comparison import ComparisonSummary
+from sensorbench.studies.study import Claim, Evidence, Judgement, Study, setting_name, untested_for
+
+E = TypeVar("E")
+
+_TESTED = {"holds", "does not hold", "no difference seen", "inconclusive"}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured in one comparison: with the claims' own roles, and with stand-ins where those were not measured."""
+
+    own: Evidence
+    with_stand_ins: Evidence
+    answers_equal: bool | None
+
+
+def measured(
+    study: Study, results: Mapping[str, ComparisonResult], summaries: Mapping[str, ComparisonSummary]
+) -> dict[str, Measured]:
+    """What was measured in each of some comparisons, which are the parts of a study if there is more than one."""
+    own: dict[str, Evidence] = {}
+    with_stand_ins: dict[str, Evidence] = {}
+    for name, result in results.items():
+        published = _roles(study.file.roles.published, result)
+        own[name] = Evidence(result, published, study.file.metric, own)
+        roles = {**_roles(study.file.roles.stand_in, result), **published}
+        with_stand_ins[name] = Evidence(result, roles, study.file.metric, with_stand_ins)
+    return {name: Measured(own[name], with_stand_ins[name], summaries[name].answers_equal) for name in results}
+
+
+def _roles(wanted: dict[str, list[str]], result: ComparisonResult) -> dict[str, str]:
+    """For each role, the first of its settings that has complete runs."""
+    complete = {
+        setting_name(setting): setting.id
+        for setting in result.manifest.settings
+        if any(run.state == "complete" and MEASURE in run.manifest.phases for run in result.runs[setting.id])
+    }
+    found = {role: next((complete[name] for name in names if name in complete), None) for role, names in wanted.items()}
+    return {role: setting for role, setting in found.items() if setting is not None}
+
+
+def judged(claim: Claim, study: Study, by: Sequence[Measured]) -> JudgedClaim:
+    """A claim with its verdict, and what it is with stand-ins where the claim's own databases were not measured. It is judged by
+    one comparison, or by those of all parts that it names.
+    """
+    own, with_stand_ins = [one.own for one in by], [one.with_stand_ins for one in by]
+    differ = any(one.answers_equal is False for one in by)
+    substitute = None
+    if not claim.lacks and not _has_roles(claim, own) and _has_roles(claim, with_stand_ins):
+        judgement = _judgement(claim, study, with_stand_ins, answers_differ=differ)
+        substitute = SubstituteVerdict(
+            roles={f"{role}{_place(one, by)}": one.roles[role] for one in with_stand_ins for role in claim.requires},
+            verdict=judgement.word,
+            reason=judgement.reason,
+            measured=_figure(judgement),
+        )
+    return told(claim, _requirement(claim, study), _judgement(claim, study, own, answers_differ=differ), substitute)
+
+
+def not_tested(claim: Claim, study: Study, reason: str) -> JudgedClaim:
+    """A claim about something that was not measured."""
+    return told(claim, _requirement(claim, study), untested_for(reason))
+
+
+def common_verdict(verdicts: Sequence[str], differing: str) -> str:
+    """What several verdicts on one claim say together: what all that could test it say, else that they are `differing`."""
+    words = {word for word in verdicts if word in _TESTED} or set(verdicts[:1])
+    return words.pop() if len(words) == 1 else differing
+
+
+def told(claim: Claim, requires: Sequence[str], judgement: Judgement, substitute: SubstituteVerdict | None = None) -> JudgedClaim:
+    """What summaries say of a claim."""
+    return JudgedClaim(
+        id=claim.id,
+        text=claim.text,
+        form=claim.form,
+        published=claim.published,
+        requires=list(requires),
+        parts=claim.parts,
+        verdict=judgement.word,
+        reason=judgement.reason,
+        measured=_figure(judgement),
+        substitute=substitute,
+    )
+
+
+def _figure(judgement: Judgement) -> MeasuredFigure | None:
+    return MeasuredFigure(**judgement.measured) if judgement.measured else None
+
+
+def _requirement(claim: Claim, study: Study) -> list[str]:
+    needed = [_settings_of(role, study) for role in claim.requires]
+    return [*needed, *needs(claim)]
+
+
+def judged_by(judges: Mapping[str, Callable[[E], Judgement]], claim: Claim, evidence: E) -> JudgedClaim:
+    """What summaries say of a claim that has one judge and needs no settings of a comparison."""
+    judgement = untested_for(claim.lacks) if claim.lacks else judges[claim.id](evidence)
+    return told(claim, needs(claim), judgement)
+
+
+def needs(claim: Claim) -> list[str]:
+    """What a claim needs besides settings that were measured, in words."""
+    return [*([claim.lacks] if claim.lacks else []), *([f"scale {claim.least_scale:g}"] if claim.least_scale else [])]
+
+
+def _settings_of(role: str, study: Study) -> str:
+    return " or ".join(study.file.roles.published[role])
+
+
+def _place(one: Evidence, among: Sequence[Any]) -> str:
+    """In which part something was measured, where that has to be said."""
+    return f" in part {one.result.manifest.part}" if len(among) > 1 else ""
+
+
+def _has_roles(claim: Claim, evidence: Sequence[Evidence]) -> bool:
+    return all(set(claim.requires) <= one.roles.keys() for one in evidence)
+
+
+def _judgement(claim: Claim, study: Study, evidence: Sequence[Evidence], *, answers_differ: bool) -> Judgement:
+    missing = [
+        f"{_settings_of(role, study)}{_place(one, evidence)}"
+        for one in evidence
+        for role in claim.requires
+        if role not in one.roles
+    ]
+    if missing:
+        return untested_for(f"needs {' and '.join(missing)}")
+    if claim.lacks:
+        return untested_for(claim.lacks)
+    if any(one.result.manifest.dataset.get("scale", 1.0) < claim.least_scale for one in evidence):
+        why = f": {claim.scale_matters}" if claim.scale_matters else ""
+        return Judgement("not tested at this scale", None, f"needs scale {claim.least_scale:g}{why}")
+    if answers_differ:
+        return Judgement("inconclusive", None, "the databases did not give equal answers")
+    return study.judges[claim.id](evidence[0])

@@ -1,0 +1,9 @@
+"""The layouts study: access patterns on layouts from production, and ten rules of thumb."""
+
+from pathlib import Path
+
+from sensorbench.studies.layouts.claims import JUDGES
+from sensorbench.studies.layouts.sections import series_sections
+from sensorbench.studies.study import Study
+
+LAYOUTS = Study.load(Path(__file__).parent, JUDGES, series_sections=series_sections)

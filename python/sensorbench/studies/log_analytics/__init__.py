@@ -1,0 +1,10 @@
+"""The persistent-log study: loading, look-up, range and count under index levels, sharding and replication."""
+
+from pathlib import Path
+
+from sensorbench.studies.log_analytics.cells import cells
+from sensorbench.studies.log_analytics.claims import JUDGES
+from sensorbench.studies.log_analytics.sections import sections
+from sensorbench.studies.study import Study
+
+LOG_ANALYTICS = Study.load(Path(__file__).parent, JUDGES, cells=cells, sections=sections)

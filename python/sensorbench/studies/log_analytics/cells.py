@@ -1,0 +1,257 @@
+"""The cells of the source study: what it measured of which system, at which size and with which indexes, and which of that this study does.
+
+They are those of its tables, without the notes in its text: loading, the look-up, and fetching and counting seven ranges, for eight
+systems at three levels of indexes and four sizes; and besides the other way of loading Cassandra, the sizes of the loaded databases,
+and the parts of Redis's memory.
+"""
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from sensorbench import toml_file
+from sensorbench.dataset.machine_log import DATASETS
+from sensorbench.results import ComparisonResult
+from sensorbench.studies.study import Cell, CellState, Evidence, StudyFile, setting_name
+
+FOLDER = Path(__file__).parent
+FILE = toml_file.load(FOLDER / "study.toml", StudyFile)
+
+SIZES = tuple(DATASETS)
+LEVELS = ("none", "key", "key+value")
+RELATIONAL = ("DB-C", "DB-O")
+CLUSTERED = ("CA-SH", "CA-SH-R3-W", "CA-SH-R3-S")
+CASSANDRA = ("CA", *CLUSTERED)
+REDIS = ("Redis", "Redis-SH")
+SYSTEMS = (*RELATIONAL, *CASSANDRA, *REDIS)
+RANGES = tuple(f"r{number}" for number in range(1, 8))
+LOOK_UP, FETCH_RANGE, COUNT_RANGE = "look_up", "fetch_range", "count_range"
+QUESTIONS = {"Q1": LOOK_UP, "Q2": FETCH_RANGE, "Q3": COUNT_RANGE}
+
+BY_WRITES = "key, by writes"
+# The source's other loader: load times of one node and four, questions of four at one size, the narrowest range left out.
+LOADED_BOTH_WAYS = ("CA", "CA-SH")
+ASKED_BOTH_WAYS = ("4GB", "CA-SH", RANGES[1:])
+# Parts of Redis's memory, and the schema that has each alone.
+STRUCTURES = {"both structures": "source", "hash only": "hash_only", "sorted set only": "range_only"}
+
+NO_KEYLESS = "Cassandra's primary key is compulsory: there is no level without a key"
+NO_COMMERCIAL = "needs a commercial database, which is the user's own: --target odbc:DSN"
+NO_SNAPSHOT = "the source's figure is the size of a snapshot file; here Redis keeps nothing on disk"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a cell is: what tells it from the others."""
+
+    size: str
+    level: str
+    system: str
+    operation: str
+    range: str = ""
+
+    @property
+    def asked(self) -> str | None:
+        """The operation that is asked, if it is about one."""
+        question = QUESTIONS.get(self.operation)
+        return f"{question}.{self.range}" if question and self.range else question
+
+
+def role(system: str, level: str) -> str:
+    """The role of a system at a level of indexes; both structures of Redis serve each level."""
+    return system if system in REDIS else f"{system} {level}"
+
+
+@cache
+def places() -> tuple[Place, ...]:
+    """All cells of the source study."""
+    return (
+        *(place for size in SIZES for level in LEVELS for system in SYSTEMS for place in _main_places(size, level, system)),
+        *(Place(size, BY_WRITES, system, "load") for size in SIZES for system in LOADED_BOTH_WAYS),
+        *(
+            Place(ASKED_BOTH_WAYS[0], BY_WRITES, ASKED_BOTH_WAYS[1], question, one)
+            for question in ("Q2", "Q3")
+            for one in ASKED_BOTH_WAYS[2]
+        ),
+        *(
+            Place(size, structures, system, what)
+            for size in SIZES
+            for structures in STRUCTURES
+            for system in REDIS
+            for what in ("RAM", "disk")
+        ),
+    )
+
+
+def _main_places(size: str, level: str, system: str) -> list[Place]:
+    ranges = [Place(size, level, system, question, one) for question in ("Q2", "Q3") for one in RANGES]
+    return [*(Place(size, level, system, what) for what in ("load", "Q1")), *ranges, Place(size, level, system, "size")]
+
+
+def settings_for(place: Place) -> list[str]:
+    """The settings that a cell is measured with, the first that there is, as the study's roles name them."""
+    if place.level in STRUCTURES:
+        return with_schema(place.system, STRUCTURES[place.level])
+    of_role = f"{place.system} by writes" if place.level == BY_WRITES else role(place.system, place.level)
+    return FILE.roles.published[of_role]
+
+
+def with_schema(system: str, schema: str) -> list[str]:
+    """The settings that play a system's part, with another schema."""
+    return [f"{name.partition('/')[0]}/{schema}" for name in FILE.roles.published[system]]
+
+
+def setting_at(names: list[str], result: ComparisonResult) -> str | None:
+    """The id of the first of some settings that is among those of results."""
+    ids = {setting_name(setting): setting.id for setting in result.manifest.settings}
+    return next((ids[name] for name in names if name in ids), None)
+
+
+def size_of(result: ComparisonResult) -> str | None:
+    """The size of the source's log that results are of; None when they are of other data."""
+    name = result.manifest.dataset["name"]
+    return next((size for size, dataset in DATASETS.items() if dataset == name), None)
+
+
+def cells(result: ComparisonResult | None) -> list[Cell]:
+    """All cells, as the study means to measure them; or, with results, the cells of their size, as they were measured."""
+    if result is None:
+        return [_cell(place, *_planned(place)) for place in places()]
+    size = size_of(result)
+    if size is None:
+        why = f"these results are of {result.manifest.dataset['name']}, not of the source's log"
+        return [_cell(place, *(_impossible(place) or ("not applicable", why))) for place in places()]
+    return [_cell(place, *_measured(place, result)) for place in places() if place.size == size]
+
+
+def _cell(place: Place, state: CellState, why: str) -> Cell:
+    return Cell(place.size, place.level, place.system, place.operation, place.range, state, why)
+
+
+def _impossible(place: Place) -> tuple[CellState, str] | None:
+    """Why this study cannot have a cell whatever is measured, if so."""
+    if place.system in CASSANDRA and place.level == "none":
+        return "not applicable", NO_KEYLESS
+    if place.system in REDIS and place.operation in {"size", "disk"}:
+        return "not applicable", NO_SNAPSHOT
+    return None
+
+
+def _planned(place: Place) -> tuple[CellState, str]:
+    impossible = _impossible(place)
+    if impossible:
+        return impossible
+    setting = next((name for name in settings_for(place) if name.partition("/")[0] in FILE.targets), None)
+    return ("not applicable", NO_COMMERCIAL) if setting is None else ("run", _told(place, setting))
+
+
+def _told(place: Place, setting: str) -> str:
+    return f"{setting}, one run for all levels" if place.system in REDIS and place.level in LEVELS else setting
+
+
+def _measured(place: Place, result: ComparisonResult) -> tuple[CellState, str]:
+    impossible = _impossible(place)
+    if impossible:
+        return impossible
+    names = settings_for(place)
+    setting = setting_at(names, result)
+    if setting is None:
+        planned, why = _planned(place)
+        return "not applicable", why if planned == "not applicable" else f"{names[0]} is not among the settings of these results"
+    state, why = _loaded(setting, result) if place.asked is None else _asked(setting, place.asked, result)
+    return state, _told(place, setting) if state == "run" and not why else why
+
+
+def _loaded(setting: str, result: ComparisonResult) -> tuple[CellState, str]:
+    if setting in result.loads:
+        return "run", ""
+    failure = result.failures.get(setting)
+    return ("failed", failure["cause"]) if failure else ("not applicable", f"the work ended before {setting} was loaded")
+
+
+def _asked(setting: str, operation: str, result: ComparisonResult) -> tuple[CellState, str]:
+    """Whether a question was answered; some of its requests may have failed."""
+    evidence = Evidence(result, {setting: setting}, result.manifest.metric)
+    counts = evidence.counts(setting, operation)
+    failed = counts["error"] + counts["timeout"]
+    failure = result.failures.get(setting)
+    cause = evidence.first_error(setting, operation) or (failure["cause"] if failure else "it took longer than the time limit")
+    if counts["ok"]:
+        return "run", f"{setting}; {failed} of {failed + counts['ok']} requests failed: {cause}" if failed else ""
+    if failed or failure:
+        return "failed", cause
+    return "not applicable", f"the work ended before {setting} was asked"
+
+
+@dataclass(frozen=True)
+class Published:
+    """A row of the source's tables."""
+
+    place: Place
+    table: str
+    # In seconds or bytes; None where the source has a word instead.
+    value: float | None
+    word: str
+    note: str
+
+
+_LEVEL_NAMES = {"no-index": "none", "sensor-key": "key", "sensor-key+mv": "key+value"}
+_LOADERS = {"SSTable": "key", "COPY": BY_WRITES}
+_OPERATIONS = {"database-size": "size", "RAM-size": "RAM", "disk-size": "disk", "load-time": "load"}
+_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0, "GB": 1e9}
+_MEASUREMENTS = {*_OPERATIONS, "response-time"}
+_NOT_MEASURED = ("estimate", "not measured")
+
+
+@cache
+def published() -> tuple[Published, ...]:
+    """What the source measured, each row at its cell: without its estimates and what it quotes."""
+    return tuple(row for row in map(_published, _rows()) if row is not None)
+
+
+@cache
+def ratings() -> dict[tuple[str, str, str, str], str]:
+    """The source's own words for a system at a level of indexes, by (system, level, operation, size or `all`)."""
+    return {
+        (row["system"], _LEVEL_NAMES[row["configuration"]], row["operation"], row["dataset_size"]): row["value"].lower()
+        for row in _rows()
+        if row["metric"] == "rating"
+    }
+
+
+@cache
+def _rows() -> tuple[dict[str, str], ...]:
+    with (FOLDER / "published.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(csv.DictReader(file))
+
+
+def is_measurement(row: dict[str, str]) -> bool:
+    """Whether a row is a measurement of one of the systems at one of the sizes, and not an estimate."""
+    return (
+        row["metric"] in _MEASUREMENTS
+        and row["system"] in SYSTEMS
+        and row["dataset_size"] in SIZES
+        and not any(words in row["note"] for words in _NOT_MEASURED)
+    )
+
+
+def _published(row: dict[str, str]) -> Published | None:
+    if not is_measurement(row):
+        return None
+    operation = _OPERATIONS.get(row["metric"], row["operation"])
+    one = row["parameter"][:2] if operation in {"Q2", "Q3"} else ""
+    place = Place(row["dataset_size"], _level(row), row["system"], operation, one)
+    text = row["value"].replace(",", ".")
+    number = float(text) * _UNITS[row["unit"]] if text.replace(".", "").isdigit() else None
+    return Published(place, row["figure_or_table"], number, "" if number is not None else row["value"], row["note"])
+
+
+def _level(row: dict[str, str]) -> str:
+    configuration = row["configuration"]
+    if row["metric"] == "RAM-size" or configuration.startswith("structures="):
+        alone = "sorted-set part only" in row["note"] or configuration.startswith("structures=sorted-set")
+        hash_alone = configuration.startswith("structures=hash only")
+        return "sorted set only" if alone else "hash only" if hash_alone else "both structures"
+    loader = next((level for name, level in _LOADERS.items() if f"loader={name}" in configuration.replace("<b>", "")), None)
+    return loader or _LEVEL_NAMES[configuration]

@@ -1,0 +1,461 @@
+"""What the report of the persistent-log study has to itself: ratings in words, the source's five questions answered, and its own
+figures beside those measured here.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from sensorbench.results import SettingManifest
+from sensorbench.results.summary.comparison import ComparisonSummary
+from sensorbench.studies.log_analytics.cells import (
+    BY_WRITES,
+    CASSANDRA,
+    COUNT_RANGE,
+    FETCH_RANGE,
+    FILE,
+    LEVELS,
+    LOOK_UP,
+    RANGES,
+    STRUCTURES,
+    Place,
+    Published,
+    published,
+    ratings,
+    setting_at,
+    settings_for,
+    size_of,
+    with_schema,
+)
+from sensorbench.studies.study import Column, Evidence, Kind, Section, setting_name, stretch
+
+# A rating is for times up to so many times the best of the column.
+RATINGS = ((2.0, "very good"), (5.0, "good"), (20.0, "medium"), (100.0, "bad"))
+WORST = "very bad"
+FAILED = "failed"
+
+# What is rated: the column's title, the operations, and the operation in the source's own tables.
+LOAD = "load"
+RATED: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("Load", (LOAD,), "bulk-load"),
+    ("Q1", (LOOK_UP,), "Q1"),
+    ("Q2 small", tuple(f"{FETCH_RANGE}.{one}" for one in RANGES[:2]), "Q2"),
+    ("Q2 large", tuple(f"{FETCH_RANGE}.{one}" for one in RANGES[-2:]), "Q2"),
+    ("Q3", tuple(f"{COUNT_RANGE}.{one}" for one in RANGES), "Q3"),
+)
+# The source's word for what is good at small selectivity and bad at large.
+_BOTH = "good/bad*"
+_LEVEL_OF = {"none": "none", "key": "key", "key_value": "key+value"}
+_SAME_MACHINE = (
+    "All processes are on one machine and share its processors, its memory and its disk, as in the source: that shows what "
+    "splitting into processes costs, not what distribution gains."
+)
+_SIZES_TOLD = ("size", "RAM")
+
+
+def rating(ratio: float) -> str:
+    """The word for a time that is so many times the best."""
+    return next((word for limit, word in RATINGS if ratio <= limit), WORST)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured, by the ids of settings."""
+
+    evidence: Evidence
+    summary: ComparisonSummary
+
+    @cached_property
+    def asked(self) -> list[SettingManifest]:
+        """The settings that hold the whole log and were to be asked."""
+        return [setting for setting in self.evidence.result.manifest.settings if not setting.only_loads]
+
+    @cached_property
+    def _latencies(self) -> dict[tuple[str, str], float]:
+        metric = self.summary.result.metric
+        intervals = ((figure, figure.latency_s.get(metric)) for figure in self.summary.result.figures)
+        return {(figure.variant, figure.operation): one.value for figure, one in intervals if one and one.value}
+
+    def time_s(self, setting: str, operation: str) -> float | None:
+        """The time until loaded and settled, or the latency of an operation."""
+        if operation != LOAD:
+            return self._latencies.get((setting, operation))
+        return self.evidence.result.loaded_s(setting)
+
+    def mean_s(self, setting: str, operations: Sequence[str]) -> float | None:
+        """The geometric mean over some operations; None when one has no figure."""
+        times = [self.time_s(setting, operation) for operation in operations]
+        known = [time for time in times if time is not None]
+        return math.exp(math.fsum(map(math.log, known)) / len(known)) if known and len(known) == len(times) else None
+
+    def id_of(self, *names: str) -> str | None:
+        """The first of some settings that was loaded, by the names that roles have for them."""
+        setting = setting_at(list(names), self.evidence.result)
+        return setting if setting in self.evidence.result.loads else None
+
+    def ratio(self, above: str | None, below: str | None, operations: Sequence[str]) -> float | None:
+        """How many times as long one setting takes as another."""
+        if above is None or below is None:
+            return None
+        over, under = self.mean_s(above, operations), self.mean_s(below, operations)
+        return over / under if over and under else None
+
+
+def sections(evidence: Evidence, summary: ComparisonSummary) -> list[Section]:
+    """The sections of the report."""
+    measured = Measured(evidence, summary)
+    found = [_questions(measured), _ratings(measured), *_beside(measured)]
+    return [section for section in found if section.rows]
+
+
+def _ratings(measured: Measured) -> Section:
+    """Each system at each level of indexes, in words; what has no levels is rated in each, as in the source."""
+    rules = ", ".join(f"{word} up to {limit:g} ×" for limit, word in RATINGS)
+    text = (
+        f"How each setting compares with the best at the same level of indexes: {rules}, else {WORST}. Load is the time until loaded "
+        "and settled, each by its own bulk loader if it is not named otherwise; Q2 small is of r1 and r2, Q2 large of r6 and r7, Q3 of "
+        "all ranges, each by the geometric mean. What has no levels of indexes is compared at each. Beside it the source's own words, "
+        "which were given by eye."
+    )
+    columns = [
+        Column("Indexes"),
+        Column("Setting", "setting"),
+        *(Column(name) for title, _, _ in RATED for name in (title, "source")),
+    ]
+    levels = [level for level in LEVELS if any(_level(setting) == level for setting in measured.asked)] or ["key"]
+    return Section("Ratings in words", text, columns, [row for level in levels for row in _rated_level(measured, level)])
+
+
+def _rated_level(measured: Measured, level: str) -> list[list[Any]]:
+    rated = [setting for setting in measured.asked if _level(setting) in {level, None}]
+    times = {(one.id, title): measured.mean_s(one.id, operations) for one in rated for title, operations, _ in RATED}
+    best = {title: min((times[one.id, title] or math.inf for one in rated), default=math.inf) for title, _, _ in RATED}
+    return [
+        [
+            level,
+            one.id,
+            *(
+                word
+                for title, operations, operation in RATED
+                for word in (
+                    _word(measured, one, operations, times[one.id, title], best[title]),
+                    _own_word(measured, one, level, title, operation),
+                )
+            ),
+        ]
+        for one in rated
+    ]
+
+
+def _level(setting: SettingManifest) -> str | None:
+    """The level of indexes that a setting's label begins with; None for one that has no levels."""
+    return _LEVEL_OF.get(setting.label.partition("-")[0])
+
+
+def _word(
+    measured: Measured, setting: SettingManifest, operations: Sequence[str], time_s: float | None, best_s: float
+) -> str | None:
+    """The rating and what it is from; of what has no time, whether it failed."""
+    if time_s is not None:
+        return f"{rating(time_s / best_s)} ({_times(time_s / best_s)})"
+    of_column = (one for one in measured.summary.result.figures if one.variant == setting.id and one.operation in operations)
+    has_failed = any(one.counts.error + one.counts.timeout for one in of_column)
+    return FAILED if has_failed or setting.id in measured.evidence.result.failures else None
+
+
+def _own_word(measured: Measured, setting: SettingManifest, level: str, title: str, operation: str) -> str | None:
+    """The source's word for its own system of this kind: of all sizes, or of the size at hand."""
+    code = _codes().get(setting_name(setting))
+    size = size_of(measured.evidence.result)
+    own = ratings()
+    words = (own.get((code, level, operation, one)) for one in ("all", size) if code and one)
+    word = next((word for word in words if word), None)
+    if word == _BOTH:
+        return "good" if title.endswith("small") else "bad"
+    return None if word == "not apply" else word
+
+
+def _codes() -> dict[str, str]:
+    """The source's system that each setting plays the part of; not of those with a loader or a layout of their own."""
+    return {
+        name: role.rsplit(" ", 1)[0] if role.rsplit(" ", 1)[-1] in LEVELS else role
+        for role, names in FILE.roles.published.items()
+        if not role.endswith("by writes")
+        for name in names
+    }
+
+
+def _questions(measured: Measured) -> Section:
+    """The five questions that the source asks."""
+    text = "What the source study asked, answered from what was measured here. Figures are of this machine, this scale and these versions."
+    answers: list[tuple[str, Callable[[Measured], str]]] = [
+        ("How suitable are relational systems, Cassandra and Redis for bulk loading and querying a large log?", _suitable),
+        ("What do a primary and a secondary index cost at load time, and gain at query time?", _indexes),
+        ("Does the optimizer leave the index when a scan is cheaper?", _optimizers),
+        ("What does relaxed consistency change?", _consistency),
+        ("Does spreading the data over several server processes help loading or querying?", _processes),
+    ]
+    rows: list[list[Any]] = [[question, answer(measured)] for question, answer in answers]
+    return Section("The source's five questions", text, [Column("Question"), Column("Answer")], rows)
+
+
+def _suitable(measured: Measured) -> str:
+    wanted = [
+        ("loading", [LOAD]),
+        ("a look-up", [LOOK_UP]),
+        ("fetching r1", [f"{FETCH_RANGE}.r1"]),
+        ("fetching r7", [f"{FETCH_RANGE}.r7"]),
+        ("counting", [f"{COUNT_RANGE}.{one}" for one in RANGES]),
+    ]
+    told = [best for what, operations in wanted if (best := _best_and_worst(measured, what, operations))]
+    lacking = _lacking(measured)
+    return f"{_sentence(told)}{lacking}" if told else f"Nothing was measured.{lacking}"
+
+
+def _best_and_worst(measured: Measured, what: str, operations: Sequence[str]) -> str | None:
+    times = {one.id: measured.mean_s(one.id, operations) for one in measured.asked}
+    known = sorted((time, setting) for setting, time in times.items() if time is not None)
+    if not known:
+        return None
+    best, worst = known[0], known[-1]
+    spread = f", {_times(worst[0] / best[0])} as long with {worst[1]}" if worst[1] != best[1] else ""
+    return f"{what} takes least time with {best[1]} ({_duration(best[0])}){spread}"
+
+
+def _lacking(measured: Measured) -> str:
+    """Which kinds of systems of the source were not measured."""
+    kinds = {
+        "a commercial database": ["DB-C"],
+        "MariaDB or MySQL": ["DB-O"],
+        "Cassandra": CASSANDRA,
+        "Redis": ["Redis", "Redis-SH"],
+    }
+    codes = _codes()
+    found = {
+        codes[name] for one in measured.asked if (name := setting_name(one)) in codes and one.id in measured.summary.result.load
+    }
+    absent = [kind for kind, systems in kinds.items() if not found & set(systems)]
+    return f" Not measured: {', '.join(absent)}." if absent else ""
+
+
+def _indexes(measured: Measured) -> str:
+    """Load and questions of each family of settings that differ by their indexes alone."""
+    steps = [
+        ("loading with the key", "key", "none", [LOAD]),
+        ("looking up with it", "key", "none", [LOOK_UP]),
+        ("loading with the index on the value, too", "key+value", "key", [LOAD]),
+        ("fetching r1 with it", "key+value", "key", [f"{FETCH_RANGE}.r1"]),
+        ("fetching r7 with it", "key+value", "key", [f"{FETCH_RANGE}.r7"]),
+        ("counting with it", "key+value", "key", [f"{COUNT_RANGE}.{one}" for one in RANGES]),
+    ]
+    families = _families(measured)
+    told = []
+    for what, level, before, operations in steps:
+        ratios = {name: measured.ratio(levels.get(level), levels.get(before), operations) for name, levels in families.items()}
+        known = [f"{_times(ratio)} ({name})" for name, ratio in ratios.items() if ratio is not None]
+        if known:
+            told.append(f"{what}: {', '.join(known)}")
+    if not told:
+        return "No two levels of indexes of the same system were measured."
+    return f"As many times as long as without it: {'; '.join(told)}."
+
+
+def _families(measured: Measured) -> dict[str, dict[str, str]]:
+    """Settings by system and then by level of indexes."""
+    families: dict[str, dict[str, str]] = {}
+    for one in measured.asked:
+        level = _level(one)
+        if level is not None and one.label == one.schema_parameters.get("index"):
+            families.setdefault(one.system or one.database, {})[level] = one.id
+    return families
+
+
+def _optimizers(measured: Measured) -> str:
+    """Where each database plans to scan although there is an index on the value."""
+    told = []
+    for name, levels in _families(measured).items():
+        plans = measured.evidence.result.plans.get(levels.get("key+value", ""), {})
+        access = {one: plans.get(f"{FETCH_RANGE}.{one}", {}).get("access") for one in RANGES}
+        known = [one for one in RANGES if access[one]]
+        scans = [one for one in known if not access[one].startswith("index ")]
+        if known:
+            told.append(
+                f"{name} plans {f'a scan for fetching {stretch(scans, RANGES)}' if scans else 'the index for fetching every range'}"
+            )
+    silent = "Cassandra and Redis have no plans: a statement names the one way in which it is executed."
+    return (
+        f"With an index on the value, {'; '.join(told)}. {silent}"
+        if told
+        else f"No database that tells its plans was measured with an index on the value. {silent}"
+    )
+
+
+def _consistency(measured: Measured) -> str:
+    replicas = _compared(
+        measured, settings_for(Place("", "key", "CA-SH-R3-S", LOAD)), settings_for(Place("", "key", "CA-SH-R3-W", LOAD))
+    )
+    first = (
+        f"With three replicas, waiting for all instead of one takes {replicas}; the weak configuration is not durable either, as in the source."
+        if replicas
+        else "Replicated Cassandra was not measured at both levels."
+    )
+    relaxed = [
+        f"{told} ({name})"
+        for name, levels in _families(measured).items()
+        if (told := _compared(measured, [f"{name}/relational/key"], [f"{name}_relaxed/relational/key"]))
+    ]
+    second = (
+        f" Relational databases that wait for the disk take {'; '.join(relaxed)} compared with relaxed ones." if relaxed else ""
+    )
+    return f"{first}{second}"
+
+
+def _processes(measured: Measured) -> str:
+    pairs = [
+        ("four nodes of Cassandra instead of one", "CA-SH", "CA"),
+        ("six masters of Redis instead of one server", "Redis-SH", "Redis"),
+    ]
+    told = [
+        f"{what} take {ratios}"
+        for what, many, one in pairs
+        if (ratios := _compared(measured, settings_for(Place("", "key", many, LOAD)), settings_for(Place("", "key", one, LOAD))))
+    ]
+    spread = _compared(measured, with_schema("Redis-SH", "spread"), with_schema("Redis-SH", "source"))
+    if spread:
+        told.append(f"on those masters, sixteen sorted sets instead of one take {spread}")
+    return f"{_sentence(told)} {_SAME_MACHINE}" if told else "No system was measured with one process and with several."
+
+
+def _compared(measured: Measured, above: Sequence[str], below: Sequence[str]) -> str | None:
+    """How many times as long one setting takes as another, for everything."""
+    one, other = measured.id_of(*above), measured.id_of(*below)
+    ratios = {title: measured.ratio(one, other, operations) for title, operations, _ in RATED}
+    known = [f"{_times(ratio)} for {title}" for title, ratio in ratios.items() if ratio is not None]
+    return ", ".join(known) if known else None
+
+
+def _beside(measured: Measured) -> list[Section]:
+    """What the source printed beside what was measured, where both are."""
+    size = size_of(measured.evidence.result)
+    rows = (
+        [_Compared(row, figure) for row in _printed(size) if (figure := _figure(measured, row.place)) is not None] if size else []
+    )
+    described = measured.summary.result.dataset
+    text = (
+        (
+            f"The source's figures for {size} beside those measured here, at scale {described['scale']:g} ({described['relations']['log']['rows']:,} records). "
+            "The absolute figures differ by machine, scale, versions and clients; what can be compared is the rank within each column of the "
+            "source's tables, among the systems that both have."
+        )
+        if rows
+        else ""
+    )
+    times = [row for row in rows if row.printed.place.operation not in _SIZES_TOLD]
+    sizes = [row for row in rows if row.printed.place.operation in _SIZES_TOLD]
+    return [
+        _table("Published beside measured: times", text, times, "duration_s"),
+        _table("Published beside measured: sizes", text, sizes, "bytes"),
+    ]
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """A cell that the source measured and that was measured here."""
+
+    printed: Published
+    measured: float
+
+    @property
+    def column(self) -> tuple[str, str, str]:
+        """What ranks are within."""
+        place = self.printed.place
+        return place.operation, place.range, place.level
+
+    @property
+    def published(self) -> float:
+        return self.printed.value or math.nan
+
+
+def _printed(size: str) -> list[Published]:
+    """The source's figures for a size, one a cell. Where it has two, that of the table of loaders is taken: the other is of another
+    loader than it says, or rounded.
+    """
+    found: dict[Place, Published] = {}
+    for row in published():
+        is_table = row.table.startswith("App.")
+        if (
+            row.place.size == size
+            and row.value is not None
+            and is_table
+            and (row.place not in found or row.table.startswith("App.B"))
+        ):
+            found[row.place] = row
+    return list(found.values())
+
+
+def _figure(measured: Measured, place: Place) -> float | None:
+    """What was measured of a cell. Sizes of Redis are of its memory, which the source tells apart."""
+    setting = setting_at(settings_for(place), measured.evidence.result)
+    if setting is None or place.operation == "disk" or (place.operation == "size" and place.system.startswith("Redis")):
+        return None
+    if place.operation in _SIZES_TOLD:
+        return measured.evidence.result.size_bytes(setting)
+    return measured.time_s(setting, place.asked or LOAD)
+
+
+def _table(title: str, text: str, rows: list[_Compared], kind: Kind) -> Section:
+    columns = [
+        Column("Operation"),
+        Column("Indexes"),
+        Column("System"),
+        Column("published", kind),
+        Column("measured", kind),
+        Column("rank published"),
+        Column("rank measured"),
+    ]
+    order = {place: number for number, place in enumerate(_in_order(rows))}
+    ranked = sorted(rows, key=lambda row: (order[row.column], row.published))
+    return Section(title, text, columns, [_row(row, [other for other in rows if other.column == row.column]) for row in ranked])
+
+
+def _in_order(rows: Iterable[_Compared]) -> list[tuple[str, str, str]]:
+    operations, levels = (LOAD, "Q1", "Q2", "Q3", *_SIZES_TOLD), (*LEVELS, BY_WRITES, *STRUCTURES)
+    return sorted(
+        {row.column for row in rows}, key=lambda column: (operations.index(column[0]), column[1], levels.index(column[2]))
+    )
+
+
+def _row(row: _Compared, of_column: list[_Compared]) -> list[Any]:
+    place = row.printed.place
+    among = len(of_column)
+    return [
+        " ".join(filter(None, [place.operation, place.range])),
+        place.level,
+        place.system,
+        row.published,
+        row.measured,
+        f"{_rank(row.published, [other.published for other in of_column])} of {among}",
+        f"{_rank(row.measured, [other.measured for other in of_column])} of {among}",
+    ]
+
+
+def _rank(value: float, among: Sequence[float]) -> int:
+    """The place of a value, from the smallest; equal ones share it."""
+    return 1 + sum(other < value for other in among)
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f} ×" if ratio >= 1000 else f"{ratio:.3g} ×"
+
+
+def _duration(seconds: float) -> str:
+    units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+    unit, name = next((unit for unit in units if seconds >= unit[0]), units[-1])
+    return f"{seconds / unit:.3g} {name}"
+
+
+def _sentence(parts: Sequence[str]) -> str:
+    whole = "; ".join(parts)
+    return f"{whole[:1].upper()}{whole[1:]}."

@@ -1,0 +1,69 @@
+"""The study as a whole: what it runs if nothing else is said, its claims, and the summary with them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sensorbench import toml_file
+from sensorbench.benchmarks.mapreduce.summary import summarise_mapreduce
+from sensorbench.results.mapreduce import MapReduceResult
+from sensorbench.results.summary.mapreduce import MapReduceSummary, PrintedFindings, PrintedGain
+from sensorbench.studies.judging import judged_by
+from sensorbench.studies.mapreduce.claims import JUDGES, Evidence, judged_as_printed, printed_gains
+from sensorbench.studies.study import Claim, load_claims
+
+FOLDER = Path(__file__).parent
+
+
+class Role(toml_file.FileModel):
+    """A database: what the source calls it, and its names here."""
+
+    title: str
+    databases: list[str]
+
+
+class StudyFile(toml_file.FileModel):
+    """`study.toml`."""
+
+    title: str
+    question: str
+    source: str
+    targets: list[str]
+    dataset: str
+    workers: list[int]
+    executions: int
+    cores: int
+    memory: str
+    roles: dict[str, Role]
+
+
+@dataclass(frozen=True)
+class MapReduceStudy:
+    """The study: what it runs, its claims, and what the paper has."""
+
+    name: str
+    file: StudyFile
+    claims: tuple[Claim, ...]
+    printed: Mapping[str, PrintedGain]
+
+    def summarise(self, summary: MapReduceSummary) -> MapReduceSummary:
+        """The summary of executions with the claims, and with what the paper has in both readings."""
+        roles = self.file.roles
+        titles = {name: role.title for name, role in roles.items()}
+        evidence = Evidence(summary, {name: role.databases for name, role in roles.items()}, titles)
+        printed = PrintedFindings(gains=dict(self.printed), claims=judged_as_printed(self.printed))
+        claims = [judged_by(JUDGES, claim, evidence) for claim in self.claims]
+        return summary.model_copy(update={"claims": claims, "result": summary.result.model_copy(update={"printed": printed})})
+
+
+def _load() -> MapReduceStudy:
+    file = toml_file.load(FOLDER / "study.toml", StudyFile)
+    return MapReduceStudy(FOLDER.name, file, load_claims(FOLDER / "claims.toml", JUDGES), printed_gains(FOLDER / "published.csv"))
+
+
+MAPREDUCE = _load()
+
+
+def summarise_mapreduce_study(result: MapReduceResult) -> MapReduceSummary:
+    """The summary of results of the study, with its claims."""
+    return MAPREDUCE.summarise(summarise_mapreduce(result))

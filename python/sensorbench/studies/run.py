@@ -1,0 +1,307 @@
+"""Running a study, and summing it up with its claims."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from sensorbench.benchmarks.comparison.summary import summarise as summarise_comparison
+from sensorbench.dataset import DEFAULT_SEED, open_dataset
+from sensorbench.errors import UsageError
+from sensorbench.progress import Teller
+from sensorbench.results import ComparisonResult
+from sensorbench.results.summary.comparison import ComparisonSummary
+from sensorbench.runner.comparison import DATA_FOLDER, Comparison
+from sensorbench.runner.lengths import seconds
+from sensorbench.runner.registers import READ, WRITE
+from sensorbench.runner.settings import Side, TargetSpec, make_settings, parse_target, started_target
+from sensorbench.runner.sweep import swept
+from sensorbench.runner.workload import Schedule, Workload
+from sensorbench.schemas import load_operations, load_schema
+from sensorbench.schemas.operations import Draw
+from sensorbench.studies.judging import judged, measured
+from sensorbench.studies.models import compared_models
+from sensorbench.studies.registry import STUDIES
+from sensorbench.studies.study import Grid, Layout, Study, StudyPart
+
+# At this scale and above, runs are as long as in the source study; below it they have fewer requests, but at least so many.
+WHOLE_RUNS_FROM = 0.1
+LEAST_OPERATIONS = 120
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """What a user may change of a study."""
+
+    targets: tuple[str, ...] = ()
+    schemas: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    scale: float = 1.0
+    seed: int = DEFAULT_SEED
+    operations: int | None = None
+    duration: str | None = None
+    warm_up: int | None = None
+    repeat: int | None = None
+    in_flight: int | None = None
+    # Operations a second, which come however many are in flight.
+    rate: float | None = None
+    arrival: str | None = None
+    sweeps: dict[str, list[str]] = field(default_factory=dict)
+    # The weight of writing and of reading registers beside the study's questions.
+    registers: int | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """One comparison of a study, on one dataset or of one of the study's parts, and the folder that it goes to."""
+
+    folder: Path
+    comparison: Comparison
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others."""
+        return self.comparison.part or self.comparison.dataset.name
+
+
+def plan_study(study: Study, options: StudyOptions, out: Path, teller: Teller) -> list[Part]:
+    """The comparisons that a study with these options is: one for each of its parts, or for each of its datasets where it has
+    none. Of several, each has a folder of its own.
+
+    Raises UsageError for what makes no sense.
+    """
+    _check(options)
+    return _planned_parts(study, options, out, teller) if study.file.parts else _planned_datasets(study, options, out, teller)
+
+
+def _check(options: StudyOptions) -> None:
+    """Raises UsageError for options that contradict one another, or say what cannot be."""
+    if options.operations is not None and options.duration is not None:
+        raise UsageError("--operations and --duration both say when a run ends; give one of them")
+    if options.duration is not None:
+        try:
+            seconds(options.duration)
+        except ValueError as error:
+            raise UsageError(f"--duration {error}") from None
+    if options.rate is not None and not options.rate > 0.0:
+        raise UsageError(f"--rate {options.rate:g}: expected a number of operations a second, above 0")
+    arrivals = get_args(Schedule.model_fields["arrival"].annotation)
+    if options.arrival is not None and options.arrival not in arrivals:
+        raise UsageError(f"--arrival {options.arrival}: expected one of {', '.join(arrivals)}")
+    if options.arrival is not None and options.rate is None:
+        raise UsageError(f"--arrival {options.arrival}: say by --rate at which rate operations arrive")
+
+
+def _planned_datasets(study: Study, options: StudyOptions, out: Path, teller: Teller) -> list[Part]:
+    if options.parts:
+        raise UsageError(f"--part {options.parts[0]}: study {study.name} has no parts")
+    targets = [_target(study, text) for text in options.targets or study.file.targets]
+    sides = _sides(study, study.file, targets, options)
+    datasets = options.datasets or tuple(study.file.datasets)
+    folders = [out] if len(datasets) == 1 else [out / _as_folder(name) for name in datasets]
+    return [
+        Part(folder, _comparison(study, study.file, options, name, sides, folder, teller))
+        for name, folder in zip(datasets, folders, strict=True)
+    ]
+
+
+def _as_folder(dataset: str) -> str:
+    return Path(dataset).stem
+
+
+def _planned_parts(study: Study, options: StudyOptions, out: Path, teller: Teller) -> list[Part]:
+    if len(options.datasets) > 1:
+        raise UsageError(f"--dataset: each part of study {study.name} is a comparison of its own; give one dataset at a time")
+    chosen = _chosen_parts(study, options)
+    targets = _targets_of_parts(study, chosen, options)
+    for name in (name for name in chosen if not targets[name]):
+        asked = ", ".join(_target(study, text).label for text in options.targets or chosen[name].targets)
+        teller.say(f"part {name} is left out: it has no schema for {asked}{_of_those(options)}")
+    sides = {name: _sides(study, part, targets[name], options) for name, part in chosen.items() if targets[name]}
+    # Who names a part wants it even so.
+    alone = [name for name in sides if chosen[name].compares_targets and len(targets[name]) == 1 and not options.parts]
+    for name in alone:
+        teller.say(f"part {name} is left out: {targets[name][0].label} would be compared with nothing")
+    parts = {name: chosen[name] for name in sides if name not in alone}
+    planned = []
+    for name, part in parts.items():
+        folder = out if len(parts) == 1 else out / name
+        dataset = (*options.datasets, *part.datasets)[0]
+        comparison = _comparison(study, part, options, dataset, sides[name], folder, teller)
+        planned.append(Part(folder, replace(comparison, part=name, title=f"{study.file.title}: {part.title}")))
+    return planned
+
+
+def _chosen_parts(study: Study, options: StudyOptions) -> dict[str, StudyPart]:
+    unknown = [name for name in options.parts if name not in study.file.parts]
+    if unknown:
+        raise UsageError(f"--part {unknown[0]}: study {study.name} has the parts {', '.join(study.file.parts)}")
+    return {name: part for name, part in study.file.parts.items() if not options.parts or name in options.parts}
+
+
+def _targets_of_parts(study: Study, parts: dict[str, StudyPart], options: StudyOptions) -> dict[str, list[TargetSpec]]:
+    """The targets of each part: of those that the user named, the ones that it has layouts for. Raises UsageError for one that no
+    part has layouts for, and when there is nothing left.
+    """
+    targets = {name: [_target(study, text) for text in options.targets or part.targets] for name, part in parts.items()}
+    if not options.targets and not options.schemas:
+        return targets
+    fitting = {name: [one for one in targets[name] if _layouts(part, one, options)] for name, part in parts.items()}
+    named = next(iter(targets.values()))
+    homeless = [one for one in named if not any(one in of_part for of_part in fitting.values())]
+    if (options.targets and homeless) or not any(fitting.values()):
+        raise _no_schema(study, parts.values(), homeless[0], options)
+    return fitting
+
+
+def _comparison(
+    study: Study, grid: Grid, options: StudyOptions, dataset_name: str, sides: list[Side], folder: Path, teller: Teller
+) -> Comparison:
+    dataset = open_dataset(dataset_name, scale=options.scale, seed=options.seed, teller=teller)
+    operations = load_operations(study.file.operations)
+    for name, draw in grid.draws.items():
+        if dataset.name in draw.datasets:
+            operations = operations.with_draw(name, Draw(query=draw.query))
+    workload = _workload(grid.workload, options)
+    return Comparison(
+        kind="study",
+        name=study.name,
+        title=study.file.title,
+        dataset=dataset,
+        operations_name=study.file.operations,
+        operations=operations,
+        settings=make_settings(sides, folder / DATA_FOLDER),
+        workload=workload.with_in_flight(embedded=any(side.target.database.embedded for side in sides)),
+        metric=study.file.metric,
+        goes_on=study.file.goes_on,
+    )
+
+
+def _target(study: Study, text: str) -> TargetSpec:
+    """A target by the name of one of the study's systems, or as everywhere."""
+    name, _, options = text.partition("?")
+    system = study.file.systems.get(name)
+    if system is None:
+        return _other_target(study, text)
+    named = "&".join(filter(None, [system.options, options]))
+    return started_target(system.database, named, system=name, nodes=system.nodes, server_settings=system.settings)
+
+
+def _other_target(study: Study, text: str) -> TargetSpec:
+    try:
+        return parse_target(text)
+    except UsageError as error:
+        systems = f"; study {study.name} has the systems {', '.join(study.file.systems)}" if study.file.systems else ""
+        raise UsageError(f"{error}{systems}") from None
+
+
+def _layouts(grid: Grid, target: TargetSpec, options: StudyOptions) -> list[Layout]:
+    """The layouts for a target, of those that the user wants."""
+    return [
+        layout
+        for layout in grid.schemas.get(target.database.dialect, [])
+        if (not options.schemas or layout.schema_ in options.schemas)
+        and (layout.systems is None or (target.system or target.database.name) in layout.systems)
+    ]
+
+
+def _no_schema(study: Study, grids: Iterable[Grid], target: TargetSpec, options: StudyOptions) -> UsageError:
+    known: dict[str, list[str]] = {}
+    for dialect, layouts in (one for grid in grids for one in grid.schemas.items() if one[1]):
+        names = known.setdefault(dialect, [])
+        names += [layout.schema_ for layout in layouts if layout.schema_ not in names]
+    return UsageError(f"study {study.name} has no schema for {target.database.dialect}{_of_those(options)}; it has {known}")
+
+
+def _sides(study: Study, grid: Grid, targets: list[TargetSpec], options: StudyOptions) -> list[Side]:
+    """Each target with its layouts, at each choice of the factors that are swept. Raises UsageError when a target has none."""
+    sides = []
+    for target in targets:
+        layouts = _layouts(grid, target, options)
+        if not layouts:
+            raise _no_schema(study, [grid], target, options)
+        own = [key for layout in layouts for key in options.sweeps if key in layout.parameters]
+        if own:
+            raise UsageError(f"--sweep {own[0]}: study {study.name} compares the values of {own[0]} already; leave it out")
+        sides += [side for layout in layouts for side in _sides_of(study, target, layout)]
+    return swept(sides, options.sweeps)
+
+
+def _sides_of(study: Study, target: TargetSpec, layout: Layout) -> list[Side]:
+    return [
+        Side(
+            target.with_options(layout.options),
+            load_schema(
+                layout.schema_, operations=study.file.operations, database=target.database.dialect, parameters=parameters
+            ),
+            label,
+            layout.only_loads,
+            layout.in_flight,
+            layout.operations_share,
+        )
+        for parameters, label in layout.variants()
+    ]
+
+
+def _of_those(options: StudyOptions) -> str:
+    return f" among {', '.join(options.schemas)}" if options.schemas else ""
+
+
+def _workload(workload: Workload, options: StudyOptions) -> Workload:
+    changes: dict[str, Any] = {
+        name: getattr(options, name) for name in ("warm_up", "repeat") if getattr(options, name) is not None
+    }
+    changed = workload.model_copy(
+        update={**changes, **_end(workload, options), "schedule": _schedule(workload.schedule, options)}
+    )
+    return changed if options.registers is None else _beside_registers(changed, options.registers, options.operations)
+
+
+def _end(workload: Workload, options: StudyOptions) -> dict[str, Any]:
+    """When a run ends: as the user says, else as the study does."""
+    if options.operations is not None or options.duration is not None:
+        return {"operations": options.operations, "duration": options.duration}
+    return {"operations": _operations_at(options.scale, workload.operations)} if workload.operations is not None else {}
+
+
+def _schedule(schedule: Schedule, options: StudyOptions) -> Schedule:
+    """When operations come: at the user's rate, else as in the study, with as many in flight as the user says."""
+    if options.rate is not None:
+        at_rate = Schedule(rate=options.rate, in_flight=schedule.in_flight if schedule.is_open_loop else None)
+        schedule = at_rate.model_copy(update={"arrival": options.arrival or schedule.arrival})
+    return schedule if options.in_flight is None else schedule.model_copy(update={"in_flight": options.in_flight})
+
+
+def _beside_registers(workload: Workload, weight: int, operations: int | None) -> Workload:
+    """The workload with registers in its mix. Its own questions are asked as often as before, unless a number was wished for."""
+    mix = {**workload.mix, WRITE: weight, READ: weight}
+    if operations is not None or workload.operations is None:
+        return workload.model_copy(update={"mix": mix})
+    # A study that asks in turn says how many operations one round has.
+    of_registers = 2 * weight if workload.order == "in turn" else workload.operations * 2 * weight / sum(workload.mix.values())
+    return workload.model_copy(update={"mix": mix, "operations": workload.operations + round(of_registers)})
+
+
+def _operations_at(scale: float, operations: int) -> int:
+    """Requests of a run at a scale: a look at a small part of the data asks fewer questions, so that it stays one."""
+    return max(min(operations, LEAST_OPERATIONS), round(operations * min(1.0, scale / WHOLE_RUNS_FROM)))
+
+
+def summarise(result: ComparisonResult) -> ComparisonSummary:
+    """The summary of an experiment or study, with the claims of the study; of one part of it, with those about this part alone and
+    those about each.
+    """
+    summary = summarise_comparison(result)
+    study = STUDIES.get(result.manifest.name) if result.manifest.kind == "study" else None
+    if study is None:
+        return summary
+    part = result.manifest.part
+    by = measured(study, {part: result}, {part: summary})[part]
+    own = {
+        "part": part,
+        "models": compared_models(study.file.models, by.with_stand_ins, list(summary.result.operations)),
+        "sections": [section.described() for section in study.sections(by.with_stand_ins, summary)] if study.sections else [],
+    }
+    claims = [judged(claim, study, [by]) for claim in study.claims if claim.parts in ([], [part])]
+    return summary.model_copy(update={"claims": claims, "result": summary.result.model_copy(update=own)})

@@ -1,0 +1,9 @@
+"""The sensor-schema study: typed values against byte-array batches, where metadata lie, how wide rows are."""
+
+from pathlib import Path
+
+from sensorbench.studies.sensor_schemas.claims import JUDGES
+from sensorbench.studies.sensor_schemas.sections import series_sections
+from sensorbench.studies.study import Study
+
+SENSOR_SCHEMAS = Study.load(Path(__file__).parent, JUDGES, series_sections=series_sections)

@@ -1,0 +1,258 @@
+"""What the report of the sensor-schema study has to itself: which layouts are best at writing, reading or both, what a reading takes,
+and what each choice changes, on all systems that were measured.
+"""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from sensorbench.analysis.intervals import scaled
+from sensorbench.results import SettingManifest
+from sensorbench.results.manifest import MEASURE
+from sensorbench.results.summary.comparison import ComparisonSummary
+from sensorbench.studies.pictures import Effect, Front, Point, with_fronts
+from sensorbench.studies.sensor_schemas.claims import NEW_RANGE, READ, WRITE, rate, rates
+from sensorbench.studies.sensor_schemas.use_cases import use_case_sections
+from sensorbench.studies.study import Column, Evidence, Section, ratio_over_runs, setting_name
+
+# The factors of a layout, in the order in which they are told, and their values without which nothing is said.
+FACTORS = ("metadata", "width", "batch", "encoding")
+PARTS = {"write": WRITE, "read": READ}
+
+
+@dataclass(frozen=True)
+class Laid:
+    """A setting of one part, with what its schema's parameters are."""
+
+    id: str
+    name: str
+    system: str
+    schema: str
+    parameters: dict[str, Any]
+
+    @property
+    def readings(self) -> int:
+        """How many readings one writing operation has."""
+        return int(self.parameters.get("batch", 1))
+
+
+def series_sections(parts: dict[str, Evidence], summaries: dict[str, ComparisonSummary]) -> list[Section]:
+    """The sections of the page of all parts."""
+    by_id = {part: _by_settings(evidence) for part, evidence in parts.items()}
+    sections = use_case_sections(parts, summaries)
+    if {"write", "read"} <= by_id.keys():
+        sections.append(_front(by_id["write"], by_id["read"]))
+    if "mixed" in by_id:
+        sections.append(_mixed_front(by_id["mixed"]))
+    for part, operation in PARTS.items():
+        if part in by_id:
+            sections += _effects(by_id[part], part, operation)
+    laid = by_id.get("write") or by_id.get("read")
+    if laid is not None:
+        sections.append(_sizes(laid))
+    beside = _published_and_measured(parts)
+    return [*sections, beside] if beside.rows else sections
+
+
+def _by_settings(evidence: Evidence) -> Evidence:
+    """The evidence with each setting in a role of its own."""
+    return Evidence(evidence.result, {one.id: one.id for one in evidence.result.manifest.settings}, evidence.metric)
+
+
+def _laid(evidence: Evidence) -> list[Laid]:
+    """The settings that were measured."""
+    return [
+        Laid(one.id, setting_name(one), one.system or one.database, one.schema_name, dict(one.schema_parameters))
+        for one in evidence.result.manifest.settings
+        if any(MEASURE in run.manifest.phases for run in evidence.runs(one.id))
+    ]
+
+
+def _label(one: Laid) -> str:
+    return one.name.partition("/")[2].replace("/", " ")
+
+
+def _front(write: Evidence, read: Evidence) -> Section:
+    """Written readings and read ranges a second of each layout."""
+    reading = {one.id for one in _laid(read)}
+    points = [
+        point
+        for one in _laid(write)
+        if one.id in reading
+        and (point := _point(one, rates(write, one.id, WRITE), rates(read, one.id, READ), one.readings)) is not None
+    ]
+    return Section(
+        "Writing against reading",
+        "Each layout by the readings that it writes and the ranges that it reads in a second. Those on the line are better at one than all others "
+        "of their system that are at least as good at the other: which of them is right depends on the load alone. A batch is written when it is full: "
+        "where the newest readings are needed at once, only typed layouts qualify.",
+        [],
+        [],
+        front=Front("readings written a second", "ranges read a second", with_fronts(points)),
+    )
+
+
+def _mixed_front(mixed: Evidence) -> Section:
+    points = [
+        point
+        for one in _laid(mixed)
+        if (point := _point(one, rates(mixed, one.id, WRITE), rates(mixed, one.id, NEW_RANGE), one.readings)) is not None
+    ]
+    return Section(
+        "Both at once",
+        "The same while three writes come to each read, and reads end with what was written lately.",
+        [],
+        [],
+        front=Front("readings written a second", "ranges read a second", with_fronts(points)),
+    )
+
+
+def _point(one: Laid, writes: Sequence[float], reads: Sequence[float], readings: int) -> Point | None:
+    x, y = ratio_over_runs([rate * readings for rate in writes]), ratio_over_runs(reads)
+    if x is None or y is None:
+        return None
+    return Point(_label(one), one.system, x.value, x.low, x.high, y.value, y.low, y.high)
+
+
+def _effects(evidence: Evidence, part: str, operation: str) -> list[Section]:
+    """For each system, what a change of one factor does to throughput."""
+    laid = _laid(evidence)
+    what = "readings written a second" if part == "write" else "ranges read a second"
+    sections = []
+    for system in dict.fromkeys(one.system for one in laid):
+        effects = _effects_of(evidence, [one for one in laid if one.system == system], operation)
+        if effects:
+            sections.append(
+                Section(
+                    f"What each choice does to {'writing' if part == 'write' else 'reading'}, {system}",
+                    f"By how much a change of one factor multiplies the {what}, everything else as before (where several pairs of layouts differ "
+                    "by it, their geometric mean). The bar is the interval; one that crosses 1 is no difference that was seen.",
+                    [],
+                    [],
+                    effects=effects,
+                )
+            )
+    return sections
+
+
+def _effects_of(evidence: Evidence, laid: Sequence[Laid], operation: str) -> list[Effect]:
+    pairs: dict[tuple[str, str], list[tuple[Laid, Laid]]] = {}
+    for before in laid:
+        for after in laid:
+            change = _change(before, after)
+            if change is not None:
+                pairs.setdefault(change, []).append((before, after))
+    found = [_effect(evidence, change, of_change, operation) for change, of_change in pairs.items()]
+    return [effect for effect in found if effect is not None]
+
+
+def _change(before: Laid, after: Laid) -> tuple[str, str] | None:
+    """Factor and change, where two layouts differ by one factor alone and the first has the usual value."""
+    if before.schema != after.schema:
+        shared = before.parameters.keys() & after.parameters.keys() - {"batch"}
+        is_alike = all(before.parameters[name] == after.parameters[name] for name in shared)
+        is_plain = before.parameters.get("batch") == 1 and after.parameters.get("batch") == 150
+        is_usual = before.schema == "typed" and after.parameters.get("encoding") == _USUAL["batched", "encoding"]
+        return ("layout", "typed → batched") if is_alike and is_plain and is_usual else None
+    differing = [name for name in before.parameters if before.parameters[name] != after.parameters.get(name)]
+    if len(differing) != 1 or differing[0] not in FACTORS:
+        return None
+    name = differing[0]
+    if before.parameters[name] != _USUAL[before.schema, name]:
+        return None
+    return f"{name}, {before.schema}", f"{before.parameters[name]} → {after.parameters[name]}"
+
+
+# What others are compared with.
+_USUAL = {
+    ("typed", "metadata"): "same_table",
+    ("typed", "width"): "100k",
+    ("typed", "batch"): 1,
+    ("batched", "metadata"): "same_table",
+    ("batched", "width"): "100k",
+    ("batched", "batch"): 150,
+    ("batched", "encoding"): "text",
+}
+
+
+def _effect(evidence: Evidence, change: tuple[str, str], pairs: Sequence[tuple[Laid, Laid]], operation: str) -> Effect | None:
+    """The geometric mean over the pairs of how many times as much the second layout of each does."""
+    weight = 1.0 / len(pairs)
+    terms = [(one.id, operation, sign * weight) for pair in pairs for one, sign in zip(pair, (1.0, -1.0), strict=True)]
+    interval = evidence.contrast(terms)
+    if interval is None:
+        return None
+    factor = fmean([after.readings / before.readings for before, after in pairs]) if operation == WRITE else 1.0
+    ratio = scaled(interval, factor)
+    return Effect(*change, operation, ratio.value, ratio.low, ratio.high, ratio.runs)
+
+
+def _sizes(evidence: Evidence) -> Section:
+    """What a reading takes, how wide rows are, and what encoding costs the client."""
+    rows = []
+    scale = float(evidence.result.manifest.dataset.get("scale", 1.0))
+    for one in evidence.result.manifest.settings:
+        load = evidence.result.loads.get(one.id)
+        if load is None:
+            continue
+        cost = load.get("encoding") or {}
+        rows.append(
+            [
+                one.id,
+                evidence.result.bytes_a_reading(one.id),
+                cost.get("bytes_a_reading"),
+                _meant_row(one, scale),
+                evidence.result.largest_partition_bytes(one.id),
+                cost["encode_ns"] / 1e9 if cost else None,
+                cost["decode_ns"] / 1e9 if cost else None,
+            ]
+        )
+    return Section(
+        "What a reading takes",
+        "Bytes on disk (in memory, for Redis) after loading and settling, for all that a layout keeps, divided by the readings; bytes of the encoded "
+        "batch alone; rows as wide as meant at this scale, and the largest as the server tells (before compression); processor time of the "
+        "client to encode and to decode a reading, which is part of every latency here.",
+        [
+            Column("layout", "setting"),
+            Column("bytes a reading", "bytes"),
+            Column("in the batch", "bytes"),
+            Column("row meant"),
+            Column("largest row", "bytes"),
+            Column("encoding a reading", "duration_s"),
+            Column("decoding a reading", "duration_s"),
+        ],
+        rows,
+    )
+
+
+def _meant_row(one: SettingManifest, scale: float) -> str | None:
+    """The width of a row at this scale, in the words of the schema."""
+    width = str(one.schema_parameters.get("width", ""))
+    if width.endswith("MB"):
+        return f"{float(width.removesuffix('MB')) * scale:.3g} MB"
+    return f"{float(width.removesuffix('k')) * 1e3 * scale:,.0f} readings" if width else None
+
+
+def published() -> list[dict[str, str]]:
+    """The throughputs that the source printed: place, what, value, unit; and where this study measures the same: part, role, operation."""
+    with (Path(__file__).parent / "published.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _published_and_measured(parts: dict[str, Evidence]) -> Section:
+    rows: list[list[Any]] = []
+    for figure in published():
+        evidence = parts.get(figure["part"])
+        measured = rate(evidence, figure["role"], figure["operation"]) if evidence else None
+        if measured is not None:
+            rows.append([figure["what"], figure["place"], float(figure["value"]), measured])
+    return Section(
+        "Printed by the source, and here",
+        "Operations a second. The source had six servers of six cores and clients of their own, and one run of each setting; its figures and these are "
+        "beside one another to be looked at, not to be compared. What can be compared are ratios, in the findings.",
+        [Column("what"), Column("where"), Column("published", "count"), Column("here", "count")],
+        rows,
+    )

@@ -1,0 +1,127 @@
+"""A study of several datasets or parts, summed up: each claim over all of them, and how figures grow with the data."""
+
+from datetime import UTC, datetime
+
+from sensorbench.dataset.dataset import readings_of
+from sensorbench.results import ComparisonResult
+from sensorbench.results.series import SeriesManifest
+from sensorbench.results.summary.claims import JudgedClaim, VerdictOf
+from sensorbench.results.summary.comparison import (
+    ComparisonSummary,
+    GrowthPoint,
+    SeriesFigures,
+    SeriesPart,
+    SeriesSummary,
+    StudySection,
+)
+from sensorbench.results.summary.envelope import Status
+from sensorbench.studies.judging import common_verdict, measured
+from sensorbench.studies.parts import claims_over_parts
+from sensorbench.studies.registry import STUDIES
+
+
+def summarise_series(
+    manifest: SeriesManifest, results: dict[str, ComparisonResult], summaries: dict[str, ComparisonSummary]
+) -> SeriesSummary:
+    """The summary of a series, by results and summaries of those of its comparisons that were begun, by dataset or part."""
+    first = next(iter(summaries.values()), None)
+    equal = [summary.answers_equal for summary in summaries.values()]
+    growth, claims, sections = _of_study(manifest, results, summaries)
+    return SeriesSummary(
+        title=manifest.title,
+        status=_status(manifest, summaries),
+        reason=next((summary.reason for summary in summaries.values() if summary.status != "complete"), None),
+        created=first.created if first else datetime.now(UTC).replace(microsecond=0),
+        version=first.version if first else "",
+        command=first.command if first else [],
+        environment=first.environment if first else {},
+        variants=[],
+        answers_equal=False if False in equal else None if None in equal or not equal else True,
+        warnings=[],
+        claims=claims,
+        result=SeriesFigures(
+            name=manifest.name,
+            of=manifest.of,
+            parts={name: _part(manifest, name, summary) for name, summary in summaries.items()},
+            growth=growth,
+            sections=sections,
+        ),
+    )
+
+
+def _status(manifest: SeriesManifest, summaries: dict[str, ComparisonSummary]) -> Status:
+    """Complete when all parts are; else that of the first part that is not, or interrupted where one was not begun."""
+    other = next((summary.status for summary in summaries.values() if summary.status != "complete"), None)
+    return other or ("complete" if len(summaries) == len(manifest.parts) else "interrupted")
+
+
+def _of_study(
+    manifest: SeriesManifest, results: dict[str, ComparisonResult], summaries: dict[str, ComparisonSummary]
+) -> tuple[list[GrowthPoint], list[JudgedClaim], list[StudySection]]:
+    """What follows from all comparisons together. Growth is that with the size of the datasets; parts have none."""
+    study = STUDIES.get(manifest.name)
+    by = measured(study, results, summaries) if study else {}
+    evidence = {name: one.with_stand_ins for name, one in by.items()}
+    sections = study.series_sections(evidence, summaries) if study and study.series_sections else []
+    if manifest.of == "datasets":
+        growth = [row for dataset, summary in summaries.items() for row in _growth(dataset, summary)]
+        claims = _claims(summaries)
+    else:
+        growth, claims = [], claims_over_parts(study, by, summaries) if study else []
+    return growth, claims, [section.described() for section in sections]
+
+
+def _part(manifest: SeriesManifest, name: str, summary: ComparisonSummary) -> SeriesPart:
+    return SeriesPart(
+        folder=manifest.parts[name],
+        title=summary.title.removeprefix(f"{manifest.title}: "),
+        readings=_readings(summary),
+        status=summary.status,
+        answers_equal=summary.answers_equal,
+        failures=summary.result.failures,
+        variants=[variant.id for variant in summary.variants],
+        operations=summary.result.operations,
+        warnings=[caveat.kind for caveat in summary.warnings if caveat.kind != "embedded"],
+    )
+
+
+def _readings(summary: ComparisonSummary) -> int:
+    relations = summary.result.dataset["relations"]
+    return int(relations[readings_of(relations).relation]["rows"])
+
+
+def _growth(dataset: str, summary: ComparisonSummary) -> list[GrowthPoint]:
+    """Load time, size and latencies of each variant, beside the number of readings."""
+    readings, result = _readings(summary), summary.result
+    loads = [
+        GrowthPoint(dataset=dataset, readings=readings, variant=variant, what=what, value=value)
+        for variant, load in result.load.items()
+        for what, value in (("load", load.load_s + load.settle_s), ("size", load.size.total_bytes))
+        if value is not None
+    ]
+    latencies = [
+        GrowthPoint(dataset=dataset, readings=readings, variant=figure.variant, what=figure.operation, value=interval.value)
+        for figure in result.figures
+        if (interval := figure.latency_s.get(result.metric)) and interval.value
+    ]
+    return loads + latencies
+
+
+def _claims(summaries: dict[str, ComparisonSummary]) -> list[JudgedClaim]:
+    first = next(iter(summaries.values()), None)
+    return [_over_all(claim, summaries) for claim in first.claims] if first else []
+
+
+def _over_all(claim: JudgedClaim, summaries: dict[str, ComparisonSummary]) -> JudgedClaim:
+    """One claim over all datasets: what all that could test it say, else that they differ."""
+    of_each = {dataset: next(one for one in summary.claims if one.id == claim.id) for dataset, summary in summaries.items()}
+    return JudgedClaim(
+        id=claim.id,
+        text=claim.text,
+        form=claim.form,
+        published=claim.published,
+        verdict=common_verdict([one.verdict for one in of_each.values()], "differs by dataset"),
+        of_each={
+            dataset: VerdictOf(verdict=one.verdict, reason=one.reason, measured=one.measured) for dataset, one in of_each.items()
+        },
+    )

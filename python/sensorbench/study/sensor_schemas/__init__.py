@@ -1,9 +1,0 @@
-"""The sensor-schema study: typed values against byte-array batches, where metadata lie, how wide rows are."""
-
-from pathlib import Path
-
-from sensorbench.study.sensor_schemas.claims import JUDGES
-from sensorbench.study.sensor_schemas.sections import series_sections
-from sensorbench.study.study import Study
-
-SENSOR_SCHEMAS = Study.load(Path(__file__).parent, JUDGES, series_sections=series_sections)

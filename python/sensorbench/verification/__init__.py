@@ -1,0 +1,1 @@
+"""Whether targets answered alike: answers, final contents, what was written, histories and guarantees."""

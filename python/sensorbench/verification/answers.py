@@ -1,0 +1,213 @@
+"""Answers that must be equal: those computed by hand, and those that DuckDB computes from the dataset itself."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from pydantic import Field
+
+from sensorbench import _engine, toml_file
+from sensorbench.analysis.equality import Answer, difference
+from sensorbench.dataset import Dataset
+from sensorbench.errors import FailedError
+from sensorbench.runner.plan import Parameters, as_json
+from sensorbench.schemas import Operation, Operations, Schema
+from sensorbench.schemas.arrow_types import ARROW_TYPES, arrow_schema, canonical_table
+from sensorbench.verification.ask_each import ask_each
+
+# Of each kind of operation so many answers are compared with the reference.
+REFERENCE_SAMPLE = 25
+
+# Relations up to this size are kept in memory while references are computed; larger ones are read from their files for each.
+_MAX_ROWS_IN_MEMORY = 1_000_000
+_MAX_BYTES_IN_MEMORY = 256 << 20
+_LENGTHS = {"VARCHAR": "strlen", "BLOB": "octet_length"}
+
+
+class KnownAnswer(toml_file.FileModel):
+    """An answer that was computed by hand."""
+
+    operation: str
+    parameters: dict[str, Any] = {}
+    rows: list[list[Any]]
+    how: str
+
+
+class KnownAnswers(toml_file.FileModel):
+    """A file of them."""
+
+    operations: str
+    answer: list[KnownAnswer] = Field(min_length=1)
+
+
+def applicable_known_answers(dataset: Dataset, operations_name: str, operations: Operations) -> list[KnownAnswer]:
+    """The known answers about the part of the dataset that is there."""
+    file = dataset.known_answers_file
+    if file is None:
+        return []
+    known = toml_file.load(file, KnownAnswers)
+    if known.operations != operations_name:
+        return []
+    last = dataset.describe().last_time
+    return [answer for answer in known.answer if answer.operation in operations.operation and _is_inside(answer, last)]
+
+
+def _is_inside(answer: KnownAnswer, last: datetime | None) -> bool:
+    times = [value for value in answer.parameters.values() if isinstance(value, datetime)]
+    return last is None or all(time.replace(tzinfo=None) <= last.replace(tzinfo=None) for time in times)
+
+
+def check_dataset(workbench: duckdb.DuckDBPyConnection, operations: Operations, known: list[KnownAnswer]) -> None:
+    """The reference query must give the known answers. Raises FailedError when it does not: dataset or query are wrong."""
+    for answer in known:
+        operation = operations.operation[answer.operation]
+        problem = difference(
+            reference_answer(workbench, answer.operation, operation, answer.parameters), _digest_of_known(answer, operation)
+        )
+        if problem:
+            raise FailedError(
+                f"the reference query of {answer.operation} does not give the answer computed by hand for {answer.parameters}: {problem}"
+            )
+
+
+def check_target(
+    target: _engine.Target, operations: Operations, schema: Schema, known: list[KnownAnswer], mix: Sequence[str]
+) -> dict[str, Any]:
+    """Asks a target for the known answers; tells which it gave."""
+    problems = []
+    asked = [answer for answer in known if answer.operation in mix]
+    for answer in asked:
+        operation = operations.operation[answer.operation]
+        given = _ask(target, answer.operation, operation, schema, answer.parameters)
+        problem = "no answer came" if given is None else difference(given, _digest_of_known(answer, operation))
+        if problem:
+            problems.append({"operation": answer.operation, "parameters": _shown(answer.parameters), "problem": problem})
+    return {"asked": len(asked), "wrong": len(problems), "problems": problems}
+
+
+def reference_answer(workbench: duckdb.DuckDBPyConnection, name: str, operation: Operation, parameters: dict[str, Any]) -> Answer:
+    """The answer that DuckDB computes from the dataset. It need not use every parameter: some say the same in other words."""
+    reference = operation.reference or ""
+    used = workbench.extract_statements(reference)[0].named_parameters
+    given = {name: value for name, value in parameters.items() if name in used}
+    relation = workbench.sql(reference, params=given) if given else workbench.sql(reference)
+    return _digest(canonical_table(relation), name, operation)
+
+
+def _digest(table: pa.Table, name: str, operation: Operation) -> Answer:
+    described = operation.driver_operation(name)
+    # The reference is a set of rows; which order it comes in says nothing.
+    rows, row_hash, _, computed = _engine.digest(table.to_reader(), json.dumps({**described, "order": []}))
+    return Answer(rows, row_hash, None, tuple(computed))
+
+
+def _digest_of_known(answer: KnownAnswer, operation: Operation) -> Answer:
+    schema = arrow_schema({column.name: column.type for column in operation.columns})
+    columns = [
+        pa.array([row[number] for row in answer.rows], schema.field(number).type) for number in range(len(operation.columns))
+    ]
+    return _digest(pa.table(columns, schema=schema), answer.operation, operation)
+
+
+def _ask(target: _engine.Target, name: str, operation: Operation, schema: Schema, parameters: dict[str, Any]) -> Answer | None:
+    """One operation with given parameters, by the same engine as everything else."""
+    values = {key: pa.array([parameters[key]], ARROW_TYPES[value_type]) for key, value_type in operation.parameters.items()}
+    rows = ask_each(target, name, operation, schema, pa.table(values)).answers.to_pylist()
+    return answer_of_row(rows[0]) if rows else None
+
+
+def answer_of_row(row: dict[str, Any]) -> Answer:
+    """An answer as results keep it."""
+    return Answer(row["rows"], row["hash"], row["in_order"], tuple(row["computed"] or ()))
+
+
+def reference_table(
+    workbench: duckdb.DuckDBPyConnection,
+    operations: Operations,
+    names: list[str],
+    plan: dict[str, Any],
+    parameters: Parameters,
+    phase: int,
+    asked: dict[int, list[int]],
+) -> pa.Table:
+    """Reference answers to some operations of a plan: `asked` has the numbers k by number of the operation."""
+    with _small_relations_in_memory(workbench):
+        rows = list(_reference_rows(workbench, operations, names, plan, parameters, phase, asked))
+    return pa.Table.from_pylist(rows, schema=REFERENCE_SCHEMA)
+
+
+def _reference_rows(
+    workbench: duckdb.DuckDBPyConnection,
+    operations: Operations,
+    names: list[str],
+    plan: dict[str, Any],
+    parameters: Parameters,
+    phase: int,
+    asked: dict[int, list[int]],
+) -> Iterator[dict[str, Any]]:
+    for number, numbers in asked.items():
+        name = names[number]
+        operation = operations.operation[name]
+        of_each: list[dict[str, Any]] = [{} for _ in numbers]
+        if operation.parameters:
+            of_each = _engine.parameters(as_json(plan), parameters.readers(), phase, number, numbers).to_pylist()
+        for k, values in zip(numbers, of_each, strict=True):
+            answer = reference_answer(workbench, name, operation, values)
+            yield {
+                "operation": number,
+                "k": k,
+                "rows": answer.rows,
+                "hash": answer.hash,
+                "in_order": None,
+                "computed": list(answer.computed),
+            }
+
+
+@contextmanager
+def _small_relations_in_memory(workbench: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Puts tables of the connection before its views of the same names: a view of a file reads the file for each of many questions."""
+    kept: list[str] = []
+    try:
+        for name in _small_views(workbench):
+            workbench.execute(f'CREATE TEMP TABLE "{name}" AS FROM "{name}"')
+            kept.append(name)
+        yield
+    finally:
+        for name in kept:
+            workbench.execute(f'DROP TABLE temp."{name}"')
+
+
+def _small_views(workbench: duckdb.DuckDBPyConnection) -> list[str]:
+    found = workbench.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal AND NOT temporary ORDER BY view_name")
+    return [name for (name,) in found.fetchall() if _fits_in_memory(workbench, name)]
+
+
+def _fits_in_memory(workbench: duckdb.DuckDBPyConnection, name: str) -> bool:
+    ((rows,),) = workbench.execute(f'SELECT count(*) FROM "{name}"').fetchall()
+    if rows > _MAX_ROWS_IN_MEMORY:
+        return False
+    columns = workbench.execute(f'SELECT column_name, column_type FROM (DESCRIBE "{name}")').fetchall()
+    lengths = [f'coalesce(sum({_LENGTHS[type_]}("{column}")), 0)' for column, type_ in columns if type_ in _LENGTHS]
+    sizes = [f"count(*) * {8 * len(columns)}", *lengths]
+    ((size_bytes,),) = workbench.execute(f'SELECT {" + ".join(sizes)} FROM "{name}"').fetchall()
+    return bool(size_bytes <= _MAX_BYTES_IN_MEMORY)
+
+
+REFERENCE_SCHEMA = pa.schema(
+    [
+        ("operation", pa.uint16()),
+        ("k", pa.uint64()),
+        ("rows", pa.uint64()),
+        ("hash", pa.uint64()),
+        ("in_order", pa.bool_()),
+        ("computed", pa.list_(pa.float64())),
+    ]
+)
+
+
+def _shown(parameters: dict[str, Any]) -> dict[str, str]:
+    return {key: str(value) for key, value in parameters.items()}

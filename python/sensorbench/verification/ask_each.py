@@ -1,0 +1,57 @@
+"""One question asked for each row of a table, by the same engine as everything that is measured, and never beside a measurement."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from sensorbench import _engine
+from sensorbench.runner.plan import Parameters, as_json, asked_operation
+from sensorbench.schemas import Operation, Schema
+
+_TABLE = "rows"
+_SLICE_S = 0.25
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Questions that were asked: the run that did it, which is over, its plan and parameters, and what was recorded."""
+
+    run: _engine.Run
+    plan: dict[str, Any]
+    parameters: Parameters
+    operations: pa.Table
+    answers: pa.Table
+
+
+def ask_each(
+    target: _engine.Target,
+    name: str,
+    operation: Operation,
+    schema: Schema,
+    rows: pa.Table,
+    *,
+    in_flight: int = 1,
+    timeout_s: float = 600.0,
+    is_logged: bool = False,
+) -> Asked:
+    """Asks an operation with the parameters of each row, in their order, once if it has none. `k` counts the rows from 0."""
+    columns = [{"draw": 0, "column": rows.column_names.index(parameter)} for parameter in operation.parameters]
+    plan = {
+        "seed": 0,
+        "operations": [asked_operation(name, operation, schema, columns)],
+        "draws": [{"rows": {"table": 0, "choice": "sequential"}}] if columns else [],
+        "phases": [{"name": "asked", "operations": rows.num_rows if columns else 1}],
+        "in_flight": in_flight,
+        "timeout_s": timeout_s,
+        "log_every": 1 if is_logged else None,
+        "answers_every": 1,
+    }
+    parameters = Parameters([_TABLE], {_TABLE: rows} if columns else {})
+    run = target.run(as_json(plan), parameters.readers())
+    segments = []
+    while not run.wait(_SLICE_S):
+        segments.append(run.take())
+    segments.append(run.end()[0])
+    recorded = [pa.Table.from_batches([segment[table] for segment in segments]) for table in ("operations", "answers")]
+    return Asked(run, plan, parameters, *recorded)

@@ -1,0 +1,248 @@
+"""What lies in a database after runs that wrote: it is read again, sealed, and compared with the dataset and all acknowledged
+writes together. Where the schema can ask for a single write, each is read back: acknowledged ones must be there, and of those
+with an unknown outcome the ones that are there count as written.
+
+After long runs that is a sample: at most MOST_READ_BACK acknowledged writes are read back, evenly spread over the runs. Of more than
+MOST_READINGS written readings only some are known here, so that questions are asked about the dataset's own readings alone.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sensorbench import _engine
+from sensorbench.analysis.equality import Answer, compare_answers
+from sensorbench.dataset import ARTICLES, Dataset
+from sensorbench.results import RunResult
+from sensorbench.results.latencies import of_kind
+from sensorbench.results.manifest import MEASURE
+from sensorbench.runner.plan import Parameters, as_json, build_plan, draw_parameters
+from sensorbench.runner.registers import is_of_registers
+from sensorbench.runner.workload import Schedule, Workload
+from sensorbench.schemas import Operations, Schema
+from sensorbench.verification.answers import REFERENCE_SAMPLE, answer_of_row, reference_table
+from sensorbench.verification.read_back import are_there, one_of_each, reader_of, readings_a_write
+
+MOST_READ_BACK = 20_000
+# So many written readings are kept in memory, or articles.
+MOST_READINGS = 1_000_000
+MOST_ARTICLES = 10_000
+
+
+@dataclass(frozen=True)
+class WrittenRows:
+    """The rows of each write: those that the database acknowledged, and those that may or may not be there. Not known where
+    some failed and not every operation was logged. `every`: of how many writes one is among them.
+    """
+
+    acknowledged: dict[str, pa.Table]
+    unknown: dict[str, pa.Table]
+    acknowledged_count: int
+    unknown_count: int
+    known: bool
+    every: int = 1
+    # Operations that changed rows which were there: what these are now depends on how clients met, and is not known here.
+    changed: list[str] = field(default_factory=list)
+
+
+def written_rows(
+    operations: Operations, names: list[str], runs: list[RunResult], plans: list[dict[str, Any]], parameters: Parameters
+) -> WrittenRows:
+    """The rows that the writes of some runs of one setting added."""
+    every = _every(operations, names, runs, plans)
+    acknowledged: dict[str, list[pa.RecordBatch]] = {}
+    unknown: dict[str, list[pa.RecordBatch]] = {}
+    acknowledged_count, unknown_count, known = 0, 0, True
+    changed: set[str] = set()
+    for run, plan in zip(runs, plans, strict=True):
+        for phase_number, phase in enumerate(run.manifest.whole.phases if run.manifest.whole else []):
+            for number, name in enumerate(names):
+                if operations.operation[name].writes is None or is_of_registers(name):
+                    continue
+                counts = phase.operations[name]["counts"]
+                if operations.operation[name].changes:
+                    changed.update([name] if any(counts.values()) else [])
+                    continue
+                failed = counts["error"] + counts["timeout"] + counts["cancelled"]
+                acknowledged_count += counts["ok"]
+                unknown_count += failed
+                numbers = _numbers(run, phase_number, number) if failed else (None, [])
+                if numbers is None:
+                    known = False
+                    continue
+                for rows, wanted in zip((acknowledged, unknown), numbers, strict=True):
+                    of_phase = _engine.parameters(
+                        as_json(plan), parameters.readers(), phase_number, number, wanted, phase.started, every
+                    )
+                    rows.setdefault(name, []).append(of_phase)
+    return WrittenRows(_tables(acknowledged), _tables(unknown), acknowledged_count, unknown_count, known, every, sorted(changed))
+
+
+def _every(operations: Operations, names: list[str], runs: list[RunResult], plans: list[dict[str, Any]]) -> int:
+    """Of how many writes one is looked at, so that they are not too many."""
+    written = 0
+    for run, plan in zip(runs, plans, strict=True):
+        for phase in run.manifest.whole.phases if run.manifest.whole else []:
+            for number, name in enumerate(names):
+                if operations.operation[name].writes is not None:
+                    readings = plan["operations"][number]["work"].get("readings", 1)
+                    written += readings * sum(phase.operations[name]["counts"].values())
+    most = MOST_ARTICLES if ARTICLES in operations.relations else MOST_READINGS
+    return math.ceil(written / most) or 1
+
+
+def _tables(batches: dict[str, list[pa.RecordBatch]]) -> dict[str, pa.Table]:
+    return {name: pa.Table.from_batches(found) for name, found in batches.items()}
+
+
+def _numbers(run: RunResult, phase: int, operation: int) -> tuple[list[int], list[int]] | None:
+    """The numbers of the writes that were acknowledged, and of the others; None when not every operation was logged."""
+    table = run.table("operations")
+    if run.manifest.plan["log_every"] != 1 or table is None:
+        return None
+    writes = of_kind(table, phase, operation)
+    is_ok = pc.equal(writes["outcome"], "ok")
+    return writes.filter(is_ok)["k"].to_pylist(), writes.filter(pc.invert(is_ok))["k"].to_pylist()
+
+
+def check_contents(
+    target: _engine.Target, dataset: Dataset, operations: Operations, schema: Schema, written: WrittenRows, seed: int
+) -> dict[str, Any]:
+    """Asks the sealed database each question that its schema knows, over old and new rows, and compares with the reference."""
+    if written.changed:
+        reason = f"{', '.join(written.changed)} changed rows that were there; which of several changes of one row came last is not known"
+        return {"asked": 0, "unanswered": 0, "wrong": 0, "problems": [], "not_checked": reason}
+    if not written.known:
+        reason = f'{written.unknown_count:,} writes have an unknown outcome and not every operation was logged (log = "all")'
+        return {"asked": 0, "unanswered": 0, "wrong": 0, "problems": [], "not_checked": reason}
+    back = _read_back(target, operations, schema, written)
+    workbench = dataset.connect()
+    with workbench:
+        if written.every == 1:
+            _add_rows(workbench, operations, back.there)
+        names = [
+            name
+            for name, operation in operations.operation.items()
+            if name in schema.file.operation and _is_question(operations, name)
+        ]
+        parameters = draw_parameters(operations, names, workbench, "contents")
+        workload = Workload(
+            mix=dict.fromkeys(names, 1.0),
+            operations=REFERENCE_SAMPLE * len(names),
+            repeat=1,
+            schedule=Schedule(in_flight=1),
+            timeout="10m",
+            seed=seed,
+        )
+        plan = build_plan(operations, schema, parameters, workload, 0)
+        given = _answers(target, plan, parameters)
+        asked = {number: sorted(of_kind) for number, of_kind in given.items()}
+        reference = reference_table(workbench, operations, names, plan, parameters, 0, asked)
+    problems = [*back.problems, *_problems(names, given, reference)]
+    answered = sum(len(numbers) for numbers in asked.values())
+    return {
+        "asked": answered,
+        # Questions that failed, such as those that take longer than a layout lets them.
+        "unanswered": REFERENCE_SAMPLE * len(names) - answered,
+        "wrong": len(problems),
+        "problems": problems,
+        "acknowledged_writes": written.acknowledged_count,
+        "one_write_in": written.every * back.one_in,
+        "read_back": back.asked,
+        "lost_writes": back.lost,
+        "unknown_writes": written.unknown_count,
+        "unknown_writes_found": back.found,
+    }
+
+
+@dataclass
+class _ReadBack:
+    """What became of the writes. `there`: the rows that are taken for written, by write."""
+
+    there: dict[str, pa.Table]
+    problems: list[dict[str, Any]]
+    asked: int = 0
+    # Of how many writes known here one was read back.
+    one_in: int = 1
+    lost: int = 0
+    found: int = 0
+
+
+def _read_back(target: _engine.Target, operations: Operations, schema: Schema, written: WrittenRows) -> _ReadBack:
+    back = _ReadBack(dict(written.acknowledged), [])
+    for write, rows in written.acknowledged.items():
+        reader = reader_of(write, operations, schema)
+        if reader is None:
+            continue
+        readings = readings_a_write(write, operations, schema)
+        writes = one_of_each(rows, readings)
+        back.one_in = math.ceil(writes.num_rows / MOST_READ_BACK) or 1
+        looked_for = writes.take(pa.array(range(0, writes.num_rows, back.one_in)))
+        is_there = are_there(target, operations, schema, reader, looked_for)
+        lost = int((~is_there).sum())
+        back.asked += looked_for.num_rows
+        back.lost += lost
+        if lost:
+            first = looked_for.take([int(is_there.argmin())]).to_pylist()[0]
+            problem = f"{lost:,} of {looked_for.num_rows:,} acknowledged writes are not there; this is the first"
+            back.problems.append(
+                {"operation": write, "parameters": {key: str(value) for key, value in first.items()}, "problem": problem}
+            )
+        if write in written.unknown:
+            unknown = written.unknown[write]
+            was_found = are_there(target, operations, schema, reader, one_of_each(unknown, readings))
+            found = unknown.filter(pa.array(np.repeat(was_found, readings)))
+            back.found += int(was_found.sum())
+            back.there[write] = pa.concat_tables([rows, found])
+    return back
+
+
+def _is_question(operations: Operations, name: str) -> bool:
+    """Whether an operation reads, and can be asked without writing."""
+    operation = operations.operation[name]
+    return operation.writes is None and all(operations.draw[draw].written is None for draw in operation.draws)
+
+
+def _add_rows(workbench: duckdb.DuckDBPyConnection, operations: Operations, there: dict[str, pa.Table]) -> None:
+    by_relation: dict[str, list[pa.Table]] = {}
+    for write, rows in there.items():
+        by_relation.setdefault(str(operations.operation[write].writes), []).append(rows)
+    for relation, tables in by_relation.items():
+        rows = pa.concat_tables(tables)
+        workbench.register(f"written_{relation}", rows)
+        # Parameters that are no columns of it say the same in other words.
+        columns = ", ".join(f'"{name}"' for name in workbench.table(relation).columns if name in rows.column_names)
+        workbench.execute(f"ALTER VIEW {relation} RENAME TO original_{relation}")
+        workbench.execute(
+            f"CREATE VIEW {relation} AS SELECT {columns} FROM original_{relation} UNION ALL SELECT {columns} FROM written_{relation}"
+        )
+
+
+def _answers(target: _engine.Target, plan: dict[str, Any], parameters: Parameters) -> dict[int, dict[int, Answer]]:
+    run = target.run(as_json({**plan, "answers_every": 1}), parameters.readers())
+    while not run.wait(0.25):
+        pass
+    segment, _ = run.end()
+    found: dict[int, dict[int, Answer]] = {}
+    for row in segment["answers"].to_pylist():
+        found.setdefault(row["operation"], {})[row["k"]] = answer_of_row(row)
+    return found
+
+
+def _problems(names: list[str], given: dict[int, dict[int, Answer]], reference: pa.Table) -> list[dict[str, Any]]:
+    expected: dict[int, dict[int, Answer]] = {}
+    for row in reference.to_pylist():
+        expected.setdefault(row["operation"], {})[row["k"]] = answer_of_row(row)
+    problems = []
+    for number, of_operation in given.items():
+        equality = compare_answers(names[number], {"contents": of_operation}, expected.get(number, {}))
+        problems += [
+            {"operation": names[number], "parameters": {"phase": MEASURE, "k": mismatch.k}, "problem": mismatch.problem}
+            for mismatch in equality.mismatches
+        ]
+    return problems
