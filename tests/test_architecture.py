@@ -191,6 +191,45 @@ def test_a_new_part_without_a_place_is_found(tmp_path: Path) -> None:
     assert parts_of(planted(tmp_path / "sensorbench", new)) == {"lab", "magic", "benchmarks.new"}
 
 
+# Public interfaces: what others may use of a package is listed in its `__init__.pyi`.
+
+
+def packages_with_interface(package: Path) -> set[str]:
+    """The packages inside the layers from `runner` to `benchmarks`, each of which lists what others may use."""
+    layers = ("runner", "verification", "lifecycle", "compat", "benchmarks")
+    files = (file for layer in layers for file in (package / layer).rglob("__init__.pyi"))
+    return {".".join(file.parent.relative_to(package).parts) for file in files}
+
+
+def imports_past_interfaces(package: Path) -> dict[str, set[str]]:
+    """The files that import from a module of a package which has an interface, instead of from the package; and which modules."""
+    guarded = packages_with_interface(package)
+    found: dict[str, set[str]] = {}
+    for file in package.rglob("*.py"):
+        inside = ".".join(file.relative_to(package).with_suffix("").parts)
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            module = (node.module or "").removeprefix(f"{package.name}.") if isinstance(node, ast.ImportFrom) else ""
+            past = {of for of in guarded if module.startswith(f"{of}.") and not inside.startswith(f"{of}.")}
+            if past:
+                found.setdefault(str(file.relative_to(package)), set()).add(module)
+    return found
+
+
+def test_packages_are_used_by_their_interfaces() -> None:
+    assert {"runner", "verification", "lifecycle", "benchmarks.stress"} <= packages_with_interface(PACKAGE)
+    assert imports_past_interfaces(PACKAGE) == {}
+
+
+def test_an_import_past_an_interface_is_found(tmp_path: Path) -> None:
+    files = {
+        "runner/__init__.pyi": "",
+        "runner/run.py": "from sensorbench.runner.load import load",
+        "app/right.py": "from sensorbench.runner import load",
+        "app/wrong.py": "def late() -> None:\n    from sensorbench.runner.load import load",
+    }
+    assert imports_past_interfaces(planted(tmp_path / "sensorbench", files)) == {"app/wrong.py": {"runner.load"}}
+
+
 # Directions of crates.
 
 

@@ -16,13 +16,13 @@ from scipy import stats
 
 from sensorbench import _engine, lab
 from sensorbench.compat.cassandra_stress import Profile, parse_operations, parse_partitions, read_profile
-from sensorbench.compat.cassandra_stress.binary import binary_values
 from sensorbench.compat.cassandra_stress.distributions import Distribution, parse_distribution, parse_ratio
 from sensorbench.compat.cassandra_stress.plan import Asked, Mix, ProfileSchema, asked_in, driver_schema, plan_of
 from sensorbench.compat.cassandra_stress.population import Population
 from sensorbench.compat.cassandra_stress.queries import parse_query
 from sensorbench.compat.cassandra_stress.streams import split, stream_of
 from sensorbench.compat.cassandra_stress.table import parse_table
+from sensorbench.compat.cassandra_stress.values import binary_values
 from sensorbench.compat.cassandra_stress.visits import arguments, insertions
 from sensorbench.errors import UsageError
 from tests.conftest import TEST_OWNER, Cli, server_url

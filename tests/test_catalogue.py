@@ -16,8 +16,8 @@ from sensorbench._engine import SchemaError, Target
 from sensorbench.benchmarks.elasticity.changes import KINDS
 from sensorbench.catalog import capabilities, entries, read_entry
 from sensorbench.catalog.axes import axes
-from sensorbench.catalog.claims import catalogue_claims
 from sensorbench.catalog.entry import ENTRIES
+from sensorbench.catalog.told import catalogue_claims
 from sensorbench.cli.main import app
 from sensorbench.errors import UsageError
 from sensorbench.results.sources import own_sources_of

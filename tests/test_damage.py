@@ -21,8 +21,8 @@ from sensorbench.results.files import write_result
 from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.series import SeriesManifest, read_series, write_series
 from sensorbench.results.stored import DamagedResultsError
-from sensorbench.results.tables import write_table
 from sensorbench.results.tune import Measurement, read_measurements
+from sensorbench.results.writer import write_table
 from tests.conftest import Cli, Outcome, forget_checksums, run_main
 
 # A damage: what becomes of a file, given its content and that of the same file of another run, or nothing: it is deleted.

@@ -18,7 +18,7 @@ import pytest
 from sensorbench import interrupts
 from sensorbench.interrupts import check, held_back, let_through
 from sensorbench.report import build
-from sensorbench.results import files, read_run, tables
+from sensorbench.results import files, read_run, writer
 from sensorbench.results.writer import RunWriter
 from sensorbench.runner import run as experiment_run
 from sensorbench.runner.monitor import Watcher
@@ -170,7 +170,7 @@ ENDINGS: dict[str, tuple[object, str, float, str]] = {
     "threads are waited for": (Watcher, "_stop", 0.4, "interrupted"),
     "the last segment is written": (RunWriter, "write", 0.0, "interrupted"),
     "the last segment is written slowly": (RunWriter, "write", 0.4, "interrupted"),
-    "a table is written slowly": (tables, "write_tables", 0.4, "interrupted"),
+    "a table is written slowly": (writer, "write_tables", 0.4, "interrupted"),
     "segments are joined slowly": (RunWriter, "_compact", 0.4, "complete"),
     "segments are joined": (RunWriter, "_compact", 0.0, "complete"),
     "the run is said to be over": (RunWriter, "finish", 0.0, "complete"),

@@ -18,7 +18,7 @@ from sensorbench.runner.registers import operations_with_registers, schema_with_
 from sensorbench.runner.settings import Setting
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.verification import history
-from sensorbench.verification.guaranteed import promised
+from sensorbench.verification.guarantees import promised
 from tests.conftest import Cli
 from tests.servers import LabServers
 

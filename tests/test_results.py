@@ -18,7 +18,7 @@ from hdrh.log import HistogramLogReader
 
 from sensorbench.results import read_comparison, read_run, writer
 from sensorbench.results.json_schemas import SCHEMAS_FOLDER, json_schemas
-from sensorbench.results.tables import write_table, write_tables
+from sensorbench.results.writer import write_table, write_tables
 from tests.conftest import Cli
 
 FIXTURES = Path(__file__).parent / "fixtures"

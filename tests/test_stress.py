@@ -19,9 +19,8 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from sensorbench.benchmarks.stress.objective import Objective, parse_objective
-from sensorbench.benchmarks.stress.rates import parse_rates
 from sensorbench.benchmarks.stress.steering import RATE_FILE, Steering, wish_rate
-from sensorbench.benchmarks.stress.step import Step, phases_of
+from sensorbench.benchmarks.stress.step import Step, parse_rates, phases_of
 from sensorbench.errors import EngineError, UsageError
 from sensorbench.results.json_schemas import json_schemas
 from sensorbench.results.manifest import Process

@@ -18,11 +18,11 @@ from sensorbench.dataset import Dataset, open_dataset
 from sensorbench.errors import UsageError
 from sensorbench.progress import Teller
 from sensorbench.results.ownership import Claim
-from sensorbench.runner.grain import grain_of
 from sensorbench.runner.load import load_setting
 from sensorbench.runner.plan import draw_parameters
-from sensorbench.runner.prepare import prepare
+from sensorbench.runner.prepare import prepare_tables
 from sensorbench.runner.settings import Setting, parse_target
+from sensorbench.runner.validate import grain_of
 from sensorbench.schemas import Schema, load_operations, load_schema, shipped_schemas
 from sensorbench.schemas.arrow_types import ARROW_TYPES
 from sensorbench.schemas.operations import SHIPPED_FOLDER, operations_file
@@ -282,7 +282,7 @@ def loaded(one: Layout, dataset: Dataset, folder: Path) -> Iterator[tuple[Schema
     target = setting.engine_target()
     with dataset.connect() as workbench:
         columns = schema.fill_columns(workbench)
-        tables = prepare(dataset, schema, columns, workbench, QUIET)
+        tables = prepare_tables(dataset, schema, columns, workbench, QUIET)
     whole = schema.driver_schema(OPERATIONS, list(schema.file.operation), columns)
     load_setting(
         setting, target, whole, tables, dataset.describe().readings, "", claim=Claim(TEST_OWNER, "replace"), teller=QUIET

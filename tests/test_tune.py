@@ -22,15 +22,14 @@ from sensorbench.benchmarks.tune.configured import unknown_settings
 from sensorbench.benchmarks.tune.confirm import verdict
 from sensorbench.benchmarks.tune.drift import default_at
 from sensorbench.benchmarks.tune.goal import CapacityGoal, PercentileGoal, parse_goal
-from sensorbench.benchmarks.tune.hopeless import Hopeless
 from sensorbench.benchmarks.tune.judging import judged
-from sensorbench.benchmarks.tune.measure import Bench, Order, measure
+from sensorbench.benchmarks.tune.measure import Bench, Hopeless, Order, measure
 from sensorbench.benchmarks.tune.run import Budget, TuneBenchmark, TunePlan, next_role
 from sensorbench.benchmarks.tune.search import Tried, propose
 from sensorbench.benchmarks.tune.space import SPACES, Configuration, Space, load_space, parse_start
 from sensorbench.benchmarks.tune.summary import summarise_tune
 from sensorbench.compat.ycsb import overridden
-from sensorbench.compat.ycsb.core_workload import core_workload
+from sensorbench.compat.ycsb.core_workload import parse_core_workload
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.lifecycle.benchmark import run as run_benchmark
 from sensorbench.progress import Teller
@@ -157,7 +156,7 @@ def test_wrong_goals_are_refused(text: str) -> None:
 
 
 def null_work(target: str = "null", records: int = 1) -> Callable[[Path, int], Work]:
-    workload, _ = core_workload(overridden({}, [f"recordcount={records}", "updateproportion=0.5", "readproportion=0.5"]))
+    workload, _ = parse_core_workload(overridden({}, [f"recordcount={records}", "updateproportion=0.5", "readproportion=0.5"]))
     return lambda folder, seed: RecordWork(parse_target(target), workload, folder, seed=seed, replace=False)
 
 

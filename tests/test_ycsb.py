@@ -15,7 +15,7 @@ import pytest
 from sensorbench import _engine
 from sensorbench.analysis.equality import Answer
 from sensorbench.compat.ycsb import CoreWorkload, overridden, read_properties
-from sensorbench.compat.ycsb.core_workload import core_workload
+from sensorbench.compat.ycsb.core_workload import parse_core_workload
 from sensorbench.compat.ycsb.plan import Asked, asked_in, operation_of, plan_of, tables_of
 from sensorbench.compat.ycsb.properties import Properties
 from sensorbench.errors import UsageError
@@ -78,7 +78,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_what_nobody_says_is_as_in_ycsb(tmp_path: Path) -> None:
-    workload, notes = core_workload(properties(tmp_path, "recordcount=1000\noperationcount=2000\n"))
+    workload, notes = parse_core_workload(properties(tmp_path, "recordcount=1000\noperationcount=2000\n"))
     assert workload == CoreWorkload(recordcount=1000, operationcount=2000)
     assert (workload.loaded, workload.proportions, notes) == (1000, {"READ": 0.95, "UPDATE": 0.05}, [])
     assert workload.field_names == tuple(f"field{number}" for number in range(10))
@@ -103,7 +103,7 @@ def test_what_is_said_counts_and_what_does_not_is_told(tmp_path: Path) -> None:
     measurementtype=hdrhistogram
     cassandra.readconsistencylevel=ONE
     """
-    workload, notes = core_workload(properties(tmp_path, text))
+    workload, notes = parse_core_workload(properties(tmp_path, text))
     assert (workload.loaded, workload.insertstart, workload.readallfields) == (200, 100, False)
     assert workload.proportions == {"READ": 0.5, "INSERT": 0.05, "SCAN": 0.45}
     assert (workload.requestdistribution, workload.exponential_percentile, workload.exponential_frac) == (
@@ -142,12 +142,12 @@ def test_what_is_said_counts_and_what_does_not_is_told(tmp_path: Path) -> None:
 )
 def test_a_wrong_value_is_told_with_its_place(tmp_path: Path, line: str, expected: str) -> None:
     with pytest.raises(UsageError) as raised:
-        core_workload(properties(tmp_path, line))
+        parse_core_workload(properties(tmp_path, line))
     assert expected in str(raised.value)
 
 
 def workload_of(*options: str) -> CoreWorkload:
-    return core_workload(overridden({}, options))[0]
+    return parse_core_workload(overridden({}, options))[0]
 
 
 def test_records_from_the_first_on_are_those_that_are_loaded() -> None:

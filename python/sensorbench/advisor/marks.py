@@ -6,7 +6,7 @@ from pathlib import Path
 from sensorbench.advisor.recommend import Recommendation
 from sensorbench.analysis.candidate import Candidate, Measured
 from sensorbench.analysis.use_cases import Outcome
-from sensorbench.benchmarks.comparison.candidates import Gathered
+from sensorbench.benchmarks.comparison import Gathered
 
 # A measured range that is so many times as long as the one that was asked for, or as short, is told.
 FAR = 2.0

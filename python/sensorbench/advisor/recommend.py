@@ -10,7 +10,7 @@ from sensorbench.analysis.advice import Needs, Place, Ranking, rank
 from sensorbench.analysis.intervals import Interval
 from sensorbench.analysis.sizing import Assumptions, Load, Sizing, size
 from sensorbench.analysis.use_cases import USE_CASES, Outcome, outcome
-from sensorbench.benchmarks.comparison.candidates import Gathered, by_reason, gather
+from sensorbench.benchmarks.comparison import Gathered, by_reason, gather
 from sensorbench.errors import UsageError
 
 

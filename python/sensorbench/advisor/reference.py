@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from sensorbench.benchmarks.comparison.candidates import Gathered
+from sensorbench.benchmarks.comparison import Gathered
 
 FORMAT = 1
 REFERENCE_FILE = Path(__file__).parent / "reference" / "sensor-schemas.json"

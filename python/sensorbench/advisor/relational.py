@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from sensorbench.analysis.advice import Place, Ranking
 from sensorbench.analysis.candidate import Candidate
 from sensorbench.analysis.sizing import Assumptions, Capacity, Load, number, size
-from sensorbench.runner.settings import databases
+from sensorbench.runner import databases
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from sensorbench.advisor.reference import REFERENCE_FILE, written
-from sensorbench.benchmarks.comparison.candidates import gather
+from sensorbench.benchmarks.comparison import gather
 from sensorbench.results.files import write_text
 
 

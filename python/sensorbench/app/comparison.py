@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from sensorbench.app.run import run_and_report
-from sensorbench.benchmarks.comparison.run import ComparisonBenchmark, plan_comparison
+from sensorbench.benchmarks.comparison import ComparisonBenchmark, plan_comparison
 from sensorbench.errors import FailedError
 from sensorbench.progress import Teller
 from sensorbench.results import read_comparison, write_summary
 from sensorbench.results.summary.comparison import ComparisonFigures, ComparisonSummary
-from sensorbench.runner.comparison import Comparison
+from sensorbench.runner import Comparison
 from sensorbench.studies import summarise
 
 

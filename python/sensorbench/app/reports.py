@@ -4,9 +4,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from sensorbench.benchmarks.elasticity.summary import summarise_elasticity
-from sensorbench.benchmarks.stress.summary import summarise_stress
-from sensorbench.benchmarks.tune.summary import summarise_tune
+from sensorbench.benchmarks.elasticity import summarise_elasticity
+from sensorbench.benchmarks.stress import summarise_stress
+from sensorbench.benchmarks.tune import summarise_tune
 from sensorbench.places import check_summary_is_free
 from sensorbench.results.elasticity import COMPARISON, read_elasticity
 from sensorbench.results.factors import read_factors

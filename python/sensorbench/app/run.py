@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sensorbench.errors import DiskFullError, FailedError, InterruptedRunError
-from sensorbench.lifecycle.benchmark import Benchmark, Plan, run
+from sensorbench.lifecycle import Benchmark, Plan, run
 from sensorbench.progress import Teller
 from sensorbench.results import has_results
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from sensorbench.app.comparison import fail_if_wrong, run_comparison_and_report
 from sensorbench.errors import DiskFullError, FailedError, UsageError
-from sensorbench.lifecycle.benchmark import check_folder
+from sensorbench.lifecycle import check_folder
 from sensorbench.places import check_summary_is_free
 from sensorbench.progress import Teller
 from sensorbench.results import ComparisonResult, has_results, read_comparison

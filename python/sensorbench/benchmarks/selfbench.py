@@ -11,8 +11,7 @@ import psutil
 from sensorbench import _engine
 from sensorbench.dataset import cu_bems
 from sensorbench.progress import Teller
-from sensorbench.runner.ceiling import driver_ceiling
-from sensorbench.runner.settings import databases
+from sensorbench.runner import databases, driver_ceiling
 
 # What other clients reach doing nothing, from their own repositories' issue threads and our own runs of them.
 MARKS = {

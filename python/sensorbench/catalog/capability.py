@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Literal
 
 from sensorbench import lab
-from sensorbench.benchmarks.elasticity.changes import KINDS, OF_ANY_CLUSTER
+from sensorbench.benchmarks.elasticity import KINDS, OF_ANY_CLUSTER
 from sensorbench.catalog.entry import Entry
 from sensorbench.results.sources import own_sources_of, sources_of
-from sensorbench.runner.settings import Database, databases
+from sensorbench.runner import Database, databases
 from sensorbench.schemas import shipped_operations, shipped_schemas
 
 # A change of a cluster is measured by requests of articles, with registers beside them.

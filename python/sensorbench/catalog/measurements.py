@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sensorbench.benchmarks.comparison.candidates import Gathered
+from sensorbench.benchmarks.comparison import Gathered
 from sensorbench.catalog.entry import Entry
 from sensorbench.results.summaries import Measured, measured_below
 

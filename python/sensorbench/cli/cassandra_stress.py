@@ -21,8 +21,7 @@ from sensorbench.compat.cassandra_stress import (
 from sensorbench.errors import UsageError
 from sensorbench.progress import Teller
 from sensorbench.results.files import write_text
-from sensorbench.runner.openmetrics import looks
-from sensorbench.runner.settings import SERVER_URL
+from sensorbench.runner import SERVER_URL, looks
 
 TEXT_FILE = "cassandra-stress.txt"
 CONSISTENCIES = ("any", "one", "two", "three", "quorum", "all", "local_one", "local_quorum", "each_quorum")

@@ -12,7 +12,7 @@ from sensorbench.analysis.sample import METRICS, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict
 from sensorbench.analysis.verdicts import compare as compare_samples
 from sensorbench.app.comparison import run_comparison_and_report
-from sensorbench.benchmarks.comparison.summary import sample_of
+from sensorbench.benchmarks.comparison import sample_of
 from sensorbench.cli.experiment import Changes, Experiment
 from sensorbench.cli.options import Json, Out
 from sensorbench.cli.output import new_folder
@@ -21,10 +21,7 @@ from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import Teller, console, error_console, print_labelled
 from sensorbench.report import words
 from sensorbench.results import ComparisonResult, RunResult, read_comparison
-from sensorbench.runner.comparison import DATA_FOLDER
-from sensorbench.runner.experiment_file import plan_experiment
-from sensorbench.runner.settings import Side, make_settings
-from sensorbench.runner.workload import Workload
+from sensorbench.runner import DATA_FOLDER, Side, Workload, make_settings, plan_experiment
 
 Metric = Annotated[
     str | None,

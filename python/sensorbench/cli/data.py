@@ -35,9 +35,9 @@ from sensorbench.places import cache_folder, check_is_free
 from sensorbench.progress import Teller, console, error_console
 from sensorbench.report import words
 from sensorbench.results.files import write_text
-from sensorbench.runner.prepare import cached_tables
+from sensorbench.runner import cached_tables
 from sensorbench.spark import find_master, on_spark
-from sensorbench.verification.checksum import checksum_of_all, checksums
+from sensorbench.verification import checksum_of_all, checksums
 
 app = typer.Typer(help="Datasets: real, generated, and your own.", no_args_is_help=True)
 

@@ -13,10 +13,20 @@ from sensorbench import lab
 from sensorbench.analysis.elasticity import LEAST_SETS, Elasticity, Sets, Stability, elasticity, stability
 from sensorbench.app.reports import write_elasticity_comparison, write_elasticity_report
 from sensorbench.app.run import run_and_report
-from sensorbench.benchmarks.elasticity.changes import KINDS, Change, parse_change
-from sensorbench.benchmarks.elasticity.course import Lengths
-from sensorbench.benchmarks.elasticity.run import ElasticityBenchmark, planned
-from sensorbench.benchmarks.elasticity.wish import USUAL_LENGTHS, USUAL_LOAD, USUAL_SCHEMA, Load, OwnCommands, Wish
+from sensorbench.benchmarks.elasticity import (
+    KINDS,
+    USUAL_LENGTHS,
+    USUAL_LOAD,
+    USUAL_SCHEMA,
+    Change,
+    ElasticityBenchmark,
+    Lengths,
+    Load,
+    OwnCommands,
+    Wish,
+    parse_change,
+    planned,
+)
 from sensorbench.cli.load_options import length_s
 from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, parse_settings
 from sensorbench.cli.output import (
@@ -35,7 +45,7 @@ from sensorbench.report import words
 from sensorbench.results.elasticity import COMPARISON, works_of
 from sensorbench.results.request_sets import read_sets
 from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, ElasticitySummary, Transition
-from sensorbench.runner.settings import TargetSpec, parse_target, started_target
+from sensorbench.runner import TargetSpec, parse_target, started_target
 from sensorbench.studies.elasticity import ElasticityStudy
 
 app = typer.Typer(help="What it costs when a loaded cluster changes, and when it is stable again.", no_args_is_help=True)

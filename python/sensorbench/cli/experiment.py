@@ -9,8 +9,7 @@ from sensorbench.app.comparison import run_comparison_and_report
 from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, Resume, Sweep, require_out
 from sensorbench.cli.output import new_folder, show_comparison
 from sensorbench.progress import Teller
-from sensorbench.runner.experiment_file import plan_experiment
-from sensorbench.runner.sweep import parse_sweeps
+from sensorbench.runner import parse_sweeps, plan_experiment
 
 Experiment = Annotated[Path, typer.Argument(help="An experiment file (.toml); see docs/experiments.md.")]
 Changes = Annotated[

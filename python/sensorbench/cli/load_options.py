@@ -6,18 +6,11 @@ from typing import Annotated
 
 import typer
 
-from sensorbench.benchmarks.stress.own import OwnWork
-from sensorbench.benchmarks.stress.records import RecordWork, with_mix
-from sensorbench.benchmarks.stress.run import Load
-from sensorbench.benchmarks.stress.step import Arrival
-from sensorbench.benchmarks.stress.work import Work
-from sensorbench.compat.ycsb import CoreWorkload, overridden, read_all_properties
-from sensorbench.compat.ycsb.core_workload import core_workload
+from sensorbench.benchmarks.stress import Arrival, Load, OwnWork, RecordWork, Work, with_mix
+from sensorbench.compat.ycsb import CoreWorkload, overridden, parse_core_workload, read_all_properties
 from sensorbench.errors import UsageError
 from sensorbench.progress import Teller
-from sensorbench.runner.lengths import seconds
-from sensorbench.runner.settings import TargetSpec, parse_target
-from sensorbench.runner.workload import MOST_IN_FLIGHT, MOST_IN_FLIGHT_EMBEDDED
+from sensorbench.runner import MOST_IN_FLIGHT, MOST_IN_FLIGHT_EMBEDDED, TargetSpec, parse_target, seconds
 
 RECORDS = 100_000
 # Where a search begins, if nothing else is said.
@@ -162,7 +155,7 @@ def _workload(
     said = overridden(read_all_properties(files or ()), [*(properties or ()), *options])
     defaults = {"recordcount": str(RECORDS), "requestdistribution": "zipfian", "writeallfields": "true"}
     missing = [f"{key}={value}" for key, value in defaults.items() if key not in said]
-    workload, notes = core_workload(overridden(said, missing))
+    workload, notes = parse_core_workload(overridden(said, missing))
     for note in notes:
         teller.say(f"  {note}")
     return with_mix(workload, mix) if mix else workload

@@ -7,10 +7,7 @@ from rich.table import Table
 
 from sensorbench.app.reports import write_mapreduce_report
 from sensorbench.app.run import run_and_report
-from sensorbench.benchmarks.mapreduce.run import MapReduceBenchmark, planned
-from sensorbench.benchmarks.mapreduce.summary import NATIVE
-from sensorbench.benchmarks.mapreduce.wish import Wish, parse_workers
-from sensorbench.benchmarks.mapreduce.words import word_of
+from sensorbench.benchmarks.mapreduce import NATIVE, MapReduceBenchmark, Wish, parse_workers, planned, word_of
 from sensorbench.cli.output import new_folder, published_claims, published_claims_as_json, show_written
 from sensorbench.cli.printing import print_json
 from sensorbench.dataset import open_dataset
@@ -19,7 +16,7 @@ from sensorbench.places import check_is_free
 from sensorbench.progress import Teller, console
 from sensorbench.report import words
 from sensorbench.results.summary.mapreduce import JobCell, MapReduceSummary
-from sensorbench.runner.settings import parse_target
+from sensorbench.runner import parse_target
 from sensorbench.spark.connector import FILES
 from sensorbench.spark.session import require_pyspark
 from sensorbench.studies.mapreduce import MapReduceStudy

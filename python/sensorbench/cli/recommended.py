@@ -13,7 +13,7 @@ from sensorbench.analysis.candidate import Measured
 from sensorbench.analysis.intervals import Interval
 from sensorbench.analysis.sizing import Sizing, told
 from sensorbench.analysis.use_cases import Outcome
-from sensorbench.benchmarks.comparison.candidates import Gathered, by_reason
+from sensorbench.benchmarks.comparison import Gathered, by_reason
 from sensorbench.progress import console, print_labelled
 from sensorbench.report import words
 

@@ -12,7 +12,7 @@ from sensorbench.analysis.candidate import Candidate, Measured
 from sensorbench.analysis.intervals import Interval
 from sensorbench.analysis.sizing import told
 from sensorbench.analysis.use_cases import Outcome
-from sensorbench.benchmarks.comparison.candidates import Gathered
+from sensorbench.benchmarks.comparison import Gathered
 
 
 def as_json(recommendation: Recommendation) -> dict[str, Any]:

@@ -9,11 +9,16 @@ from rich.table import Table
 from sensorbench.analysis.capacity import Search
 from sensorbench.app.reports import write_stress_report
 from sensorbench.app.run import run_and_report
-from sensorbench.benchmarks.stress.objective import parse_objective
-from sensorbench.benchmarks.stress.rates import parse_rates
-from sensorbench.benchmarks.stress.run import CapacitySearch, StressBenchmark, StressPlan
-from sensorbench.benchmarks.stress.steering import wish_rate
-from sensorbench.benchmarks.stress.step import Step, steps_of
+from sensorbench.benchmarks.stress import (
+    CapacitySearch,
+    Step,
+    StressBenchmark,
+    StressPlan,
+    parse_objective,
+    parse_rates,
+    steps_of,
+    wish_rate,
+)
 from sensorbench.cli.load_options import (
     FIRST_PER_S,
     ArrivalOption,
@@ -40,7 +45,7 @@ from sensorbench.errors import UsageError
 from sensorbench.progress import Teller, console, print_labelled
 from sensorbench.report import words
 from sensorbench.results.summary.stress import StressStep, StressSummary
-from sensorbench.runner.openmetrics import looks
+from sensorbench.runner import looks
 
 TargetOption = Annotated[
     str | None,

@@ -15,8 +15,7 @@ from sensorbench.cli.printing import print_json
 from sensorbench.dataset import DEFAULT_SEED
 from sensorbench.progress import Teller
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
-from sensorbench.runner.settings import FILE_URL, SERVER_URL
-from sensorbench.runner.sweep import parse_sweeps
+from sensorbench.runner import FILE_URL, SERVER_URL, parse_sweeps
 from sensorbench.studies import FACTOR_STUDIES, StudyOptions, require_study
 from sensorbench.studies.elasticity import ELASTICITY
 from sensorbench.studies.mapreduce import MAPREDUCE

@@ -11,7 +11,7 @@ from sensorbench.cli.printing import print_json
 from sensorbench.errors import UsageError
 from sensorbench.progress import Teller, console
 from sensorbench.report import words
-from sensorbench.runner.namespaces import OwnedNamespace, owned_namespaces
+from sensorbench.runner import OwnedNamespace, owned_namespaces
 
 app = typer.Typer(help="What sensorbench left at a target, and removing it.", no_args_is_help=True)
 

@@ -10,9 +10,7 @@ from rich.table import Table
 from sensorbench.analysis.capacity import Search
 from sensorbench.app.reports import write_tune_report
 from sensorbench.app.run import run_and_report
-from sensorbench.benchmarks.tune.goal import parse_goal
-from sensorbench.benchmarks.tune.measure import Bench
-from sensorbench.benchmarks.tune.space import load_space, parse_start
+from sensorbench.benchmarks.tune import Bench, load_space, parse_goal, parse_start
 from sensorbench.cli.load_options import (
     FIRST_PER_S,
     ArrivalOption,
@@ -119,7 +117,7 @@ def tune(
         raise UsageError(
             "tune needs optuna, which is not installed: run `make setup` in the checkout, or .uv/bin/uv pip install 'optuna>=4'"
         )
-    from sensorbench.benchmarks.tune.run import Budget, TuneBenchmark, TunePlan, check_settings
+    from sensorbench.benchmarks.tune import Budget, TuneBenchmark, TunePlan, check_settings
 
     if resume and out is None:
         raise UsageError("--resume: say by --out where the search is that is to go on")

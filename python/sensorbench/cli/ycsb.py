@@ -7,12 +7,19 @@ import typer
 
 from sensorbench.cli.options import Metrics, Out, Replace
 from sensorbench.cli.output import new_folder
-from sensorbench.compat.ycsb import Phase, Wish, as_text, asked_in, carry_out, overridden, read_all_properties
-from sensorbench.compat.ycsb.core_workload import core_workload
+from sensorbench.compat.ycsb import (
+    Phase,
+    Wish,
+    as_text,
+    asked_in,
+    carry_out,
+    overridden,
+    parse_core_workload,
+    read_all_properties,
+)
 from sensorbench.progress import Teller
 from sensorbench.results.files import write_text
-from sensorbench.runner.openmetrics import looks
-from sensorbench.runner.settings import FILE_URL, SERVER_URL
+from sensorbench.runner import FILE_URL, SERVER_URL, looks
 
 app = typer.Typer(help="Run YCSB's core workloads by its properties files.", no_args_is_help=True)
 
@@ -76,7 +83,7 @@ def _carry_out(
     ycsb_zipfian: bool,
     replace: bool,
 ) -> None:
-    workload, notes = core_workload(overridden(read_all_properties(files or ()), options or []))
+    workload, notes = parse_core_workload(overridden(read_all_properties(files or ()), options or []))
     teller = Teller()
     for note in notes:
         teller.warn(note)

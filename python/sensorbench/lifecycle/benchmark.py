@@ -1,5 +1,6 @@
 """What a kind of benchmark is, and how one is run."""
 
+import sys
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -8,7 +9,6 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from sensorbench import __version__
 from sensorbench.errors import UsageError
-from sensorbench.lifecycle.command import command_line
 from sensorbench.lifecycle.status import record_status
 from sensorbench.places import check_is_free
 from sensorbench.progress import Teller
@@ -17,7 +17,24 @@ from sensorbench.results.manifest import Process, WorkManifest, now
 from sensorbench.results.ownership import Owner, new_id
 from sensorbench.results.reader import has_results, manifest_in, state_of
 from sensorbench.results.writer import WorkWriter
-from sensorbench.runner.servers import Servers
+from sensorbench.runner import Servers
+
+# How options end that are followed by a command of the user's.
+_COMMANDS = "-command"
+
+
+def command_line() -> list[str]:
+    """The command line, without what could be a secret: targets are shown in the variants, and commands of users are not shown."""
+    words = zip(["", *sys.argv[1:]], sys.argv[1:], strict=False)
+    return ["sensorbench", *("…" if before.endswith(_COMMANDS) else _shown(word) for before, word in words)]
+
+
+def _shown(word: str) -> str:
+    option, equals, _ = word.partition("=")
+    if equals and option.startswith("--") and option.endswith(_COMMANDS):
+        return f"{option}=…"
+    return word.partition(":")[0] + ":…" if "//" in word and ":" in word else word
+
 
 Plan = TypeVar("Plan")
 Manifest = TypeVar("Manifest", bound=WorkManifest)

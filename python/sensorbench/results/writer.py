@@ -2,18 +2,34 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sensorbench.results.files import release_reserve, remove_result, reserve, write_result, write_result_lines
+from sensorbench.results.files import release_reserve, remove_result, reserve, whole_file, write_result, write_result_lines
 from sensorbench.results.manifest import MANIFEST_FILE, ComparisonManifest, RunManifest, State, Whole, WorkManifest, now
 from sensorbench.results.ownership import Owner
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.results.summary.envelope import Summary
-from sensorbench.results.tables import write_table, write_tables
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Writes a Parquet file of results, all of it or nothing, and its checksum."""
+    write_tables(path, [table])
+
+
+def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
+    """Writes tables with equal columns as one Parquet file, one after the other, so that no more than one is in memory."""
+    with whole_file(path, is_result=True) as unfinished:
+        remaining = iter(tables)
+        first = next(remaining)
+        with pq.ParquetWriter(unfinished, first.schema, compression="zstd") as writer:
+            for table in chain([first], remaining):
+                writer.write_table(table)
+
 
 if TYPE_CHECKING:
     from sensorbench._engine import Segment

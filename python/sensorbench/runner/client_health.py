@@ -17,7 +17,9 @@ LARGE_LAG_SHARE = 0.2
 HIDDEN_FACTOR = 2.0
 
 
-def client_health(result: ComparisonResult, runs: dict[str, list[RunResult]]) -> tuple[dict[str, ClientHealth], list[Caveat]]:
+def check_client_health(
+    result: ComparisonResult, runs: dict[str, list[RunResult]]
+) -> tuple[dict[str, ClientHealth], list[Caveat]]:
     """Load-generator health by variant, and all warnings."""
     ceilings = result.manifest.environment.get("driver_ceilings_per_s", {})
     health, caveats = {}, Caveats()

@@ -25,7 +25,7 @@ def _nothing_more(*_: object) -> None:
     """Nothing is to be done at the end of the run."""
 
 
-def drive(
+def run_plan(
     target: Target,
     setting: Setting,
     plan: dict[str, Any],
@@ -90,7 +90,7 @@ def drive_one_phase(
             one(run, snapshot)
 
     try:
-        result = drive(target, setting, plan, tables, folder, started, look, id_=id_)
+        result = run_plan(target, setting, plan, tables, folder, started, look, id_=id_)
     except KeyboardInterrupt:
         raise InterruptedRunError(f"interrupted; what was measured until then is in {folder}") from None
     whole = result.manifest.whole

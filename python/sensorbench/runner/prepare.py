@@ -48,7 +48,7 @@ class PreparedTable:
         return pa.ipc.open_stream(pa.OSFile(str(self.file)))
 
 
-def prepare(
+def prepare_tables(
     dataset: Dataset,
     schema: Schema,
     columns: dict[str, dict[str, ValueType]],

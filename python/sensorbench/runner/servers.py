@@ -63,7 +63,7 @@ class Servers:
 
 
 @contextmanager
-def servers(settings: list[Setting], teller: Teller, *, pin: bool) -> Iterator[Servers]:
+def running_servers(settings: list[Setting], teller: Teller, *, pin: bool) -> Iterator[Servers]:
     """All servers of a comparison, up at the same time. Those that were started here end with it, whatever happens. Raises FailedError
     when one that is not started here does not answer: nothing of the results is written by then.
 

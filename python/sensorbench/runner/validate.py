@@ -6,11 +6,19 @@ import duckdb
 
 from sensorbench.errors import UsageError
 from sensorbench.runner.comparison import Comparison, Ready, Up
-from sensorbench.runner.grain import grain_of
 from sensorbench.runner.plan import build_plan, draw_parameters, planned_operations
 from sensorbench.runner.registers import with_registers
 from sensorbench.runner.servers import Servers
+from sensorbench.schemas.stretches import Grain
 from sensorbench.schemas.variants import mix_of_variants, with_variants
+
+
+def grain_of(workbench: duckdb.DuckDBPyConnection, scale: float) -> Grain:
+    """The usual time between two readings of one sensor. Raises UsageError for a dataset that has no two."""
+    step = workbench.execute("SELECT usual_step()").fetchall()[0][0]
+    if step is None:
+        raise UsageError("the dataset has no sensor with two readings, so that nothing can be as long as so many readings take")
+    return Grain(int(step), scale)
 
 
 def validated(comparison: Comparison) -> Ready:

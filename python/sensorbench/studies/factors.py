@@ -8,9 +8,7 @@ import numpy as np
 
 from sensorbench import toml_file
 from sensorbench.analysis.intervals import LEAST_RUNS, Interval, mean_over_runs
-from sensorbench.benchmarks.factors.file import FactorsFile
-from sensorbench.benchmarks.factors.levels import by_round, measurements_of, ratio
-from sensorbench.benchmarks.factors.summary import summarise_factors
+from sensorbench.benchmarks.factors import FactorsFile, by_round, measurements_of, ratio, summarise_factors
 from sensorbench.results.factors import CellMeasurement, FactorsResult, Where
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.factors import FactorsSummary, PublishedFigure

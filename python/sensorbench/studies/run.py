@@ -1,28 +1,62 @@
 """Running a study, and summing it up with its claims."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from sensorbench.benchmarks.comparison.summary import summarise as summarise_comparison
+from sensorbench.benchmarks.comparison import summarise as summarise_comparison
 from sensorbench.dataset import DEFAULT_SEED, open_dataset
 from sensorbench.errors import UsageError
 from sensorbench.progress import Teller
 from sensorbench.results import ComparisonResult
-from sensorbench.results.summary.comparison import ComparisonSummary
-from sensorbench.runner.comparison import DATA_FOLDER, Comparison
-from sensorbench.runner.lengths import seconds
-from sensorbench.runner.registers import READ, WRITE
-from sensorbench.runner.settings import Side, TargetSpec, make_settings, parse_target, started_target
-from sensorbench.runner.sweep import swept
-from sensorbench.runner.workload import Schedule, Workload
+from sensorbench.results.summary.claims import MeasuredFigure
+from sensorbench.results.summary.comparison import ComparisonSummary, ModelComparison, ModelFigure
+from sensorbench.runner import (
+    DATA_FOLDER,
+    READ,
+    WRITE,
+    Comparison,
+    Schedule,
+    Side,
+    TargetSpec,
+    Workload,
+    make_settings,
+    parse_target,
+    seconds,
+    started_target,
+    swept,
+)
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.schemas.operations import Draw
 from sensorbench.studies.judging import judged, measured
-from sensorbench.studies.models import compared_models
 from sensorbench.studies.registry import STUDIES
-from sensorbench.studies.study import Grid, Layout, Study, StudyPart
+from sensorbench.studies.study import Evidence, Grid, Layout, Models, Study, StudyPart
+
+
+def compared_models(models: dict[str, Models], evidence: Evidence, operations: list[str]) -> list[ModelComparison]:
+    """For each question and kind of system whose two models were measured: both figures, and how many times as long the generic
+    one takes.
+    """
+    measured = {kind: model for kind, model in models.items() if {model.shaped, model.generic} <= evidence.roles.keys()}
+    return [_compared(operation, kind, model, evidence) for operation in operations for kind, model in measured.items()]
+
+
+def _compared(operation: str, kind: str, model: Models, evidence: Evidence) -> ModelComparison:
+    ratio = evidence.contrast([(model.generic, operation, 1.0), (model.shaped, operation, -1.0)])
+    return ModelComparison(
+        operation=operation,
+        kind=kind,
+        shaped=_figure(model.shaped, evidence, operation),
+        generic=_figure(model.generic, evidence, operation),
+        ratio=MeasuredFigure(**asdict(ratio)) if ratio else None,
+    )
+
+
+def _figure(role: str, evidence: Evidence, operation: str) -> ModelFigure:
+    interval = evidence.contrast([(role, operation, 1.0)])
+    return ModelFigure(variant=evidence.roles[role], latency_s=interval.value if interval else None)
+
 
 # At this scale and above, runs are as long as in the source study; below it they have fewer requests, but at least so many.
 WHOLE_RUNS_FROM = 0.1

@@ -16,13 +16,13 @@ from sensorbench import toml_file
 from sensorbench.analysis.intervals import CONFIDENCE, LEAST_RUNS, Interval, contrast_interval, spread_over_runs
 from sensorbench.analysis.sample import Floats, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, judge
-from sensorbench.benchmarks.comparison.summary import sample_of
+from sensorbench.benchmarks.comparison import sample_of
 from sensorbench.results import ComparisonResult, RunResult, SettingManifest
 from sensorbench.results.latencies import logged_latencies
 from sensorbench.results.manifest import MEASURE, PhaseFigures
 from sensorbench.results.server_use import server_use
 from sensorbench.results.summary.comparison import ComparisonSummary, SectionColumn, StudySection
-from sensorbench.runner.workload import Workload
+from sensorbench.runner import Workload
 from sensorbench.schemas.schema_file import ParameterValue
 from sensorbench.studies.pictures import Effect, Front
 

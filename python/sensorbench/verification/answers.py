@@ -14,7 +14,7 @@ from sensorbench import _engine, toml_file
 from sensorbench.analysis.equality import Answer, difference
 from sensorbench.dataset import Dataset
 from sensorbench.errors import FailedError
-from sensorbench.runner.plan import Parameters, as_json
+from sensorbench.runner import Parameters, as_json
 from sensorbench.schemas import Operation, Operations, Schema
 from sensorbench.schemas.arrow_types import ARROW_TYPES, arrow_schema, canonical_table
 from sensorbench.verification.ask_each import ask_each

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from sensorbench import _engine
-from sensorbench.runner.plan import Parameters, as_json, asked_operation
+from sensorbench.runner import Parameters, as_json, asked_operation
 from sensorbench.schemas import Operation, Schema
 
 _TABLE = "rows"

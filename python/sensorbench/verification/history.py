@@ -17,10 +17,7 @@ from sensorbench.results import RunResult, read_run
 from sensorbench.results.history import FUNCTIONS, HISTORY_FILE, OUTCOMES, write_history
 from sensorbench.results.latencies import of_kind
 from sensorbench.results.ownership import Owner, new_id
-from sensorbench.runner.comparison import Up
-from sensorbench.runner.plan import Parameters, as_json
-from sensorbench.runner.registers import KEY, READ, VALUE, WRITE, is_of_registers
-from sensorbench.runner.settings import Setting
+from sensorbench.runner import KEY, READ, VALUE, WRITE, Parameters, Setting, Up, as_json, is_of_registers
 from sensorbench.verification.ask_each import ask_each
 
 # At the end each key is read so many times, by so many clients.

@@ -18,7 +18,7 @@ from sensorbench.errors import UsageError
 from sensorbench.results import ComparisonResult, read_comparison
 from sensorbench.results.series import is_series, parts_with_results, read_series
 from sensorbench.results.summary.comparison import ComparisonSummary
-from sensorbench.runner.settings import databases
+from sensorbench.runner import databases
 
 # So many of the settings that are left out for a reason are named.
 MOST_NAMED = 3

@@ -2,11 +2,17 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sensorbench.benchmarks.comparison.encoding_cost import encoding_cost
-from sensorbench.benchmarks.comparison.query_plans import query_plans
+import duckdb
+import pyarrow as pa
+
+from sensorbench import _engine
+from sensorbench._engine import batch_cost
+from sensorbench.dataset.dataset import MEASUREMENTS, readings_of
 from sensorbench.errors import DiskFullError, EngineError
 from sensorbench.places import remove_results
 from sensorbench.progress import Teller
@@ -15,15 +21,113 @@ from sensorbench.results.files import release_reserve
 from sensorbench.results.manifest import Process, now
 from sensorbench.results.ownership import Claim, Intent, Owner
 from sensorbench.results.writer import LOAD_FILE, run_folder, setting_folder
-from sensorbench.runner.comparison import Ready, Up
-from sensorbench.runner.load import load_setting, noted
-from sensorbench.runner.plan import build_plan
-from sensorbench.runner.prepare import PreparedTable
-from sensorbench.runner.registers import is_of_registers, with_keys_of_run
-from sensorbench.runner.run import run_and_write
-from sensorbench.runner.settings import Setting
-from sensorbench.schemas import Operations
-from sensorbench.verification.history import keep_history
+from sensorbench.runner import (
+    Parameters,
+    PreparedTable,
+    Ready,
+    Setting,
+    Up,
+    build_plan,
+    is_of_registers,
+    load_setting,
+    noted,
+    run_and_write,
+    with_keys_of_run,
+)
+from sensorbench.schemas import Operation, Operations, Schema
+from sensorbench.schemas.arrow_types import canonical_table
+from sensorbench.schemas.explains import Explain, explain_of
+from sensorbench.verification import keep_history
+
+
+def query_plans(
+    target: _engine.Target, setting: Setting, operations: Operations, names: list[str], parameters: Parameters
+) -> dict[str, dict[str, Any]]:
+    """For each operation that reads by one statement, and not what was just written: the plan's text, and the access path in a few
+    words; for one that cannot be explained why not. Nothing for databases that have no plans.
+    """
+    explain = explain_of(setting.target.database.dialect)
+    if explain is None:
+        return {}
+    plans: dict[str, dict[str, Any]] = {}
+    for name in names:
+        operation = operations.operation[name]
+        work = setting.schema.work(name, operation)
+        has_candidates = all(draw in parameters.tables for draw in operation.draws)
+        if operation.writes is not None or not has_candidates or work["derive"] or work.get("for_each") or work.get("tables"):
+            continue
+        try:
+            rows = _explained(target, explain, name, operation, setting.schema.statement(name), parameters)
+        except EngineError as error:
+            plans[name] = {"access": None, "text": f"could not be had: {error}"}
+            continue
+        text = "\n".join(str(row[-1]) for row in rows)
+        plans[name] = {"access": explain.access(text), "text": text}
+    return plans
+
+
+def _explained(
+    target: _engine.Target, explain: Explain, name: str, operation: Operation, statement: dict[str, Any], parameters: Parameters
+) -> list[list[Any]]:
+    columns = [{"name": column.name, "type": column.type, "computed": False} for column in explain.columns]
+    asked = {
+        **operation.driver_operation(name),
+        "columns": columns,
+        "order": [],
+        "statement": {**statement, "statement": f"{explain.words}{statement['statement'].strip()}"},
+    }
+    rows: list[list[Any]] = json.loads(target.ask(json.dumps(asked), _first_values(operation, parameters)))
+    return rows
+
+
+def _first_values(operation: Operation, parameters: Parameters) -> pa.RecordBatchReader:
+    """The first candidate for each parameter."""
+    drawn = [parameters.tables[draw] for draw in operation.draws if draw in parameters.tables]
+    columns = {name: next(table[name] for table in drawn if name in table.column_names) for name in operation.parameters}
+    if not columns:
+        return pa.table({}).to_reader()
+    return pa.table({name: column.slice(0, 1) for name, column in columns.items()}).to_reader()
+
+
+# So many readings of one sensor are encoded and decoded, again and again.
+READINGS = 50_000
+
+
+def encoding_cost(
+    schema: Schema, tables: Sequence[PreparedTable], readings: int, workbench: duckdb.DuckDBPyConnection
+) -> dict[str, Any] | None:
+    """Of a schema with batches: the encoding, the readings of a batch, bytes a reading, and processor time a reading in ns of encoding
+    and of decoding. None for other schemas.
+    """
+    batched = [(fill.batching, table.rows) for fill, table in zip(schema.fills(), tables, strict=True) if fill.batching]
+    batches = sum(rows for _, rows in batched)
+    if not batches:
+        return None
+    encoding, size = str(batched[0][0]["encoding"]), max(1, round(readings / batches))
+    cost = _cost(workbench, encoding, size)
+    return {
+        "encoding": encoding,
+        "readings_a_batch": size,
+        "bytes_a_reading": cost["bytes"] / cost["readings"],
+        "encode_ns": cost["encode_ns"],
+        "decode_ns": cost["decode_ns"],
+    }
+
+
+@cache
+def _cost(workbench: duckdb.DuckDBPyConnection, encoding: str, batch: int) -> dict[str, Any]:
+    """What `batch_cost` tells, measured once for all settings of a comparison: they share a workbench."""
+    found: dict[str, Any] = json.loads(batch_cost(canonical_table(workbench.sql(_OF_ONE_SENSOR)).to_reader(), encoding, batch))
+    return found
+
+
+_READINGS = readings_of([MEASUREMENTS])
+_SERIES = ", ".join(_READINGS.series)
+_OF_ONE_SENSOR = f"""
+SELECT {_READINGS.time} AS time, value
+FROM {_READINGS.relation} SEMI JOIN (SELECT {_SERIES} FROM {_READINGS.relation} ORDER BY ALL LIMIT 1) USING ({_SERIES})
+ORDER BY time LIMIT {READINGS}
+"""
 
 
 def writes_anything(operations: Operations, names: list[str]) -> bool:

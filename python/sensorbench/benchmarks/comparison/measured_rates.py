@@ -21,8 +21,7 @@ from sensorbench.results.manifest import MEASURE, PhaseFigures
 from sensorbench.results.server_use import server_use
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.comparison import ComparisonSummary
-from sensorbench.runner.registers import is_of_registers
-from sensorbench.runner.workload import Schedule
+from sensorbench.runner import Schedule, is_of_registers
 
 LATENCIES = ("median", "p99")
 

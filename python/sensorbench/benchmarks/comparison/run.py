@@ -11,33 +11,43 @@ import pyarrow as pa
 
 from sensorbench.benchmarks.comparison.measure import claim_of, is_finished, load_one, run_one, writes_anything
 from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError, message_of
-from sensorbench.lifecycle.benchmark import Benchmark, RunContext, check_folder, run
+from sensorbench.lifecycle import Benchmark, RunContext, check_folder, run
 from sensorbench.places import remove_if_empty
 from sensorbench.progress import Teller
 from sensorbench.results import ComparisonManifest, ComparisonResult, ComparisonWriter, has_results, read_comparison, read_run
 from sensorbench.results.latencies import of_kind
 from sensorbench.results.manifest import MEASURE, OperationManifest
 from sensorbench.results.ownership import Intent, Owner
-from sensorbench.runner.ceiling import driver_ceiling, server_ceiling
-from sensorbench.runner.comparison import DATA_FOLDER, Comparison, Ready, Up
-from sensorbench.runner.load import check_namespace
-from sensorbench.runner.plan import build_plan
-from sensorbench.runner.prepare import PreparedTable, prepare
-from sensorbench.runner.registers import is_of_registers
-from sensorbench.runner.servers import Servers, servers
-from sensorbench.runner.settings import Setting
-from sensorbench.runner.validate import up_with, validated
-from sensorbench.runner.workload import Workload
+from sensorbench.runner import (
+    DATA_FOLDER,
+    Comparison,
+    PreparedTable,
+    Ready,
+    Servers,
+    Setting,
+    Up,
+    Workload,
+    build_plan,
+    check_namespace,
+    driver_ceiling,
+    is_of_registers,
+    prepare_tables,
+    running_servers,
+    server_ceiling,
+    up_with,
+    validated,
+)
 from sensorbench.schemas import Operation
-from sensorbench.verification.answers import (
+from sensorbench.verification import (
     REFERENCE_SAMPLE,
     KnownAnswer,
     applicable_known_answers,
+    check_contents,
     check_dataset,
     check_target,
     reference_table,
+    written_rows,
 )
-from sensorbench.verification.contents import check_contents, written_rows
 
 
 @dataclass(frozen=True)
@@ -112,8 +122,10 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
         with ready.workbench:
             for setting in todo:
                 columns = ready.columns[setting.id]
-                plan.prepared.tables[setting.id] = prepare(comparison.dataset, setting.schema, columns, ready.workbench, progress)
-            with servers(todo, progress, pin=comparison.workload.pin) as started:
+                plan.prepared.tables[setting.id] = prepare_tables(
+                    comparison.dataset, setting.schema, columns, ready.workbench, progress
+                )
+            with running_servers(todo, progress, pin=comparison.workload.pin) as started:
                 plan.prepared.ups.append(up_with(ready, started))
                 yield started
 

@@ -38,9 +38,8 @@ from sensorbench.results.summary.comparison import (
     VariantRuns,
 )
 from sensorbench.results.summary.envelope import envelope, status_of
-from sensorbench.runner.client_health import client_health
-from sensorbench.runner.registers import is_of_registers
-from sensorbench.verification.guaranteed import guaranteed
+from sensorbench.runner import check_client_health, is_of_registers
+from sensorbench.verification import guaranteed
 
 _OUTCOMES = ("ok", "error", "timeout", "cancelled")
 
@@ -67,7 +66,7 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
         _ranking(name, manifest.metric, settings, samples, _excluded(name, runs, equalities, wrong, compares_answers))
         for name in manifest.operations
     ]
-    health, caveats = client_health(result, runs)
+    health, caveats = check_client_health(result, runs)
     return ComparisonSummary(
         **{**envelope(manifest, result.state), "variants": manifest.settings},
         answers_equal=answers_equal,

@@ -14,19 +14,30 @@ from sensorbench.progress import Teller
 from sensorbench.results import RunResult
 from sensorbench.results.manifest import now
 from sensorbench.results.ownership import Claim, Owner
-from sensorbench.runner.comparison import DATA_FOLDER, Comparison, Up
-from sensorbench.runner.drive import drive
-from sensorbench.runner.load import check_namespace, load_setting, wait_for
-from sensorbench.runner.memory import MemoryGuard
-from sensorbench.runner.plan import Parameters, build_plan
-from sensorbench.runner.prepare import PreparedTable, prepare
-from sensorbench.runner.registers import with_keys_of_run
-from sensorbench.runner.servers import Servers
-from sensorbench.runner.settings import Side, make_settings
-from sensorbench.runner.validate import up_with, validated
-from sensorbench.runner.workload import Schedule, Workload
+from sensorbench.runner import (
+    DATA_FOLDER,
+    Comparison,
+    MemoryGuard,
+    Parameters,
+    PreparedTable,
+    Schedule,
+    Servers,
+    Side,
+    Up,
+    Workload,
+    build_plan,
+    check_namespace,
+    load_setting,
+    make_settings,
+    prepare_tables,
+    run_plan,
+    up_with,
+    validated,
+    wait_for,
+    with_keys_of_run,
+)
 from sensorbench.schemas import load_operations, load_schema
-from sensorbench.verification.history import keep_history
+from sensorbench.verification import keep_history
 
 OPERATIONS = "articles"
 # What is left at a target is nothing that other work goes on with.
@@ -67,7 +78,9 @@ class Bench:
         """Loads the dataset. Raises FailedError, UsageError and EngineError."""
         ready = self._ready
         with ready.workbench as workbench:
-            self._tables = prepare(self._wish.dataset, self.setting.schema, ready.columns[self.setting.id], workbench, teller)
+            self._tables = prepare_tables(
+                self._wish.dataset, self.setting.schema, ready.columns[self.setting.id], workbench, teller
+            )
         self._up = up_with(ready, started)
         at = self._up.comparison.settings[0]
         schema, readings = ready.schemas[at.id], self._wish.dataset.describe().readings
@@ -111,7 +124,7 @@ class Bench:
         parameters = with_keys_of_run(self._with_all_ids(), comparison.operations, now(), number)
         workload = comparison.workload.model_copy(update={"schedule": _schedule(threads, rate_per_s)})
         plan = build_plan(comparison.operations, at.schema, parameters, workload, number - 1)
-        return drive(
+        return run_plan(
             up.targets[at.id],
             at,
             plan,

@@ -10,7 +10,7 @@ from sensorbench import lab
 from sensorbench.benchmarks.elasticity.clusters import ASKS_EVERY_S, Cluster, LabNodes, OwnNodes
 from sensorbench.benchmarks.elasticity.troubles import TROUBLES, Trouble
 from sensorbench.errors import UsageError
-from sensorbench.runner.lengths import seconds
+from sensorbench.runner import seconds
 
 Kind = Literal["join", "leave", "kill", "pause", "partition", "slow-network", "slow-disk", "rolling-restart", "stay"]
 KINDS: dict[Kind, str] = {

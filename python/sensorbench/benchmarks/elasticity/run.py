@@ -13,12 +13,12 @@ from sensorbench.benchmarks.elasticity.clusters import Cluster, LabNodes, OwnNod
 from sensorbench.benchmarks.elasticity.course import Course
 from sensorbench.benchmarks.elasticity.wish import OwnCommands, Wish
 from sensorbench.errors import UsageError
-from sensorbench.lifecycle.benchmark import Benchmark, RunContext
+from sensorbench.lifecycle import Benchmark, RunContext
 from sensorbench.progress import Teller
 from sensorbench.results.elasticity import ElasticityWriter
 from sensorbench.results.manifest import ElasticityManifest
 from sensorbench.results.ownership import Owner
-from sensorbench.runner.servers import Servers, servers
+from sensorbench.runner import Servers, running_servers
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
         """The cluster's nodes, rid of what an earlier benchmark that was killed has left behind."""
         troubles.heal()
         # Nodes that share a machine with the client come and go: none has CPUs of its own.
-        return servers([plan.bench.setting], progress, pin=False)
+        return running_servers([plan.bench.setting], progress, pin=False)
 
     def check(self, plan: ElasticityPlan, servers: Servers, owner: Owner) -> None:
         """Raises UsageError when the changes cannot be made to this cluster, or its namespace is refused."""

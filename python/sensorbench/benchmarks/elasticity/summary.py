@@ -18,7 +18,7 @@ from sensorbench.analysis.usl import LEAST_SIZES, fit_usl
 from sensorbench.benchmarks.elasticity.changes import BEGIN, DONE, NOTICED
 from sensorbench.benchmarks.elasticity.course import FAILED
 from sensorbench.benchmarks.elasticity.wish import REQUESTS
-from sensorbench.benchmarks.stress.figures import counts_of
+from sensorbench.benchmarks.stress import counts_of
 from sensorbench.results import RunResult
 from sensorbench.results.elasticity import ElasticityResult
 from sensorbench.results.history import HISTORY_FILE, read_history
@@ -46,7 +46,7 @@ from sensorbench.results.summary.elasticity import (
 from sensorbench.results.summary.envelope import Caveat, Caveats, OperationErrors, envelope, status_of
 from sensorbench.results.summary.guarantees import RegisterGuarantees
 from sensorbench.results.summary.stress import OperationCounts
-from sensorbench.verification.guaranteed import register_guarantees
+from sensorbench.verification import register_guarantees
 
 
 def summarise_elasticity(result: ElasticityResult) -> ElasticitySummary:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from sensorbench.benchmarks.elasticity.changes import Change
 from sensorbench.benchmarks.elasticity.course import Lengths
 from sensorbench.dataset import Dataset
-from sensorbench.runner.registers import READ as READ_REGISTER
-from sensorbench.runner.registers import WRITE as WRITE_REGISTER
-from sensorbench.runner.settings import TargetSpec
+from sensorbench.runner import READ as READ_REGISTER
+from sensorbench.runner import WRITE as WRITE_REGISTER
+from sensorbench.runner import TargetSpec
 
 # One request of the study: an article is read, and with 20 % a character is appended to it.
 REQUESTS = {"read_article": 80.0, "append_character": 20.0}

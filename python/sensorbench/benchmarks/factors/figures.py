@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from sensorbench.benchmarks.stress.figures import latencies
-from sensorbench.benchmarks.tune.goal import percentile_of_offered
+from sensorbench.benchmarks.stress import latencies
+from sensorbench.benchmarks.tune import percentile_of_offered
 from sensorbench.results.factors import FilledFigures, ServerUse, StepFigures
 from sensorbench.results.insight import Insight, insight, over
 from sensorbench.results.reader import RunResult

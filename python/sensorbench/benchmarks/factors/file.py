@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from sensorbench.runner.lengths import Length
+from sensorbench.runner import Length
 from sensorbench.toml_file import FileModel
 
 Word = Literal["read", "write"]

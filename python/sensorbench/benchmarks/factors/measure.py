@@ -9,21 +9,14 @@ from sensorbench.benchmarks.factors.cells import Cell
 from sensorbench.benchmarks.factors.figures import filled_figures, step_figures
 from sensorbench.benchmarks.factors.file import FactorLoad, FactorsFile
 from sensorbench.benchmarks.factors.scaling import Scaled
-from sensorbench.benchmarks.stress.records import RecordWork, with_mix
-from sensorbench.benchmarks.stress.run import Load, StepsApart, StressPlan, stress
-from sensorbench.benchmarks.stress.step import Step
-from sensorbench.benchmarks.stress.summary import summarise_stress
-from sensorbench.benchmarks.tune.configured import ConfiguredWork
-from sensorbench.compat.ycsb import CoreWorkload
-from sensorbench.compat.ycsb.core_workload import core_workload
-from sensorbench.compat.ycsb.properties import Property
+from sensorbench.benchmarks.stress import Load, RecordWork, Step, StepsApart, StressPlan, stress, summarise_stress, with_mix
+from sensorbench.benchmarks.tune import ConfiguredWork
+from sensorbench.compat.ycsb import CoreWorkload, Property, parse_core_workload
 from sensorbench.errors import CancelledError, DiskFullError, EngineError, FailedError, UsageError, message_of
 from sensorbench.progress import Teller
 from sensorbench.results.factors import CellMeasurement, FilledFigures, StepFigures
 from sensorbench.results.writer import write_typed_summary
-from sensorbench.runner.lengths import seconds
-from sensorbench.runner.servers import Servers
-from sensorbench.runner.settings import TargetSpec
+from sensorbench.runner import Servers, TargetSpec, seconds
 
 TIMEOUT_S = 60.0
 # A rate that no server reaches: what is completed is what it takes with so many operations in flight.
@@ -129,7 +122,7 @@ def _records(bench: CellBench) -> CoreWorkload:
         "requestdistribution": records.distribution,
         "writeallfields": "true",
     }
-    workload, _ = core_workload({key: Property(str(value), "the study's file") for key, value in said.items()})
+    workload, _ = parse_core_workload({key: Property(str(value), "the study's file") for key, value in said.items()})
     return workload
 
 

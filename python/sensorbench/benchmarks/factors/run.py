@@ -10,14 +10,13 @@ from sensorbench.benchmarks.factors.file import FactorsFile
 from sensorbench.benchmarks.factors.measure import CellBench, measure, probe, rates_of
 from sensorbench.benchmarks.factors.own import OWN, own_draft
 from sensorbench.benchmarks.factors.scaling import scaled
-from sensorbench.benchmarks.tune.configured import unknown_settings
+from sensorbench.benchmarks.tune import unknown_settings
 from sensorbench.errors import UsageError
-from sensorbench.lifecycle.benchmark import Benchmark, RunContext
+from sensorbench.lifecycle import Benchmark, RunContext
 from sensorbench.progress import Teller
 from sensorbench.results.factors import FactorsWriter, continued, is_measured, read_factors
 from sensorbench.results.manifest import CellManifest, FactorsManifest
-from sensorbench.runner.servers import Servers
-from sensorbench.runner.settings import TargetSpec, parse_target
+from sensorbench.runner import Servers, TargetSpec, parse_target
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sensorbench.benchmarks.factors.file import FactorsFile
-from sensorbench.runner.lengths import seconds
+from sensorbench.runner import seconds
 
 # A length of time that switches something off.
 NEVER = "0s"

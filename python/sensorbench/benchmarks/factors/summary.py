@@ -11,7 +11,7 @@ from sensorbench.benchmarks.factors.file import FactorPart, FactorsFile
 from sensorbench.benchmarks.factors.levels import by_round, measurements_of, ratio
 from sensorbench.benchmarks.factors.own import OWN, own_draft
 from sensorbench.benchmarks.factors.scaling import Scaled, scaled
-from sensorbench.benchmarks.tune.measured_figure import measured_figure
+from sensorbench.benchmarks.tune import measured_figure
 from sensorbench.results.factors import FILLED, CellMeasurement, FactorsResult, Where
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.envelope import Caveat, Caveats, envelope

@@ -18,7 +18,7 @@ from sensorbench.benchmarks.mapreduce.words import BLANKS, Reference, chosen_wor
 from sensorbench.errors import EngineError, FailedError, InterruptedRunError, UsageError, message_of
 from sensorbench.interrupts import count
 from sensorbench.lab.spark import Spark
-from sensorbench.lifecycle.benchmark import Benchmark, RunContext
+from sensorbench.lifecycle import Benchmark, RunContext
 from sensorbench.progress import Teller
 from sensorbench.results.manifest import MapReduceManifest
 from sensorbench.results.mapreduce import (
@@ -30,10 +30,7 @@ from sensorbench.results.mapreduce import (
     WordRecord,
 )
 from sensorbench.results.ownership import Claim, Owner
-from sensorbench.runner.comparison import DATA_FOLDER
-from sensorbench.runner.load import check_namespace
-from sensorbench.runner.servers import Servers, servers
-from sensorbench.runner.settings import Setting
+from sensorbench.runner import DATA_FOLDER, Servers, Setting, check_namespace, running_servers
 from sensorbench.spark.inverted_index import ARTICLES_A_PART, InvertedIndex, JobFigures, tally_jar
 from sensorbench.spark.session import Driver, Master, driver, find_master, first_line, lab_master, require_pyspark
 
@@ -170,7 +167,7 @@ def _check_master(wish: Wish, master: Master | None) -> None:
 
 @contextlib.contextmanager
 def _servers_and_spark(plan: MapReducePlan, progress: Teller) -> Iterator[Servers]:
-    with servers(list(plan.settings), progress, pin=False) as started, _cluster(plan, progress) as (master, spark):
+    with running_servers(list(plan.settings), progress, pin=False) as started, _cluster(plan, progress) as (master, spark):
         yield ServersAndSpark(started.instances, master, spark)
 
 

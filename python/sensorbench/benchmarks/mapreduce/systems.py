@@ -13,11 +13,7 @@ from sensorbench.dataset import Dataset
 from sensorbench.errors import UsageError
 from sensorbench.progress import Teller
 from sensorbench.results.ownership import Claim
-from sensorbench.runner.comparison import DATA_FOLDER
-from sensorbench.runner.load import load_setting
-from sensorbench.runner.prepare import prepare
-from sensorbench.runner.servers import Servers
-from sensorbench.runner.settings import Setting, Side, TargetSpec, make_settings
+from sensorbench.runner import DATA_FOLDER, Servers, Setting, Side, TargetSpec, load_setting, make_settings, prepare_tables
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.spark.connector import FILES, Place, connected, connector_of, connectors, files_in, place_of
 
@@ -88,7 +84,7 @@ def load_systems(
     systems, loads = [], {}
     for setting in started.at_their_urls(list(settings)):
         columns = setting.schema.fill_columns(workbench)
-        tables = prepare(dataset, setting.schema, columns, workbench, teller)
+        tables = prepare_tables(dataset, setting.schema, columns, workbench, teller)
         target = setting.engine_target()
         schema = setting.schema.driver_schema(operations, [], columns)
         rows = dataset.describe().readings

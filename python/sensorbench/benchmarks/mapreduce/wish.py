@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sensorbench.dataset import Dataset
 from sensorbench.errors import UsageError
-from sensorbench.runner.settings import TargetSpec
+from sensorbench.runner import TargetSpec
 from sensorbench.spark.inverted_index import Word
 
 

@@ -1,1 +1,5 @@
 """Stress: load that is driven at rates, without a study around it."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

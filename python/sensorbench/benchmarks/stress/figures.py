@@ -17,8 +17,7 @@ from sensorbench.results.latencies import tagged_histograms
 from sensorbench.results.manifest import OUTCOMES, PhaseFigures
 from sensorbench.results.stress import StressResult
 from sensorbench.results.summary.stress import Latencies, OperationCounts, ServerFigures, StepOperation, StressStep
-from sensorbench.runner.client_health import client_bound
-from sensorbench.runner.monitor import CLIENT
+from sensorbench.runner import CLIENT, client_bound
 
 LATENCIES = ("mean", "median", "p90", "p95", "p99", "p999")
 # In so large a share of what may be in flight, on average, the limit of it is what is measured.

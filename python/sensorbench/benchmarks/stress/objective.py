@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sensorbench.analysis.capacity import PERCENTILES
 from sensorbench.errors import UsageError
-from sensorbench.runner.lengths import seconds
+from sensorbench.runner import seconds
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,7 @@ from sensorbench.errors import UsageError
 from sensorbench.progress import Teller
 from sensorbench.results.files import write_text
 from sensorbench.results.ownership import Claim, Intent, Owner
-from sensorbench.runner.experiment_file import plan_experiment
-from sensorbench.runner.load import load_setting
-from sensorbench.runner.plan import build_plan
-from sensorbench.runner.prepare import prepare
-from sensorbench.runner.servers import Servers
-from sensorbench.runner.settings import Setting
-from sensorbench.runner.validate import validated
+from sensorbench.runner import Servers, Setting, build_plan, load_setting, plan_experiment, prepare_tables, validated
 
 # What a stress run leaves at a target is nothing that experiments go on with.
 FINGERPRINT = "stress"
@@ -71,7 +65,7 @@ class OwnWork(Work):
         """Loads the dataset."""
         del started
         with self._ready.workbench as workbench:
-            tables = prepare(
+            tables = prepare_tables(
                 self._ready.comparison.dataset,
                 self._schema_setting().schema,
                 self._ready.columns[self.setting.id],

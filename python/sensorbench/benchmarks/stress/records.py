@@ -10,17 +10,12 @@ import pyarrow as pa
 
 from sensorbench._engine import Target
 from sensorbench.benchmarks.stress.work import Work
-from sensorbench.compat.ycsb import CoreWorkload, Phase, asked_in
-from sensorbench.compat.ycsb.plan import driver_schema, plan_of, tables_of
-from sensorbench.compat.ycsb.run import SCHEMA
+from sensorbench.compat.ycsb import SCHEMA, CoreWorkload, Phase, asked_in, driver_schema, plan_of, tables_of
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
 from sensorbench.results.ownership import Intent, Owner
-from sensorbench.runner.comparison import DATA_FOLDER
-from sensorbench.runner.drive import drive
-from sensorbench.runner.servers import Servers
-from sensorbench.runner.settings import Setting, Side, TargetSpec, make_settings
+from sensorbench.runner import DATA_FOLDER, Servers, Setting, Side, TargetSpec, make_settings, run_plan
 from sensorbench.schemas import load_schema
 
 # The words of a mix, and YCSB's keys for them.
@@ -141,7 +136,7 @@ class RecordWork(Work):
     def _add_records(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller) -> None:
         records = self._workload.loaded
         with teller.task(f"adding {records:,} records", total=records) as task:
-            run = drive(
+            run = run_plan(
                 target,
                 at,
                 self._plan("load"),

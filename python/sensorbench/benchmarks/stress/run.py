@@ -15,19 +15,14 @@ from sensorbench.benchmarks.stress.steering import Steering
 from sensorbench.benchmarks.stress.step import Arrival, Step, phases_of
 from sensorbench.benchmarks.stress.work import Work
 from sensorbench.errors import EngineError
-from sensorbench.lifecycle.benchmark import Benchmark, RunContext, run
+from sensorbench.lifecycle import Benchmark, RunContext, run
 from sensorbench.places import remove_if_empty
 from sensorbench.progress import Task, Teller
 from sensorbench.results import RunResult
 from sensorbench.results.manifest import PhaseFigures, StressManifest
 from sensorbench.results.ownership import Claim, Owner
 from sensorbench.results.stress import StressResult, StressWriter, read_stress
-from sensorbench.runner.ceiling import driver_ceiling
-from sensorbench.runner.comparison import DATA_FOLDER
-from sensorbench.runner.drive import Look, drive
-from sensorbench.runner.load import check_namespace
-from sensorbench.runner.servers import Servers, servers
-from sensorbench.runner.settings import Setting
+from sensorbench.runner import DATA_FOLDER, Look, Servers, Setting, check_namespace, driver_ceiling, run_plan, running_servers
 
 ANSWERS_WITHIN_S, ASKS_EVERY_S = 60.0, 0.2
 
@@ -104,7 +99,7 @@ class _Up:
             tell(*_progress(snapshot, phases))
 
         told = {"steps": [asdict(step) for step in steps]}
-        return drive(
+        return run_plan(
             self.target,
             self.setting,
             plan,
@@ -138,7 +133,7 @@ class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
 
     def servers(self, plan: StressPlan, progress: Teller) -> AbstractContextManager[Servers]:
         """The target's server."""
-        return servers([plan.work.setting], progress, pin=plan.load.pin)
+        return running_servers([plan.work.setting], progress, pin=plan.load.pin)
 
     def check(self, plan: StressPlan, servers: Servers, owner: Owner) -> None:
         """Raises UsageError where the target's namespace is refused."""

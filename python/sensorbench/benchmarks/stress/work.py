@@ -9,8 +9,7 @@ import pyarrow as pa
 from sensorbench._engine import Target
 from sensorbench.progress import Teller
 from sensorbench.results.ownership import Intent, Owner
-from sensorbench.runner.servers import Servers
-from sensorbench.runner.settings import Setting
+from sensorbench.runner import Servers, Setting
 
 
 class Work(ABC):

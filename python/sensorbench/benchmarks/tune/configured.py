@@ -11,12 +11,11 @@ import pyarrow as pa
 
 from sensorbench import lab
 from sensorbench._engine import Target
-from sensorbench.benchmarks.stress.work import Work
+from sensorbench.benchmarks.stress import Work
 from sensorbench.errors import EngineUsageError
 from sensorbench.progress import Teller
 from sensorbench.results.ownership import Intent, Owner
-from sensorbench.runner.servers import Servers
-from sensorbench.runner.settings import Setting, TargetSpec
+from sensorbench.runner import Servers, Setting, TargetSpec
 
 
 @dataclass(frozen=True)

@@ -4,21 +4,26 @@ the data.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from sensorbench.analysis.capacity import PERCENTILES, Search
-from sensorbench.benchmarks.stress.figures import merged
-from sensorbench.benchmarks.stress.objective import parse_objective
-from sensorbench.benchmarks.stress.run import CapacitySearch
-from sensorbench.benchmarks.stress.step import Step
+from sensorbench.analysis.intervals import Interval
+from sensorbench.benchmarks.stress import CapacitySearch, Step, merged, parse_objective
 from sensorbench.benchmarks.tune.configured import Ready
 from sensorbench.errors import UsageError
 from sensorbench.results import RunResult
 from sensorbench.results.stress import StressResult
+from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.stress import StressSummary
+
+
+def measured_figure(interval: Interval) -> MeasuredFigure:
+    """The figure of an interval."""
+    return MeasuredFigure(**asdict(interval))
+
 
 EXPECTED = "expected a percentile at a rate (p99@2000), a capacity at an objective (capacity:p99=20ms), load, or size"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sensorbench.benchmarks.stress.work import Work
+from sensorbench.benchmarks.stress import Work
 from sensorbench.benchmarks.tune import confirm
 from sensorbench.benchmarks.tune.configured import unknown_settings
 from sensorbench.benchmarks.tune.judging import best_of, cost, judged
@@ -13,7 +13,7 @@ from sensorbench.benchmarks.tune.measure import Bench, Order, measure
 from sensorbench.benchmarks.tune.search import Tried, propose
 from sensorbench.benchmarks.tune.space import Configuration, Space
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.lifecycle.benchmark import Benchmark, RunContext
+from sensorbench.lifecycle import Benchmark, RunContext
 from sensorbench.progress import Teller
 from sensorbench.results.manifest import TuneManifest
 from sensorbench.results.tune import (
@@ -25,7 +25,7 @@ from sensorbench.results.tune import (
     continued,
     read_measurements,
 )
-from sensorbench.runner.servers import Servers
+from sensorbench.runner import Servers
 
 # The default is measured first, then again as every so many-th trial.
 DEFAULT_EVERY = 5

@@ -5,8 +5,8 @@ from dataclasses import asdict
 from sensorbench.benchmarks.tune import confirm
 from sensorbench.benchmarks.tune.drift import drift
 from sensorbench.benchmarks.tune.effects import Effect, effects
+from sensorbench.benchmarks.tune.goal import measured_figure
 from sensorbench.benchmarks.tune.judging import Best, Judged, best_of, judged
-from sensorbench.benchmarks.tune.measured_figure import measured_figure
 from sensorbench.benchmarks.tune.space import Space
 from sensorbench.results.summary.envelope import Caveat, Caveats, envelope
 from sensorbench.results.summary.tune import (

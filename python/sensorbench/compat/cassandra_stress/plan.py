@@ -24,7 +24,7 @@ from sensorbench.compat.cassandra_stress.visits import (
     rows_of_a_partition,
 )
 from sensorbench.errors import SchemaError, UsageError
-from sensorbench.runner.plan import asked_operation
+from sensorbench.runner import asked_operation
 from sensorbench.schemas import Operation, Operations, Schema, load_schema
 from sensorbench.schemas.operations import Column as AnswerColumn
 from sensorbench.schemas.schema_file import OperationText

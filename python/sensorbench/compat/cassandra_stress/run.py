@@ -17,10 +17,7 @@ from sensorbench.places import check_is_free
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
 from sensorbench.results.ownership import Owner, new_id
-from sensorbench.runner.comparison import DATA_FOLDER
-from sensorbench.runner.drive import Look, drive_one_phase
-from sensorbench.runner.servers import servers
-from sensorbench.runner.settings import Setting, Side, make_settings, parse_target
+from sensorbench.runner import DATA_FOLDER, Look, Setting, Side, drive_one_phase, make_settings, parse_target, running_servers
 from sensorbench.schemas.schema import shipped_schemas
 
 _KEY = "cassandra_stress"
@@ -79,7 +76,7 @@ def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = 
     """
     check_is_free(folder)
     setting = _setting(wish, folder)
-    with servers([setting], teller, pin=False) as started:
+    with running_servers([setting], teller, pin=False) as started:
         at = started.at_their_urls([setting])[0]
         loaded = _loaded(wish, at)
         mix = Mix(wish.weights, wish.operations, wish.duration_s, wish.partitions or _usual_partitions(wish, loaded))

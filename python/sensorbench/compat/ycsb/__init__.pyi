@@ -1,17 +1,23 @@
-from .core_workload import CoreWorkload
-from .plan import Phase, asked_in
-from .properties import overridden, read_all_properties, read_properties
-from .run import Wish, carry_out
+from .core_workload import CoreWorkload, parse_core_workload
+from .plan import Phase, asked_in, driver_schema, plan_of, tables_of
+from .properties import Property, overridden, read_all_properties, read_properties
+from .run import SCHEMA, Wish, carry_out
 from .text import as_text
 
 __all__ = [
+    "SCHEMA",
     "CoreWorkload",
     "Phase",
+    "Property",
     "Wish",
     "as_text",
     "asked_in",
     "carry_out",
+    "driver_schema",
     "overridden",
+    "parse_core_workload",
+    "plan_of",
     "read_all_properties",
     "read_properties",
+    "tables_of",
 ]

@@ -127,7 +127,7 @@ _SHARES = ("hotspotdatafraction", "hotspotopnfraction", "exponential.frac")
 Value = TypeVar("Value")
 
 
-def core_workload(properties: Properties) -> tuple[CoreWorkload, list[str]]:
+def parse_core_workload(properties: Properties) -> tuple[CoreWorkload, list[str]]:
     """The workload that properties describe, and what to tell of those that were not used. Raises UsageError for a wrong value."""
     _check_class(properties)
     values = {field.name: _value(key, field.type, properties[key]) for key, field in _KEYS.items() if key in properties}

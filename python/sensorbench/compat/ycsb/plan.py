@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sensorbench.compat.ycsb.core_workload import CoreWorkload
 from sensorbench.errors import UsageError
-from sensorbench.runner.plan import asked_operation
+from sensorbench.runner import asked_operation
 from sensorbench.schemas import Operation, Operations, Schema
 from sensorbench.schemas.operations import Column
 from sensorbench.schemas.types import ValueType

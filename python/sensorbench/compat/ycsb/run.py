@@ -14,10 +14,7 @@ from sensorbench.places import check_is_free
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
 from sensorbench.results.ownership import Owner, new_id
-from sensorbench.runner.comparison import DATA_FOLDER
-from sensorbench.runner.drive import Look, drive_one_phase
-from sensorbench.runner.servers import servers
-from sensorbench.runner.settings import Setting, Side, make_settings, parse_target
+from sensorbench.runner import DATA_FOLDER, Look, Setting, Side, drive_one_phase, make_settings, parse_target, running_servers
 from sensorbench.schemas import Schema, load_schema
 
 SCHEMA = "usertable"
@@ -46,7 +43,7 @@ def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = 
     check_is_free(folder)
     setting = _setting(wish, folder)
     plan, schema = _plan(wish, setting.schema), driver_schema(wish.workload, wish.phase, setting.schema)
-    with servers([setting], teller, pin=False) as started:
+    with running_servers([setting], teller, pin=False) as started:
         at = started.at_their_urls([setting])[0]
         target = at.engine_target()
         owner = Owner.of(new_id(), folder)

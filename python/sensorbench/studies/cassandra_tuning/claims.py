@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from sensorbench.analysis.intervals import CONFIDENCE, LEAST_RUNS, Interval
-from sensorbench.benchmarks.factors.own import OBJECTIVE
+from sensorbench.benchmarks.factors import OBJECTIVE
 from sensorbench.results.factors import FILLED, LAST, Where
 from sensorbench.studies.cases import Case, all_of
 from sensorbench.studies.factors import FactorEvidence, FactorJudge, difference

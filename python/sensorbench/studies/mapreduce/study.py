@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sensorbench import toml_file
-from sensorbench.benchmarks.mapreduce.summary import summarise_mapreduce
+from sensorbench.benchmarks.mapreduce import summarise_mapreduce
 from sensorbench.results.mapreduce import MapReduceResult
 from sensorbench.results.summary.mapreduce import MapReduceSummary, PrintedFindings, PrintedGain
 from sensorbench.studies.judging import judged_by

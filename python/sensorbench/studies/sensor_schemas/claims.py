@@ -12,7 +12,7 @@ import numpy as np
 
 from sensorbench.analysis.intervals import Interval, scaled
 from sensorbench.analysis.verdicts import judge as verdict_of
-from sensorbench.benchmarks.comparison.summary import done_in_s
+from sensorbench.benchmarks.comparison import done_in_s
 from sensorbench.results import RunResult
 from sensorbench.studies.cases import Case, all_of
 from sensorbench.studies.study import (

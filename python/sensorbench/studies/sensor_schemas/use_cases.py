@@ -9,7 +9,7 @@ from sensorbench.analysis.advice import Kind
 from sensorbench.analysis.candidate import Candidate
 from sensorbench.analysis.intervals import Interval
 from sensorbench.analysis.use_cases import USE_CASES, Outcome, UseCase, outcome
-from sensorbench.benchmarks.comparison.candidates import candidates_of
+from sensorbench.benchmarks.comparison import candidates_of
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.studies.pictures import Front, Point, with_fronts
 from sensorbench.studies.study import Column, Evidence, Section

@@ -1,0 +1,18 @@
+from .file import FactorsFile
+from .levels import by_round, measurements_of, ratio
+from .own import OBJECTIVE
+from .run import FactorOptions, FactorsBenchmark, FactorsPlan, check
+from .summary import summarise_factors
+
+__all__ = [
+    "OBJECTIVE",
+    "FactorOptions",
+    "FactorsBenchmark",
+    "FactorsFile",
+    "FactorsPlan",
+    "by_round",
+    "check",
+    "measurements_of",
+    "ratio",
+    "summarise_factors",
+]

@@ -1,0 +1,3 @@
+from .benchmark import Benchmark, Plan, RunContext, check_folder, run
+
+__all__ = ["Benchmark", "Plan", "RunContext", "check_folder", "run"]

@@ -1,0 +1,93 @@
+from .ceiling import driver_ceiling, server_ceiling
+from .client_health import check_client_health, client_bound
+from .comparison import DATA_FOLDER, Comparison, Ready, Up
+from .drive import Look, drive_one_phase, run_plan
+from .experiment_file import plan_experiment
+from .lengths import Length, seconds
+from .load import check_namespace, load_setting, noted, wait_for
+from .memory import MemoryGuard
+from .monitor import CLIENT
+from .namespaces import OwnedNamespace, owned_namespaces
+from .openmetrics import looks
+from .plan import Parameters, as_json, asked_operation, build_plan, draw_parameters
+from .prepare import PreparedTable, cached_tables, prepare_tables
+from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
+from .run import run_and_write
+from .servers import Servers, running_servers
+from .settings import (
+    FILE_URL,
+    SERVER_URL,
+    Database,
+    Setting,
+    Side,
+    TargetSpec,
+    databases,
+    make_settings,
+    parse_target,
+    started_target,
+)
+from .sweep import parse_sweeps, swept
+from .validate import up_with, validated
+from .workload import MOST_IN_FLIGHT, MOST_IN_FLIGHT_EMBEDDED, WARM_UP, Schedule, Workload
+
+__all__ = [
+    "CLIENT",
+    "DATA_FOLDER",
+    "FILE_URL",
+    "KEY",
+    "MOST_IN_FLIGHT",
+    "MOST_IN_FLIGHT_EMBEDDED",
+    "READ",
+    "SERVER_URL",
+    "VALUE",
+    "WARM_UP",
+    "WRITE",
+    "Comparison",
+    "Database",
+    "Length",
+    "Look",
+    "MemoryGuard",
+    "OwnedNamespace",
+    "Parameters",
+    "PreparedTable",
+    "Ready",
+    "Schedule",
+    "Servers",
+    "Setting",
+    "Side",
+    "TargetSpec",
+    "Up",
+    "Workload",
+    "as_json",
+    "asked_operation",
+    "build_plan",
+    "cached_tables",
+    "check_client_health",
+    "check_namespace",
+    "client_bound",
+    "databases",
+    "draw_parameters",
+    "drive_one_phase",
+    "driver_ceiling",
+    "is_of_registers",
+    "load_setting",
+    "looks",
+    "make_settings",
+    "noted",
+    "owned_namespaces",
+    "parse_sweeps",
+    "parse_target",
+    "plan_experiment",
+    "prepare_tables",
+    "run_and_write",
+    "run_plan",
+    "running_servers",
+    "seconds",
+    "server_ceiling",
+    "started_target",
+    "swept",
+    "up_with",
+    "validated",
+    "wait_for",
+    "with_keys_of_run",
+]

@@ -1,0 +1,21 @@
+from .answers import REFERENCE_SAMPLE, KnownAnswer, applicable_known_answers, check_dataset, check_target, reference_table
+from .checksum import checksum_of_all, checksums
+from .contents import check_contents, written_rows
+from .guarantees import guaranteed, register_guarantees
+from .history import keep_history
+
+__all__ = [
+    "REFERENCE_SAMPLE",
+    "KnownAnswer",
+    "applicable_known_answers",
+    "check_contents",
+    "check_dataset",
+    "check_target",
+    "checksum_of_all",
+    "checksums",
+    "guaranteed",
+    "keep_history",
+    "reference_table",
+    "register_guarantees",
+    "written_rows",
+]
