@@ -54,11 +54,12 @@ MAY_IMPORT = {
     "benchmarks.factors": {"benchmarks.tune"} | _STRESS,
     "benchmarks.elasticity": _STRESS,
     "benchmarks.mapreduce": {"spark"} | _COMPAT,
-    "studies": _BENCHMARKS,
+    "claims": _BENCHMARKS,
+    "studies": {"claims"} | _BENCHMARKS,
     "advisor": {"benchmarks.comparison"} | _RUNNER,
     "catalog": {"advisor", "benchmarks.comparison", "benchmarks.elasticity"} | _RUNNER,
-    "app": {"studies", "report"} | _BENCHMARKS,
-    "cli": {"app", "studies", "advisor", "catalog", "report", "benchmarks.selfbench"} | _BENCHMARKS,
+    "app": {"claims", "studies", "report"} | _BENCHMARKS,
+    "cli": {"app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.selfbench"} | _BENCHMARKS,
 }
 MAY_DEPEND = {
     "histogram": set(),
@@ -78,7 +79,7 @@ OF_A_STUDY = "one published study's claims and tables, which name what it measur
 URLS = "one example of a URL of each form, for help and messages: drivers do not say theirs"
 # Modules outside of lab/databases whose texts name databases, and why. An entry that no longer applies fails the test.
 MAY_NAME_DATABASES = {
-    "analysis/guarantees.py": "citations of the documents that make a promise",
+    "analysis/promises.py": "citations of the documents that make a promise",
     "cli/cassandra_stress.py": "the tool of one database",
     "cli/main.py": "the command that is that tool's",
     "runner/settings.py": URLS,
@@ -195,8 +196,8 @@ def test_a_new_part_without_a_place_is_found(tmp_path: Path) -> None:
 
 
 def packages_with_interface(package: Path) -> set[str]:
-    """The packages inside the layers from `runner` to `benchmarks`, each of which lists what others may use."""
-    layers = ("runner", "verification", "lifecycle", "compat", "benchmarks")
+    """The packages inside the layers from `runner` to `claims`, each of which lists what others may use."""
+    layers = ("runner", "verification", "lifecycle", "compat", "benchmarks", "claims")
     files = (file for layer in layers for file in (package / layer).rglob("__init__.pyi"))
     return {".".join(file.parent.relative_to(package).parts) for file in files}
 

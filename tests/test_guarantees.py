@@ -12,11 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sensorbench.analysis.guarantees import (
-    MOST_EXAMPLES,
-    Checked,
+from sensorbench.analysis.guarantees import MOST_EXAMPLES, Checked, check
+from sensorbench.analysis.promises import (
     broken,
-    check,
     promises_of_asynchronous_replicas,
     promises_of_one_thread,
     promises_of_quorums,

@@ -10,11 +10,12 @@ from typing import Any, cast
 import pytest
 
 from sensorbench import lab
+from sensorbench.claims.claim import Judgement
+from sensorbench.claims.evidence import Evidence
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.schemas.operations import SHIPPED_FOLDER
 from sensorbench.studies.layouts import LAYOUTS
 from sensorbench.studies.layouts.claims import GROUP, JUDGES, LATEST, RANGE, RECENT, WRITE
-from sensorbench.studies.study import Evidence, Judgement
 from tests.conftest import Cli, server_url
 from tests.fake_evidence import FakeEvidence, Figures
 

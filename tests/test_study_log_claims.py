@@ -16,6 +16,8 @@ from typing import Any, cast
 import pytest
 
 from sensorbench.analysis.intervals import Interval
+from sensorbench.claims.claim import Judgement, Word
+from sensorbench.claims.evidence import Evidence
 from sensorbench.dataset.machine_log import DATASETS, records_of
 from sensorbench.results import ComparisonResult, SettingManifest
 from sensorbench.results.series import SeriesManifest, write_series
@@ -43,7 +45,7 @@ from sensorbench.studies.log_analytics.claims import (
     all_of,
 )
 from sensorbench.studies.log_analytics.sections import rating, sections
-from sensorbench.studies.study import Cell, Evidence, Judgement, Word, grouped
+from sensorbench.studies.study import Cell, grouped
 from tests.conftest import Cli
 
 Figures = dict[tuple[str, str], float]

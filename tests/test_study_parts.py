@@ -14,6 +14,9 @@ import vl_convert
 
 from sensorbench.analysis.pareto import Box, surely_dominated
 from sensorbench.analysis.sample import Sample
+from sensorbench.claims.claim import Judgement
+from sensorbench.claims.evidence import Evidence
+from sensorbench.claims.judging import measured
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import Teller
 from sensorbench.report.effects import effects
@@ -23,9 +26,8 @@ from sensorbench.results import ComparisonResult, read_comparison
 from sensorbench.results.series import SeriesManifest, read_series
 from sensorbench.results.summary.comparison import ComparisonSummary, StudySection
 from sensorbench.studies import STUDIES, Part, StudyOptions, plan_study
-from sensorbench.studies.judging import measured
 from sensorbench.studies.pictures import Effect, Front, Point, with_fronts
-from sensorbench.studies.study import Column, Evidence, Judgement, Section, Study
+from sensorbench.studies.study import Column, Section, Study
 from tests.conftest import Cli, commands_on, run_main
 
 STUDY = """\

@@ -8,10 +8,11 @@ from typing import cast
 
 import pytest
 
+from sensorbench.claims.claim import Judgement
+from sensorbench.claims.evidence import Evidence
 from sensorbench.studies.sensor_schemas import SENSOR_SCHEMAS
 from sensorbench.studies.sensor_schemas.claims import BATCHES, JUDGES, LENGTHS, NEW_RANGE, READ, TABLES, WRITE, readings
 from sensorbench.studies.sensor_schemas.sections import published
-from sensorbench.studies.study import Evidence, Judgement
 from tests.conftest import Cli, run_main
 from tests.fake_evidence import FakeEvidence, Figures
 

@@ -9,12 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from sensorbench.app.comparison import fail_if_wrong
+from sensorbench.claims import Claim
 from sensorbench.cli.printing import open_page, print_json
 from sensorbench.progress import console, print_labelled
 from sensorbench.report import answer, words
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant
-from sensorbench.studies import Claim
 
 Shown = TypeVar("Shown")
 

@@ -7,8 +7,7 @@ import contextlib
 import os
 import re
 import shutil
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,19 +19,26 @@ from sensorbench.errors import FailedError, UsageError
 from sensorbench.lab import addresses, processes
 from sensorbench.lab.database import LabCluster, LabDatabase, Place
 from sensorbench.lab.homes import ServerUser, instances_folder
-from sensorbench.lab.instance import COORDINATOR, RECORD_FILE, Instance, Node, find_instance, read_instances
-from sensorbench.lab.limits import entering, limits, remove_group
+from sensorbench.lab.instance import RECORD_FILE, Instance, Node, find_instance, read_instances
+from sensorbench.lab.limits import limits, remove_group
 from sensorbench.lab.locks import locked
+from sensorbench.lab.nodes import (
+    STOP_WITHIN_S,
+    Tell,
+    create_and_launch,
+    end_and_remove_node,
+    end_process,
+    launch,
+    planned_coordinator,
+    start_coordinator_again,
+    wait_until_others_may_start,
+    wait_until_ready,
+)
 from sensorbench.lab.processes import ProcessId
 from sensorbench.lab.registry import LAB_SERVERS, require_server
 from sensorbench.lab.software import Source
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
-_STOP_WITHIN_S = 20.0
-_ASK_EVERY_S = 0.05
-_TELL_EVERY_S = 3.0
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -222,16 +228,16 @@ def add_nodes(name: str, count: int, tell: Tell | None = None) -> list[Node]:
     started = instance.model_copy(update={"nodes": [*instance.nodes, *nodes]})
     started.write()
     try:
-        _start_coordinator_again(started, database, software, user)
+        start_coordinator_again(started, database, software, user)
         for node in nodes:
-            _start_node(Place(started, node, software, user, joining=tuple(nodes)), database)
+            create_and_launch(Place(started, node, software, user, joining=tuple(nodes)), database)
             started.write()
         for node in nodes:
-            _wait_until_ready(started, node, database, tell)
+            wait_until_ready(started, node, database, tell)
         database.add_nodes(instance, nodes, software, user)
     except BaseException:
         for node in nodes:
-            _end_node(instance, node, database)
+            end_and_remove_node(instance, node, database)
         instance.write()
         raise
     return nodes
@@ -261,14 +267,14 @@ def start_node(name: str, number: int | None = None) -> Node:
         raise UsageError(f"{name}: {runs}; only one that is down can be started")
     node = down[0]
     try:
-        _start_coordinator_again(instance, database, software, user)
-        _launch(Place(instance, node, software, user), database)
+        start_coordinator_again(instance, database, software, user)
+        launch(Place(instance, node, software, user), database)
         instance.write()
-        _wait_until_ready(instance, node, database)
+        wait_until_ready(instance, node, database)
         if isinstance(database, LabCluster):
             database.rejoin(instance, software, user)
     except BaseException:
-        _end_process(node, database)
+        end_process(node, database)
         raise
     return node
 
@@ -277,7 +283,7 @@ def stop_node(name: str, number: int) -> Node:
     """Ends a node, gracefully, whose data stay on disk: `start_node` brings it back."""
     instance, database, _, _ = _known(name)
     node = _named(instance, number)[0]
-    _end_process(node, database)
+    end_process(node, database)
     return node
 
 
@@ -291,13 +297,13 @@ def restart(name: str) -> None:
     """Ends all nodes and starts them again, at the same time, with the data that they have on disk."""
     instance, database, software, user = _known(name)
     for node in instance.nodes:
-        _end_process(node, database)
-    _start_coordinator_again(instance, database, software, user)
+        end_process(node, database)
+    start_coordinator_again(instance, database, software, user)
     for node in instance.nodes:
-        _launch(Place(instance, node, software, user), database)
+        launch(Place(instance, node, software, user), database)
         instance.write()
     for node in instance.nodes:
-        _wait_until_ready(instance, node, database)
+        wait_until_ready(instance, node, database)
     if isinstance(database, LabCluster):
         database.rejoin(instance, software, user)
 
@@ -316,7 +322,7 @@ def remove_node(name: str, number: int | None = None) -> Node:
     if len(instance.nodes) <= database.nodes:
         raise UsageError(f"{name} has {len(instance.nodes)} nodes, which is the least for {database.name}")
     database.remove_node(instance, node, software, user)
-    _end_node(instance, node, database)
+    end_and_remove_node(instance, node, database)
     instance.model_copy(update={"nodes": [other for other in instance.nodes if other is not node]}).write()
     return node
 
@@ -388,106 +394,23 @@ def _planned(wish: Wish, database: LabDatabase, version: str, user: ServerUser) 
         cluster=cluster,
         replicas=wish.replicas,
         nodes=[Node(number=number, host=addresses.address(cluster, number), port=port) for number in range(1, count + 1)],
-        coordinator=_coordinator(cluster, database),
+        coordinator=planned_coordinator(cluster, database),
         settings=wish.settings,
         limits=limits(name, wish.cpus, wish.memory_bytes),
         server_user=user.name,
     )
 
 
-def _coordinator(cluster: int, database: LabDatabase) -> Node | None:
-    if database.coordinator_port is None:
-        return None
-    return Node(number=COORDINATOR, host=addresses.coordinator_address(cluster), port=database.coordinator_port)
-
-
 def _start(instance: Instance, database: LabDatabase, software: Path, user: ServerUser) -> None:
     database.make_credentials(instance)
     for node in instance.all_processes:
-        _start_node(Place(instance, node, software, user), database)
+        create_and_launch(Place(instance, node, software, user), database)
         instance.write()
-        _wait_until_others_may_start(instance, node, database)
+        wait_until_others_may_start(instance, node, database)
     for node in instance.nodes:
-        _wait_until_ready(instance, node, database)
+        wait_until_ready(instance, node, database)
     if isinstance(database, LabCluster):
         database.join(instance, software, user)
-
-
-def _start_node(place: Place, database: LabDatabase) -> None:
-    place.folder.mkdir(mode=0o700)
-    place.user.owns(place.folder)
-    database.set_up(place)
-    _launch(place, database)
-
-
-def _start_coordinator_again(instance: Instance, database: LabDatabase, software: Path, user: ServerUser) -> None:
-    """Starts what the nodes need beside them, if they do and it is down."""
-    coordinator = instance.coordinator
-    if coordinator is not None and coordinator.find() is None:
-        _launch(Place(instance, coordinator, software, user), database)
-        instance.write()
-        _wait_until_others_may_start(instance, coordinator, database)
-
-
-def _launch(place: Place, database: LabDatabase) -> None:
-    limits_ = place.instance.limits
-    started = processes.start(
-        database.command(place),
-        instance=place.instance.folder,
-        folder=place.folder,
-        user=place.user,
-        environment=database.environment_of(place),
-        cpus=limits_.cpus if limits_.cpus_by == "affinity" else None,
-        enter_group=entering(limits_),
-    )
-    place.node.process = ProcessId.of(started.pid)
-
-
-def _wait_until_others_may_start(instance: Instance, node: Node, database: LabDatabase) -> None:
-    def problem() -> str:
-        return "" if database.lets_others_start(instance, node) else "it does not let other nodes start"
-
-    _wait_until(instance, node, database, problem)
-
-
-def _wait_until_ready(instance: Instance, node: Node, database: LabDatabase, tell: Tell | None = None) -> None:
-    """Waits until a node answers as a target does."""
-    _wait_until(instance, node, database, database.readiness(instance, node), tell)
-
-
-def _wait_until(
-    instance: Instance, node: Node, database: LabDatabase, problem: Callable[[], str], tell: Tell | None = None
-) -> None:
-    """Waits until a node has no problem any more. Raises FailedError with what its log says."""
-    log = instance.node_folder(node) / "server.log"
-    start_s = told_s = time.monotonic()
-    while True:
-        for needed in (node, instance.coordinator):
-            if needed is not None and needed.find() is None:
-                words = database.last_words(instance.node_folder(needed) / "server.log")
-                raise FailedError(f"{instance.name}: the server ended while it started: {words}")
-        why = problem()
-        if not why:
-            return
-        now_s = time.monotonic()
-        if now_s - start_s > database.ready_within_s:
-            raise FailedError(
-                f"{instance.name} does not answer after {database.ready_within_s:g} s ({why}): {database.last_words(log)}"
-            )
-        if tell and now_s - told_s > _TELL_EVERY_S:
-            tell(database.progress(instance, node, database.user()))
-            told_s = time.monotonic()
-        time.sleep(_ASK_EVERY_S)
-
-
-def _end_node(instance: Instance, node: Node, database: LabDatabase) -> None:
-    _end_process(node, database)
-    shutil.rmtree(instance.node_folder(node), ignore_errors=True)
-
-
-def _end_process(node: Node, database: LabDatabase) -> None:
-    if process := node.find():
-        processes.end([process, *process.children(recursive=True)], signal=database.stop_signal, patience_s=_STOP_WITHIN_S)
 
 
 def _remove(instance: Instance) -> None:
@@ -496,14 +419,14 @@ def _remove(instance: Instance) -> None:
     for node in instance.all_processes:
         if process := node.find():
             found[process.pid] = process
-    processes.end(list(found.values()), signal=LAB_SERVERS[instance.database].stop_signal, patience_s=_STOP_WITHIN_S)
+    processes.end(list(found.values()), signal=LAB_SERVERS[instance.database].stop_signal, patience_s=STOP_WITHIN_S)
     remove_group(instance.limits)
     shutil.rmtree(instance.folder, ignore_errors=True)
 
 
 def _remove_folder(folder: Path) -> None:
     """A folder without a sound record: its processes are known by their environment alone."""
-    processes.end(processes.processes_of(folder), signal=15, patience_s=_STOP_WITHIN_S)
+    processes.end(processes.processes_of(folder), signal=15, patience_s=STOP_WITHIN_S)
     shutil.rmtree(folder, ignore_errors=True)
 
 

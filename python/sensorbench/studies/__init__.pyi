@@ -9,14 +9,12 @@ from .registry import (
     require_study,
 )
 from .run import Part, StudyOptions, plan_study, summarise
-from .study import Claim, Evidence, Study
+from .study import Study
 
 __all__ = [
     "FACTOR_STUDIES",
     "OTHER_STUDIES",
     "STUDIES",
-    "Claim",
-    "Evidence",
     "ListedStudy",
     "Part",
     "Study",

@@ -9,11 +9,10 @@ import numpy as np
 from sensorbench import toml_file
 from sensorbench.analysis.intervals import LEAST_RUNS, Interval, mean_over_runs
 from sensorbench.benchmarks.factors import FactorsFile, by_round, measurements_of, ratio, summarise_factors
+from sensorbench.claims import NOT_MEASURED, Claim, ClaimsFile, Judgement, needs, told, untested_for
 from sensorbench.results.factors import CellMeasurement, FactorsResult, Where
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.factors import FactorsSummary, PublishedFigure
-from sensorbench.studies.judging import needs, told
-from sensorbench.studies.study import NOT_MEASURED, Claim, ClaimsFile, Judgement, untested_for
 
 FactorJudge = Callable[["FactorEvidence"], Judgement]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from sensorbench.benchmarks.comparison import summarise as summarise_comparison
+from sensorbench.claims import Evidence, judged, measured
 from sensorbench.dataset import DEFAULT_SEED, open_dataset
 from sensorbench.errors import UsageError
 from sensorbench.progress import Teller
@@ -29,9 +30,8 @@ from sensorbench.runner import (
 )
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.schemas.operations import Draw
-from sensorbench.studies.judging import judged, measured
 from sensorbench.studies.registry import STUDIES
-from sensorbench.studies.study import Evidence, Grid, Layout, Models, Study, StudyPart
+from sensorbench.studies.study import Grid, Layout, Models, Study, StudyPart
 
 
 def compared_models(models: dict[str, Models], evidence: Evidence, operations: list[str]) -> list[ModelComparison]:

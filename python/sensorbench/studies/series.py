@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from sensorbench.claims import Claim, Measured, common_verdict, judged, measured, not_tested
 from sensorbench.dataset.dataset import readings_of
 from sensorbench.results import ComparisonResult
 from sensorbench.results.series import SeriesManifest
@@ -15,9 +16,8 @@ from sensorbench.results.summary.comparison import (
     StudySection,
 )
 from sensorbench.results.summary.envelope import Status
-from sensorbench.studies.judging import Measured, common_verdict, judged, measured, not_tested
 from sensorbench.studies.registry import STUDIES
-from sensorbench.studies.study import Claim, Study
+from sensorbench.studies.study import Study
 
 
 def claims_over_parts(study: Study, by: dict[str, Measured], summaries: dict[str, ComparisonSummary]) -> list[JudgedClaim]:

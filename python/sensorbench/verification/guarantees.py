@@ -6,8 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from sensorbench.analysis import guarantees
-from sensorbench.analysis.guarantees import Checked, Promises
+from sensorbench.analysis import promises
+from sensorbench.analysis.guarantees import Checked, check
+from sensorbench.analysis.promises import Promises, broken
 from sensorbench.results import ComparisonResult, RunResult, SettingManifest
 from sensorbench.results.history import HISTORY_FILE, read_history
 from sensorbench.results.summary.guarantees import RegisterCounts, RegisterFinding, RegisterGuarantees, RegisterPromise
@@ -37,7 +38,7 @@ def _facts(result: ComparisonResult, setting: SettingManifest, run: RunResult) -
 def _of_setting(kind: str | None, facts: Mapping[str, str], runs: list[RunResult]) -> RegisterGuarantees:
     histories = {run.manifest.repeat: read_history(run.folder / HISTORY_FILE) for run in runs}
     # No two runs have a key in common, so that their histories are checked as one.
-    checked = guarantees.check(pa.concat_tables(histories.values()).unify_dictionaries())
+    checked = check(pa.concat_tables(histories.values()).unify_dictionaries())
     run_of_key = {key: repeat for repeat, history in histories.items() for key in history["key"].unique().to_pylist()}
     examples = {
         name: [{"run": run_of_key[example["key"]], **example} for example in finding.examples[:MOST_EXAMPLES]]
@@ -55,7 +56,7 @@ def register_guarantees(
     """What a history of registers shows, beside what a kind of database promises with its settings, and which of it the history broke.
     `examples` are shown instead of the checker's own.
     """
-    promises = promised(kind, settings)
+    given = promised(kind, settings)
     return RegisterGuarantees(
         counts=RegisterCounts(**checked.counts),
         seen={
@@ -68,8 +69,8 @@ def register_guarantees(
             )
             for name, finding in checked.findings.items()
         },
-        promised={name: RegisterPromise(**asdict(promise)) for name, promise in promises.items()} if promises else None,
-        broken=list(guarantees.broken(promises, checked.findings)) if promises else [],
+        promised={name: RegisterPromise(**asdict(promise)) for name, promise in given.items()} if given else None,
+        broken=list(broken(given, checked.findings)) if given else [],
     )
 
 
@@ -77,19 +78,19 @@ def promised(kind: str | None, settings: Mapping[str, str]) -> Promises | None:
     """What a kind of database promises with the settings that it tells; None where nothing is known of that."""
     if kind == "quorums" and {"replication", "consistency"} <= settings.keys():
         level = settings["consistency"]
-        return guarantees.promises_of_quorums(int(settings["replication"]), level, level)
+        return promises.promises_of_quorums(int(settings["replication"]), level, level)
     if kind == "one_thread" and int(settings.get("replicas", "0")) > 0:
-        return guarantees.promises_of_asynchronous_replicas()
+        return promises.promises_of_asynchronous_replicas()
     if kind == "members" and {"topology", "write concern", "read concern", "read preference"} <= settings.keys():
-        return guarantees.promises_of_members(
+        return promises.promises_of_members(
             alone=settings["topology"] == "one server",
             by_majority='"majority"' in settings["write concern"],
             linearizable='"linearizable"' in settings["read concern"] and settings["read preference"] == "primary",
         )
     known = {
-        "read_committed": guarantees.promises_of_read_committed,
-        "one_writer": guarantees.promises_of_one_writer,
-        "one_thread": guarantees.promises_of_one_thread,
-        "one_server_a_row": guarantees.promises_of_one_server_a_row,
+        "read_committed": promises.promises_of_read_committed,
+        "one_writer": promises.promises_of_one_writer,
+        "one_thread": promises.promises_of_one_thread,
+        "one_server_a_row": promises.promises_of_one_server_a_row,
     }
     return known[kind]() if kind in known else None

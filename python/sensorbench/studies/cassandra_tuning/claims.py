@@ -7,10 +7,9 @@ import numpy as np
 
 from sensorbench.analysis.intervals import CONFIDENCE, LEAST_RUNS, Interval
 from sensorbench.benchmarks.factors import OBJECTIVE
+from sensorbench.claims import NOT_MEASURED, Case, Judgement, all_of, greater_than_one, near_one, near_or_above_one, untested_for
 from sensorbench.results.factors import FILLED, LAST, Where
-from sensorbench.studies.cases import Case, all_of
 from sensorbench.studies.factors import FactorEvidence, FactorJudge, difference
-from sensorbench.studies.study import NOT_MEASURED, Judgement, greater_than_one, near_one, near_or_above_one, untested_for
 
 SIZES = ("92 MB", "200 MB", "500 MB", "700 MB", "1000 MB")
 WRITERS = ("4", "8", "10")

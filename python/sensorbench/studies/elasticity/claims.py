@@ -3,17 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from sensorbench.analysis.intervals import Interval
-from sensorbench.studies.cases import Case, all_of
+from sensorbench.claims import Case, Judgement, about, all_of, at_most, greater_than_one, near_one, near_or_above_one
 from sensorbench.studies.elasticity.evidence import Evidence
 from sensorbench.studies.factors import difference
-from sensorbench.studies.study import (
-    Judgement,
-    about,
-    at_most,
-    greater_than_one,
-    near_one,
-    near_or_above_one,
-)
 
 CA, HB, MO = "CA", "HB", "MO"
 FIRST, SECOND, THIRD = 0, 1, 2

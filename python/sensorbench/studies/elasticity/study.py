@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sensorbench import toml_file
+from sensorbench.claims import Claim, judged_by, load_claims
 from sensorbench.results.manifest import SettingManifest
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.elasticity import (
@@ -19,8 +20,6 @@ from sensorbench.results.summary.elasticity import (
 from sensorbench.results.summary.envelope import Caveat
 from sensorbench.studies.elasticity.claims import JUDGES
 from sensorbench.studies.elasticity.evidence import Evidence, evidence_of, published
-from sensorbench.studies.judging import judged_by
-from sensorbench.studies.study import Claim, load_claims
 
 FOLDER = Path(__file__).parent
 TITLE = "Elasticity of databases"

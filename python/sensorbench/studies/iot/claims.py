@@ -3,9 +3,7 @@
 import numpy as np
 
 from sensorbench.analysis.sample import Floats
-from sensorbench.results import RunResult
-from sensorbench.results.latencies import logged_latencies
-from sensorbench.studies.study import (
+from sensorbench.claims import (
     Evidence,
     Judge,
     Judgement,
@@ -16,6 +14,8 @@ from sensorbench.studies.study import (
     ratio_over_runs,
     single_ratio,
 )
+from sensorbench.results import RunResult
+from sensorbench.results.latencies import logged_latencies
 
 Q1, Q2, Q3, Q4 = "get_sensor_data", "get_peak_data", "get_available_data", "get_floor_zone_data"
 QUESTIONS = (Q1, Q2, Q3, Q4)

@@ -6,15 +6,7 @@ Speed is compared by the mean latency: with equally many operations in flight, i
 from collections.abc import Sequence
 from itertools import product
 
-from sensorbench.studies.cases import Case, all_of
-from sensorbench.studies.study import (
-    Evidence,
-    Judge,
-    Judgement,
-    greater_than_one,
-    near_or_above_one,
-    single_ratio,
-)
+from sensorbench.claims import Case, Evidence, Judge, Judgement, all_of, greater_than_one, near_or_above_one, single_ratio
 
 RANGE, RECENT, LATEST, GROUP, WRITE = "get_range", "get_recent", "get_latest", "get_group", "append_reading"
 COUNTS = ("get_minute_counts", "get_hour_counts", "get_day_counts")

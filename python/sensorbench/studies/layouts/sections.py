@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
+from sensorbench.claims import Evidence
 from sensorbench.results import ComparisonResult, SettingManifest
 from sensorbench.results.summary.comparison import ComparisonSummary, OperationFigures
-from sensorbench.studies.study import Column, Evidence, Section
+from sensorbench.studies.study import Column, Section
 
 
 def series_sections(parts: dict[str, Evidence], summaries: dict[str, ComparisonSummary]) -> list[Section]:

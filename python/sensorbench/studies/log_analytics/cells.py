@@ -11,9 +11,10 @@ from functools import cache
 from pathlib import Path
 
 from sensorbench import toml_file
+from sensorbench.claims import Evidence, setting_name
 from sensorbench.dataset.machine_log import DATASETS
 from sensorbench.results import ComparisonResult
-from sensorbench.studies.study import Cell, CellState, Evidence, StudyFile, setting_name
+from sensorbench.studies.study import Cell, CellState, StudyFile
 
 FOLDER = Path(__file__).parent
 FILE = toml_file.load(FOLDER / "study.toml", StudyFile)

@@ -9,7 +9,21 @@ from dataclasses import replace
 
 from sensorbench.analysis.intervals import Interval
 from sensorbench.analysis.verdicts import judge as verdict_of
-from sensorbench.studies.cases import Case, all_of
+from sensorbench.claims import (
+    NEAR,
+    Case,
+    Evidence,
+    Judge,
+    Judgement,
+    about,
+    all_of,
+    at_least_one,
+    at_most,
+    greater_than_one,
+    near_one,
+    near_or_above_one,
+    single_ratio,
+)
 from sensorbench.studies.log_analytics.cells import (
     CASSANDRA,
     CLUSTERED,
@@ -25,19 +39,6 @@ from sensorbench.studies.log_analytics.cells import (
     setting_at,
     settings_for,
     size_of,
-)
-from sensorbench.studies.study import (
-    NEAR,
-    Evidence,
-    Judge,
-    Judgement,
-    about,
-    at_least_one,
-    at_most,
-    greater_than_one,
-    near_one,
-    near_or_above_one,
-    single_ratio,
 )
 
 # Roles whose ratio is looked at: the first over the second.

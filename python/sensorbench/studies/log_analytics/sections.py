@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from sensorbench.claims import Evidence, setting_name
 from sensorbench.results import SettingManifest
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.studies.log_analytics.cells import (
@@ -29,7 +30,7 @@ from sensorbench.studies.log_analytics.cells import (
     size_of,
     with_schema,
 )
-from sensorbench.studies.study import Column, Evidence, Kind, Section, setting_name, stretch
+from sensorbench.studies.study import Column, Kind, Section, stretch
 
 # A rating is for times up to so many times the best of the column.
 RATINGS = ((2.0, "very good"), (5.0, "good"), (20.0, "medium"), (100.0, "bad"))

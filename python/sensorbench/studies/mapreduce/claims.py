@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensorbench.analysis.intervals import Interval, product_over_runs, scaled
+from sensorbench.claims import NOT_MEASURED, Case, Judgement, all_of, at_most, greater_than_one, near_one, untested_for
 from sensorbench.results.summary.mapreduce import HoldsByReading, MapReduceSummary, PrintedGain
-from sensorbench.studies.cases import Case, all_of
-from sensorbench.studies.study import NOT_MEASURED, Judgement, at_most, greater_than_one, near_one, untested_for
 
 CA, HB, MO = "CA", "HB", "MO"
 # Servers of the paper.

@@ -6,11 +6,10 @@ from pathlib import Path
 
 from sensorbench import toml_file
 from sensorbench.benchmarks.mapreduce import summarise_mapreduce
+from sensorbench.claims import Claim, judged_by, load_claims
 from sensorbench.results.mapreduce import MapReduceResult
 from sensorbench.results.summary.mapreduce import MapReduceSummary, PrintedFindings, PrintedGain
-from sensorbench.studies.judging import judged_by
 from sensorbench.studies.mapreduce.claims import JUDGES, Evidence, judged_as_printed, printed_gains
-from sensorbench.studies.study import Claim, load_claims
 
 FOLDER = Path(__file__).parent
 

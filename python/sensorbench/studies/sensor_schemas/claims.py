@@ -13,20 +13,21 @@ import numpy as np
 from sensorbench.analysis.intervals import Interval, scaled
 from sensorbench.analysis.verdicts import judge as verdict_of
 from sensorbench.benchmarks.comparison import done_in_s
-from sensorbench.results import RunResult
-from sensorbench.studies.cases import Case, all_of
-from sensorbench.studies.study import (
+from sensorbench.claims import (
+    Case,
     Evidence,
     Judge,
     Judgement,
     Word,
     about,
+    all_of,
     at_least_one,
     greater_than_one,
     near_one,
     near_or_above_one,
     ratio_over_runs,
 )
+from sensorbench.results import RunResult
 
 WRITE, READ, NEW_RANGE = "append_readings", "get_range", "get_new_range"
 LENGTHS = {wanted: f"get_length.of_{wanted}" for wanted in (3_600, 10_000, 50_000, 100_000)}

@@ -10,13 +10,14 @@ from statistics import fmean
 from typing import Any
 
 from sensorbench.analysis.intervals import scaled
+from sensorbench.claims import Evidence, ratio_over_runs, setting_name
 from sensorbench.results import SettingManifest
 from sensorbench.results.manifest import MEASURE
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.studies.pictures import Effect, Front, Point, with_fronts
 from sensorbench.studies.sensor_schemas.claims import NEW_RANGE, READ, WRITE, rate, rates
 from sensorbench.studies.sensor_schemas.use_cases import use_case_sections
-from sensorbench.studies.study import Column, Evidence, Section, ratio_over_runs, setting_name
+from sensorbench.studies.study import Column, Section
 
 # The factors of a layout, in the order in which they are told, and their values without which nothing is said.
 FACTORS = ("metadata", "width", "batch", "encoding")

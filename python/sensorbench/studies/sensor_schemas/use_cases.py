@@ -10,9 +10,10 @@ from sensorbench.analysis.candidate import Candidate
 from sensorbench.analysis.intervals import Interval
 from sensorbench.analysis.use_cases import USE_CASES, Outcome, UseCase, outcome
 from sensorbench.benchmarks.comparison import candidates_of
+from sensorbench.claims import Evidence
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.studies.pictures import Front, Point, with_fronts
-from sensorbench.studies.study import Column, Evidence, Section
+from sensorbench.studies.study import Column, Section
 
 # Readings that fit into so many bytes: larger is better, as on the other axes.
 KILOBYTE = 1_000.0

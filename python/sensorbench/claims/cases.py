@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from sensorbench.studies.study import Judgement
+from sensorbench.claims.claim import Judgement
 
 # So many of the cells that contradict a claim are named.
 MOST_NAMED = 5

@@ -2,17 +2,36 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from sensorbench.claims.claim import Claim, Judgement, untested_for
+from sensorbench.claims.evidence import Evidence, Roles, setting_name
 from sensorbench.results import ComparisonResult
 from sensorbench.results.manifest import MEASURE
 from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure, SubstituteVerdict
 from sensorbench.results.summary.comparison import ComparisonSummary
-from sensorbench.studies.study import Claim, Evidence, Judgement, Study, setting_name, untested_for
 
 E = TypeVar("E")
 
+Judge = Callable[[Evidence], Judgement]
+
 _TESTED = {"holds", "does not hold", "no difference seen", "inconclusive"}
+
+
+class HasJudges(Protocol):
+    """A study as far as its claims need it: who plays which role, the metric, and the judge of each claim by its id."""
+
+    @property
+    def roles(self) -> Roles:
+        """Which variants play the roles that claims speak of."""
+
+    @property
+    def metric(self) -> str:
+        """The figure of latencies that is compared."""
+
+    @property
+    def judges(self) -> Mapping[str, Judge]:
+        """Who judges each claim, by its id."""
 
 
 @dataclass(frozen=True)
@@ -25,16 +44,16 @@ class Measured:
 
 
 def measured(
-    study: Study, results: Mapping[str, ComparisonResult], summaries: Mapping[str, ComparisonSummary]
+    study: HasJudges, results: Mapping[str, ComparisonResult], summaries: Mapping[str, ComparisonSummary]
 ) -> dict[str, Measured]:
     """What was measured in each of some comparisons, which are the parts of a study if there is more than one."""
     own: dict[str, Evidence] = {}
     with_stand_ins: dict[str, Evidence] = {}
     for name, result in results.items():
-        published = _roles(study.file.roles.published, result)
-        own[name] = Evidence(result, published, study.file.metric, own)
-        roles = {**_roles(study.file.roles.stand_in, result), **published}
-        with_stand_ins[name] = Evidence(result, roles, study.file.metric, with_stand_ins)
+        published = _roles(study.roles.published, result)
+        own[name] = Evidence(result, published, study.metric, own)
+        roles = {**_roles(study.roles.stand_in, result), **published}
+        with_stand_ins[name] = Evidence(result, roles, study.metric, with_stand_ins)
     return {name: Measured(own[name], with_stand_ins[name], summaries[name].answers_equal) for name in results}
 
 
@@ -49,7 +68,7 @@ def _roles(wanted: dict[str, list[str]], result: ComparisonResult) -> dict[str, 
     return {role: setting for role, setting in found.items() if setting is not None}
 
 
-def judged(claim: Claim, study: Study, by: Sequence[Measured]) -> JudgedClaim:
+def judged(claim: Claim, study: HasJudges, by: Sequence[Measured]) -> JudgedClaim:
     """A claim with its verdict, and what it is with stand-ins where the claim's own databases were not measured. It is judged by
     one comparison, or by those of all parts that it names.
     """
@@ -67,7 +86,7 @@ def judged(claim: Claim, study: Study, by: Sequence[Measured]) -> JudgedClaim:
     return told(claim, _requirement(claim, study), _judgement(claim, study, own, answers_differ=differ), substitute)
 
 
-def not_tested(claim: Claim, study: Study, reason: str) -> JudgedClaim:
+def not_tested(claim: Claim, study: HasJudges, reason: str) -> JudgedClaim:
     """A claim about something that was not measured."""
     return told(claim, _requirement(claim, study), untested_for(reason))
 
@@ -98,7 +117,7 @@ def _figure(judgement: Judgement) -> MeasuredFigure | None:
     return MeasuredFigure(**judgement.measured) if judgement.measured else None
 
 
-def _requirement(claim: Claim, study: Study) -> list[str]:
+def _requirement(claim: Claim, study: HasJudges) -> list[str]:
     needed = [_settings_of(role, study) for role in claim.requires]
     return [*needed, *needs(claim)]
 
@@ -114,8 +133,8 @@ def needs(claim: Claim) -> list[str]:
     return [*([claim.lacks] if claim.lacks else []), *([f"scale {claim.least_scale:g}"] if claim.least_scale else [])]
 
 
-def _settings_of(role: str, study: Study) -> str:
-    return " or ".join(study.file.roles.published[role])
+def _settings_of(role: str, study: HasJudges) -> str:
+    return " or ".join(study.roles.published[role])
 
 
 def _place(one: Evidence, among: Sequence[Any]) -> str:
@@ -127,7 +146,7 @@ def _has_roles(claim: Claim, evidence: Sequence[Evidence]) -> bool:
     return all(set(claim.requires) <= one.roles.keys() for one in evidence)
 
 
-def _judgement(claim: Claim, study: Study, evidence: Sequence[Evidence], *, answers_differ: bool) -> Judgement:
+def _judgement(claim: Claim, study: HasJudges, evidence: Sequence[Evidence], *, answers_differ: bool) -> Judgement:
     missing = [
         f"{_settings_of(role, study)}{_place(one, evidence)}"
         for one in evidence

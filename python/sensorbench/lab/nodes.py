@@ -1,0 +1,109 @@
+"""One node of an instance: its process is started, waited for until it answers, and ended."""
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from sensorbench.errors import FailedError
+from sensorbench.lab import addresses, processes
+from sensorbench.lab.database import LabDatabase, Place
+from sensorbench.lab.homes import ServerUser
+from sensorbench.lab.instance import COORDINATOR, Instance, Node
+from sensorbench.lab.limits import entering
+from sensorbench.lab.processes import ProcessId
+
+STOP_WITHIN_S = 20.0
+_ASK_EVERY_S = 0.05
+_TELL_EVERY_S = 3.0
+Tell = Callable[[str], None]
+
+
+def planned_coordinator(cluster: int, database: LabDatabase) -> Node | None:
+    """The process that the nodes of a cluster need beside them, on its own address; None for databases that need none."""
+    if database.coordinator_port is None:
+        return None
+    return Node(number=COORDINATOR, host=addresses.coordinator_address(cluster), port=database.coordinator_port)
+
+
+def create_and_launch(place: Place, database: LabDatabase) -> None:
+    """Makes the folder of a node, sets it up and starts its process."""
+    place.folder.mkdir(mode=0o700)
+    place.user.owns(place.folder)
+    database.set_up(place)
+    launch(place, database)
+
+
+def start_coordinator_again(instance: Instance, database: LabDatabase, software: Path, user: ServerUser) -> None:
+    """Starts what the nodes need beside them, if they do and it is down."""
+    coordinator = instance.coordinator
+    if coordinator is not None and coordinator.find() is None:
+        launch(Place(instance, coordinator, software, user), database)
+        instance.write()
+        wait_until_others_may_start(instance, coordinator, database)
+
+
+def launch(place: Place, database: LabDatabase) -> None:
+    """Starts the process of a node that is set up, within the limits of its instance."""
+    limits_ = place.instance.limits
+    started = processes.start(
+        database.command(place),
+        instance=place.instance.folder,
+        folder=place.folder,
+        user=place.user,
+        environment=database.environment_of(place),
+        cpus=limits_.cpus if limits_.cpus_by == "affinity" else None,
+        enter_group=entering(limits_),
+    )
+    place.node.process = ProcessId.of(started.pid)
+
+
+def wait_until_others_may_start(instance: Instance, node: Node, database: LabDatabase) -> None:
+    """Waits until other nodes may start beside this one. Raises FailedError with what its log says."""
+
+    def problem() -> str:
+        return "" if database.lets_others_start(instance, node) else "it does not let other nodes start"
+
+    _wait_until(instance, node, database, problem)
+
+
+def wait_until_ready(instance: Instance, node: Node, database: LabDatabase, tell: Tell | None = None) -> None:
+    """Waits until a node answers as a target does."""
+    _wait_until(instance, node, database, database.readiness(instance, node), tell)
+
+
+def _wait_until(
+    instance: Instance, node: Node, database: LabDatabase, problem: Callable[[], str], tell: Tell | None = None
+) -> None:
+    """Waits until a node has no problem any more. Raises FailedError with what its log says."""
+    log = instance.node_folder(node) / "server.log"
+    start_s = told_s = time.monotonic()
+    while True:
+        for needed in (node, instance.coordinator):
+            if needed is not None and needed.find() is None:
+                words = database.last_words(instance.node_folder(needed) / "server.log")
+                raise FailedError(f"{instance.name}: the server ended while it started: {words}")
+        why = problem()
+        if not why:
+            return
+        now_s = time.monotonic()
+        if now_s - start_s > database.ready_within_s:
+            raise FailedError(
+                f"{instance.name} does not answer after {database.ready_within_s:g} s ({why}): {database.last_words(log)}"
+            )
+        if tell and now_s - told_s > _TELL_EVERY_S:
+            tell(database.progress(instance, node, database.user()))
+            told_s = time.monotonic()
+        time.sleep(_ASK_EVERY_S)
+
+
+def end_and_remove_node(instance: Instance, node: Node, database: LabDatabase) -> None:
+    """Ends a node and removes its folder."""
+    end_process(node, database)
+    shutil.rmtree(instance.node_folder(node), ignore_errors=True)
+
+
+def end_process(node: Node, database: LabDatabase) -> None:
+    """Ends the process of a node and its children, if it has one: asked first, killed after a while."""
+    if process := node.find():
+        processes.end([process, *process.children(recursive=True)], signal=database.stop_signal, patience_s=STOP_WITHIN_S)
