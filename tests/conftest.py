@@ -21,7 +21,16 @@ from sensorbench import lab
 from sensorbench.cli import main
 from sensorbench.results.ownership import Owner
 from tests.pictures import drawn_once
-from tests.servers import ByServers, LabServers, allow_all, make_no_lab, mark_by_fixtures, refuse_unmarked, share_addresses
+from tests.servers import (
+    ByServers,
+    LabServers,
+    allow_all,
+    make_no_lab,
+    make_quick_java,
+    mark_by_fixtures,
+    refuse_unmarked,
+    share_addresses,
+)
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+_FOLDER = pytest.StashKey[Path]()
 _NO_LAB = pytest.StashKey[Path]()
 _LAB_HOME = pytest.StashKey[Path | None]()
 
@@ -54,6 +64,9 @@ _LAB_HOME = pytest.StashKey[Path | None]()
 def pytest_configure(config: pytest.Config) -> None:
     folder = Path(tempfile.mkdtemp(prefix="sensorbench-test-", dir="/var/tmp"))
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    # The servers' user starts Java here.
+    folder.chmod(0o755)
+    config.stash[_FOLDER] = folder
     config.stash[_NO_LAB] = make_no_lab(folder)
     config.stash[_LAB_HOME] = None
     worker = getattr(config, "workerinput", {"workerid": "gw0", "workercount": 1})
@@ -84,7 +97,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_places(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Any:
-    """A cache of the tests' own, no lab but theirs (`lab_home`), and a picture for each kind of chart.
+    """A cache of the tests' own, no lab but theirs (`lab_home`), a quick Java, and a picture for each kind of chart.
 
     What the client can do is measured for a moment only: most tests measure it, and no test says what comes out.
     """
@@ -92,6 +105,8 @@ def _own_places(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.C
         patch.setattr("sensorbench.experiment.ceiling.SHORT_S", 0.02)
         patch.setenv("SENSORBENCH_LAB", str(pytestconfig.stash[_NO_LAB]))
         patch.setenv("SENSORBENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
+        if java := make_quick_java(pytestconfig.stash[_FOLDER]):
+            patch.setenv("JAVA_HOME", str(java))
         yield
 
 
