@@ -25,6 +25,7 @@ from tests.servers import (
     ByServers,
     LabServers,
     allow_all,
+    have_quick_java,
     make_no_lab,
     make_quick_java,
     mark_by_fixtures,
@@ -56,7 +57,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-_FOLDER = pytest.StashKey[Path]()
+_QUICK_JAVA = pytest.StashKey[Path | None]()
 _NO_LAB = pytest.StashKey[Path]()
 _LAB_HOME = pytest.StashKey[Path | None]()
 
@@ -66,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     # The servers' user starts Java here.
     folder.chmod(0o755)
-    config.stash[_FOLDER] = folder
+    config.stash[_QUICK_JAVA] = make_quick_java(folder)
     config.stash[_NO_LAB] = make_no_lab(folder)
     config.stash[_LAB_HOME] = None
     worker = getattr(config, "workerinput", {"workerid": "gw0", "workercount": 1})
@@ -88,6 +89,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         # A test that patched the variable has put back what it found, which was that of a test without servers.
         os.environ["SENSORBENCH_LAB"] = str(home)
     refuse_unmarked(item, item.config.stash[_NO_LAB])
+    if item.get_closest_marker("cluster"):
+        have_quick_java(item, item.config.stash[_QUICK_JAVA])
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -97,7 +100,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_places(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Any:
-    """A cache of the tests' own, no lab but theirs (`lab_home`), a quick Java, and a picture for each kind of chart.
+    """A cache of the tests' own, no lab but theirs (`lab_home`), and a picture for each kind of chart.
 
     What the client can do is measured for a moment only: most tests measure it, and no test says what comes out.
     """
@@ -105,8 +108,6 @@ def _own_places(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.C
         patch.setattr("sensorbench.experiment.ceiling.SHORT_S", 0.02)
         patch.setenv("SENSORBENCH_LAB", str(pytestconfig.stash[_NO_LAB]))
         patch.setenv("SENSORBENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
-        if java := make_quick_java(pytestconfig.stash[_FOLDER]):
-            patch.setenv("JAVA_HOME", str(java))
         yield
 
 

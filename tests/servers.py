@@ -155,8 +155,8 @@ def make_no_lab(folder: Path) -> Path:
 
 
 def make_quick_java(folder: Path) -> Path | None:
-    """A home of Java (JAVA_HOME) whose virtual machines compile without the optimiser, which takes half of the CPU time of a server that lives
-    for seconds; none where there is no Java that servers run on. It is the first that the lab itself would take.
+    """A home of Java whose virtual machines compile without the optimiser; none where there is no Java that servers run on. It is the first that
+    the lab itself would take.
     """
     java = find_java(_JAVA_OF_SERVERS)
     if java is None:
@@ -168,6 +168,14 @@ def make_quick_java(folder: Path) -> Path | None:
     (tools / "java").unlink()
     write_launcher(tools / "java", [java.java, "-XX:TieredStopAtLevel=1"])
     return tools.parent
+
+
+def have_quick_java(item: pytest.Item, home: Path | None) -> None:
+    """Has a test start servers with that Java. The optimiser takes half of the CPU time of those that live for seconds, as most clusters do; what
+    serves one test after the other is slower without it.
+    """
+    if home is not None:
+        item.stash[_REFUSAL].setenv("JAVA_HOME", str(home))
 
 
 def share_addresses(worker: int, workers: int) -> None:

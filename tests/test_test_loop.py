@@ -13,7 +13,7 @@ import pytest
 from sensorbench import lab
 from sensorbench.lab import jvm
 from tests.pictures import check_once_for_each_kind, once_for_each_kind
-from tests.servers import LAB_FIXTURE, MOST_LONG, LabServers, check_long, make_quick_java
+from tests.servers import LAB_FIXTURE, MOST_LONG, LabServers, allow_all, check_long, have_quick_java, make_quick_java
 
 ROOT = Path(__file__).parent.parent
 
@@ -47,9 +47,10 @@ def test_a_test_with_the_lab_is_marked_by_that_and_cannot_start_several_nodes(
 
 
 @pytest.mark.cluster
-def test_large_servers_are_taken_only_by_tests_that_say_so_even_of_several_nodes(lab_home: Path) -> None:
+def test_large_clusters_are_started_only_by_tests_that_say_so_and_compile_quickly(lab_home: Path) -> None:
     with pytest.raises(pytest.fail.Exception, match="takes hbase, and its name does not say so"):
         lab.up(lab.Wish("hbase", nodes=2))
+    assert "-XX:TieredStopAtLevel=1" in jvm.require_java((17, 11)).java.read_text(encoding="utf-8")
 
 
 def test_large_servers_are_started_only_by_tests_that_say_so(lab_home: Path) -> None:
@@ -176,15 +177,26 @@ def test_charts_that_differ_in_data_and_what_is_said_of_them_are_checked_once() 
     assert len(checked) == 5
 
 
-def test_servers_in_java_are_compiled_without_the_optimiser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clusters_in_java_are_compiled_without_the_optimiser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = jvm.require_java((17, 11))
     home = make_quick_java(tmp_path)
     assert home is not None
     monkeypatch.setenv("JAVA_HOME", str(home))
     java = jvm.require_java((17, 11))
-    assert (java.home, java.major) == (home, usual.major)
+    assert (java.home, java.major) == (home.resolve(), usual.major)
     told = subprocess.run([java.java, "-XX:+PrintFlagsFinal", "-version"], capture_output=True, text=True, check=True).stdout
     assert re.search(r"intx TieredStopAtLevel += 1 ", told)
+
+
+def test_only_a_test_that_is_given_the_quick_java_has_it(request: pytest.FixtureRequest) -> None:
+    before = os.environ.get("JAVA_HOME")
+    have_quick_java(request.node, None)
+    assert os.environ.get("JAVA_HOME") == before
+    have_quick_java(request.node, Path("/quick"))
+    assert os.environ["JAVA_HOME"] == "/quick"
+    # It ends with the test.
+    allow_all(request.node)
+    assert os.environ.get("JAVA_HOME") == before
 
 
 def test_drivers_are_tested_without_the_optimiser() -> None:
