@@ -14,7 +14,8 @@ RUNTIME := $(STAMPS)/runtime $(STAMPS)/engine
 CARGO_TEST := cargo --config crates/tests.toml test --release --workspace --exclude sensorbench-python
 PYTEST := $(PYTHON) -m pytest --durations=10
 # Modules are spread over workers, long ones first, and tests of large servers go to one of them. Each has a lab and addresses of its own.
-# Tests without servers wait for runs of a given length more than for processors; servers need those of both workers.
+# Tests without servers wait for runs of a given length more than for processors; servers need those of both workers. Of clusters one worker
+# has all rings, and the other one Spark and what is small.
 CHECK_WORKERS := -n 3 --dist loadfile --no-loadscope-reorder
 TEST_WORKERS := -n 2 --dist loadgroup --no-loadscope-reorder
 
@@ -50,7 +51,7 @@ test: ## set up and run all checks and tests, but those of clusters
 
 test-clusters: ## run the tests of rings, Spark, faults and several nodes
 	@$(call timed,set up,$(MAKE) setup)
-	@$(call timed,tests of clusters,$(PYTEST) -m cluster $(ARGS))
+	@$(call timed,tests of clusters,$(PYTEST) $(TEST_WORKERS) -m cluster $(ARGS))
 
 test-rust: ## run the tests of the crates
 	@$(CARGO_TEST) --quiet

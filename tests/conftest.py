@@ -21,7 +21,17 @@ from sensorbench import lab
 from sensorbench.cli import main
 from sensorbench.results.ownership import Owner
 from tests.pictures import drawn_once
-from tests.servers import ByServers, LabServers, allow_all, make_no_lab, mark_by_fixtures, refuse_unmarked, share_addresses
+from tests.servers import (
+    ByServers,
+    LabServers,
+    allow_all,
+    have_quick_java,
+    make_no_lab,
+    make_quick_java,
+    mark_by_fixtures,
+    refuse_unmarked,
+    share_addresses,
+)
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+_QUICK_JAVA = pytest.StashKey[Path | None]()
 _NO_LAB = pytest.StashKey[Path]()
 _LAB_HOME = pytest.StashKey[Path | None]()
 
@@ -54,6 +65,9 @@ _LAB_HOME = pytest.StashKey[Path | None]()
 def pytest_configure(config: pytest.Config) -> None:
     folder = Path(tempfile.mkdtemp(prefix="sensorbench-test-", dir="/var/tmp"))
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    # The servers' user starts Java here.
+    folder.chmod(0o755)
+    config.stash[_QUICK_JAVA] = make_quick_java(folder)
     config.stash[_NO_LAB] = make_no_lab(folder)
     config.stash[_LAB_HOME] = None
     worker = getattr(config, "workerinput", {"workerid": "gw0", "workercount": 1})
@@ -75,6 +89,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         # A test that patched the variable has put back what it found, which was that of a test without servers.
         os.environ["SENSORBENCH_LAB"] = str(home)
     refuse_unmarked(item, item.config.stash[_NO_LAB])
+    if item.get_closest_marker("cluster"):
+        have_quick_java(item, item.config.stash[_QUICK_JAVA])
 
 
 @pytest.hookimpl(tryfirst=True)

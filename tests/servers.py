@@ -4,7 +4,7 @@ A test that uses the tests' lab gets the marker `server` by that alone; rings, S
 modules. No other test can start a server: in this process it fails at once, and in those that it starts the lock of the lab cannot be taken.
 A test without servers that would no longer test the same if it were short is marked `long("why")`; these are few.
 
-Cassandra and HBase take half a minute and gigabytes each to start: of several workers one alone has them (`--dist loadgroup`), which gets all
+Cassandra and HBase take many seconds and gigabytes each to start: of several workers one alone has them (`--dist loadgroup`), which gets all
 tests whose names say either, or `all_servers`, in module, function or parameter. Other tests cannot take them.
 """
 
@@ -18,6 +18,7 @@ from sensorbench import lab
 from sensorbench.lab import addresses
 from sensorbench.lab import lab as starting
 from sensorbench.lab.database import LabDatabase
+from sensorbench.lab.jvm import find_java, write_launcher
 
 # A test that is left out while one works finds nothing while one works.
 MOST_LONG = 20
@@ -25,6 +26,7 @@ MOST_LONG = 20
 LAB_FIXTURE = "lab_home"
 _LARGE = ("cassandra", "hbase")
 _LARGE_GROUP = "large servers"
+_JAVA_OF_SERVERS = (17, 11)
 _REFUSAL = pytest.StashKey[pytest.MonkeyPatch]()
 
 
@@ -37,8 +39,8 @@ class LabServers(Mapping[str, lab.Instance]):
         self._started: dict[str, lab.Instance] = {}
 
     def __getitem__(self, name: str) -> lab.Instance:
-        if name.startswith(_LARGE) and _current is not None and group_of(_current.nodeid) != _LARGE_GROUP:
-            pytest.fail(f"{_current.nodeid} takes {name}, and its name does not say so")
+        if _current is not None:
+            _refuse_large(_current, name)
         if name not in self._started:
             self._started[name] = lab.up(lab.Wish(self._databases[name]))
         return self._started[name]
@@ -101,26 +103,36 @@ def check_long(items: list[pytest.Item]) -> None:
 
 
 def refuse_unmarked(item: pytest.Item, no_lab: Path) -> None:
-    """Makes a test without a marker unable to start a server, and one without `cluster` unable to start several nodes or Spark."""
+    """Makes a test without a marker unable to start a server, one without `cluster` unable to start several nodes or Spark, and one whose name
+    does not say so unable to start Cassandra or HBase, so that no two workers ever have them at the same time.
+    """
     global _current
     _current = item
     patch = item.stash[_REFUSAL] = pytest.MonkeyPatch()
-    if item.get_closest_marker("cluster"):
-        return
-    patch.setenv("SPARK_HOME", str(no_lab / "spark"))
+    is_cluster = item.get_closest_marker("cluster") is not None
     is_single = item.get_closest_marker("server") is not None
-    if not is_single:
-        patch.setenv("SENSORBENCH_LAB", str(no_lab))
     check = starting._check
 
     def check_and_refuse(wish: lab.Wish, database: LabDatabase) -> None:
         check(wish, database)
-        if not is_single:
+        if not is_single and not is_cluster:
             pytest.fail(f"{item.nodeid} starts {wish.database} and does not use {LAB_FIXTURE}, which would mark it as `server`")
-        _refuse_nodes(item, (wish.nodes or 1) + wish.replicas)
+        _refuse_large(item, wish.database)
+        if not is_cluster:
+            _refuse_nodes(item, (wish.nodes or 1) + wish.replicas)
 
     patch.setattr(starting, "_check", check_and_refuse)
+    if is_cluster:
+        return
+    patch.setenv("SPARK_HOME", str(no_lab / "spark"))
+    if not is_single:
+        patch.setenv("SENSORBENCH_LAB", str(no_lab))
     patch.setattr(starting, "_next_node", lambda *_: _refuse_nodes(item, 2))
+
+
+def _refuse_large(item: pytest.Item, database: str) -> None:
+    if database.startswith(_LARGE) and group_of(item.nodeid) != _LARGE_GROUP:
+        pytest.fail(f"{item.nodeid} takes {database}, and its name does not say so")
 
 
 def _refuse_nodes(item: pytest.Item, nodes: int) -> None:
@@ -140,6 +152,30 @@ def make_no_lab(folder: Path) -> Path:
     (home / "instances").mkdir(parents=True)
     (home / "instances" / "lock").symlink_to(home / "nowhere" / "lock")
     return home
+
+
+def make_quick_java(folder: Path) -> Path | None:
+    """A home of Java whose virtual machines compile without the optimiser; none where there is no Java that servers run on. It is the first that
+    the lab itself would take.
+    """
+    java = find_java(_JAVA_OF_SERVERS)
+    if java is None:
+        return None
+    tools = folder / "java" / "bin"
+    tools.mkdir(parents=True)
+    for tool in java.java.parent.iterdir():
+        (tools / tool.name).symlink_to(tool)
+    (tools / "java").unlink()
+    write_launcher(tools / "java", [java.java, "-XX:TieredStopAtLevel=1"])
+    return tools.parent
+
+
+def have_quick_java(item: pytest.Item, home: Path | None) -> None:
+    """Has a test start servers with that Java. The optimiser takes half of the CPU time of those that live for seconds, as most clusters do; what
+    serves one test after the other is slower without it.
+    """
+    if home is not None:
+        item.stash[_REFUSAL].setenv("JAVA_HOME", str(home))
 
 
 def share_addresses(worker: int, workers: int) -> None:

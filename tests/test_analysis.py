@@ -49,7 +49,9 @@ TRIALS = 150
 
 
 @pytest.mark.parametrize("series", SERIES)
-@pytest.mark.parametrize("runs", [3, 5])
+@pytest.mark.parametrize(
+    "runs", [3, pytest.param(5, marks=pytest.mark.long("a rate shows only over many trials; three runs have them, too"))]
+)
 def test_intervals_cover_at_their_stated_rate(series: Series, runs: int) -> None:
     generator = np.random.default_rng(1)
     population = np.sort(np.concatenate(series(generator, 300, 1000)))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy import stats
+import scipy
 
 from sensorbench import _engine, lab
 from sensorbench.compat.cassandra_stress import Profile, parse_operations, parse_partitions, read_profile
@@ -65,17 +65,17 @@ def fits(values: np.ndarray, below: Any) -> float:
     edges[0], edges[-1] = -(10**12), 10**12
     expected[-1] += 1.0 - sum(expected)
     counts, _ = np.histogram(values, edges)
-    return float(stats.chisquare(counts, np.array(expected) * len(values)).pvalue)
+    return float(scipy.stats.chisquare(counts, np.array(expected) * len(values)).pvalue)
 
 
 # By their own formulas: the most is reached with the probability 1/√width, and what lies behind it is there.
 def below_exponential(least: int, most: int, shape: float = 1.0) -> Any:
     scale = (most - least) / (0.5 * math.log(most - least)) ** (1 / shape)
-    return lambda value: float(stats.weibull_min.cdf(value - least, shape, scale=scale)) if value <= most else 1.0
+    return lambda value: float(scipy.stats.weibull_min.cdf(value - least, shape, scale=scale)) if value <= most else 1.0
 
 
 def below_gaussian(least: int, most: int, mean: float, deviation: float) -> Any:
-    return lambda value: 0.0 if value <= least else float(stats.norm.cdf(value, mean, deviation)) if value <= most else 1.0
+    return lambda value: 0.0 if value <= least else float(scipy.stats.norm.cdf(value, mean, deviation)) if value <= most else 1.0
 
 
 @pytest.mark.parametrize(
@@ -105,10 +105,10 @@ def test_quantas_are_equally_likely_and_even_within() -> None:
     whole = parse_distribution("EXTREME(1..10K,2)")
     bounds = [1, *(int(whole._quantile(np.array([share]))[0]) for share in (0.25, 0.5, 0.75)), 10_001]
     counts, _ = np.histogram(values, bounds)
-    assert stats.chisquare(counts).pvalue > RARE
+    assert scipy.stats.chisquare(counts).pvalue > RARE
     of_first = values[values < bounds[1]]
     halves = np.histogram(of_first, [1, (1 + bounds[1]) / 2, bounds[1]])[0]
-    assert stats.chisquare(halves).pvalue > RARE
+    assert scipy.stats.chisquare(halves).pvalue > RARE
 
 
 def test_what_is_fixed_or_in_sequence() -> None:
@@ -241,7 +241,7 @@ def everything(path: Profile, partitions: np.ndarray, seed: int = 1) -> tuple[pa
 
 def test_rows_have_the_sizes_populations_and_counts_of_the_profile() -> None:
     table, counts = everything(profile(READINGS), np.arange(1, 20_001))
-    assert stats.chisquare(np.bincount(counts)[2:]).pvalue > RARE
+    assert scipy.stats.chisquare(np.bincount(counts)[2:]).pvalue > RARE
     assert (counts.min(), counts.max()) == (2, 6)
     assert {len(text) for text in table["sensor"].to_pylist()} == {12}
     sizes = np.array([len(text) for text in table["note"].to_pylist()])
@@ -251,12 +251,12 @@ def test_rows_have_the_sizes_populations_and_counts_of_the_profile() -> None:
     assert fits(np.array(table["quality"]), lambda value: 1.0 - exponential(7 - value) if value > 1 else 0.0) > RARE
     value = np.array(table["value"])
     inner = value[(value > -20) & (value < 40)]
-    assert stats.kstest(inner, stats.truncnorm(-3, 3, 10, 10).cdf).pvalue > RARE
+    assert scipy.stats.kstest(inner, scipy.stats.truncnorm(-3, 3, 10, 10).cdf).pvalue > RARE
     days = np.array(table["day"])[np.cumsum(counts) - 1]
-    assert stats.chisquare(np.bincount(days, minlength=366)[1:]).pvalue > RARE
+    assert scipy.stats.chisquare(np.bincount(days, minlength=366)[1:]).pvalue > RARE
     # Fifty years from 1970 on, all times alike.
     times = np.array(table["time"].cast(pa.int64())) / 1e6 / (50 * 365 * 24 * 3600)
-    assert stats.kstest(times, stats.uniform.cdf).pvalue > RARE
+    assert scipy.stats.kstest(times, scipy.stats.uniform.cdf).pvalue > RARE
     # Of 1,000,000 names 20,000 partitions have as many as birthdays would.
     names = len(set(table["sensor"].to_pylist()))
     expected = 1e6 * (1 - (1 - 1e-6) ** 20_000)
@@ -291,7 +291,7 @@ def test_levels_of_clustering_lie_in_one_another() -> None:
     assert table["machine"].to_pylist() == np.repeat(np.arange(1, 3001), counts).tolist()
     kinds = Counter((row["machine"], row["kind"]) for row in table.select(["machine", "kind"]).to_pylist())
     assert set(kinds.values()) == {2, 3, 4}
-    assert stats.chisquare(list(Counter(kinds.values()).values())).pvalue > RARE
+    assert scipy.stats.chisquare(list(Counter(kinds.values()).values())).pvalue > RARE
     # Two of fifty kinds, drawn one after the other, are the same one in fifty times.
     alone = 3000 - (len(kinds) - 3000)
     assert abs(alone - 60) < 4 * math.sqrt(60)
@@ -324,7 +324,7 @@ def test_values_in_binary_form_are_those_that_the_numbers_stand_for() -> None:
 def test_insertions_write_shares_of_partitions() -> None:
     path, partitions = profile(EVENTS), parse_partitions("1..100000")
     visits = insertions(Population(path, 1), partitions, 6000, seed=1)
-    assert stats.chisquare(np.bincount(visits.partitions)[1:]).pvalue > RARE
+    assert scipy.stats.chisquare(np.bincount(visits.partitions)[1:]).pvalue > RARE
     machines = visits.rows["machine"].to_pylist()
     # Partitions come one after the other, none is left out or comes twice.
     assert list(dict.fromkeys(machines)) == list(range(1, int(visits.partitions.sum()) + 1))
@@ -333,11 +333,11 @@ def test_insertions_write_shares_of_partitions() -> None:
     # A fourth of a partition's rows, but one at least: then as many as are there by chance.
     for rows in (4, 6, 8):
         own = written[there == rows]
-        chances = stats.binom.pmf(np.arange(rows + 1), rows, 0.25)
+        chances = scipy.stats.binom.pmf(np.arange(rows + 1), rows, 0.25)
         chances[1] += chances[0]
         expected = np.append(chances[1:4], chances[4:].sum()) * len(own)
         found = np.bincount(np.minimum(own, 4), minlength=5)[1:]
-        assert stats.chisquare(found, expected).pvalue > RARE
+        assert scipy.stats.chisquare(found, expected).pvalue > RARE
 
 
 def test_an_insertion_writes_to_a_partition_once() -> None:
@@ -372,7 +372,7 @@ def test_arguments_are_of_one_row_or_of_several(tmp_path: Path) -> None:
     # Each row of a partition is as likely as the others.
     of_one = Counter(row for row in drawn["first"] if row[0] == 5)
     assert len(of_one) == counts[4]
-    assert stats.chisquare(list(of_one.values())).pvalue > RARE
+    assert scipy.stats.chisquare(list(of_one.values())).pvalue > RARE
     mixed = set(drawn["between"])
     assert not mixed <= rows
     assert {(machine, kind) for machine, kind, _ in mixed} == {(machine, kind) for machine, kind, _ in keys}
@@ -421,7 +421,7 @@ def test_a_mix_has_its_proportions_and_sizes() -> None:
     assert list(counts) == [*(f"insert_{rows}_rows" for rows in range(2, 7)), "one"]
     shares = [0.05] * 5 + [0.75]
     # Sizes are those of the partitions that were drawn, which differ a little from the profile's.
-    assert stats.chisquare(list(counts.values()), np.array(shares) * 20_000).statistic < 60
+    assert scipy.stats.chisquare(list(counts.values()), np.array(shares) * 20_000).statistic < 60
     assert abs(counts["one"] - 15_000) < 4 * math.sqrt(20_000 * 0.75 * 0.25)
 
 

@@ -199,7 +199,7 @@ def summary_in(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.cluster
-def test_region_servers_that_join_under_load_serve_requests(cli: Cli, grown: Path) -> None:
+def test_region_servers_of_hbase_that_join_under_load_serve_requests(cli: Cli, grown: Path) -> None:
     summary = summary_in(grown)
     jsonschema.validate(summary, json_schemas()["elasticity-summary"])
     (one,) = summary["result"]["transitions"]
@@ -240,7 +240,7 @@ def test_region_servers_that_join_under_load_serve_requests(cli: Cli, grown: Pat
 
 
 @pytest.mark.cluster
-def test_works_are_compared_beside_what_was_printed(cli: Cli, grown: Path, tmp_path: Path) -> None:
+def test_works_of_hbase_are_compared_beside_what_was_printed(cli: Cli, grown: Path, tmp_path: Path) -> None:
     out = tmp_path / "compared"
     ended = cli("elasticity", "compare", grown, grown, "--out", out, "--no-open", "--json")
     assert ended.exit_code == 0, ended.err

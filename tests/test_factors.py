@@ -502,7 +502,7 @@ def test_results_are_reported_again(cli: Cli, tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.cluster
-def test_factors_are_measured_on_fresh_clusters_of_three_nodes(lab_home: Path, tmp_path: Path) -> None:
+def test_factors_of_cassandra_are_measured_on_fresh_clusters_of_three_nodes(lab_home: Path, tmp_path: Path) -> None:
     """One level of reads that come again after a restart, with the cache saved meanwhile, and one of writes."""
     file = TUNING.file
     levels = {"key-cache-save-period": "1 h", "flush-writers": "10"}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import t as student
+import scipy
 
 from sensorbench.advisor import bytes_of, length_s, rate_per_s, shipped
 from sensorbench.advisor.reference import parsed, written
@@ -166,7 +166,7 @@ def test_the_interval_of_a_ratio_is_students_over_runs() -> None:
     written = 0.5 * np.log(np.array([110 / 100, 120 / 101, 130 / 99]))
     read = 0.5 * np.log(np.array([30 / 10, 33 / 10.5, 31 / 10.2]))
     parts = [of_part.var(ddof=1) / 3 for of_part in (written, read)]
-    half = student.ppf(0.975, sum(parts) ** 2 / sum(part**2 / 2 for part in parts)) * math.sqrt(sum(parts))
+    half = scipy.stats.t.ppf(0.975, sum(parts) ** 2 / sum(part**2 / 2 for part in parts)) * math.sqrt(sum(parts))
     middle = written.mean() + read.mean()
     assert ratio is not None
     assert (ratio.value, ratio.low, ratio.high) == pytest.approx(

@@ -75,7 +75,7 @@ def cassandra(lab_home: Path) -> Iterator[lab.Instance]:
         yield instance
 
 
-def test_a_node_that_was_paused_answers_with_old_values_at_one_and_not_at_quorum(
+def test_a_node_of_cassandra_that_was_paused_answers_with_old_values_at_one_and_not_at_quorum(
     cli: Cli, cassandra: lab.Instance, tmp_path: Path
 ) -> None:
     node = process_of(cassandra.nodes[2])

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, cast
 import pytest
 
 from sensorbench import lab
-from tests.pictures import once_for_each_kind
-from tests.servers import LAB_FIXTURE, MOST_LONG, LabServers, check_long
+from sensorbench.lab import jvm
+from tests.pictures import check_once_for_each_kind, once_for_each_kind
+from tests.servers import LAB_FIXTURE, MOST_LONG, LabServers, allow_all, check_long, have_quick_java, make_quick_java
 
 ROOT = Path(__file__).parent.parent
 
@@ -43,6 +44,19 @@ def test_a_test_with_the_lab_is_marked_by_that_and_cannot_start_several_nodes(
         with pytest.raises(pytest.fail.Exception, match="starts several nodes and is not marked `cluster`"):
             lab.up(wish)
     assert sorted((lab_home / "instances").glob("*/")) == before
+
+
+@pytest.mark.cluster
+def test_large_clusters_are_started_only_by_tests_that_say_so_and_compile_quickly(lab_home: Path) -> None:
+    with pytest.raises(pytest.fail.Exception, match="takes hbase, and its name does not say so"):
+        lab.up(lab.Wish("hbase", nodes=2))
+    assert "-XX:TieredStopAtLevel=1" in jvm.require_java((17, 11)).java.read_text(encoding="utf-8")
+
+
+def test_large_servers_are_started_only_by_tests_that_say_so(lab_home: Path) -> None:
+    for name in ("cassandra", "hbase"):
+        with pytest.raises(pytest.fail.Exception, match=f"takes {name}, and its name does not say so"):
+            lab.up(lab.Wish(name))
 
 
 def test_large_servers_are_taken_only_by_tests_that_say_so() -> None:
@@ -137,6 +151,52 @@ def test_charts_that_differ_in_data_and_words_alone_are_drawn_once() -> None:
         *("1", "1", "2", "2", "3", "3")
     ]
     assert len(drawn) == len(kinds)
+
+
+def test_charts_that_differ_in_data_and_what_is_said_of_them_are_checked_once() -> None:
+    checked: list[dict[str, Any]] = []
+
+    def check(specification: dict[str, Any], schema: dict[str, Any]) -> None:
+        checked.append(specification)
+        if specification["orient"] != "left":
+            raise ValueError("no such place")
+
+    def chart(orient: str, title: Any, value: float) -> dict[str, Any]:
+        return {"orient": orient, "title": title, "scale": {"domain": [str(value)]}, "width": value, "data": {"values": [value]}}
+
+    checker = check_once_for_each_kind(check)
+    for orient, title in (("left", "one"), ("left", "two"), ("left", ["one"])):
+        checker(chart(orient, title, 1.0), {"$ref": "a"})
+    assert len(checked) == 2
+    checker(chart("left", "one", 2.0), {"$ref": "b"})
+    assert len(checked) == 3
+    # What is wrong is wrong each time.
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no such place"):
+            checker(chart("lefft", "one", 1.0), {"$ref": "a"})
+    assert len(checked) == 5
+
+
+def test_clusters_in_java_are_compiled_without_the_optimiser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = jvm.require_java((17, 11))
+    home = make_quick_java(tmp_path)
+    assert home is not None
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    java = jvm.require_java((17, 11))
+    assert (java.home, java.major) == (home.resolve(), usual.major)
+    told = subprocess.run([java.java, "-XX:+PrintFlagsFinal", "-version"], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"intx TieredStopAtLevel += 1 ", told)
+
+
+def test_only_a_test_that_is_given_the_quick_java_has_it(request: pytest.FixtureRequest) -> None:
+    before = os.environ.get("JAVA_HOME")
+    have_quick_java(request.node, None)
+    assert os.environ.get("JAVA_HOME") == before
+    have_quick_java(request.node, Path("/quick"))
+    assert os.environ["JAVA_HOME"] == "/quick"
+    # It ends with the test.
+    allow_all(request.node)
+    assert os.environ.get("JAVA_HOME") == before
 
 
 def test_drivers_are_tested_without_the_optimiser() -> None:
