@@ -27,41 +27,45 @@ from sensorbench.studies.mapreduce import summarise_mapreduce_study
 def write_stress_report(folder: Path) -> tuple[StressSummary, Path]:
     """Summarises a stress run on disk and writes its page."""
     # The chart library takes most of a second to import, which commands that draw nothing should not wait for.
-    from sensorbench.report.stress import write_stress_page
+    from sensorbench.report.build import write_page
+    from sensorbench.report.stress import stress_page
 
     result = read_stress(folder)
     summary = summarise_stress(result)
     write_typed_summary(folder, summary)
-    return summary, write_stress_page(result, summary)
+    return summary, write_page(stress_page(summary, result), folder)
 
 
 def write_tune_report(folder: Path) -> tuple[TuneSummary, Path]:
     """Summarises a search for settings on disk and writes its page."""
-    from sensorbench.report.tune import write_tune_page
+    from sensorbench.report.build import write_page
+    from sensorbench.report.tune import tune_page
 
     summary = summarise_tune(read_tune(folder))
     write_typed_summary(folder, summary)
-    return summary, write_tune_page(folder, summary)
+    return summary, write_page(tune_page(summary), folder)
 
 
 def write_elasticity_report(folder: Path) -> tuple[ElasticitySummary, Path]:
     """Summarises changes of a cluster on disk and writes their page."""
-    from sensorbench.report.elasticity import write_elasticity_page
+    from sensorbench.report.build import write_page
+    from sensorbench.report.elasticity import elasticity_page
 
     summary = summarise_elasticity(read_elasticity(folder))
     write_typed_summary(folder, summary)
-    return summary, write_elasticity_page(folder, summary)
+    return summary, write_page(elasticity_page(summary), folder)
 
 
 def write_elasticity_comparison(folders: Sequence[Path], out: Path) -> tuple[ElasticityComparisonSummary, Path]:
     """Summarises the changes of several clusters on disk side by side, and writes that and its page into `out`."""
-    from sensorbench.report.elasticity_comparison import write_elasticity_comparison_page
+    from sensorbench.report.build import write_page
+    from sensorbench.report.elasticity_comparison import elasticity_comparison_page
 
     check_summary_is_free(out, COMPARISON)
     summary = summarise_elasticity_comparison(folders, out)
     out.mkdir(parents=True, exist_ok=True)
     write_typed_summary(out, summary)
-    return summary, write_elasticity_comparison_page(out, summary)
+    return summary, write_page(elasticity_comparison_page(summary), out)
 
 
 def summarise_elasticity_comparison(folders: Sequence[Path], out: Path) -> ElasticityComparisonSummary:
@@ -73,11 +77,12 @@ def summarise_elasticity_comparison(folders: Sequence[Path], out: Path) -> Elast
 
 def write_factors_report(folder: Path) -> tuple[FactorsSummary, Path]:
     """Summarises a study of factors on disk and writes its page."""
-    from sensorbench.report.factors import write_factors_page
+    from sensorbench.report.build import write_page
+    from sensorbench.report.factors import factors_page
 
     summary = summarise_factor_study(folder)
     write_typed_summary(folder, summary)
-    return summary, write_factors_page(folder, summary)
+    return summary, write_page(factors_page(summary), folder)
 
 
 def summarise_factor_study(folder: Path) -> FactorsSummary:
@@ -88,8 +93,9 @@ def summarise_factor_study(folder: Path) -> FactorsSummary:
 
 def write_mapreduce_report(folder: Path) -> tuple[MapReduceSummary, Path]:
     """Summarises a MapReduce study on disk and writes its page."""
-    from sensorbench.report.mapreduce import write_mapreduce_page
+    from sensorbench.report.build import write_page
+    from sensorbench.report.mapreduce import mapreduce_page
 
     summary = summarise_mapreduce_study(read_mapreduce(folder))
     write_typed_summary(folder, summary)
-    return summary, write_mapreduce_page(folder, summary)
+    return summary, write_page(mapreduce_page(summary), folder)

@@ -1,4 +1,4 @@
-"""Puts a report together."""
+"""Writes pages, and their charts as files."""
 
 import functools
 import json
@@ -9,12 +9,14 @@ from typing import Any
 
 import jinja2
 import vl_convert
+from markupsafe import Markup, escape
 
 from sensorbench.places import cache_folder, check_page_is_free
 from sensorbench.report import answer, charts, findings, fronts, values, variants, words
 from sensorbench.report.sections import pictures
 from sensorbench.results import ComparisonResult
 from sensorbench.results.files import write_bytes, write_text
+from sensorbench.results.page import Chart, Line, Page, Piece
 from sensorbench.results.summary.comparison import ComparisonSummary
 
 REPORT_FILE = "report.html"
@@ -23,7 +25,81 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 # What charts look like on paper and in files; the page has a theme of its own for light and dark.
 _FILE_CONFIG = {"background": "white", "axis": {"labelFontSize": 11}, "view": {"stroke": "#dddddd"}}
-FILE_WIDTH = 620
+_ELEMENTS = {"strong", "em", "code", "pre"}
+
+
+def write_page(page: Page, folder: Path, *, with_files: bool = True) -> Path:
+    """Writes `report.html` into the folder of the results, and its charts as SVG and PNG beside it. Returns the page."""
+    shown = page.charts
+    drawn = {chart.name: chart.specification for chart in shown}
+    text = (
+        page_environment()
+        .get_template("page.html.j2")
+        .render(page=page, script=chart_library() if shown else "", specifications=json.dumps(drawn).replace("</", "<\\/"))
+    )
+    path = folder / REPORT_FILE
+    check_page_is_free(path)
+    write_text(path, text)
+    if with_files and shown:
+        write_chart_files(folder / CHARTS_FOLDER, shown)
+    return path
+
+
+@functools.cache
+def page_environment() -> jinja2.Environment:
+    """What all pages are made with. There is one, because templates are compiled when one first takes them."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.globals.update(words=words, answer=answer, sure=answer.sure, first_requests=values.FIRST_REQUESTS)
+    environment.filters.update(shown=_shown, type_name=lambda block: type(block).__name__)
+    return environment
+
+
+def _shown(line: Line, kind: str = "text") -> Markup:
+    """A line in HTML, its values as those of a kind."""
+    if isinstance(line, str):
+        return escape(words.setting(line) if kind == "setting" else line)
+    if isinstance(line, Piece):
+        return _piece(line, _shown(line.text, kind))
+    if line is None or isinstance(line, float | int):
+        return escape(words.of_kind(line, kind))
+    return Markup("").join(_shown(part, kind) for part in line)
+
+
+def _piece(piece: Piece, text: Markup) -> Markup:
+    if piece.href:
+        return Markup('<a href="{}">{}</a>').format(piece.href, text)
+    if piece.style in _ELEMENTS:
+        return Markup("<{0}>{1}</{0}>").format(piece.style, text)
+    attributes = {"class": piece.style, "title": piece.hint}
+    return Markup("<span{}>{}</span>").format(
+        Markup("").join(Markup(' {}="{}"').format(name, value) for name, value in attributes.items() if value), text
+    )
+
+
+def chart_library() -> str:
+    """The chart library in one piece, which takes a second to put together: once for each version of it."""
+    kept = cache_folder("report") / f"vega-{version('vl-convert-python')}.js"
+    if not kept.exists():
+        write_text(kept, vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+    return kept.read_text(encoding="utf-8")
+
+
+def write_chart_files(folder: Path, drawn: list[Chart]) -> None:
+    """Writes charts as SVG and PNG into a folder, each as wide as it says."""
+    folder.mkdir(exist_ok=True)
+    for chart in drawn:
+        config = {**chart.specification.get("config", {}), **_FILE_CONFIG}
+        svg, png = picture({**chart.specification, "width": chart.file_width, "config": config})
+        write_text(folder / f"{chart.name}.svg", svg)
+        write_bytes(folder / f"{chart.name}.png", png)
+
+
+def picture(specification: dict[str, Any]) -> tuple[str, bytes]:
+    """A chart as SVG and as PNG."""
+    svg: str = vl_convert.vegalite_to_svg(specification)
+    return svg, vl_convert.svg_to_png(svg, scale=2)
 
 
 def write_report(result: ComparisonResult, summary: ComparisonSummary, *, with_files: bool = True) -> Path:
@@ -31,7 +107,7 @@ def write_report(result: ComparisonResult, summary: ComparisonSummary, *, with_f
     drawn, wide = _charts(result, summary), pictures(summary.result.sections)
     operations = list(summary.result.operations)
     views = {(variant.id, name): values.views(result, variant.id, name) for variant in summary.variants for name in operations}
-    path = write_page(
+    path = write_templated_page(
         result.folder,
         "report.html.j2",
         {**drawn, **wide},
@@ -45,12 +121,12 @@ def write_report(result: ComparisonResult, summary: ComparisonSummary, *, with_f
         findings=findings,
     )
     if with_files:
-        write_chart_files(result.folder / CHARTS_FOLDER, drawn, FILE_WIDTH)
-        write_chart_files(result.folder / CHARTS_FOLDER, wide, fronts.WIDTH)
+        write_drawn(result.folder, drawn)
+        write_drawn(result.folder, wide, fronts.WIDTH)
     return path
 
 
-def write_page(folder: Path, template: str, drawn: dict[str, dict[str, Any]], **shown: Any) -> Path:
+def write_templated_page(folder: Path, template: str, drawn: dict[str, dict[str, Any]], **shown: Any) -> Path:
     """Writes a page with its charts into the folder of the results. Returns it."""
     page = (
         page_environment()
@@ -66,24 +142,6 @@ def write_page(folder: Path, template: str, drawn: dict[str, dict[str, Any]], **
     check_page_is_free(path)
     write_text(path, page)
     return path
-
-
-@functools.cache
-def page_environment() -> jinja2.Environment:
-    """What all pages are made with. There is one, because templates are compiled when one first takes them."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.globals.update(words=words, answer=answer, sure=answer.sure, first_requests=values.FIRST_REQUESTS)
-    return environment
-
-
-def chart_library() -> str:
-    """The chart library in one piece, which takes a second to put together: once for each version of it."""
-    kept = cache_folder("report") / f"vega-{version('vl-convert-python')}.js"
-    if not kept.exists():
-        write_text(kept, vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
-    return kept.read_text(encoding="utf-8")
 
 
 def _charts(result: ComparisonResult, summary: ComparisonSummary) -> dict[str, dict[str, Any]]:
@@ -125,17 +183,6 @@ def _figure_rows(summary: ComparisonSummary, operation: str) -> list[dict[str, A
     return rows
 
 
-def write_chart_files(folder: Path, drawn: dict[str, dict[str, Any]], width: int) -> None:
-    """Writes charts as SVG and PNG into a folder, so many pixels wide."""
-    folder.mkdir(exist_ok=True)
-    for name, specification in drawn.items():
-        fixed = {**specification, "width": width, "config": {**specification.get("config", {}), **_FILE_CONFIG}}
-        svg, png = picture(fixed)
-        write_text(folder / f"{name}.svg", svg)
-        write_bytes(folder / f"{name}.png", png)
-
-
-def picture(specification: dict[str, Any]) -> tuple[str, bytes]:
-    """A chart as SVG and as PNG."""
-    svg: str = vl_convert.vegalite_to_svg(specification)
-    return svg, vl_convert.svg_to_png(svg, scale=2)
+def write_drawn(folder: Path, drawn: dict[str, dict[str, Any]], width: int = 620) -> None:
+    """Writes charts by name."""
+    write_chart_files(folder / CHARTS_FOLDER, [Chart(name, one, file_width=width) for name, one in drawn.items()])

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from sensorbench.report import charts
-from sensorbench.report.build import REPORT_FILE, write_page
+from sensorbench.report.build import REPORT_FILE, write_templated_page
 from sensorbench.report.sections import pictures
 from sensorbench.results.summary.comparison import SeriesSummary
 
@@ -29,7 +29,7 @@ def write_series_page(folder: Path, summary: SeriesSummary) -> Path:
     titles = _titles(summary)
     grown = {f"growth-{what}": titles[what] for what in _what_grows(summary)}
     drawn = {**{f"growth-{what}": _growth(summary, what) for what in _what_grows(summary)}, **pictures(summary.result.sections)}
-    return write_page(folder, "series.html.j2", drawn, summary=summary, grown=grown, report_file=REPORT_FILE)
+    return write_templated_page(folder, "series.html.j2", drawn, summary=summary, grown=grown, report_file=REPORT_FILE)
 
 
 def _what_grows(summary: SeriesSummary) -> list[str]:
