@@ -38,7 +38,7 @@ DEFINITIONS = {
 _PIECES = 200
 
 
-def elasticity_page(summary: ElasticitySummary, _: object = None) -> Page:
+def elasticity_page(summary: ElasticitySummary) -> Page:
     """The page of changes of a cluster."""
     result, load, variant = summary.result, summary.result.workload, summary.variants[0]
     loop = "Closed loop: each thread waits for its answer."

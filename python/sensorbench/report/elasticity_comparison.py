@@ -25,7 +25,7 @@ FIGURES = {
 }
 
 
-def elasticity_comparison_page(summary: ElasticityComparisonSummary, _: object = None) -> Page:
+def elasticity_comparison_page(summary: ElasticityComparisonSummary) -> Page:
     """The page of several clusters side by side."""
     works = summary.result.works
     links: list[Line] = [

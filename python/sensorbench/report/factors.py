@@ -36,7 +36,7 @@ FIGURES: dict[str, tuple[str, ValueKind]] = {
 }
 
 
-def factors_page(summary: FactorsSummary, _: object = None) -> Page:
+def factors_page(summary: FactorsSummary) -> Page:
     """The page of a study of factors."""
     result, workload = summary.result, summary.result.workload
     about = (

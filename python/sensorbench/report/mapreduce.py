@@ -31,7 +31,7 @@ SETUP_PARTS = {
 }
 
 
-def mapreduce_page(summary: MapReduceSummary, _: object = None) -> Page:
+def mapreduce_page(summary: MapReduceSummary) -> Page:
     """The page of the MapReduce study."""
     result = summary.result
     on_spark = [cell for cell in result.cells if cell.workers is not None]

@@ -101,9 +101,7 @@ def claims_table(claims: Sequence[JudgedClaim], *, with_parts: bool = False) -> 
     ]
     rows: list[list[Line]] = [
         [
-            claim.id,
-            [claim.text, sure(claim.form)],
-            claim.published,
+            *finding(claim),
             *([", ".join(claim.parts) or "each"] if with_parts else []),
             [verdict(claim.verdict), _measured(claim.measured), sure(claim.reason)],
             _substitute(claim),
@@ -111,6 +109,11 @@ def claims_table(claims: Sequence[JudgedClaim], *, with_parts: bool = False) -> 
         for claim in claims
     ]
     return Table(columns, rows, "claims")
+
+
+def finding(claim: JudgedClaim) -> list[Line]:
+    """What was found, and what was published of it."""
+    return [claim.id, [claim.text, sure(claim.form)], claim.published]
 
 
 def verdict(word: str, style: str = "verdict") -> Piece:

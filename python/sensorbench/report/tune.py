@@ -26,7 +26,7 @@ from sensorbench.results.summary.tune import SearchedSetting, TuneFigures, TuneS
 ROLES = {"default": "default", "search": "searched", "stopped": "given up"}
 
 
-def tune_page(summary: TuneSummary, _: object = None) -> Page:
+def tune_page(summary: TuneSummary) -> Page:
     """The page of a search for settings."""
     result, workload = summary.result, summary.result.workload
     shares = parts.mix(workload["mix"], result.operations)
