@@ -321,7 +321,7 @@ def _latencies(summary: ComparisonSummary, result: ComparisonResult) -> Section:
 
     service_columns: Columns = [("service p50", "duration_s"), ("service p99", "duration_s")] if is_open_loop else []
     columns: Columns = [
-        ("Question", "text"),
+        ("Question", "label"),
         ("Setting", "name"),
         *((title, "duration_s") for title in _METRICS.values()),
         *service_columns,
@@ -396,7 +396,7 @@ def _over_run(summary: ComparisonSummary, result: ComparisonResult) -> Section:
             "a database that starts cold is slower before them."
         )
         titles = ["all", *(f"first {one}" for one in (first, second)), *(f"without the first {one}" for one in (first, second))]
-        columns: Columns = [("Question", "text"), ("Setting", "name"), *((title, "duration_s") for title in titles)]
+        columns: Columns = [("Question", "label"), ("Setting", "name"), *((title, "duration_s") for title in titles)]
         rows = _by_question(summary, lambda figure: _view(views[figure.variant, figure.operation] or {}))
         whole = Details("Mean latencies with and without the first requests", [Table(columns, rows, is_grouped=True)])
     return Section("over-run", "Latency over the run", [Text(text), Grid(drawn), whole])
@@ -478,7 +478,7 @@ def _models(result: ComparisonFigures) -> Section | None:
     if not result.models:
         return None
     columns: Columns = [
-        ("Question", "text"),
+        ("Question", "label"),
         ("Made for it", "name"),
         ("latency", "duration_s"),
         ("Generic", "name"),
@@ -536,7 +536,7 @@ def _compared(summary: ComparisonSummary) -> list[Block]:
         "of them also with answers that DuckDB computed from the dataset itself."
     )
     columns: Columns = [
-        ("Question", "text"),
+        ("Question", "label"),
         ("compared", "count"),
         ("of these with the reference", "count"),
         ("different", "count"),

@@ -72,7 +72,7 @@ def _confirmation(result: TuneFigures) -> Section:
         ]
     if result.confirmation:
         columns: Columns = [
-            ("run", "text"),
+            ("run", "label"),
             ("configuration", "text"),
             ("seed", "number"),
             (tune_answer.goal(result), _kind(result)),
@@ -103,7 +103,7 @@ def _trials(result: TuneFigures) -> Section | None:
         drawn.append(Chart("parallel", _parallel(searched, result), "What was tried, and its ratio to the default"))
     settings = list(result.space.settings)
     columns: Columns = [
-        ("trial", "text"),
+        ("trial", "label"),
         ("part", "text"),
         (tune_answer.goal(result), _kind(result)),
         ("to the default", "ratio"),
@@ -139,7 +139,7 @@ def _drift(result: TuneFigures) -> Text | None:
 def _effects(result: TuneFigures) -> Section:
     """What each setting of the best seems to do."""
     columns: Columns = [
-        ("setting", "text"),
+        ("setting", "label"),
         ("best", "number"),
         ("trials with", "number"),
         ("over those without", "number"),

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-# What the values of a column are, which says how they are shown.
-ValueKind = Literal["text", "name", "setting", "duration_s", "bytes", "ratio", "share", "count", "rate", "whole", "number"]
+# What the values of a column are, which says how they are shown: labels and names (bold) are never wrapped, text is.
+ValueKind = Literal[
+    "text", "label", "name", "setting", "duration_s", "bytes", "ratio", "share", "count", "rate", "whole", "number"
+]
 
 
 @dataclass(frozen=True)
