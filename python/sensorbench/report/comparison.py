@@ -1,18 +1,30 @@
 """The page of a comparison: the answer, what was guaranteed and measured, how it was loaded, and whether the answers were equal."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from sensorbench.report import answer, charts, parts, values, variants, words
+from sensorbench.report import answer, charts, parts, variants, words
+from sensorbench.report.answers import answers
 from sensorbench.report.findings import guarantees
+from sensorbench.report.measured import (
+    EMBEDDED,
+    asked_once,
+    chart,
+    client_health,
+    ids,
+    is_open_loop,
+    latencies,
+    load_and_size,
+    over_run,
+    throughput,
+)
 from sensorbench.report.sections import own_sections
 from sensorbench.results import ComparisonResult
 from sensorbench.results.page import (
     Block,
     Card,
     Cards,
-    Chart,
     Columns,
     Definitions,
     Details,
@@ -28,12 +40,8 @@ from sensorbench.results.page import (
     Text,
 )
 from sensorbench.results.summary.comparison import (
-    AnswerChecks,
-    ClientHealth,
     ComparisonFigures,
     ComparisonSummary,
-    LoadFigures,
-    OperationFigures,
     RankedVariant,
     Ranking,
 )
@@ -41,8 +49,6 @@ from sensorbench.results.summary.envelope import Caveat
 
 # More settings than these are shown when they are clicked at.
 _MOST_PLACES = 8
-_METRICS = {"mean": "mean", "median": "median", "p95": "p95", "p99": "p99", "mean_to_p95": "mean to p95"}
-_EMBEDDED = "embedded"
 
 
 def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Page:
@@ -58,27 +64,18 @@ def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Pag
             guarantees(summary.result),
             *own_sections(summary.result.sections),
             _settings(summary),
-            _latencies(summary, result),
-            _over_run(summary, result),
-            _throughput(summary, result),
-            _load(summary, result),
+            latencies(summary, result),
+            over_run(summary, result),
+            throughput(summary, result),
+            load_and_size(summary, result),
             _models(summary.result),
             _claims(summary),
-            _answers(summary),
-            _client_health(summary),
+            answers(summary),
+            client_health(summary),
             _environment(summary),
         ],
         footer=parts.footer(summary, " and the folders beside it; charts are in charts/ as SVG and PNG."),
     )
-
-
-def _ids(summary: ComparisonSummary) -> list[str]:
-    return [variant.id for variant in summary.variants]
-
-
-def _chart(name: str, title: str, rows: list[dict[str, Any]], draw: Callable[..., dict[str, Any]], *more: Any) -> Chart | None:
-    """A chart of rows, if there are any."""
-    return Chart(name, draw(rows, *more), title) if rows else None
 
 
 def _head(summary: ComparisonSummary) -> list[Block | None]:
@@ -102,7 +99,7 @@ def _head(summary: ComparisonSummary) -> list[Block | None]:
         Text(about, "about"),
         parts.state(summary.status, summary.reason),
         Text(unequal, "banner bad") if summary.answers_equal is False else None,
-        *_warnings([caveat for caveat in summary.warnings if caveat.kind != _EMBEDDED]),
+        *_warnings([caveat for caveat in summary.warnings if caveat.kind != EMBEDDED]),
     ]
 
 
@@ -131,7 +128,7 @@ def _answer(summary: ComparisonSummary) -> Section:
     result = summary.result
     rankings = {ranking.operation: ranking for ranking in result.rankings}
     cards = [_group_card(summary, group, rankings) for group in variants.groups(summary).values()]
-    cards += [_card(summary, rankings[name]) for name in _asked_once(result)]
+    cards += [_card(summary, rankings[name]) for name in asked_once(result)]
     figures = f"Figures are the {result.metric} of the latency"
     if result.metric == "mean_to_p95":
         figures = "Figures are mean latencies up to the 95th percentile, as the source study reports them"
@@ -142,11 +139,6 @@ def _answer(summary: ComparisonSummary) -> Section:
     )
     headline = Text(answer.headline(summary), "headline")
     return Section("answer", "The answer", [headline, Cards(cards), Text(note, "note")])
-
-
-def _asked_once(result: ComparisonFigures) -> list[str]:
-    """The operations that are no variants of one: of a variant curves say more than charts of its own."""
-    return [name for name, operation in result.operations.items() if not operation.variant_of]
 
 
 def _variant(result: ComparisonFigures, name: str) -> tuple[str, str]:
@@ -177,7 +169,7 @@ def _card(summary: ComparisonSummary, ranking: Ranking) -> Card:
     """The answer to a question."""
     operation = summary.result.operations[ranking.operation]
     rows = _figure_rows(summary.result, ranking.operation)
-    drawn = _chart(f"figures-{ranking.operation}", "", rows, charts.figures, _ids(summary))
+    drawn = chart(f"figures-{ranking.operation}", "", rows, charts.figures, ids(summary))
     if ranking.excluded:
         text = Text(f"Not ranked: {ranking.excluded}.", "bad")
         return Card(operation.title, operation.question, [text, drawn], "excluded")
@@ -229,7 +221,7 @@ def _selectivity(summary: ComparisonSummary) -> Section | None:
     if not groups:
         return None
     drawn = [
-        _chart(
+        chart(
             variants.chart_name(name, level),
             variants.title(summary, group) + (f" · {level}" if level else ""),
             variants.rows(summary, group, of_level),
@@ -301,179 +293,6 @@ def _statement(statement: Any) -> str:
     return json.dumps(statement, indent=2, sort_keys=True)
 
 
-def _by_question(summary: ComparisonSummary, shown: Callable[[OperationFigures], list[Line]]) -> list[list[Line]]:
-    """A row for each question and setting, grouped by question."""
-    figures = {(figure.variant, figure.operation): figure for figure in summary.result.figures}
-    return [
-        ["" if place else operation.title, words.setting(variant), *shown(figures[variant, name])]
-        for name, operation in summary.result.operations.items()
-        for place, variant in enumerate(_ids(summary))
-    ]
-
-
-def _latencies(summary: ComparisonSummary, result: ComparisonResult) -> Section:
-    """How latencies are distributed."""
-    is_open_loop = _is_open_loop(summary)
-
-    def shown(figure: OperationFigures) -> list[Line]:
-        service: list[Line] = [figure.service_s.p50, figure.service_s.p99] if is_open_loop else []
-        return [*(_latency(figure, metric) for metric in _METRICS), *service, figure.rows_per_operation, figure.counts.ok]
-
-    service_columns: Columns = [("service p50", "duration_s"), ("service p99", "duration_s")] if is_open_loop else []
-    columns: Columns = [
-        ("Question", "label"),
-        ("Setting", "name"),
-        *((title, "duration_s") for title in _METRICS.values()),
-        *service_columns,
-        ("rows an answer", "count"),
-        ("answers", "count"),
-    ]
-    note = (
-        "Latencies are response times: from when an operation was due, whoever made it wait. Service times, from its start, are beside "
-        "them; a closed loop would show only those."
-    )
-    drawn = [
-        _chart(
-            f"distribution-{name}",
-            summary.result.operations[name].title,
-            values.distribution(result, _ids(summary), name),
-            charts.distribution,
-            _ids(summary),
-        )
-        for name in _asked_once(summary.result)
-    ]
-    return Section(
-        "latencies",
-        "How latencies are distributed",
-        [
-            Table(columns, _by_question(summary, shown), is_grouped=True),
-            Text(note, "note") if is_open_loop else None,
-            Grid(drawn),
-        ],
-    )
-
-
-def _is_open_loop(summary: ComparisonSummary) -> bool:
-    schedule = summary.result.workload["schedule"]
-    return bool(schedule.get("rate") or schedule.get("segments"))
-
-
-def _latency(figure: OperationFigures, metric: str) -> Line:
-    found = figure.latency_s.get(metric)
-    if found is None:
-        return None
-    few = Piece("few answers", "sure", hint="fewer than 10 answers lie beyond this quantile")
-    return [found.value, parts.between(found.low, found.high) or few]
-
-
-def _over_run(summary: ComparisonSummary, result: ComparisonResult) -> Section:
-    """Latency over the run, and what servers used on the same axis."""
-    variant_ids, operations = _ids(summary), summary.result.operations
-    views = {(variant, name): values.views(result, variant, name) for variant in variant_ids for name in operations}
-    last_s = values.longest_first_run_s(result, variant_ids)
-    use = values.resources(result, variant_ids)
-    drawn: list[Chart | None] = []
-    for name in _asked_once(summary.result):
-        title = operations[name].title
-        requests, intervals = (rows(result, variant_ids, name) for rows in (values.over_run, values.over_time))
-        drawn += [
-            _chart(f"over-run-{name}", title, requests, charts.over_run, variant_ids, list(values.FIRST_REQUESTS)),
-            _chart(f"over-time-{name}", title, intervals, charts.over_time, variant_ids, last_s),
-        ]
-    drawn += [
-        _chart("processors", "Processors that the servers kept busy", use, charts.processors, variant_ids, last_s),
-        _chart("memory", "Memory of the servers", use, charts.memory, variant_ids, last_s),
-    ]
-    first, second = values.FIRST_REQUESTS
-    text = (
-        'Median and 99th percentile in each interval of the first run. Not every request was logged (log = "all" in the workload does '
-        "that)."
-    )
-    whole = None
-    if all(view is not None for view in views.values()):
-        text = (
-            f"Each request of the first run and a smoothed line. The dashed lines mark the first {first} and {second} requests of the run: "
-            "a database that starts cold is slower before them."
-        )
-        titles = ["all", *(f"first {one}" for one in (first, second)), *(f"without the first {one}" for one in (first, second))]
-        columns: Columns = [("Question", "label"), ("Setting", "name"), *((title, "duration_s") for title in titles)]
-        rows = _by_question(summary, lambda figure: _view(views[figure.variant, figure.operation] or {}))
-        whole = Details("Mean latencies with and without the first requests", [Table(columns, rows, is_grouped=True)])
-    return Section("over-run", "Latency over the run", [Text(text), Grid(drawn), whole])
-
-
-def _view(view: Mapping[str, float | None]) -> list[Line]:
-    names = ["all", *(f"{which}_{first}" for which in ("first", "without_first") for first in values.FIRST_REQUESTS)]
-    return [view[name] for name in names]
-
-
-def _throughput(summary: ComparisonSummary, result: ComparisonResult) -> Section:
-    variant_ids, of_all = _ids(summary), summary.result
-    drawn = [
-        _chart(
-            f"throughput-{name}",
-            of_all.operations[name].title,
-            values.throughput(result, variant_ids, name),
-            charts.throughput,
-            variant_ids,
-        )
-        for name in _asked_once(of_all)
-    ]
-    if of_all.workload["duration"]:
-        rates = values.rate(result, variant_ids)
-        drawn.append(_chart("rate", "Operations a second over the first run", rates, charts.rate, variant_ids))
-    text = (
-        "The inverse of the latency at each percentile: how many answers a second one client would get if every answer took that long. "
-        "This is how the source study shows throughput; it says nothing of many clients at once."
-    )
-    changes = [
-        Text(
-            [
-                Piece(words.setting(variant), "strong"),
-                f", run {change.repeat}: from {words.count(change.time_s)} s on, throughput changed from "
-                f"{words.count(change.before_per_s)}/s to {words.count(change.after_per_s)}/s.",
-            ],
-            "banner warn",
-        )
-        for variant, of_variant in of_all.rate_changes.items()
-        for change in of_variant
-    ]
-    return Section("throughput", "Throughput", [Text(text), Grid(drawn), *changes])
-
-
-def _load(summary: ComparisonSummary, result: ComparisonResult) -> Section | None:
-    loads, variant_ids = summary.result.load, _ids(summary)
-    if not loads:
-        return None
-    drawn = [
-        _chart("load", "Time until loaded and settled", values.load(result, variant_ids), charts.load, variant_ids),
-        _chart("size", "Size on disk after settling", values.size(result, variant_ids), charts.size, variant_ids),
-    ]
-    columns: Columns = [
-        ("Setting", "name"),
-        ("rows", "count"),
-        ("load", "duration_s"),
-        ("settle", "duration_s"),
-        ("readings/s loading", "count"),
-        ("readings/s until settled", "count"),
-        ("size", "bytes"),
-        ("bytes a reading", "number"),
-    ]
-    note = (
-        "Settled means that indexes, compactions and flushes are done. Rows in were counted again in the database and were equal. Sorting "
-        "and encoding happened before and are not in these times."
-    )
-    rows = [_loaded(variant, loads[variant]) for variant in variant_ids if variant in loads]
-    return Section("load", "Loading and size", [Grid(drawn), Table(columns, rows), Text(note, "note")])
-
-
-def _loaded(variant: str, load: LoadFigures) -> list[Line]:
-    size = load.size.total_bytes
-    rates = [load.readings_per_s, load.settled_readings_per_s]
-    of_reading = size / load.readings if size is not None else None
-    return [words.setting(variant), load.rows, load.load_s, load.settle_s, *rates, size, of_reading]
-
-
 def _models(result: ComparisonFigures) -> Section | None:
     if not result.models:
         return None
@@ -508,119 +327,6 @@ def _claims(summary: ComparisonSummary) -> Section | None:
     return Section("claims", "Published findings", [Text(text), parts.claims_table(summary.claims)])
 
 
-def _answers(summary: ComparisonSummary) -> Section:
-    """Whether the answers were equal, and what the databases held after the runs."""
-    result = summary.result
-    written = (
-        "The runs wrote. So each database was read again afterwards, and its answers were compared with the dataset and all acknowledged "
-        "writes together"
-    )
-    return Section(
-        "answers",
-        "Were the answers equal?",
-        [*_compared(summary), _checked(written, result.contents), _checked("Answers computed by hand", result.known_answers)],
-    )
-
-
-def _compared(summary: ComparisonSummary) -> list[Block]:
-    result = summary.result
-    if summary.answers_equal is None:
-        why = f", because the work is {summary.status}" if summary.status != "complete" else ""
-        return [Text(f"Answers were not compared{why}.")]
-    said = "All answers were equal." if summary.answers_equal else "Some answers were different."
-    style = "good" if summary.answers_equal else "bad"
-    if not result.answers:
-        return [Text(said, style)]
-    how = (
-        " Compared are the number of rows and an order-free sum of row hashes over exact values, for every request of every run; a sample "
-        "of them also with answers that DuckDB computed from the dataset itself."
-    )
-    columns: Columns = [
-        ("Question", "label"),
-        ("compared", "count"),
-        ("of these with the reference", "count"),
-        ("different", "count"),
-        ("", "text"),
-    ]
-    rows: list[list[Line]] = [
-        [
-            result.operations[name].title,
-            one.compared,
-            one.compared_with_reference,
-            Piece(one.mismatch_count, "good" if one.equal else "bad"),
-            [Piece(f"request {of.k}, {of.variant} against {of.other}: {of.problem}", "bad") for of in one.mismatches],
-        ]
-        for name, one in result.answers.items()
-    ]
-    return [Text([said, how], style), Table(columns, rows)]
-
-
-def _checked(title: str, checks_by_variant: dict[str, AnswerChecks]) -> Text | None:
-    """How answers, or contents after writes, compared with what was expected."""
-    if not checks_by_variant:
-        return None
-    named = [(words.setting(variant), checks) for variant, checks in checks_by_variant.items()]
-    gave = ", ".join(f"{name} {_gave(checks)}" for name, checks in named)
-    unanswered = "".join(
-        f" {name}: {words.count(checks.unanswered)} questions failed and were not compared."
-        for name, checks in named
-        if checks.unanswered
-    )
-    read_back = "".join(f" {name}: {_read_back(checks)}." for name, checks in named if checks.read_back)
-    problems = [
-        Piece(f"{name}, {problem.operation} {problem.parameters}: {problem.problem}", "bad block")
-        for name, checks in named
-        for problem in checks.problems
-    ]
-    return Text([f"{title}: {gave}.{unanswered}{read_back}", *problems])
-
-
-def _gave(checks: AnswerChecks) -> str:
-    if checks.not_checked:
-        return f"could not be checked: {checks.not_checked}"
-    return f"gave {checks.asked - checks.wrong} of {checks.asked}"
-
-
-def _read_back(checks: AnswerChecks) -> str:
-    sample = f" (one in {words.count(checks.one_write_in)})" if checks.one_write_in > 1 else ""
-    unknown = ""
-    if checks.unknown_writes:
-        unknown = (
-            f"; of {words.count(checks.unknown_writes)} whose outcome the client did not learn, "
-            f"{words.count(checks.unknown_writes_found)} had taken place"
-        )
-    written = f"{words.count(checks.read_back)} acknowledged writes{sample} were read back one by one"
-    return f"{written}, {words.count(checks.lost_writes)} were lost{unknown}"
-
-
-def _client_health(summary: ComparisonSummary) -> Section:
-    counts = ("started", "ok", "errors", "timed out", "late", "dropped", "operations/s")
-    columns: Columns = [
-        ("Setting", "name"),
-        *((title, "count") for title in counts),
-        ("no-op ceiling of the driver", "rate"),
-        ("client’s CPU", "text"),
-        ("timer lag p99", "duration_s"),
-        ("clock drift", "number"),
-    ]
-    rows = [[words.setting(variant), *_health(summary.result.client_health[variant])] for variant in _ids(summary)]
-    note = (
-        "Every operation is accounted for: started = ok + errors + timed out + cancelled. Response times count from when an operation was "
-        "due; in a closed loop that is when it started."
-    )
-    embedded = (Text(f"{caveat.text} {caveat.action}") for caveat in summary.warnings if caveat.kind == _EMBEDDED)
-    return Section("honesty", "Load-generator health", [*embedded, Table(columns, rows), Text(note, "note")])
-
-
-def _health(of: ClientHealth) -> list[Line]:
-    cpu = None if of.client_cpu is None else f"{of.client_cpu * 100:.0f} %"
-    if cpu and of.client_cpu_is_shared_with_database:
-        cpu += ", database included"
-    drift = None if of.clock_drift is None else f"{of.clock_drift:.1e}"
-    counts = [of.started, of.ok, of.errors, of.timeouts, of.late, of.dropped, of.rate_per_s]
-    return [*counts, of.driver_ceiling_per_s or None, cpu, of.schedule_lag_p99_s, drift]
-
-
 def _environment(summary: ComparisonSummary) -> Section:
     """Where and how it was measured."""
     result, dataset = summary.result, summary.result.dataset
@@ -653,7 +359,7 @@ def _workload(summary: ComparisonSummary) -> str:
         for name, weight in workload["mix"].items()
     )
     loop = f"closed loop, {schedule.get('in_flight')} in flight"
-    if _is_open_loop(summary):
+    if is_open_loop(summary):
         rate = f" at {words.count(schedule['rate'])}/s" if schedule.get("rate") else ""
         loop = f"open loop, {schedule['arrival']} arrivals{rate}"
     length = workload["duration"]
