@@ -13,7 +13,8 @@ from sensorbench import lab
 from sensorbench.benchmarks.mapreduce.summary import summarise_mapreduce
 from sensorbench.benchmarks.mapreduce.words import BLANKS, reference_of, word_of
 from sensorbench.errors import UsageError
-from sensorbench.report.mapreduce import write_mapreduce_page
+from sensorbench.report.build import write_page
+from sensorbench.report.mapreduce import mapreduce_page
 from sensorbench.results.json_schemas import json_schemas
 from sensorbench.results.manifest import MapReduceManifest, Process, now
 from sensorbench.results.mapreduce import (
@@ -255,7 +256,7 @@ def test_what_failed_and_what_a_database_did_itself_is_read_again(tmp_path: Path
         ("postgresql", None, None),
     ]
     assert ("hbase", "Spark, 2 workers", "no region") in {(gap.system, gap.what, gap.why) for gap in summary.result.gaps}
-    page = write_mapreduce_page(tmp_path, MAPREDUCE.summarise(summary)).read_text(encoding="utf-8")
+    page = write_page(mapreduce_page(MAPREDUCE.summarise(summary)), tmp_path).read_text(encoding="utf-8")
     assert '<td class="text">postgresql</td><td class="text">native job</td>' in page
     assert "hbase, Spark, 2 workers: no region" in page
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,9 @@ from typing import Any
 import pytest
 
 from sensorbench.benchmarks.comparison.summary import summarise
-from sensorbench.report import answer
-from sensorbench.report.build import TEMPLATES, write_report
+from sensorbench.report import answer, parts
+from sensorbench.report.build import write_page
+from sensorbench.report.comparison import comparison_page
 from sensorbench.results import read_comparison
 from sensorbench.results.summary.comparison import ComparisonSummary, Ranking
 from sensorbench.results.summary.envelope import Caveat
@@ -95,15 +95,13 @@ def test_the_report_says_the_command_that_was_given(study_folder: Path) -> None:
     assert commands_on(study_folder / "report.html") == [given]
 
 
-# What is shown of the catalog is no results of a command.
-WITHOUT_COMMAND = {"databases.html.j2", "choice.html.j2"}
-
-
 def test_the_pages_of_all_kinds_say_the_command() -> None:
-    pages = {file.name: file.read_text(encoding="utf-8") for file in TEMPLATES.glob("*.html.j2")}
-    whole = {name for name, text in pages.items() if "<!doctype html>" in text}
-    assert len(whole) >= 10
-    assert {name for name in whole if "words.command(" not in pages[name]} == WITHOUT_COMMAND
+    modules = [file.read_text(encoding="utf-8") for file in Path(parts.__file__).parent.glob("*.py")]
+    pages = {
+        found[1]: text for text in modules for found in re.finditer(r"^def (\w+_page)\(.*-> Page:$", text, flags=re.MULTILINE)
+    }
+    assert len(pages) >= 8
+    assert {name for name, text in pages.items() if "parts.command(" not in text} == set()
 
 
 def warning(setting: str, kind: str) -> Caveat:
@@ -116,7 +114,7 @@ def test_warnings_are_at_the_top_and_those_of_a_kind_together(study_folder: Path
     of_settings = [warning(variant.id, "client-bound") for variant in summary.variants]
     busy, embedded = warning("", "busy"), warning("", "embedded")
     summary = summary.model_copy(update={"warnings": [*of_settings, busy, embedded]})
-    page = write_report(replace(result, folder=tmp_path), summary, with_files=False).read_text(encoding="utf-8")
+    page = write_page(comparison_page(summary, result), tmp_path, with_files=False).read_text(encoding="utf-8")
     header = page[page.index("<header>") : page.index("</header>")]
     for one in [*of_settings, busy]:
         assert page.count(one.text) == header.count(one.text) == 1

@@ -8,8 +8,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from sensorbench.report.elasticity import write_elasticity_page
-from sensorbench.report.elasticity_comparison import write_elasticity_comparison_page
+from sensorbench.report.build import write_page
+from sensorbench.report.elasticity import elasticity_page
+from sensorbench.report.elasticity_comparison import elasticity_comparison_page
 from sensorbench.results.elasticity import COMPARISON, works_of
 from sensorbench.results.json_schemas import json_schemas
 from sensorbench.results.manifest import SettingManifest
@@ -187,15 +188,14 @@ def test_a_comparison_says_what_its_clusters_have_in_common(tmp_path: Path) -> N
     # The folders are found again in what is written, and the page names them.
     write_typed_summary(tmp_path, summary)
     assert works_of(tmp_path) == [tmp_path / name for name in works]
-    page = write_elasticity_comparison_page(tmp_path, summary).read_text(encoding="utf-8")
+    page = write_page(elasticity_comparison_page(summary), tmp_path).read_text(encoding="utf-8")
     assert '<a href="b/report.html">hbase</a> (interrupted)' in page
     assert "3 warnings" in page
 
 
 def test_the_page_of_a_cluster_has_its_scores(tmp_path: Path) -> None:
-    page = write_elasticity_page(tmp_path, work("cassandra", 160.0)).read_text(encoding="utf-8")
+    page = write_page(elasticity_page(work("cassandra", 160.0)), tmp_path).read_text(encoding="utf-8")
     assert page.count("<td>12.0</td>") == 3 * 3
     assert "This run is" not in page
-    assert "This run is <strong>interrupted</strong>: why" in write_elasticity_page(
-        tmp_path, work("cassandra", 160.0, "interrupted")
-    ).read_text(encoding="utf-8")
+    interrupted = write_page(elasticity_page(work("cassandra", 160.0, "interrupted")), tmp_path)
+    assert "This run is <strong>interrupted</strong>: why" in interrupted.read_text(encoding="utf-8")

@@ -21,8 +21,9 @@ from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import Teller
 from sensorbench.report.effects import effects
 from sensorbench.report.fronts import front
-from sensorbench.report.sections import pictures
+from sensorbench.report.sections import own_sections
 from sensorbench.results import ComparisonResult, read_comparison
+from sensorbench.results.page import Chart, Page
 from sensorbench.results.series import SeriesManifest, read_series
 from sensorbench.results.summary.comparison import ComparisonSummary, StudySection
 from sensorbench.studies import STUDIES, Part, StudyOptions, plan_study
@@ -610,9 +611,14 @@ def test_points_at_zero_have_no_place_on_a_logarithmic_axis() -> None:
     points = [vars(one) for one in many_points()[:2]]
     points[0] = {**points[0], "x": 0.0}
     picture = {"x_title": "x", "y_title": "y", "points": points}
-    shown = pictures([section_with(picture)])["front-1"]
-    assert [one["label"] for one in drawn(shown, "point")] == ["layout number 1"]
-    assert pictures([section_with({**picture, "points": points[:1]})]) == {}
+    (shown,) = charts_of(section_with(picture))
+    assert shown.name == "front-1"
+    assert [one["label"] for one in drawn(shown.specification, "point")] == ["layout number 1"]
+    assert charts_of(section_with({**picture, "points": points[:1]})) == []
+
+
+def charts_of(section: StudySection) -> list[Chart]:
+    return Page("", "", [], own_sections([section]), "").charts
 
 
 def test_effects_are_rows_below_their_factors() -> None:

@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
+from sensorbench.app.reports import write_comparison_report
 from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.comparison import ComparisonBenchmark, plan_comparison
 from sensorbench.errors import FailedError
 from sensorbench.progress import Teller
-from sensorbench.results import read_comparison, write_summary
 from sensorbench.results.summary.comparison import ComparisonFigures, ComparisonSummary
 from sensorbench.runner import Comparison
-from sensorbench.studies import summarise
 
 
 def run_comparison_and_report(
@@ -33,17 +32,6 @@ def run_comparison_and_report(
     """
     plan = plan_comparison(comparison, folder, resume=resume, replace=replace, drop_after=drop_after)
     return run_and_report(ComparisonBenchmark(), plan, folder, progress, write_comparison_report, resume=resume)
-
-
-def write_comparison_report(folder: Path) -> tuple[ComparisonSummary, Path]:
-    """Summarises a comparison on disk and writes its page."""
-    # The chart library takes most of a second to import, which commands that draw nothing should not wait for.
-    from sensorbench.report.build import write_report
-
-    result = read_comparison(folder)
-    summary = summarise(result)
-    write_summary(folder, summary)
-    return summary, write_report(result, summary)
 
 
 def fail_if_wrong(summary: ComparisonSummary) -> None:

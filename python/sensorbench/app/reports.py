@@ -1,95 +1,154 @@
-"""The summary and the page of results on disk, by kind."""
+"""How the summary and the page of results on disk come about, for each kind."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
+from sensorbench import report
 from sensorbench.benchmarks.elasticity import summarise_elasticity
 from sensorbench.benchmarks.stress import summarise_stress
 from sensorbench.benchmarks.tune import summarise_tune
 from sensorbench.places import check_summary_is_free
-from sensorbench.results.elasticity import COMPARISON, read_elasticity
-from sensorbench.results.factors import read_factors
+from sensorbench.results import ComparisonResult, kind_of, read_comparison, write_summary
+from sensorbench.results.elasticity import COMPARISON as CLUSTERS_KIND
+from sensorbench.results.elasticity import read_elasticity, works_of
+from sensorbench.results.factors import FactorsResult, read_factors
 from sensorbench.results.mapreduce import read_mapreduce
+from sensorbench.results.page import Page
+from sensorbench.results.series import SeriesManifest, is_series, parts_with_results, read_series
 from sensorbench.results.stress import read_stress
-from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, ElasticitySummary
+from sensorbench.results.summary.comparison import SeriesSummary
+from sensorbench.results.summary.elasticity import ElasticityComparisonSummary
+from sensorbench.results.summary.envelope import Summary as AnySummary
 from sensorbench.results.summary.factors import FactorsSummary
-from sensorbench.results.summary.mapreduce import MapReduceSummary
-from sensorbench.results.summary.stress import StressSummary
-from sensorbench.results.summary.tune import TuneSummary
 from sensorbench.results.tune import read_tune
 from sensorbench.results.writer import write_typed_summary
-from sensorbench.studies import require_factor_study
+from sensorbench.studies import require_factor_study, summarise
 from sensorbench.studies.elasticity import summarise as summarise_works
 from sensorbench.studies.mapreduce import summarise_mapreduce_study
+from sensorbench.studies.series import summarise_series
+
+Result = TypeVar("Result")
+Summary = TypeVar("Summary", bound=AnySummary[Any])
 
 
-def write_stress_report(folder: Path) -> tuple[StressSummary, Path]:
-    """Summarises a stress run on disk and writes its page."""
-    # The chart library takes most of a second to import, which commands that draw nothing should not wait for.
-    from sensorbench.report.stress import write_stress_page
+@dataclass(frozen=True)
+class Report(Generic[Result, Summary]):
+    """How results of a kind are read and summarised, and which page shows them."""
 
-    result = read_stress(folder)
-    summary = summarise_stress(result)
-    write_typed_summary(folder, summary)
-    return summary, write_stress_page(result, summary)
+    read: Callable[[Path], Result]
+    summarise: Callable[[Result], Summary]
+    # Imports the chart library, which takes most of a second: commands that draw nothing should not wait for it.
+    page: Callable[[Summary, Result], Page]
+    store: Callable[[Path, Summary], None] = write_typed_summary
+
+    def summary(self, folder: Path) -> Summary:
+        """What results on disk say."""
+        return self.summarise(self.read(folder))
+
+    def write(self, folder: Path) -> tuple[Summary, Path]:
+        """Writes summary and page of results on disk."""
+        return self.write_of(self.read(folder), folder)
+
+    def write_of(self, result: Result, folder: Path) -> tuple[Summary, Path]:
+        """Writes summary and page of results into a folder."""
+        summary = self.summarise(result)
+        self.store(folder, summary)
+        return summary, report.write_page(self.page(summary, result), folder)
 
 
-def write_tune_report(folder: Path) -> tuple[TuneSummary, Path]:
-    """Summarises a search for settings on disk and writes its page."""
-    from sensorbench.report.tune import write_tune_page
+@dataclass(frozen=True)
+class Series:
+    """The comparisons of a series that have a summary."""
 
-    summary = summarise_tune(read_tune(folder))
-    write_typed_summary(folder, summary)
-    return summary, write_tune_page(folder, summary)
+    manifest: SeriesManifest
+    results: dict[str, ComparisonResult]
 
 
-def write_elasticity_report(folder: Path) -> tuple[ElasticitySummary, Path]:
-    """Summarises changes of a cluster on disk and writes their page."""
-    from sensorbench.report.elasticity import write_elasticity_page
+def _read_series(folder: Path) -> Series:
+    begun = {name: read_comparison(part) for name, part in parts_with_results(folder).items()}
+    # Each part was summed up when it ended, however it did; one that could not be is left out.
+    return Series(read_series(folder), {name: result for name, result in begun.items() if result.summary is not None})
 
-    summary = summarise_elasticity(read_elasticity(folder))
-    write_typed_summary(folder, summary)
-    return summary, write_elasticity_page(folder, summary)
+
+def _summarise_series(series: Series) -> SeriesSummary:
+    summaries = {name: result.summary for name, result in series.results.items() if result.summary is not None}
+    return summarise_series(series.manifest, series.results, summaries)
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Results of changes of clusters, and the folder in which they are compared."""
+
+    works: Sequence[Path]
+    folder: Path
+
+
+def _summarise_clusters(clusters: Clusters) -> ElasticityComparisonSummary:
+    return summarise_works(
+        [(os.path.relpath(work, clusters.folder), summarise_elasticity(read_elasticity(work))) for work in clusters.works]
+    )
+
+
+def _summarise_factors(result: FactorsResult) -> FactorsSummary:
+    return require_factor_study(result.manifest.name).summarise(result)
+
+
+STRESS = Report(read_stress, summarise_stress, lambda summary, result: report.stress_page(summary, result))
+TUNE = Report(read_tune, summarise_tune, lambda summary, _: report.tune_page(summary))
+FACTORS = Report(read_factors, _summarise_factors, lambda summary, _: report.factors_page(summary))
+ELASTICITY = Report(read_elasticity, summarise_elasticity, lambda summary, _: report.elasticity_page(summary))
+CLUSTERS = Report(
+    lambda folder: Clusters(works_of(folder), folder),
+    _summarise_clusters,
+    lambda summary, _: report.elasticity_comparison_page(summary),
+)
+MAPREDUCE = Report(read_mapreduce, summarise_mapreduce_study, lambda summary, _: report.mapreduce_page(summary))
+COMPARISON = Report(read_comparison, summarise, lambda summary, result: report.comparison_page(summary, result), write_summary)
+SERIES = Report(_read_series, _summarise_series, lambda summary, _: report.series_page(summary))
+
+REPORTS: dict[str, Report[Any, Any]] = {
+    "stress": STRESS,
+    "tune": TUNE,
+    "factors": FACTORS,
+    "elasticity": ELASTICITY,
+    CLUSTERS_KIND: CLUSTERS,
+    "mapreduce": MAPREDUCE,
+    "comparison": COMPARISON,
+    "series": SERIES,
+}
+
+write_stress_report = STRESS.write
+write_tune_report = TUNE.write
+write_factors_report = FACTORS.write
+write_elasticity_report = ELASTICITY.write
+write_mapreduce_report = MAPREDUCE.write
+write_comparison_report = COMPARISON.write
+
+
+def kind_at(folder: Path) -> str:
+    """Of which kind results on disk are. What is none of the others is taken for a comparison, which says what is missing there."""
+    if is_series(folder):
+        return "series"
+    if works_of(folder):
+        return CLUSTERS_KIND
+    kind = kind_of(folder)
+    return kind if kind in REPORTS else "comparison"
+
+
+def write_report(folder: Path) -> tuple[Any, Path]:
+    """Writes summary and page of results on disk, of whatever kind; of a series, those of its parts, too."""
+    kind = kind_at(folder)
+    if kind == "series":
+        for part in parts_with_results(folder).values():
+            COMPARISON.write(part)
+    return REPORTS[kind].write(folder)
 
 
 def write_elasticity_comparison(folders: Sequence[Path], out: Path) -> tuple[ElasticityComparisonSummary, Path]:
     """Summarises the changes of several clusters on disk side by side, and writes that and its page into `out`."""
-    from sensorbench.report.elasticity_comparison import write_elasticity_comparison_page
-
-    check_summary_is_free(out, COMPARISON)
-    summary = summarise_elasticity_comparison(folders, out)
+    check_summary_is_free(out, CLUSTERS_KIND)
     out.mkdir(parents=True, exist_ok=True)
-    write_typed_summary(out, summary)
-    return summary, write_elasticity_comparison_page(out, summary)
-
-
-def summarise_elasticity_comparison(folders: Sequence[Path], out: Path) -> ElasticityComparisonSummary:
-    """The changes of several clusters on disk side by side, with the claims of the study; `out` is where that is shown."""
-    return summarise_works(
-        [(str(os.path.relpath(folder, out)), summarise_elasticity(read_elasticity(folder))) for folder in folders]
-    )
-
-
-def write_factors_report(folder: Path) -> tuple[FactorsSummary, Path]:
-    """Summarises a study of factors on disk and writes its page."""
-    from sensorbench.report.factors import write_factors_page
-
-    summary = summarise_factor_study(folder)
-    write_typed_summary(folder, summary)
-    return summary, write_factors_page(folder, summary)
-
-
-def summarise_factor_study(folder: Path) -> FactorsSummary:
-    """The summary of a study of factors on disk."""
-    result = read_factors(folder)
-    return require_factor_study(result.manifest.name).summarise(result)
-
-
-def write_mapreduce_report(folder: Path) -> tuple[MapReduceSummary, Path]:
-    """Summarises a MapReduce study on disk and writes its page."""
-    from sensorbench.report.mapreduce import write_mapreduce_page
-
-    summary = summarise_mapreduce_study(read_mapreduce(folder))
-    write_typed_summary(folder, summary)
-    return summary, write_mapreduce_page(folder, summary)
+    return CLUSTERS.write_of(Clusters(folders, out), out)

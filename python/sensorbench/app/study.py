@@ -5,16 +5,15 @@ from pathlib import Path
 from typing import Literal
 
 from sensorbench.app.comparison import fail_if_wrong, run_comparison_and_report
+from sensorbench.app.reports import SERIES
 from sensorbench.errors import DiskFullError, FailedError, UsageError
 from sensorbench.lifecycle import check_folder
 from sensorbench.places import check_summary_is_free
 from sensorbench.progress import Teller
-from sensorbench.results import ComparisonResult, has_results, read_comparison
-from sensorbench.results.series import SeriesManifest, is_series, parts_with_results, read_series, write_series
+from sensorbench.results import has_results
+from sensorbench.results.series import SeriesManifest, is_series, write_series
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
-from sensorbench.results.writer import write_typed_summary
 from sensorbench.studies import Part, Study, StudyOptions, plan_study
-from sensorbench.studies.series import summarise_series
 
 # Is given a summary and its page.
 Show = Callable[[ComparisonSummary | SeriesSummary, Path], None]
@@ -99,25 +98,10 @@ def _run_series(
         if any(has_results(part.folder) for part in parts):
             folders = {part.name: str(part.folder.relative_to(folder)) for part in parts}
             write_series(folder, SeriesManifest(name=study.name, title=study.file.title, of=of, parts=folders))
-            # Each part was summed up when it ended, however it did; one that could not be is left out.
-            begun = {name: read_comparison(place) for name, place in parts_with_results(folder).items()}
-            results = {name: result for name, result in begun.items() if result.summary is not None}
-            summaries = {name: result.summary for name, result in results.items() if result.summary is not None}
-            summary, page = write_series_report(folder, results, summaries)
+            summary, page = SERIES.write(folder)
             show(summary, page)
             progress.say(f"all {of}: {page}")
     if failed:
         raise FailedError(
             f"{', '.join(failed)} failed; what each failed of is said above. --resume --out {folder} goes on with it"
         )
-
-
-def write_series_report(
-    folder: Path, results: dict[str, ComparisonResult], summaries: dict[str, ComparisonSummary]
-) -> tuple[SeriesSummary, Path]:
-    """Summarises a series by the results and summaries of its parts, and writes the page of all of them."""
-    from sensorbench.report.series import write_series_page
-
-    summary = summarise_series(read_series(folder), results, summaries)
-    write_typed_summary(folder, summary)
-    return summary, write_series_page(folder, summary)

@@ -41,29 +41,6 @@ def is_level(place: RankedVariant) -> bool:
     return place.against_best is None or place.against_best.word != "slower"
 
 
-def sentence(ranking: Ranking) -> str:
-    """One question's outcome in words."""
-    if ranking.excluded:
-        return f"Not ranked: {ranking.excluded}."
-    places = ranking.places
-    best = places[0]
-    parts = [f"{words.setting(best.variant)} answers in {words.duration(best.value_s)}"]
-    parts += [_against(place) for place in places[1:]]
-    return "; ".join(parts) + "."
-
-
-def _against(place: RankedVariant) -> str:
-    verdict = place.against_best
-    if verdict is None:
-        raise AssertionError("the fastest is not compared with itself")
-    name, value, ratio = words.setting(place.variant), words.duration(place.value_s), verdict.ratio
-    if verdict.word == "slower":
-        return f"{name} takes {words.times(ratio.value)} as long ({value}; {sure(ratio)})"
-    if verdict.word == "equivalent":
-        return f"{name} is equivalent ({value}; {sure(ratio)})"
-    return f"{name}: {verdict.word} ({value}; {sure(ratio) if ratio.low is not None else verdict.reason})"
-
-
 def sure(ratio: MeasuredFigure) -> str:
     """The confidence interval of a ratio."""
     return words.interval(ratio.low, ratio.high, ratio.confidence)

@@ -1,14 +1,23 @@
 """The page of changes of a cluster: the curve of each transition with its areas and events, the scores, and what was lost."""
 
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import altair as alt
 import numpy as np
 
-from sensorbench.report import charts
-from sensorbench.report.build import CHARTS_FOLDER, FILE_WIDTH, write_chart_files, write_page
-from sensorbench.results.summary.elasticity import ElasticitySummary, Transition
+from sensorbench.report import charts, parts, words
+from sensorbench.results.page import Block, Chart, Columns, Facts, Line, Page, Section, Table, Text
+from sensorbench.results.summary.elasticity import (
+    ElasticityFigures,
+    ElasticitySummary,
+    LawEstimate,
+    NodeLoad,
+    Stabilisation,
+    StableAgain,
+    Transition,
+)
+from sensorbench.results.summary.guarantees import RegisterGuarantees
 
 # What a page says first of the rules by which a cluster is stable again.
 RULES = {
@@ -16,6 +25,7 @@ RULES = {
     "by_rule": "five in a row differ little (the rule of the paper)",
     "in_band": "both: five in a row differ little, near the level at the end",
 }
+ANOMALIES = ("lost_writes", "stale_reads", "non_monotonic_reads", "never_written")
 PARTS = ("before", "during", "after")
 # Scores by other readings of the definition: columns of the table.
 DEFINITIONS = {
@@ -28,12 +38,165 @@ DEFINITIONS = {
 _PIECES = 200
 
 
-def write_elasticity_page(folder: Path, summary: ElasticitySummary) -> Path:
-    """Writes `report.html` into the folder of the results, and its charts as SVG and PNG beside it. Returns the page."""
-    drawn = {f"transition-{one.number}": _curve(one) for one in summary.result.transitions if len(one.sets.time_s) > 1}
-    path = write_page(folder, "elasticity.html.j2", drawn, summary=summary, rules=RULES, parts=PARTS, definitions=DEFINITIONS)
-    write_chart_files(folder / CHARTS_FOLDER, drawn, FILE_WIDTH)
-    return path
+def elasticity_page(summary: ElasticitySummary) -> Page:
+    """The page of changes of a cluster."""
+    result, load, variant = summary.result, summary.result.workload, summary.variants[0]
+    loop = "Closed loop: each thread waits for its answer."
+    if load.rate_per_node:
+        loop = f"Open loop: {words.count(load.rate_per_node)} requests per second for each node."
+    about = (
+        f"{result.dataset.title}: {result.dataset.rows:,} articles at the start. {load.requests_per_thread} requests of a set for each "
+        f"thread, {load.threads_per_node} threads for each node; {load.executions} sets are a measurement. {loop} "
+        f"{summary.created.date()}."
+    )
+    facts = [
+        ("target", variant.target),
+        ("schema", f"{variant.schema_name}: {variant.schema_summary}"),
+        *parts.servers(summary.environment, " at the start"),
+        parts.machine(summary.environment, "CPUs"),
+        parts.command(summary.command),
+    ]
+    return Page(
+        kind="elasticity",
+        title=summary.title,
+        head=[
+            Text(about, "about"),
+            parts.state(summary.status, summary.reason, "run"),
+            *parts.warnings(summary.warnings),
+        ],
+        sections=[
+            _scalability(result),
+            *(_transition(one) for one in result.transitions),
+            parts.errors(result.errors),
+            Section("variant", "Variant", [Facts(facts)]),
+        ],
+        footer=parts.footer(summary, "; each run's tables are in runs/. What the words mean is in docs/elasticity.md."),
+    )
+
+
+def _scalability(result: ElasticityFigures) -> Section | None:
+    """How the cluster scales, and the law of that."""
+    if not result.scalability:
+        return None
+    blocks: list[Block] = [
+        Text(
+            f"From {one.from_nodes} to {one.to_nodes} nodes, with data and load in proportion, sets take {one.scalability * 100:+.1f} %.",
+            "headline",
+        )
+        for one in result.scalability
+    ]
+    if result.law:
+        law, peak = result.law, "no number of nodes: more nodes do more"
+        if law.peak_nodes is not None:
+            peak = f"{words.significant(law.peak_nodes)} nodes"
+        reached = ", ".join(f"{words.count(per_s)}/s on {nodes}" for nodes, per_s in law.reached_per_s.items())
+        note = (
+            f"The universal scalability law (Gunther 2008), fitted to {reached} nodes. The intervals (95 %) are those of the measurements; "
+            "they do not say whether the law holds."
+        )
+        facts = [
+            ("one node would do", _estimate(law.per_node, words.count, " requests per second")),
+            ("contention", _estimate(law.contention, words.percent)),
+            ("coherency", _estimate(law.coherency, words.percent)),
+            ("most is done on", peak),
+        ]
+        blocks += [Facts(facts), Text(note, "note")]
+    return Section("scalability", "Scalability", blocks)
+
+
+def _estimate(found: LawEstimate, shown: Callable[[float], str], unit: str = "") -> str:
+    return f"{shown(found.value)}{unit} ({shown(found.low)} to {shown(found.high)})"
+
+
+def _transition(one: Transition) -> Section:
+    """A change: its curve, when the cluster was stable again by which rule, what it cost, and what each node did."""
+    name, blocks = f"transition-{one.number}", list[Block]()
+    if len(one.sets.time_s) > 1:
+        note = (
+            "Bars: the standard deviation within a measurement. Orange: area A, between the curve and the dashed ramp from the level "
+            "before to the level after. Pink: area B, the deviations. Both end when the cluster is stable again."
+        )
+        blocks += [Chart(name, _curve(one), "Set times"), Text(note, "note")]
+    if one.stability:
+        blocks.append(_stability(one.stability))
+    blocks.append(Facts(_costs(one)))
+    if one.servers:
+        blocks.append(_served(one.servers))
+    nodes = f"{one.nodes} node{'s' if one.nodes != 1 else ''}"
+    return Section(name, f"{one.number}. On {nodes} {one.change.title}", blocks)
+
+
+def _stability(stability: Stabilisation) -> Table:
+    columns: Columns = [
+        ("stable again by", "text"),
+        ("after", "duration_s"),
+        ("of it after\nthe change", "duration_s"),
+        ("elasticity", "number"),
+        *((title, "number") for title in DEFINITIONS.values()),
+        ("a set\nbefore", "duration_s"),
+        ("after", "duration_s"),
+    ]
+    rows: list[list[Line]] = []
+    for rule, title in RULES.items():
+        stable: StableAgain = getattr(stability, rule)
+        score = stable.score
+        if score is None:
+            rows.append([title, stable.reason or "not stable in time"])
+            continue
+        definitions = [getattr(score.definitions, definition) for definition in DEFINITIONS]
+        rows.append([title, stable.total_s, stable.additional_s, score.elasticity, *definitions, score.av1_s, score.av2_s])
+    return Table(columns, rows)
+
+
+def _costs(one: Transition) -> list[tuple[Line, Line] | None]:
+    took = f"{words.duration(one.transfer_s)}, until the database said that all data are where they belong"
+    facts: list[tuple[Line, Line] | None] = [
+        ("the change took", took),
+        ("all at once costs", one.change.costs) if one.change.costs else None,
+        ("noticed by the others", f"after {words.duration(one.noticed_s)}") if one.noticed_s is not None else None,
+    ]
+    if dip := one.dip:
+        recovered = "never as good as before"
+        if dip.recovered_s is not None:
+            recovered = f"as good as before after {words.duration(dip.recovered_s)}"
+        done = (
+            f"{words.count(dip.level_per_s)} operations per second before; at the least {words.count(dip.lowest_per_s)} afterwards; "
+            f"{words.count(dip.area)} operations fewer than at the level before; {recovered}"
+        )
+        available = "all the time: no operation failed"
+        if dip.available_s != 0:
+            available = f"after {words.duration(dip.available_s)}: nothing failed from then on"
+        facts += [("what clients got done", done), ("all data available", available)]
+    if counts := one.counts:
+        fates = f"{counts.ok:,} ok, {counts.error:,} failed, {counts.timeout:,} timed out"
+        facts.append(
+            ("operations", f"{counts.offered:,} offered: {fates}, {counts.cancelled:,} cancelled, {counts.dropped:,} dropped")
+        )
+    if found := one.guarantees:
+        anomalies = ", ".join(_anomaly(found, name) for name in ANOMALIES)
+        facts.append(("registers", f"{found.counts.writes:,} writes, {found.counts.reads:,} reads: {anomalies}"))
+    return facts
+
+
+def _anomaly(found: RegisterGuarantees, name: str) -> str:
+    promised = ""
+    if found.promised:
+        promised = f" ({'promised not to occur' if found.promised[name].is_made else 'not promised'})"
+    return f"{found.seen[name].count:,} {name.replace('_', ' ')}{promised}"
+
+
+def _served(servers: Mapping[str, NodeLoad]) -> Table:
+    columns: Columns = [
+        ("requests served by", "name"),
+        *((part, "count") for part in PARTS),
+        ("CPUs busy:", "text"),
+        *((part, "number") for part in PARTS),
+    ]
+    rows = [
+        [node, *(getattr(of.requests, part) for part in PARTS), "", *(getattr(of.cpus, part, None) for part in PARTS)]
+        for node, of in servers.items()
+    ]
+    return Table(columns, rows)
 
 
 def _curve(one: Transition) -> dict[str, Any]:

@@ -1,10 +1,16 @@
 """The page of several clusters side by side: what was measured beside what the paper has, and the claims."""
 
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
 
-from sensorbench.report.build import write_page
-from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, PublishedFigure, TransitionFigure
+from sensorbench.report import parts, words
+from sensorbench.results.page import Columns, Details, Facts, Items, Line, Page, Piece, Section, Table, Text
+from sensorbench.results.summary.elasticity import (
+    ElasticityComparisonFigures,
+    ElasticityComparisonSummary,
+    PublishedFigure,
+    TransitionFigure,
+)
+from sensorbench.results.summary.envelope import Caveat
 
 # Figures: their words, and what kind of values they are.
 FIGURES = {
@@ -19,31 +25,79 @@ FIGURES = {
 }
 
 
-@dataclass(frozen=True)
-class Row:
-    """A figure of a role at a transition: what was measured here, and what the paper has."""
+def elasticity_comparison_page(summary: ElasticityComparisonSummary) -> Page:
+    """The page of several clusters side by side."""
+    works = summary.result.works
+    links: list[Line] = [
+        [Piece(work.title, href=f"{work.folder}/report.html"), f" ({work.status})" if work.status != "complete" else ""]
+        for work in works
+    ]
+    note = (
+        "The paper's authors doubled clusters of 6, 12 and 24 nodes in a cloud of 2011: its transitions are set beside the first, second "
+        "and third here. Compare orders, not values: the paper's charts are in minutes, its scores probably of mixed units."
+    )
+    return Page(
+        kind="elasticity",
+        title=summary.title,
+        head=[Text([parts.joined(links), "."], "about"), _warnings(summary.warnings)],
+        sections=[
+            Section("figures", "Stabilisation and scores", [_figures(summary.result), Text(note, "note")]),
+            Section("claims", "Published findings", [parts.claims_table(summary.claims)]),
+            Section("setting", "Commands", [Facts([parts.command(work.command, work.title) for work in works])]),
+        ],
+        footer="Made by sensorbench. All numbers are in summary.json. What the words mean is in docs/elasticity.md.",
+    )
 
-    role: str
-    transition: int
-    figure: str
-    here: TransitionFigure | None
-    there: PublishedFigure | None
+
+def _warnings(caveats: Sequence[Caveat]) -> Details | None:
+    if not caveats:
+        return None
+    lines = [f"{words.setting(caveat.variant)}: {caveat.text} {caveat.action}" for caveat in caveats]
+    return Details(f"{len(caveats)} warning{'s' if len(caveats) != 1 else ''}", [Items(lines)])
 
 
-def write_elasticity_comparison_page(folder: Path, summary: ElasticityComparisonSummary) -> Path:
-    """Writes `report.html` into a folder. Returns the page."""
-    return write_page(folder, "elasticity_comparison.html.j2", {}, summary=summary, figures=FIGURES, rows=_rows(summary))
-
-
-def _rows(summary: ElasticityComparisonSummary) -> list[Row]:
+def _figures(result: ElasticityComparisonFigures) -> Table:
     """A row for each role, transition and figure of which there is anything: here, and in the paper."""
-    here = {(one.role, one.transition, one.figure): one for one in summary.result.figures}
-    there = {(one.role, one.transition, one.figure): one for one in summary.result.published}
+    here = {(one.role, one.transition, one.figure): one for one in result.figures}
+    there = {(one.role, one.transition, one.figure): one for one in result.published}
     places = [
         (role, transition, figure)
-        for role in summary.result.roles
+        for role in result.roles
         for transition in sorted({place[1] for place in [*here, *there] if place[0] == role})
         for figure in FIGURES
         if (role, transition, figure) in here or (role, transition, figure) in there
     ]
-    return [Row(*place, here.get(place), there.get(place)) for place in places]
+    columns: Columns = [
+        ("database", "text"),
+        ("transition", "number"),
+        ("figure", "text"),
+        ("here", "number"),
+        ("repetitions", "number"),
+        ("in the paper", "number"),
+    ]
+    rows = [
+        [
+            result.roles[role],
+            str(transition + 1),
+            FIGURES[figure][0],
+            *_beside(here.get(place), there.get(place), FIGURES[figure][1]),
+        ]
+        for place in places
+        for role, transition, figure in [place]
+    ]
+    return Table(columns, rows)
+
+
+def _beside(here: TransitionFigure | None, there: PublishedFigure | None, kind: str) -> list[Line]:
+    """What was measured, how often, and what the paper has."""
+    measured: list[Line] = [None, None]
+    if here:
+        ends = (_value(end, kind) if end is not None else None for end in (here.low, here.high))
+        measured = [[_value(here.value, kind), parts.between(*ends)], str(here.runs)]
+    return [*measured, [_value(there.value, kind), parts.sure(there.note) if there.note else ""] if there else None]
+
+
+def _value(value: float | None, kind: str) -> str:
+    if value is not None and value <= 0 and kind == "duration_s":
+        return f"{words.significant(value)} s"
+    return words.of_kind(value, kind)

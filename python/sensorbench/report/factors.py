@@ -1,22 +1,22 @@
 """The page of a study of factors: default against draft, the hit rate against load, what each setting does, all levels, the claims."""
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
 
-from sensorbench.report import charts, words
-from sensorbench.report.build import CHARTS_FOLDER, FILE_WIDTH, write_chart_files, write_page
+from sensorbench.report import charts, parts, words
 from sensorbench.report.effects import effects
 from sensorbench.report.parallel import parallel, places
-from sensorbench.results.factors import FILLED
+from sensorbench.results.factors import FILLED, Where
+from sensorbench.results.page import Block, Chart, Columns, Facts, Line, Page, Piece, Section, Table, Text, ValueKind
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.factors import FactorCell, FactorPartFigures, FactorsFigures, FactorsSummary, LevelFigures
 
 DEFAULT = "default"
 OBJECTIVE = "p99_of_offered_s"
 # Figures: their words, and what kind of values they are.
-FIGURES = {
+FIGURES: dict[str, tuple[str, ValueKind]] = {
     "hit_rate": ("hit rate", "share"),
     "steady_s": ("until steady", "duration_s"),
     "p99_of_offered_s": ("p99", "duration_s"),
@@ -36,12 +36,35 @@ FIGURES = {
 }
 
 
-def write_factors_page(folder: Path, summary: FactorsSummary) -> Path:
-    """Writes `report.html` into the folder of the results, and its charts as SVG and PNG beside it. Returns the page."""
-    drawn = _charts(summary.result)
-    path = write_page(folder, "factors.html.j2", drawn, summary=summary, factors=_Words(summary))
-    write_chart_files(folder / CHARTS_FOLDER, drawn, FILE_WIDTH)
-    return path
+def factors_page(summary: FactorsSummary) -> Page:
+    """The page of a study of factors."""
+    result, workload = summary.result, summary.result.workload
+    about = (
+        f"{result.question} {workload['records']:,} records of {workload['fields']} fields of {workload['field_bytes']} bytes, "
+        f"{result.nodes or 1} nodes, each level on a fresh cluster, {result.rounds} {'round' if result.rounds == 1 else 'rounds'}. "
+        f"{summary.created.date()}."
+    )
+    return Page(
+        kind=f"study {result.name}",
+        title=summary.title,
+        head=[
+            Text(about, "about"),
+            Text(headline(summary), "headline"),
+            parts.state(summary.status, summary.reason),
+            *parts.warnings(summary.warnings),
+        ],
+        sections=[
+            _charts(result),
+            *(_part(result, name) for name in result.parts),
+            _own(result),
+            Section("claims", "Published findings", [parts.claims_table(summary.claims)]),
+            _parameters(result),
+            _setting(summary),
+        ],
+        footer=parts.footer(
+            summary, "; each measurement is a stress run of its own in cells/, of which `sensorbench report` makes a page."
+        ),
+    )
 
 
 def headline(summary: FactorsSummary) -> str:
@@ -76,64 +99,150 @@ def last_steps(part: FactorPartFigures) -> list[LevelFigures]:
     return list(last.values())
 
 
-class _Words:
-    """What the template asks for."""
+def _part(result: FactorsFigures, name: str) -> Section:
+    """A part of the study: its levels at rates, and while all records were written."""
+    part = result.parts[name]
+    if not part.rows:
+        return Section(name, part.title, [Text(part.about), Text("Nothing of it was measured yet.", "note")])
+    note = (
+        f"Means over the rounds; below, the ratio to {part.base}, and what the paper printed: hit rates as they are, all others as a ratio "
+        f"to {part.base} (its load, which has no unit, is compared with server CPUs)."
+    )
+    tables = (_levels(result, name, is_filled=is_filled) for is_filled in (False, True))
+    return Section(name, part.title, [Text(part.about), *tables, Text(note, "note")])
 
-    figures = FIGURES
 
-    def __init__(self, summary: FactorsSummary) -> None:
-        self.headline = headline(summary)
-        self._loads = summary.result.loads
-        self._published = {(row.part, row.level, row.load, row.where, row.figure): row.value for row in summary.result.published}
+def _levels(result: FactorsFigures, name: str, *, is_filled: bool) -> Table | None:
+    """The levels of a part by what was measured: of putting records there, or of rates."""
+    part = result.parts[name]
+    rows = [row for row in part.rows if (row.where == FILLED) == is_filled]
+    figures = [figure for figure in FIGURES if any(figure in row.figures for row in rows)]
+    if not figures:
+        return None
+    printed = {(row.part, row.level, row.load, row.where, row.figure): row.value for row in result.published}
+    columns: Columns = [
+        ("level", "text"),
+        ("writing all records" if is_filled else "load", "text"),
+        *((FIGURES[figure][0], FIGURES[figure][1]) for figure in figures),
+    ]
+    return Table(
+        columns,
+        [
+            [
+                [row.level, parts.sure("not of the paper") if row.level in part.successors else ""],
+                f"for {result.loads[row.load]}" if is_filled else _step(result, row),
+                *(_figure(part, row, figure, _published(printed, name, part, row, figure)) for figure in figures),
+            ]
+            for row in rows
+        ],
+    )
 
-    def shown(self, figure: str, value: float | None) -> str:
-        """A figure's value."""
-        kind = FIGURES[figure][1]
-        if value is None:
-            return "–"
-        if kind == "share":
-            return f"{value:.3f}"
-        return words.significant(value) if kind == "number" else words.of_kind(value, kind)
 
-    def columns(self, part: FactorPartFigures, *, filled: bool) -> list[str]:
-        """Which figures the rows of a part have."""
-        rows = self.rows(part, filled=filled)
-        return [figure for figure in FIGURES if any(figure in row.figures for row in rows)]
+def _figure(part: FactorPartFigures, row: LevelFigures, figure: str, printed: str) -> Line:
+    """A figure's value, its ratio to that of the part's base, and what the paper printed."""
+    found = row.figures.get(figure)
+    if found is None:
+        return None
+    value: Line = f"{found.value:.3f}" if figure == "hit_rate" else found.value
+    ratio = parts.sure(words.times(found.ratio.value)) if found.ratio and row.level != part.base else ""
+    return [value, ratio, parts.sure(f"published {printed}") if printed else ""]
 
-    def rows(self, part: FactorPartFigures, *, filled: bool) -> list[LevelFigures]:
-        """The rows of a part that are of putting records there, or of rates."""
-        return [row for row in part.rows if (row.where == FILLED) == filled]
 
-    def published(self, name: str, part: FactorPartFigures, row: LevelFigures, figure: str) -> str:
-        """What the paper printed for a level, of all but hit rates to its base's; empty where it printed nothing."""
-        value, base = (
-            self._published.get((name, level, row.load, row.where, "load" if figure == "server_cpu" else figure))
-            for level in (row.level, part.base)
+def _published(
+    printed: Mapping[tuple[str, str, str, Where, str], float], name: str, part: FactorPartFigures, row: LevelFigures, figure: str
+) -> str:
+    """What the paper printed for a level, of all but hit rates to its base's; empty where it printed nothing."""
+    value, base = (
+        printed.get((name, level, row.load, row.where, "load" if figure == "server_cpu" else figure))
+        for level in (row.level, part.base)
+    )
+    if figure == "hit_rate":
+        return f"{value:.3f}" if value is not None else ""
+    # A level to itself says nothing.
+    return words.times(value / base) if value is not None and base and row.level != part.base else ""
+
+
+def _step(result: FactorsFigures, row: LevelFigures) -> str:
+    """Which step a row is of."""
+    again = ", after a restart" if row.where != FILLED and row.where >= len(result.rates[row.load]) else ""
+    return f"{result.loads[row.load].partition(',')[0]} at {words.count(row.rate_per_s)}/s{again}"
+
+
+def _own(result: FactorsFigures) -> Section:
+    """The study's own draft."""
+    chosen: Text | Table = Text("It is the default: no level of any setting was significantly better.")
+    if result.own.choices:
+        rows = [
+            [
+                result.parts[choice.part].title,
+                choice.level,
+                [words.times(choice.ratio.value), parts.between(choice.ratio.low, choice.ratio.high)],
+            ]
+            for choice in result.own.choices
+        ]
+        chosen = Table([("part", "text"), ("level", "text"), ("p99 to the default's", "number")], rows)
+    note = (
+        "The objective: the p99 of all arrivals at the highest rate of each part's load. A level is chosen when the 95\N{NO-BREAK SPACE}% "
+        "interval of its ratio to the default lies below 1; of several, the lowest."
+    )
+    return Section("own", "This study's own draft", [chosen, Text(note, "note")])
+
+
+def _parameters(result: FactorsFigures) -> Section:
+    """What the paper's parameters are called today."""
+    titles = ("in the paper", "here", "default there", "default here", "what it is", "what became of it")
+    rows: list[list[Line]] = [
+        [one.in_paper or None, Piece(one.setting, "code"), one.default, one.here, one.about, one.became or "as it was"]
+        for one in result.parameters
+    ]
+    note = (
+        f"Sizes are made smaller with the data (here {words.significant(result.scale)} of the paper's), as far as the server takes them; "
+        "lengths of time with the time that a rate is held (there 5 minutes)."
+    )
+    table = Table([(title, "text") for title in titles], rows, "")
+    return Section("parameters", "The paper's parameters today", [table, Text(note, "note")])
+
+
+def _setting(summary: FactorsSummary) -> Section:
+    result = summary.result
+    rates = "; ".join(f"{load}: {', '.join(map(words.count, rates))}/s" for load, rates in result.rates.items())
+    reached = ""
+    if result.reached:
+        reads, writes = words.count(result.reached["read"]), words.count(result.reached["write"])
+        reached = f" (the default takes {reads} reads/s or {writes} writes/s)"
+    facts = [
+        ("servers", f"{result.target}, fresh for each level and round"),
+        ("rates", f"{rates}{reached}, each held for {words.duration(result.step_s)}"),
+        ("records", f"{result.workload['distribution']} choice, seed {result.seed}"),
+        ("client", f"at most {result.workload['in_flight']} operations in flight, on the servers' machine"),
+        parts.machine(summary.environment),
+        ("paper", result.paper),
+        parts.command(summary.command),
+    ]
+    return Section("setting", "Setting", [Facts(facts)])
+
+
+def _charts(result: FactorsFigures) -> Section | None:
+    """What settings do, in pictures; those without data are left out."""
+    blocks: list[Block] = []
+    if hits := _hit_rows(result):
+        note = (
+            "Each rate begins with empty caches; the hit rate is that of the last quarter of the step. As published: one rate after the "
+            "other, so that later rates found warmer caches."
         )
-        if figure == "hit_rate":
-            return f"{value:.3f}" if value is not None else ""
-        # A level to itself says nothing.
-        return words.times(value / base) if value is not None and base and row.level != part.base else ""
-
-    def step(self, row: LevelFigures, steps: int) -> str:
-        """Which step a row is of."""
-        again = ", after a restart" if row.where != FILLED and row.where >= steps else ""
-        return f"{self._loads[row.load].partition(',')[0]} at {words.count(row.rate_per_s)}/s{again}"
-
-
-def _charts(result: FactorsFigures) -> dict[str, dict[str, Any]]:
-    """All charts by name; those without data are left out."""
-    drawn = {}
-    hits = _hit_rows(result)
-    if hits:
-        drawn["hits"] = _hits(hits)
-    found = _effects(result)
-    if found:
-        drawn["importance"] = effects(found)
-    lines = _lines(result)
-    if lines:
-        drawn["parallel"] = parallel(lines, list(dict.fromkeys(row["setting"] for row in lines)), smaller_is_better=True)
-    return drawn
+        blocks += [Chart("hits", _hits(hits), "Hit rate against load", is_wide=True), Text(note, "note")]
+    if found := _effects(result):
+        title = "Importance: by how much each level multiplies a figure of its part's first level or default"
+        note = (
+            "The p99 is that of all arrivals at the highest rate: less is better. Writes per second are those while all records are "
+            "written as fast as that goes: more is better. A point is filled when its 95\N{NO-BREAK SPACE}% interval leaves out 1."
+        )
+        blocks += [Chart("importance", effects(found), title, is_wide=True), Text(note, "note")]
+    if lines := _lines(result):
+        drawn = parallel(lines, list(dict.fromkeys(row["setting"] for row in lines)), smaller_is_better=True)
+        title = "All configurations, by the p99 at the highest rate of their load"
+        blocks.append(Chart("parallel", drawn, title, is_wide=True))
+    return Section("charts", "What settings do", blocks) if blocks else None
 
 
 def _hit_rows(result: FactorsFigures) -> list[dict[str, Any]]:

@@ -1,8 +1,10 @@
-"""What was found in histories of registers, in words."""
+"""What was found in histories of registers."""
 
 from typing import Any
 
-from sensorbench.report import words
+from sensorbench.report import parts, words
+from sensorbench.results.page import Block, Columns, Details, Heading, Items, Line, Piece, Section, Table, Text
+from sensorbench.results.summary.comparison import ComparisonFigures
 from sensorbench.results.summary.guarantees import RegisterGuarantees
 
 TITLES = {
@@ -15,6 +17,62 @@ TITLES = {
 }
 
 
+def guarantees(result: ComparisonFigures) -> Section | None:
+    """The section of what was guaranteed and seen, where registers were used."""
+    if not result.guarantees:
+        return None
+    text = (
+        "Clients wrote numbered values to registers and read them back, and their history was checked: how much is what it costs worth? A "
+        "stale read returned a value after a newer one had been acknowledged; its age is the time since then. At the end each register was "
+        "read again. Operations of unknown outcome (errors, time-outs) raise no alarm."
+    )
+    columns: Columns = [
+        ("Setting", "name"),
+        ("median, p99, a second", "duration_s"),
+        ("checked", "whole"),
+        ("unknown", "whole"),
+        *((title, "whole") for title in TITLES.values()),
+    ]
+    rows: list[list[Line]] = [
+        [
+            words.setting(variant),
+            _latencies(result, variant),
+            found.counts.operations,
+            found.counts.unknown,
+            *(_seen(found, name) for name in TITLES),
+        ]
+        for variant, found in result.guarantees.items()
+    ]
+    examples = (block for variant, found in result.guarantees.items() for block in _of_variant(variant, found))
+    return Section("guarantees", "What was guaranteed, and what was seen", [Text(text), Table(columns, rows), *examples])
+
+
+def _latencies(result: ComparisonFigures, variant: str) -> Line:
+    figures = {figure.operation: figure for figure in result.figures if figure.variant == variant}
+    line: list[Line] = []
+    for name, operation in result.operations.items():
+        of_metrics = (figures[name].latency_s.get(metric) for metric in ("median", "p99"))
+        for found in of_metrics:
+            line += [found.value if found else None, ", "]
+        line += [f"{words.count(figures[name].throughput_per_s)}/s", parts.sure(operation.title)]
+    return line
+
+
+def _seen(found: RegisterGuarantees, name: str) -> Line:
+    """How often a finding occurred, and whether it may."""
+    seen = found.seen[name]
+    aged: Line = ""
+    if seen.age_ns:
+        aged = parts.sure(f"aged {', '.join(ages(seen.age_ns))} (p50, p99, max)")
+    of: Line = parts.sure(f"of {seen.of:,} {unit(name)}")
+    return [
+        Piece(seen.count, "bad") if name in found.broken else seen.count,
+        of,
+        aged,
+        Piece(_promise(found, name), "sure wrapped"),
+    ]
+
+
 def unit(name: str) -> str:
     """What a finding is counted in."""
     return "keys" if name == "lost_writes" else "reads"
@@ -25,7 +83,7 @@ def ages(age_ns: dict[str, int] | None) -> list[str]:
     return [words.duration(age / 1e9) for age in (age_ns or {}).values()]
 
 
-def promise(of_setting: RegisterGuarantees, name: str) -> str:
+def _promise(of_setting: RegisterGuarantees, name: str) -> str:
     """Whether a setting promises that something does not occur, and whether that was broken."""
     if of_setting.promised is None:
         return "nothing known is promised"
@@ -34,6 +92,23 @@ def promise(of_setting: RegisterGuarantees, name: str) -> str:
     if name in of_setting.broken:
         return "promised not to occur: broken"
     return "promised not to occur" if of_setting.promised[name].is_made else "not promised"
+
+
+def _of_variant(variant: str, found: RegisterGuarantees) -> list[Block]:
+    """Examples of what was seen at a variant, and what it promises."""
+    examples = [
+        Text(f"{title.capitalize()}, run {example['run']}, {told(name, example)}.", "bad" if name in found.broken else "")
+        for name, title in TITLES.items()
+        for example in found.seen[name].examples
+    ]
+    promises: Block = Text("Nothing is known of what it promises.")
+    if found.promised:
+        lines: list[Line] = [
+            [f"{'No' if promise.is_made else 'Not that there are no'} {TITLES[name]}: {promise.why} ", parts.sure(promise.source)]
+            for name, promise in found.promised.items()
+        ]
+        promises = Details("What it promises, and why", [Items(lines)])
+    return [Heading(words.setting(variant)), *examples, promises]
 
 
 def told(name: str, example: dict[str, Any]) -> str:

@@ -1,14 +1,26 @@
 """The page of the MapReduce study: times against workers, speed-up, what set-up takes, what was read, and the claims."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import altair as alt
 
-from sensorbench.report import charts
-from sensorbench.report.build import CHARTS_FOLDER, FILE_WIDTH, write_chart_files, write_page
-from sensorbench.results.summary.mapreduce import JobCell, MapReduceSummary, SpeedUp
+from sensorbench.report import charts, parts, words
+from sensorbench.results.page import (
+    Chart,
+    Columns,
+    Definitions,
+    Facts,
+    Heading,
+    Items,
+    Line,
+    Page,
+    Piece,
+    Section,
+    Table,
+    Text,
+)
+from sensorbench.results.summary.mapreduce import JobCell, MapReduceFigures, MapReduceSummary, SpeedUp
 
 # The parts of the set-up: their words, in the order in which they come.
 SETUP_PARTS = {
@@ -19,18 +31,206 @@ SETUP_PARTS = {
 }
 
 
-def write_mapreduce_page(folder: Path, summary: MapReduceSummary) -> Path:
-    """Writes `report.html` into the folder of the results, and its charts as SVG and PNG beside it. Returns the page."""
-    on_spark = [cell for cell in summary.result.cells if cell.workers is not None]
-    drawn: dict[str, dict[str, Any]] = {}
-    if on_spark:
-        drawn["times"] = _times(on_spark)
-        drawn["setup"] = _setup(on_spark)
-    if summary.result.speed_ups:
-        drawn["speed-up"] = _speed_up(summary.result.speed_ups)
-    path = write_page(folder, "mapreduce.html.j2", drawn, summary=summary, setup_parts=SETUP_PARTS)
-    write_chart_files(folder / CHARTS_FOLDER, drawn, FILE_WIDTH)
-    return path
+def mapreduce_page(summary: MapReduceSummary) -> Page:
+    """The page of the MapReduce study."""
+    result = summary.result
+    on_spark = [cell for cell in result.cells if cell.workers is not None]
+    generated = ", generated" if result.dataset.generated else ""
+    so_far = f"; the run is {summary.status}: {summary.reason}" if summary.status != "complete" else ""
+    about = f"{result.dataset.articles:,} articles ({result.dataset.title}{generated}), {result.repetitions} executions{so_far}."
+    return Page(
+        kind="study mapreduce",
+        title=summary.title,
+        head=[Text(about, "about"), _equal(summary.answers_equal)],
+        sections=[
+            _times_section(result, on_spark) if on_spark else None,
+            _speed_up_section(summary) if result.speed_ups else None,
+            _setup_section(on_spark) if on_spark else None,
+            _reads(result, on_spark) if result.cells else None,
+            _words(result) if result.cells else None,
+            _gaps(result),
+            _setting(summary),
+            _claims(summary),
+        ],
+        footer=parts.footer(summary, ". What the words mean is in docs/mapreduce.md."),
+    )
+
+
+def _equal(answers_equal: bool | None) -> Text:
+    if answers_equal is None:
+        return Text("Nothing was executed.")
+    if answers_equal:
+        return Text("All results equal those of DuckDB.", "good")
+    return Text("Results differ from those of DuckDB.", "banner bad")
+
+
+def _by(cell: JobCell) -> str:
+    """What carried out a cell."""
+    if cell.workers is None:
+        return "native job"
+    return f"{cell.workers} worker{'s' if cell.workers != 1 else ''}"
+
+
+def _times_section(result: MapReduceFigures, on_spark: Sequence[JobCell]) -> Section:
+    columns: Columns = [
+        ("system", "text"),
+        ("by", "text"),
+        ("T", "duration_s"),
+        ("of it set-up", "share"),
+        ("all executions, s", "text"),
+        ("results", "text"),
+    ]
+    rows = [
+        [
+            cell.system,
+            _by(cell),
+            [cell.total.value, parts.between(cell.total.low, cell.total.high)],
+            cell.setup_share,
+            ", ".join(f"{words.significant(one.total_s)}{' (first)' if one.first else ''}" for one in cell.times),
+            "equal" if cell.equal else Piece("differ", "bad"),
+        ]
+        for cell in result.cells
+    ]
+    text = (
+        "From the submission of the application to the final result, for the first word. Every execution is a point; the first of each "
+        "cell, hollow, finds nothing warm and is in no mean."
+    )
+    return Section("times", "Time against workers", [Text(text), Chart("times", _times(on_spark)), Table(columns, rows)])
+
+
+def _speed_up_section(summary: MapReduceSummary) -> Section:
+    columns: Columns = [
+        ("system", "text"),
+        ("workers", "count"),
+        ("speed-up", "ratio"),
+        ("without set-up", "ratio"),
+        ("linear", "ratio"),
+    ]
+    rows = [
+        [one.system, f"{one.from_workers} to {one.workers}", one.speed_up, one.speed_up_without_setup, one.linear]
+        for one in summary.result.speed_ups
+    ]
+    limit = ": more workers than it has idle CPUs cannot be faster" if summary.environment["spark"].get("started") else ""
+    text = f"The broken line is linear. Workers, databases and the driver share this machine{limit}."
+    drawn = Chart("speed-up", _speed_up(summary.result.speed_ups))
+    return Section("speed-up", "Speed-up", [Text(text), drawn, Table(columns, rows)])
+
+
+def _setup_section(on_spark: Sequence[JobCell]) -> Section:
+    text = f"Work is the time in which a stage was executed. Everything else is set-up: {'; '.join(SETUP_PARTS.values())}."
+    return Section("setup", "What is set-up, and what work", [Text(text), Chart("setup", _setup(on_spark))])
+
+
+def _reads(result: MapReduceFigures, on_spark: Sequence[JobCell]) -> Section:
+    columns: Columns = [
+        ("system", "text"),
+        ("by", "text"),
+        ("word", "text"),
+        ("map tasks 1", "whole"),
+        ("articles read", "whole"),
+        ("text", "bytes"),
+        ("map tasks 2", "whole"),
+        ("lists re-read", "bytes"),
+        ("ids in them", "whole"),
+        ("Spark's own: rows", "whole"),
+        ("bytes", "bytes"),
+    ]
+    rows: list[list[Line]] = []
+    for cell in on_spark:
+        for number, word in enumerate(cell.words):
+            one, two = word.jobs[0], word.jobs[1]
+            rows.append(
+                [
+                    *(["", ""] if number else [cell.system, _by(cell)]),
+                    word.word,
+                    one.map_tasks,
+                    one.read_rows,
+                    one.read_bytes,
+                    two.map_tasks,
+                    [f"{two.read_rows:,} rows, ", two.read_bytes],
+                    word.list_length,
+                    one.spark_read_rows or "not reported",
+                    one.spark_read_bytes or "not reported",
+                ]
+            )
+    note = (
+        "Rows and bytes of text were counted row by row by accumulators as they came out of the connector; Spark's own counters are "
+        "beside, where a connector fills them. The list of the first job lies in the database, and the second job reads it from there."
+    )
+    native = {name: f" Native job: {system.native_job}." if system.native_job else "" for name, system in result.systems.items()}
+    systems = [(name, f"{of.connector}. A split is {of.splits}.{native[name]}") for name, of in result.systems.items()]
+    title = "Splits, and what was read through each connector"
+    return Section("reads", title, [Table(columns, rows), Text(note, "note"), Definitions(systems)])
+
+
+def _words(result: MapReduceFigures) -> Section:
+    columns: Columns = [
+        ("word", "text"),
+        ("kind", "text"),
+        ("occurrences", "whole"),
+        ("articles", "whole"),
+        *((f"{cell.system}, {_by(cell)}", "duration_s") for cell in result.cells),
+    ]
+    rows = [
+        [
+            word.word,
+            word.kind,
+            word.occurrences,
+            word.articles,
+            *(cell.words[place].jobs_s if len(cell.words) > place else None for cell in result.cells),
+        ]
+        for place, word in enumerate(result.words)
+    ]
+    note = (
+        "What the two jobs took, without starting the application. The first word is looked for in a fresh application, each time; the "
+        "others by the last execution of each cell alone, after it."
+    )
+    return Section("words", "Words", [Table(columns, rows), Text(note, "note")])
+
+
+def _gaps(result: MapReduceFigures) -> Section | None:
+    if not result.gaps:
+        return None
+    return Section("gaps", "Not available here", [Items([f"{gap.system}, {gap.what}: {gap.why}" for gap in result.gaps])])
+
+
+def _setting(summary: MapReduceSummary) -> Section:
+    workload = summary.result.workload
+    spark = ", ".join(f"{key} {value}" for key, value in summary.environment["spark"].items())
+    workers = f"{workload.cores_per_worker} cores and {workload.memory_per_worker} per worker"
+    facts = [
+        ("Spark", f"{spark}; {workers}; a list in parts of {workload.articles_per_part} articles"),
+        *parts.servers(summary.environment),
+        parts.machine(summary.environment, "CPUs"),
+        parts.command(summary.command),
+    ]
+    return Section("setup-of-all", "Set up", [Facts(facts)])
+
+
+def _claims(summary: MapReduceSummary) -> Section:
+    """The claims, and what the paper's own table says of them."""
+    claims, printed = parts.claims_table(summary.claims), summary.result.printed
+    if printed is None:
+        return Section("claims", "Published findings", [claims])
+    columns: Columns = [
+        ("system", "text"),
+        ("printed", "number"),
+        ("T(3)/T(8) if an increase", "number"),
+        ("if a ratio", "number"),
+        ("linear", "number"),
+    ]
+    rows: list[list[Line]] = [
+        [name, [gain.printed_percent, " %"], gain.increase, gain.ratio, 8 / 3] for name, gain in printed.gains.items()
+    ]
+    holds = [
+        f"{claim}: {_holds(of.increase)} if an increase, {_holds(of.ratio)} if a ratio." for claim, of in printed.claims.items()
+    ]
+    own = Heading("The paper's own table, in both readings")
+    return Section("claims", "Published findings", [claims, own, Table(columns, rows), Items(holds)])
+
+
+def _holds(is_so: bool) -> str:
+    return "holds" if is_so else "does not hold"
 
 
 def _systems(cells: Sequence[JobCell] | Sequence[SpeedUp]) -> list[str]:
@@ -87,15 +287,15 @@ def _speed_up(speed_ups: Sequence[SpeedUp]) -> dict[str, Any]:
 
 def _setup(cells: Sequence[JobCell]) -> dict[str, Any]:
     """What the time of each cell consists of: the parts of the set-up, and work."""
-    words = [*SETUP_PARTS.values(), "work"]
+    kinds = [*SETUP_PARTS.values(), "work"]
     rows = []
     for cell in cells:
         parts = {title: getattr(cell.setup_parts, part) for part, title in SETUP_PARTS.items()}
         parts["work"] = cell.total.value - (cell.setup_s or 0.0)
         label = f"{cell.system}, {cell.workers}"
-        rows += [{"cell": label, "part": part, "seconds": seconds, "place": words.index(part)} for part, seconds in parts.items()]
+        rows += [{"cell": label, "part": part, "seconds": seconds, "place": kinds.index(part)} for part, seconds in parts.items()]
     names = list(dict.fromkeys(row["cell"] for row in rows))
-    colours = alt.Scale(domain=words, range=[*charts.COLOURS[1:5], charts.COLOURS[0]])
+    colours = alt.Scale(domain=kinds, range=[*charts.COLOURS[1:5], charts.COLOURS[0]])
     bars = (
         alt.Chart(alt.InlineData(values=rows))
         .mark_bar()

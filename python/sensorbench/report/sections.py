@@ -1,20 +1,41 @@
-"""The pictures of the sections that a study has to itself."""
+"""The sections that a study has to itself: a text, pictures, a table."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import cast
 
+from sensorbench.report import fronts
 from sensorbench.report.effects import effects
-from sensorbench.report.fronts import front, on_axes
+from sensorbench.results.page import Block, Chart, Details, Section, Table, Text, ValueKind
 from sensorbench.results.summary.comparison import StudySection
 
+# Longer tables are shown when they are clicked at.
+_MOST_ROWS = 40
+_FRONT = (
+    "The line joins the settings of one group that no other beats: none is at least as good in both figures and better in one. Beside "
+    "it, a setting is surely dominated when one other of its group is better in both by intervals that do not overlap; of all others "
+    "that is not known. Lines through points are 95\N{NO-BREAK SPACE}% intervals."
+)
+_EFFECTS = (
+    "Each row is the change of one factor, and by how much it multiplies the figure, with its 95\N{NO-BREAK SPACE}% interval; a point is "
+    "filled when that leaves out 1."
+)
 
-def pictures(sections: Sequence[StudySection]) -> dict[str, dict[str, Any]]:
-    """The charts by name: of the first section, front-1 and effects-1."""
-    drawn = {}
-    for number, section in enumerate(sections, 1):
-        points = on_axes(section.front["points"]) if section.front else []
-        if section.front and points:
-            drawn[f"front-{number}"] = front({**section.front, "points": points})
-        if section.effects:
-            drawn[f"effects-{number}"] = effects(section.effects)
-    return drawn
+
+def own_sections(sections: Sequence[StudySection]) -> list[Section]:
+    """The sections of a study, in their order."""
+    return [Section("", section.title, _blocks(section, number)) for number, section in enumerate(sections, 1)]
+
+
+def _blocks(section: StudySection, number: int) -> list[Block]:
+    blocks: list[Block] = [Text(section.text)]
+    points = fronts.on_axes(section.front["points"]) if section.front else []
+    if section.front and points:
+        drawn = fronts.front({**section.front, "points": points})
+        blocks += [Chart(f"front-{number}", drawn, is_wide=True, file_width=fronts.WIDTH), Text(_FRONT, "note")]
+    if section.effects:
+        drawn = effects(section.effects)
+        blocks += [Chart(f"effects-{number}", drawn, is_wide=True, file_width=fronts.WIDTH), Text(_EFFECTS, "note")]
+    if section.rows:
+        table = Table([(column.title, cast("ValueKind", column.kind)) for column in section.columns], section.rows)
+        blocks.append(Details(f"{len(section.rows)} rows", [table]) if len(section.rows) > _MOST_ROWS else table)
+    return blocks

@@ -2,15 +2,16 @@
 data, and each claim over all of them.
 """
 
-from pathlib import Path
 from typing import Any
 
 import altair as alt
 
-from sensorbench.report import charts
-from sensorbench.report.build import REPORT_FILE, write_page
-from sensorbench.report.sections import pictures
-from sensorbench.results.summary.comparison import SeriesSummary
+from sensorbench.report import charts, parts
+from sensorbench.report.build import REPORT_FILE
+from sensorbench.report.sections import own_sections
+from sensorbench.results.page import Chart, Columns, Facts, Grid, Line, Page, Piece, Section, Table, Text
+from sensorbench.results.summary.claims import VerdictOf
+from sensorbench.results.summary.comparison import SeriesFigures, SeriesPart, SeriesSummary
 
 # What grows: the time to load, the size, and the latency of each question.
 _AXES = {
@@ -24,12 +25,97 @@ _AXES = {
 _LATENCY = alt.Y("value:Q", title=charts.LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=charts.LATENCY_AXIS)
 
 
-def write_series_page(folder: Path, summary: SeriesSummary) -> Path:
-    """Writes the page of a series into its folder."""
-    titles = _titles(summary)
-    grown = {f"growth-{what}": titles[what] for what in _what_grows(summary)}
-    drawn = {**{f"growth-{what}": _growth(summary, what) for what in _what_grows(summary)}, **pictures(summary.result.sections)}
-    return write_page(folder, "series.html.j2", drawn, summary=summary, grown=grown, report_file=REPORT_FILE)
+def series_page(summary: SeriesSummary) -> Page:
+    """The page of a series."""
+    result, titles = summary.result, _titles(summary)
+    grown = [Chart(f"growth-{what}", _growth(summary, what), titles[what]) for what in _what_grows(summary)]
+    command = [Facts([parts.command(summary.command, "Command")])]
+    return Page(
+        kind=f"study {result.name}, {len(result.parts)} {result.of}",
+        title=summary.title,
+        head=[
+            parts.state(summary.status, None),
+            *(_warnings(name, part) for name, part in result.parts.items() if part.warnings),
+        ],
+        sections=[
+            _parts(result),
+            *own_sections(result.sections),
+            Section("growth", "How it grows with the data", [Grid(grown)]) if grown else None,
+            _claims(summary) if summary.claims else None,
+            Section("environment", "Where and how", command) if summary.command else None,
+        ],
+        footer=f"Made by sensorbench. All numbers are in summary.json and in the folders of the {result.of}.",
+    )
+
+
+def _warnings(name: str, part: SeriesPart) -> Text:
+    """How many warnings a part has, and of which kinds."""
+    count, kinds = len(part.warnings), ", ".join(dict.fromkeys(part.warnings))
+    line: Line = [f"{count} warning{'s' if count > 1 else ''} in ", _link(name, part), f": {kinds}."]
+    return Text(line, "banner")
+
+
+def _link(name: str, part: SeriesPart) -> Piece:
+    return Piece(name, href=f"{part.folder}/{REPORT_FILE}")
+
+
+def _parts(result: SeriesFigures) -> Section:
+    """The parts or datasets, with the way to the report of each."""
+    is_of_parts = result.of == "parts"
+    first: Columns = [("Part", "name"), ("What it compares", "text")] if is_of_parts else [("Dataset", "name")]
+    columns: Columns = [
+        *first,
+        ("readings", "count"),
+        ("settings", "count"),
+        ("failed", "count"),
+        ("answers", "text"),
+        ("state", "text"),
+    ]
+    answers: dict[bool | None, Line] = {None: "not compared", True: Piece("equal", "good"), False: Piece("different", "bad")}
+    rows: list[list[Line]] = [
+        [
+            _link(name, part),
+            *([part.title] if is_of_parts else []),
+            part.readings,
+            str(len(part.variants)),
+            str(len(part.failures)),
+            answers[part.answers_equal],
+            part.status,
+        ]
+        for name, part in result.parts.items()
+    ]
+    note = f"Each has a report of its own, with everything that was measured {'in it' if is_of_parts else 'on it'}."
+    return Section("parts", "The parts" if is_of_parts else "The datasets", [Table(columns, rows), Text(note, "note")])
+
+
+def _claims(summary: SeriesSummary) -> Section:
+    """Each claim over all parts; of datasets, what each of them says, too."""
+    if summary.result.of == "parts":
+        text = (
+            "What the source study found, and whether that holds here. A finding about one part is judged there, one about several by all "
+            "of them together. Where databases that a finding is about were not measured, the last column says what substitutes show."
+        )
+        table = parts.claims_table(summary.claims, with_parts=True)
+    else:
+        text = "What each dataset says, and what those say together that could test a finding."
+        datasets = list(summary.result.parts)
+        together: Columns = [("", "name"), ("Finding", "text"), ("Published", "text"), ("Together", "text")]
+        rows = [
+            [*parts.finding(claim), parts.verdict(claim.verdict), *(_of_dataset(claim.of_each[dataset]) for dataset in datasets)]
+            for claim in summary.claims
+        ]
+        table = Table([*together, *((dataset, "number") for dataset in datasets)], rows, "claims")
+    return Section("claims", "Published findings", [Text(text), table])
+
+
+def _of_dataset(of: VerdictOf) -> Line:
+    """What a dataset says of a claim."""
+    found, ends = of.measured, list[Line]()
+    if found is None or not found.value:
+        return Piece(of.verdict, hint=of.reason)
+    if found.low is not None:
+        ends = [" (", found.low, " – ", found.high, ")"]
+    return [Piece(of.verdict, hint=of.reason), parts.sure([found.value, ends])]
 
 
 def _what_grows(summary: SeriesSummary) -> list[str]:

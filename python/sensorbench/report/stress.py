@@ -2,57 +2,189 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import altair as alt
 import numpy as np
 
 from sensorbench.analysis.capacity import PERCENTILES
-from sensorbench.report import charts, words
-from sensorbench.report.build import CHARTS_FOLDER, FILE_WIDTH, write_chart_files, write_page
+from sensorbench.report import charts, parts, words
 from sensorbench.results import RunResult
 from sensorbench.results.insight import Insight, insight
+from sensorbench.results.page import Chart, Columns, Facts, Grid, Line, Page, Piece, Section, Table, Text
 from sensorbench.results.quantities import QUANTITIES
 from sensorbench.results.stress import StressResult
-from sensorbench.results.summary.stress import StressStep, StressSummary
+from sensorbench.results.summary.stress import ServerFigures, StressFigures, StressStep, StressSummary
+
+Rows: TypeAlias = list[dict[str, Any]]
 
 _QUANTILES = {"median": "p50", "p99": "p99", "p999": "p99.9"}
 
 
-def write_stress_page(result: StressResult, summary: StressSummary) -> Path:
-    """Writes `report.html` into the folder of the results, and its charts as SVG and PNG beside it. Returns the page."""
-    over_time = _over_time(result, summary) if len(result.runs) == 1 else {}
-    drawn = {**_curves(summary), **over_time}
-    servers = [name for name in over_time if name.startswith("server-")]
-    path = write_page(
-        result.folder,
-        "stress.html.j2",
-        drawn,
-        summary=summary,
-        servers=servers,
-        titles=_TITLES,
-        quantities=QUANTITIES,
-        percentiles=PERCENTILES,
+def stress_page(summary: StressSummary, result: StressResult) -> Page:
+    """The page of a stress run."""
+    of_all, variant = summary.result, summary.variants[0]
+    workload = of_all.workload
+    choice = f"Choice: {workload['choice']}. " if workload["choice"] else ""
+    client = f"{workload['threads']} threads, time-out {words.duration(workload['timeout_s'])}, seed {workload['seed']}"
+    return Page(
+        kind="stress",
+        title=summary.title,
+        head=[
+            Text(
+                f"{workload['data']}. {parts.mix(workload['mix'], of_all.operations)}. {choice}Arrivals: {workload['arrival']}. "
+                f"At most {workload['in_flight']:,} operations in flight. {summary.created.date()}.",
+                "about",
+            ),
+            parts.state(summary.status, summary.reason),
+            *parts.warnings(summary.warnings),
+        ],
+        sections=[
+            _capacity(of_all),
+            _curves(summary),
+            _steps(of_all),
+            _over_time(result, summary) if len(result.runs) == 1 else None,
+            _servers(of_all.steps),
+            parts.errors(of_all.errors),
+            Section(
+                "setting",
+                "Setting",
+                [
+                    Facts(
+                        [
+                            ("target", variant.url),
+                            ("schema", f"{variant.schema_name}: {variant.schema_summary}"),
+                            *parts.servers(summary.environment),
+                            ("client", client),
+                            parts.machine(summary.environment),
+                            parts.command(summary.command),
+                        ]
+                    )
+                ],
+            ),
+        ],
+        footer=parts.footer(summary, "; each run's tables are in runs/."),
     )
-    write_chart_files(result.folder / CHARTS_FOLDER, drawn, FILE_WIDTH)
-    return path
 
 
-_TITLES = {
-    "curve": "Latency by what was completed",
-    "completed": "What was completed of what was asked for",
-    "rate": "Operations a second",
-    "latency": "Response time",
-    "server-hit_rate": "Share of requests that caches answered",
-    **{f"server-{name}": _title for name, _title in ((one.name, one.title) for one in QUANTITIES.values())},
+def _capacity(result: StressFigures) -> Section | None:
+    """The highest rate, and how it was searched."""
+    found, objective, search = result.capacity, result.objective, result.search
+    if not found or not objective or not search:
+        return None
+    told = (
+        f"A rate meets the objective when at least {words.percent(PERCENTILES[objective.percentile])} of all operations that were due "
+        f"succeeded within {words.duration(objective.limit_s)} from when they were due; those that failed, timed out or never started "
+        "count as too late. The rate is doubled or halved until it is bracketed, the bracket is halved (geometrically) to "
+        f"{words.percent(search.precision)}, a rate that missed once is tried again, and each end is repeated until it has "
+        f"{search.confirm} trials. The lower end met in each of its trials, the upper end in none; between them it is a matter of "
+        f"chance. {found.trials} trials, each a run of its own: {words.duration(search.held_s)} at the rate after "
+        f"{words.duration(search.ramp_s)} of climbing."
+    )
+    return Section("capacity", "Capacity", [Text(words.capacity(found, objective), "headline"), Text(told, "note")])
+
+
+def _steps(result: StressFigures) -> Section:
+    """What became of the operations of each step."""
+    of_search: Columns = [("objective", "text")] if result.search else []
+    columns: Columns = [
+        ("rate", "name"),
+        *of_search,
+        ("completed\n/s", "count"),
+        *((title, "duration_s") for title in ("p50", "p99", "p99.9", "p99 of\nservice")),
+        *((title, "whole") for title in _FATES.values()),
+        ("in flight", "count"),
+        ("client's\nprocessors", "number"),
+    ]
+    rows = [
+        [
+            [words.count(step.rate_per_s), parts.sure(_flags(step))],
+            *([_met(step)] if result.search else []),
+            step.completed_per_s,
+            *(getattr(step.response_s, metric, None) for metric in _QUANTILES),
+            step.service_s.p99 if step.service_s else None,
+            *(getattr(step.counts, fate) for fate in _FATES),
+            step.concurrency,
+            None if step.client_cpu is None else words.significant(step.client_cpu, 2),
+        ]
+        for step in result.steps
+    ]
+    note = (
+        "offered = started + dropped; started = ok + failed + timed out + cancelled. Late: started more than 1 ms after the intended "
+        "start. Dropped: never started, because the concurrency limit was reached. No figure includes what arrives while the rate climbs."
+    )
+    return Section("steps", "The trials" if result.search else "The steps", [Table(columns, rows), Text(note, "note")])
+
+
+_FATES = {
+    "offered": "offered",
+    "started": "started",
+    "late": "late",
+    "dropped": "dropped",
+    "ok": "ok",
+    "error": "failed",
+    "timeout": "timed out",
+    "cancelled": "cancelled",
 }
 
 
-def _curves(summary: StressSummary) -> dict[str, dict[str, Any]]:
+def _flags(step: StressStep) -> str:
+    return ", ".join(mark for key, mark in words.STEP_MARKS.items() if getattr(step, key))
+
+
+def _met(step: StressStep) -> Line:
+    if step.met is None or step.share_within is None:
+        return ""
+    return [Piece("met", "good") if step.met else Piece("missed", "bad"), parts.sure(words.percent(step.share_within))]
+
+
+def _servers(steps: Sequence[StressStep]) -> Section | None:
+    """What the servers said during each step."""
+    names = dict.fromkeys(
+        (kind, name) for step in steps for kind in ("hit_rates", "rates", "means") for name in getattr(step.servers, kind)
+    )
+    if not names:
+        return None
+    columns: Columns = [("during", "name"), *((f"{words.count(step.rate_per_s)}/s", "number") for step in steps)]
+    rows = [[_quantity_title(kind, name), *(_said(step.servers, kind, name) for step in steps)] for kind, name in names]
+    note = (
+        "Where a hit rate is called steady, no later window of the step was further than one percentage point from the mean of the "
+        "last quarter, and that quarter has no trend itself (docs/insight.md)."
+    )
+    return Section("servers", "What the servers said", [Table(columns, rows), Text(note, "note")])
+
+
+def _quantity_title(kind: str, name: str) -> Line:
+    if kind == "hit_rates":
+        return f"hit rate, {name.replace('_', ' ')}"
+    of_time = " a second" if kind == "rates" else ", mean"
+    return [QUANTITIES[name].title, parts.sure(f"{QUANTITIES[name].unit}{of_time}")]
+
+
+def _said(servers: ServerFigures, kind: str, name: str) -> Line:
+    value: float | None = getattr(servers, kind).get(name)
+    if value is None or kind != "hit_rates":
+        return value
+    if name not in servers.steady_after_s:
+        return words.percent(value)
+    steady_s = servers.steady_after_s[name]
+    return [words.percent(value), parts.sure("not steady" if steady_s is None else f"steady after {words.duration(steady_s)}")]
+
+
+def _curves(summary: StressSummary) -> Section | None:
     """How steps compare, whenever they were."""
     steps = [step for step in summary.result.steps if step.response_s]
-    return {"curve": _curve(steps, summary), "completed": _completed(steps)} if steps else {}
+    if not steps:
+        return None
+    drawn = [
+        Chart("curve", _curve(steps, summary), "Latency by what was completed"),
+        Chart("completed", _completed(steps), "What was completed of what was asked for"),
+    ]
+    note = (
+        "Response times count from when an operation was due, whether or not it could start then. Where the line turns back, more was "
+        "asked for than the server completes."
+    )
+    return Section("curve", "Latency and throughput", [Grid(drawn), Text(note, "note")])
 
 
 def _curve(steps: Sequence[StressStep], summary: StressSummary) -> dict[str, Any]:
@@ -160,29 +292,35 @@ def _completed(steps: Sequence[StressStep]) -> dict[str, Any]:
     )
 
 
-def _over_time(result: StressResult, summary: StressSummary) -> dict[str, dict[str, Any]]:
+def _over_time(result: StressResult, summary: StressSummary) -> Section | None:
     """Everything that shares the clock of the one run."""
     run = result.runs[0]
     borders = [step.start_s for step in summary.result.steps]
     last_s = max([1.0, *(step.end_s for step in summary.result.steps)])
-    drawn = {}
+    drawn: list[Chart] = []
+
+    def draw(name: str, title: str, rows: Rows, y: alt.Y) -> None:
+        if rows:
+            drawn.append(Chart(name, _lines(rows, borders, last_s, y), title))
+
     rates, latencies = _intervals(run)
-    if rates:
-        drawn["rate"] = _lines(rates, borders, last_s, alt.Y("value:Q", title="operations a second", axis=charts.COUNT_AXIS))
-    if latencies:
-        axis = alt.Y("value:Q", title=charts.LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=charts.LATENCY_AXIS)
-        drawn["latency"] = _lines(latencies, borders, last_s, axis)
+    draw("rate", "Operations a second", rates, alt.Y("value:Q", title="operations a second", axis=charts.COUNT_AXIS))
+    scale = alt.Scale(type="log", nice=False)
+    axis = alt.Y("value:Q", title=charts.LATENCY_TITLE, scale=scale, axis=charts.LATENCY_AXIS)
+    draw("latency", "Response time", latencies, axis)
+    of_client = len(drawn)
     said = insight(run, result.manifest.setting.database)
     hit_rates = [row for name in said.caches for row in _hit_rates(said, name)]
-    if hit_rates:
-        drawn["server-hit_rate"] = _lines(
-            hit_rates, borders, last_s, alt.Y("value:Q", title="hit rate", axis=alt.Axis(format="%"), scale=alt.Scale(zero=False))
-        )
+    axis = alt.Y("value:Q", title="hit rate", axis=alt.Axis(format="%"), scale=alt.Scale(zero=False))
+    draw("server-hit_rate", "Share of requests that caches answered", hit_rates, axis)
     for name in said.series:
         rows, unit = _quantity(said, name)
-        if rows:
-            drawn[f"server-{name}"] = _lines(rows, borders, last_s, alt.Y("value:Q", title=unit, axis=charts.COUNT_AXIS))
-    return drawn
+        title = QUANTITIES[name].title.capitalize()
+        draw(f"server-{name}", title, rows, alt.Y("value:Q", title=unit, axis=charts.COUNT_AXIS))
+    if not of_client:
+        return None
+    note = "One clock for all; dashed lines are where steps begin. What a server does not tell is not shown."
+    return Section("time", "Over time", [Grid(drawn), Text(note, "note")])
 
 
 def _intervals(run: RunResult) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

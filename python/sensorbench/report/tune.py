@@ -1,37 +1,190 @@
 """The page of a search for settings: what came out, what to paste, what was tried, how the default drifted."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import altair as alt
 
-from sensorbench.report import charts, tune_answer
-from sensorbench.report.build import CHARTS_FOLDER, FILE_WIDTH, write_chart_files, write_page
+from sensorbench.report import charts, parts, tune_answer, words
 from sensorbench.report.parallel import parallel, places
+from sensorbench.results.page import (
+    Block,
+    Chart,
+    Code,
+    Columns,
+    Facts,
+    Grid,
+    Line,
+    Page,
+    Section,
+    Table,
+    Text,
+    ValueKind,
+)
 from sensorbench.results.summary.tune import SearchedSetting, TuneFigures, TuneSummary, TuneTrial
 
 ROLES = {"default": "default", "search": "searched", "stopped": "given up"}
 
 
-def write_tune_page(folder: Path, summary: TuneSummary) -> Path:
-    """Writes `report.html` into the folder of the results, and its charts as SVG and PNG beside it. Returns the page."""
-    drawn = _charts(summary.result)
-    path = write_page(folder, "tune.html.j2", drawn, summary=summary, tune_answer=tune_answer)
-    write_chart_files(folder / CHARTS_FOLDER, drawn, FILE_WIDTH)
-    return path
+def tune_page(summary: TuneSummary) -> Page:
+    """The page of a search for settings."""
+    result, workload = summary.result, summary.result.workload
+    shares = parts.mix(workload["mix"], result.operations)
+    return Page(
+        kind="tune",
+        title=summary.title,
+        head=[
+            Text(f"{workload['data']}. {shares}. {summary.created.date()}.", "about"),
+            Text(tune_answer.headline(result), "headline"),
+            parts.state(summary.status, summary.reason),
+            *parts.warnings(summary.warnings),
+        ],
+        sections=[
+            Section("paste", f"To paste into {result.space.file}", [Code(result.snippet)]) if result.snippet else None,
+            _confirmation(result),
+            _trials(result),
+            _effects(result) if result.effects else None,
+            _setting(summary),
+        ],
+        footer=parts.footer(summary, "; each trial is a stress run of its own, of which `sensorbench report` makes a page."),
+    )
 
 
-def _charts(result: TuneFigures) -> dict[str, dict[str, Any]]:
-    """All charts by name; those without data are left out."""
+def _kind(result: TuneFigures) -> ValueKind:
+    """What kind of values the figures of the goal are."""
+    return "rate" if result.goal.kind == "count" else result.goal.kind
+
+
+def _confirmation(result: TuneFigures) -> Section:
+    """Default and best, in the search and in runs of their own."""
+    blocks: list[Block] = []
+    if result.best is not None:
+        rows: list[list[Line]] = [
+            [key, str(result.start.get(key, "as the server has it")), str(value)] for key, value in result.best.items()
+        ]
+        luck = (
+            f"In the search it was at {words.times(result.search_ratio)} of the default; that is the best of many, and partly luck. Only "
+            "the confirmation counts: fresh servers for each run, default and best interleaved, seeds that the search never had."
+        )
+        blocks += [
+            Table([("setting", "text"), ("default", "text"), ("best of the search", "text")], rows, ""),
+            Text(luck, "note"),
+        ]
+    if result.confirmation:
+        columns: Columns = [
+            ("run", "label"),
+            ("configuration", "text"),
+            ("seed", "number"),
+            (tune_answer.goal(result), _kind(result)),
+            ("", "text"),
+        ]
+        rows = [
+            [str(number), one.role, str(one.seed), one.value, one.reason or ""]
+            for number, one in enumerate(result.confirmation, 1)
+        ]
+        better = "smaller" if result.goal.smaller_is_better else "larger"
+        note = (
+            f"Ratio of best to default: {tune_answer.ratio(result.ratio)}; {better} is better. The interval is Student's t on the "
+            "logarithms of the ratios of the pairs; it is a gain only if it leaves out 1. Where two configurations are alike, chance alone "
+            "makes a gain of them once in forty times."
+        )
+        blocks += [Table(columns, rows), Text(note, "note")]
+    return Section("confirmation", "Default and best", blocks)
+
+
+def _trials(result: TuneFigures) -> Section | None:
+    """What was tried."""
     shown = [trial for trial in result.trials if trial.value is not None]
     searched = [trial for trial in shown if trial.role == "search" and trial.ratio is not None]
-    drawn = {}
-    if shown:
-        drawn["history"] = _history(shown, result)
+    if not shown:
+        return None
+    drawn = [Chart("history", _history(shown, result), "Each trial, in order")]
     if searched:
-        drawn["parallel"] = _parallel(searched, result)
-    return drawn
+        drawn.append(Chart("parallel", _parallel(searched, result), "What was tried, and its ratio to the default"))
+    settings = list(result.space.settings)
+    columns: Columns = [
+        ("trial", "label"),
+        ("part", "text"),
+        (tune_answer.goal(result), _kind(result)),
+        ("to the default", "ratio"),
+        *((key, "number") for key in settings),
+        ("", "text"),
+    ]
+    rows = [
+        [
+            str(one.number),
+            one.role if one.outcome == "measured" else f"{one.role}, {one.outcome}",
+            one.value,
+            one.ratio,
+            *(str(one.configuration.get(key, "–")) for key in settings),
+            one.reason or "",
+        ]
+        for one in result.trials
+    ]
+    return Section("trials", "The search", [Grid(drawn), _drift(result), Table(columns, rows)])
+
+
+def _drift(result: TuneFigures) -> Text | None:
+    drift = result.drift
+    if not drift:
+        return None
+    note = (
+        f"The default was measured {drift.repetitions} times; its highest figure is {words.times(drift.max_to_min)} its lowest, its last "
+        f"{words.times(drift.last_to_first)} its first. Each trial is compared with what the default was at that time, between its "
+        "repetitions before and after."
+    )
+    return Text(note, "note")
+
+
+def _effects(result: TuneFigures) -> Section:
+    """What each setting of the best seems to do."""
+    columns: Columns = [
+        ("setting", "label"),
+        ("best", "number"),
+        ("trials with", "number"),
+        ("over those without", "number"),
+        ("what it does", "text"),
+    ]
+    rows = [
+        [
+            one.setting,
+            str((result.best or {})[one.setting]),
+            f"{one.with_it} ({one.trials_with} of {one.trials_with + one.trials_without})",
+            tune_answer.ratio(one.ratio),
+            one.about,
+        ]
+        for one in result.effects
+    ]
+    note = (
+        "The geometric mean of the ratios of all trials in which the setting was as in the best (of a number: in the same half of what "
+        "was tried) over that of the others. It costs no run of its own and is no proof: other settings differed, too, and the search "
+        "looks more often where it was good."
+    )
+    return Section("effects", "What each setting seems to do", [Table(columns, rows), Text(note, "note")])
+
+
+def _setting(summary: TuneSummary) -> Section:
+    result, workload = summary.result, summary.result.workload
+    budget = ", ".join(
+        [
+            *([f"{result.budget.runs} trials"] if result.budget.runs else []),
+            *([words.duration(result.budget.time_s)] if result.budget.time_s else []),
+        ]
+    )
+    client = (
+        f"{workload['threads']} threads, at most {workload['in_flight']:,} operations in flight, "
+        f"time-out {words.duration(workload['timeout_s'])}, seed {result.seed}"
+    )
+    facts = [
+        ("target", ", ".join([str(summary.variants[0].target), *(f"{key}={value}" for key, value in result.start.items())])),
+        ("goal", result.goal.text),
+        ("budget", f"{budget}; {result.pairs} pairs to confirm"),
+        ("left out", f"{', '.join(result.left_out)}: they trade durability for speed") if result.left_out else None,
+        ("client", client),
+        parts.machine(summary.environment),
+        parts.command(summary.command),
+    ]
+    return Section("setting", "Setting", [Facts(facts)])
 
 
 def _history(trials: Sequence[TuneTrial], result: TuneFigures) -> dict[str, Any]:

@@ -62,14 +62,18 @@ def percent(share: float) -> str:
 
 
 def of_kind(value: Any, kind: str) -> str:
-    """A value of a table's column: duration_s, bytes, ratio, count, setting or text."""
+    """A value of a table's column: its kind is one of `results.page.ValueKind`."""
     if value is None:
         return "–"
     shown: dict[str, Callable[[Any], str]] = {
         "duration_s": duration,
         "bytes": size,
         "ratio": times,
+        "share": percent,
         "count": count,
+        "rate": lambda per_s: f"{count(per_s)}/s",
+        "whole": "{:,}".format,
+        "number": significant,
         "setting": setting,
     }
     return shown.get(kind, str)(value)

@@ -1,0 +1,21 @@
+from .build import write_page
+from .comparison import comparison_page
+from .elasticity import elasticity_page
+from .elasticity_comparison import elasticity_comparison_page
+from .factors import factors_page
+from .mapreduce import mapreduce_page
+from .series import series_page
+from .stress import stress_page
+from .tune import tune_page
+
+__all__ = [
+    "comparison_page",
+    "elasticity_comparison_page",
+    "elasticity_page",
+    "factors_page",
+    "mapreduce_page",
+    "series_page",
+    "stress_page",
+    "tune_page",
+    "write_page",
+]

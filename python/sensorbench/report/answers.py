@@ -1,0 +1,90 @@
+"""Whether the answers of a comparison were equal, and what the databases held after the runs."""
+
+from sensorbench.report import words
+from sensorbench.results.page import Block, Columns, Line, Piece, Section, Table, Text
+from sensorbench.results.summary.comparison import AnswerChecks, ComparisonSummary
+
+
+def answers(summary: ComparisonSummary) -> Section:
+    """Whether the answers were equal, and what the databases held after the runs."""
+    result = summary.result
+    written = (
+        "The runs wrote. So each database was read again afterwards, and its answers were compared with the dataset and all acknowledged "
+        "writes together"
+    )
+    return Section(
+        "answers",
+        "Were the answers equal?",
+        [*_compared(summary), _checked(written, result.contents), _checked("Answers computed by hand", result.known_answers)],
+    )
+
+
+def _compared(summary: ComparisonSummary) -> list[Block]:
+    result = summary.result
+    if summary.answers_equal is None:
+        why = f", because the work is {summary.status}" if summary.status != "complete" else ""
+        return [Text(f"Answers were not compared{why}.")]
+    said = "All answers were equal." if summary.answers_equal else "Some answers were different."
+    style = "good" if summary.answers_equal else "bad"
+    if not result.answers:
+        return [Text(said, style)]
+    how = (
+        " Compared are the number of rows and an order-free sum of row hashes over exact values, for every request of every run; a sample "
+        "of them also with answers that DuckDB computed from the dataset itself."
+    )
+    columns: Columns = [
+        ("Question", "label"),
+        ("compared", "count"),
+        ("of these with the reference", "count"),
+        ("different", "count"),
+        ("", "text"),
+    ]
+    rows: list[list[Line]] = [
+        [
+            result.operations[name].title,
+            one.compared,
+            one.compared_with_reference,
+            Piece(one.mismatch_count, "good" if one.equal else "bad"),
+            [Piece(f"request {of.k}, {of.variant} against {of.other}: {of.problem}", "bad") for of in one.mismatches],
+        ]
+        for name, one in result.answers.items()
+    ]
+    return [Text([said, how], style), Table(columns, rows)]
+
+
+def _checked(title: str, checks_by_variant: dict[str, AnswerChecks]) -> Text | None:
+    """How answers, or contents after writes, compared with what was expected."""
+    if not checks_by_variant:
+        return None
+    named = [(words.setting(variant), checks) for variant, checks in checks_by_variant.items()]
+    gave = ", ".join(f"{name} {_gave(checks)}" for name, checks in named)
+    unanswered = "".join(
+        f" {name}: {words.count(checks.unanswered)} questions failed and were not compared."
+        for name, checks in named
+        if checks.unanswered
+    )
+    read_back = "".join(f" {name}: {_read_back(checks)}." for name, checks in named if checks.read_back)
+    problems = [
+        Piece(f"{name}, {problem.operation} {problem.parameters}: {problem.problem}", "bad block")
+        for name, checks in named
+        for problem in checks.problems
+    ]
+    return Text([f"{title}: {gave}.{unanswered}{read_back}", *problems])
+
+
+def _gave(checks: AnswerChecks) -> str:
+    if checks.not_checked:
+        return f"could not be checked: {checks.not_checked}"
+    return f"gave {checks.asked - checks.wrong} of {checks.asked}"
+
+
+def _read_back(checks: AnswerChecks) -> str:
+    sample = f" (one in {words.count(checks.one_write_in)})" if checks.one_write_in > 1 else ""
+    unknown = ""
+    if checks.unknown_writes:
+        unknown = (
+            f"; of {words.count(checks.unknown_writes)} whose outcome the client did not learn, "
+            f"{words.count(checks.unknown_writes_found)} had taken place"
+        )
+    written = f"{words.count(checks.read_back)} acknowledged writes{sample} were read back one by one"
+    return f"{written}, {words.count(checks.lost_writes)} were lost{unknown}"

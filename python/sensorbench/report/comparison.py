@@ -1,0 +1,369 @@
+"""The page of a comparison: the answer, what was guaranteed and measured, how it was loaded, and whether the answers were equal."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from sensorbench.report import answer, charts, parts, variants, words
+from sensorbench.report.answers import answers
+from sensorbench.report.findings import guarantees
+from sensorbench.report.measured import (
+    EMBEDDED,
+    asked_once,
+    chart,
+    client_health,
+    ids,
+    is_open_loop,
+    latencies,
+    load_and_size,
+    over_run,
+    throughput,
+)
+from sensorbench.report.sections import own_sections
+from sensorbench.results import ComparisonResult
+from sensorbench.results.page import (
+    Block,
+    Card,
+    Cards,
+    Columns,
+    Definitions,
+    Details,
+    Facts,
+    Grid,
+    Heading,
+    Items,
+    Line,
+    Page,
+    Piece,
+    Section,
+    Table,
+    Text,
+)
+from sensorbench.results.summary.comparison import (
+    ComparisonFigures,
+    ComparisonSummary,
+    RankedVariant,
+    Ranking,
+)
+from sensorbench.results.summary.envelope import Caveat
+
+# More settings than these are shown when they are clicked at.
+_MOST_PLACES = 8
+
+
+def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Page:
+    """The page of a comparison."""
+    return Page(
+        kind=f"{summary.result.source} {summary.result.name}{f', part {summary.result.part}' if summary.result.part else ''}",
+        title=summary.title,
+        head=_head(summary),
+        sections=[
+            _answer(summary),
+            _failures(summary.result),
+            _selectivity(summary),
+            guarantees(summary.result),
+            *own_sections(summary.result.sections),
+            _settings(summary),
+            latencies(summary, result),
+            over_run(summary, result),
+            throughput(summary, result),
+            load_and_size(summary, result),
+            _models(summary.result),
+            _claims(summary),
+            answers(summary),
+            client_health(summary),
+            _environment(summary),
+        ],
+        footer=parts.footer(summary, " and the folders beside it; charts are in charts/ as SVG and PNG."),
+    )
+
+
+def _head(summary: ComparisonSummary) -> list[Block | None]:
+    dataset, workload = summary.result.dataset, summary.result.workload
+    relations = dataset["relations"]
+    articles = relations.get("articles")
+    rows = (articles or relations.get("measurements") or relations.get("log"))["rows"]
+    about: Line = [
+        f"{dataset['title']}: {words.count(rows)} {'articles' if articles else 'readings'}",
+        [", ", Piece("generated, not measured", "strong")] if dataset.get("generated") else "",
+        f". {len(summary.variants)} settings, {workload['repeat']} repeats each, run in turn. {summary.created.date()}.",
+    ]
+    unequal: Line = [
+        "The databases did ",
+        Piece("not give equal answers", "strong"),
+        ". Questions with different answers are not ranked; see ",
+        Piece("the answers", href="#answers"),
+        ".",
+    ]
+    return [
+        Text(about, "about"),
+        parts.state(summary.status, summary.reason),
+        Text(unequal, "banner bad") if summary.answers_equal is False else None,
+        *_warnings([caveat for caveat in summary.warnings if caveat.kind != EMBEDDED]),
+    ]
+
+
+def _warnings(caveats: Sequence[Caveat]) -> list[Block]:
+    """Warnings, those of a kind together: of many settings most have the same."""
+    by_kind: dict[str, list[Caveat]] = {}
+    for caveat in sorted(caveats, key=lambda caveat: caveat.kind):
+        by_kind.setdefault(caveat.kind, []).append(caveat)
+    return [_banner(kind, alike) for kind, alike in by_kind.items()]
+
+
+def _banner(kind: str, alike: Sequence[Caveat]) -> Block:
+    if len(alike) == 1:
+        return Text([_about(alike[0]), f" {alike[0].action}"], "banner")
+    actions = " ".join(dict.fromkeys(caveat.action for caveat in alike))
+    return Details(f"{len(alike)} variants: {kind}. {actions}", [Items([_about(caveat) for caveat in alike])], "banner")
+
+
+def _about(caveat: Caveat) -> Line:
+    whose: Line = [Piece(f"{words.setting(caveat.variant)}:", "strong"), " "] if caveat.variant else ""
+    return [whose, caveat.text]
+
+
+def _answer(summary: ComparisonSummary) -> Section:
+    """Who wins which question."""
+    result = summary.result
+    rankings = {ranking.operation: ranking for ranking in result.rankings}
+    cards = [_group_card(summary, group, rankings) for group in variants.groups(summary).values()]
+    cards += [_card(summary, rankings[name]) for name in asked_once(result)]
+    figures = f"Figures are the {result.metric} of the latency"
+    if result.metric == "mean_to_p95":
+        figures = "Figures are mean latencies up to the 95th percentile, as the source study reports them"
+    note = (
+        f"{figures}, in response time. Lines are 95\N{NO-BREAK SPACE}% intervals, found by resampling runs and blocks of requests. “As long” "
+        "compares with the fastest. A difference counts when its interval does not hold 1; “equivalent” means surely within "
+        "5\N{NO-BREAK SPACE}%; “no difference seen” does not mean that there is none; fewer than three repeats are inconclusive."
+    )
+    headline = Text(answer.headline(summary), "headline")
+    return Section("answer", "The answer", [headline, Cards(cards), Text(note, "note")])
+
+
+def _variant(result: ComparisonFigures, name: str) -> tuple[str, str]:
+    """What a variant of an operation is called, and its share of the rows."""
+    operation = result.operations[name]
+    return operation.variant or "", words.percent(operation.share) if operation.share is not None else ""
+
+
+def _group_card(summary: ComparisonSummary, group: list[str], rankings: dict[str, Ranking]) -> Card:
+    """The answers to the variants of a question."""
+    rows: list[list[Line]] = []
+    for name in group:
+        ranking, title = rankings[name], ", ".join(filter(None, _variant(summary.result, name)))
+        if ranking.excluded:
+            rows.append([title, Piece(f"not ranked: {ranking.excluded}", "bad"), ""])
+        else:
+            rows.append([title, answer.winners(ranking), ranking.places[0].value_s])
+    note: Line = [
+        "The fastest at each, and those not known to be slower. ",
+        Piece("All of them", href="#selectivity"),
+        ".",
+    ]
+    table = Table([("", "text"), ("", "text"), ("", "duration_s")], rows, "plain")
+    return Card(variants.title(summary, group), summary.result.operations[group[0]].question, [table, Text(note, "note")])
+
+
+def _card(summary: ComparisonSummary, ranking: Ranking) -> Card:
+    """The answer to a question."""
+    operation = summary.result.operations[ranking.operation]
+    rows = _figure_rows(summary.result, ranking.operation)
+    drawn = chart(f"figures-{ranking.operation}", "", rows, charts.figures, ids(summary))
+    if ranking.excluded:
+        text = Text(f"Not ranked: {ranking.excluded}.", "bad")
+        return Card(operation.title, operation.question, [text, drawn], "excluded")
+    best, *others = ranking.places
+    winner = Text([answer.winners(ranking), " ", Piece(words.duration(best.value_s), "value")], "winner")
+    places: Block = Items([_place(place) for place in others], "places")
+    if len(ranking.places) > _MOST_PLACES:
+        places = Details(f"the {len(others)} others", [places])
+    return Card(operation.title, operation.question, [winner, places, drawn])
+
+
+def _place(place: RankedVariant) -> Line:
+    verdict = place.against_best
+    if verdict is None:
+        raise AssertionError("the fastest is not compared with itself")
+    word: Line = Piece(verdict.word, "em")
+    if verdict.word == "slower":
+        word = [Piece(words.times(verdict.ratio.value), "strong"), " as long"]
+    return [
+        f"{words.setting(place.variant)}: {words.duration(place.value_s)}, ",
+        word,
+        " ",
+        parts.sure(f"({answer.sure(verdict.ratio)})"),
+    ]
+
+
+def _figure_rows(result: ComparisonFigures, operation: str) -> list[dict[str, Any]]:
+    rows = []
+    for figure in result.figures:
+        interval = figure.latency_s.get(result.metric)
+        if figure.operation == operation and interval and interval.value:
+            rows.append({"setting": figure.variant, "value_s": interval.value, "low_s": interval.low, "high_s": interval.high})
+    return rows
+
+
+def _failures(result: ComparisonFigures) -> Section | None:
+    if not result.failures:
+        return None
+    rows: list[list[Line]] = [
+        [words.setting(variant), [Piece(failure.cause, "bad"), " ", parts.sure(f"({failure.step})")]]
+        for variant, failure in result.failures.items()
+    ]
+    return Section("failures", "What failed", [Table([("", "name"), ("", "text")], rows, "")])
+
+
+def _selectivity(summary: ComparisonSummary) -> Section | None:
+    """Latencies by the share of the rows, and where the optimiser leaves the index."""
+    groups = variants.groups(summary)
+    if not groups:
+        return None
+    drawn = [
+        chart(
+            variants.chart_name(name, level),
+            variants.title(summary, group) + (f" · {level}" if level else ""),
+            variants.rows(summary, group, of_level),
+            charts.selectivity,
+            of_level,
+        )
+        for name, group in groups.items()
+        for level, of_level in variants.settings_by_level(summary).items()
+    ]
+    text = (
+        "Both axes are logarithmic; lines up and down are intervals. The shares are those that the ranges really have in this dataset, "
+        "counted by SQL over it."
+    )
+    plans = _plans(summary, list(groups.values())) if summary.result.query_plans else []
+    title = "Latency by the share of the rows that is asked for"
+    return Section("selectivity", title, [Text(text), Grid(drawn), *plans])
+
+
+def _plans(summary: ComparisonSummary, groups: Sequence[list[str]]) -> list[Block]:
+    """How each database says that it goes about the variants of a question."""
+    result = summary.result
+    explained = [variant.id for variant in summary.variants if variant.id in result.query_plans]
+    text = (
+        "What each database says of how it goes about the question. An index that is left at a larger share is a choice: reading every "
+        "row is cheaper then."
+    )
+    blocks: list[Block] = [Heading("Where the optimiser leaves the index"), Text(text)]
+    for group in groups:
+        titles = (_variant(result, name) for name in group)
+        columns: Columns = [
+            (variants.title(summary, group), "name"),
+            *(([title, parts.sure(share) if share else ""], "text") for title, share in titles),
+        ]
+        rows: list[list[Line]] = [
+            [words.setting(variant), *(variants.access(summary, variant, name) for name in group)] for variant in explained
+        ]
+        blocks.append(Table(columns, rows))
+    texts: list[Block] = []
+    for variant in explained:
+        plans = result.query_plans[variant].items()
+        texts += [Heading(words.setting(variant), 4), Definitions([(name, Piece(plan.text, "pre")) for name, plan in plans])]
+    return [*blocks, Details("The plans", texts)]
+
+
+def _settings(summary: ComparisonSummary) -> Section:
+    """What was compared, and the statements."""
+    rows: list[list[Line]] = []
+    statements: list[Block] = []
+    for variant in summary.variants:
+        load = summary.result.load.get(variant.id)
+        database = f"{load.description.database} {load.description.version}" if load else variant.database
+        parameters = ", ".join(f"{key} = {value}" for key, value in variant.schema_parameters.items())
+        rows.append(
+            [
+                words.setting(variant.id),
+                f"{database}, inside the client" if variant.embedded else database,
+                [variant.schema_summary, [" ", parts.sure(f"({parameters})")] if parameters else ""],
+            ]
+        )
+        of_variant = [(name, Piece(_statement(statement), "pre")) for name, statement in variant.statements.items()]
+        statements += [Heading(words.setting(variant.id), 4), Definitions(of_variant)]
+    columns: Columns = [("Setting", "name"), ("Database", "text"), ("How the data lie there", "text")]
+    return Section("settings", "What was compared", [Table(columns, rows, ""), Details("The statements", statements)])
+
+
+def _statement(statement: Any) -> str:
+    if isinstance(statement, dict) and isinstance(statement.get("statement"), str):
+        return str(statement["statement"]).strip()
+    return json.dumps(statement, indent=2, sort_keys=True)
+
+
+def _models(result: ComparisonFigures) -> Section | None:
+    if not result.models:
+        return None
+    columns: Columns = [
+        ("Question", "label"),
+        ("Made for it", "name"),
+        ("latency", "duration_s"),
+        ("Generic", "name"),
+        ("latency", "duration_s"),
+        ("generic takes", "number"),
+    ]
+    rows: list[list[Line]] = [
+        [
+            result.operations[row.operation].title,
+            *(cell for model in (row.shaped, row.generic) for cell in (words.setting(model.variant), model.latency_s)),
+            ["× ", row.ratio.value, parts.between(row.ratio.low, row.ratio.high)] if row.ratio and row.ratio.value else None,
+        ]
+        for row in result.models
+    ]
+    text = "The same kind of system with each kind of model, so that a difference between systems is not taken for what is one between models."
+    return Section("models", "Models made for the questions, and generic ones", [Text(text), Table(columns, rows)])
+
+
+def _claims(summary: ComparisonSummary) -> Section | None:
+    if not summary.claims:
+        return None
+    text = (
+        "What the source study found, and whether that holds here. A finding about databases that were not measured is not tested; where "
+        "embedded substitutes with schemas of the same kinds were measured, the last column says what they show, which is about the "
+        "schemas and not about those databases."
+    )
+    return Section("claims", "Published findings", [Text(text), parts.claims_table(summary.claims)])
+
+
+def _environment(summary: ComparisonSummary) -> Section:
+    """Where and how it was measured."""
+    result, dataset = summary.result, summary.result.dataset
+    source = f"{dataset['title']}. {dataset['source']}. License: {dataset['license']}. {dataset['how_made']}"
+    servers = []
+    for variant in summary.variants:
+        if variant.id in result.load:
+            options = ", ".join(f"{key} = {value}" for key, value in result.load[variant.id].description.settings.items())
+            temperature = result.runs[variant.id].temperature or "not started"
+            servers.append((words.setting(variant.id), f"{variant.url}; {options}; runs {temperature}"))
+    machine = [
+        (key.replace("_", " "), words.size(value) if key.endswith("_bytes") else str(value))
+        for key, value in summary.environment.items()
+        if key != "driver_ceilings_per_s" and value is not None
+    ]
+    facts: list[tuple[Line, Line]] = [
+        parts.command(summary.command, "Command"),
+        ("Dataset", [source, *(Piece(note, "block") for note in dataset["notes"])]),
+        ("Workload", _workload(summary)),
+        *servers,
+        *machine,
+    ]
+    return Section("environment", "Where and how", [Facts(facts)])
+
+
+def _workload(summary: ComparisonSummary) -> str:
+    workload, schedule = summary.result.workload, summary.result.workload["schedule"]
+    mix = ", ".join(
+        f"{name} × {int(weight) if weight == int(weight) else words.significant(weight)}"
+        for name, weight in workload["mix"].items()
+    )
+    loop = f"closed loop, {schedule.get('in_flight')} in flight"
+    if is_open_loop(summary):
+        rate = f" at {words.count(schedule['rate'])}/s" if schedule.get("rate") else ""
+        loop = f"open loop, {schedule['arrival']} arrivals{rate}"
+    length = workload["duration"]
+    if workload["operations"]:
+        length = f"{words.count(workload['operations'])} operations"
+    limits = f"warm-up {workload['warm_up'] or 'none'}; seed {workload['seed']}; time limit {workload['timeout']}"
+    return f"{mix}; {loop}; {length} a run; {limits}"

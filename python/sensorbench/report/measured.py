@@ -1,0 +1,239 @@
+"""What was measured in a comparison: latencies, over the run, throughput, loading and size, and whether the client was sound."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sensorbench.report import charts, parts, values, words
+from sensorbench.results import ComparisonResult
+from sensorbench.results.page import Chart, Columns, Details, Grid, Line, Piece, Section, Table, Text
+from sensorbench.results.summary.comparison import (
+    ClientHealth,
+    ComparisonFigures,
+    ComparisonSummary,
+    LoadFigures,
+    OperationFigures,
+)
+
+_METRICS = {"mean": "mean", "median": "median", "p95": "p95", "p99": "p99", "mean_to_p95": "mean to p95"}
+# The kind of warnings of what is true of all embedded databases.
+EMBEDDED = "embedded"
+
+
+def ids(summary: ComparisonSummary) -> list[str]:
+    """The ids of the variants, in their order."""
+    return [variant.id for variant in summary.variants]
+
+
+def chart(name: str, title: str, rows: list[dict[str, Any]], draw: Callable[..., dict[str, Any]], *more: Any) -> Chart | None:
+    """A chart of rows, if there are any."""
+    return Chart(name, draw(rows, *more), title) if rows else None
+
+
+def asked_once(result: ComparisonFigures) -> list[str]:
+    """The operations that are no variants of one: of a variant curves say more than charts of its own."""
+    return [name for name, operation in result.operations.items() if not operation.variant_of]
+
+
+def _by_question(summary: ComparisonSummary, shown: Callable[[OperationFigures], list[Line]]) -> list[list[Line]]:
+    """A row for each question and setting, grouped by question."""
+    figures = {(figure.variant, figure.operation): figure for figure in summary.result.figures}
+    return [
+        ["" if place else operation.title, words.setting(variant), *shown(figures[variant, name])]
+        for name, operation in summary.result.operations.items()
+        for place, variant in enumerate(ids(summary))
+    ]
+
+
+def latencies(summary: ComparisonSummary, result: ComparisonResult) -> Section:
+    """How latencies are distributed."""
+    shows_service = is_open_loop(summary)
+
+    def shown(figure: OperationFigures) -> list[Line]:
+        service: list[Line] = [figure.service_s.p50, figure.service_s.p99] if shows_service else []
+        return [*(_latency(figure, metric) for metric in _METRICS), *service, figure.rows_per_operation, figure.counts.ok]
+
+    service_columns: Columns = [("service p50", "duration_s"), ("service p99", "duration_s")] if shows_service else []
+    columns: Columns = [
+        ("Question", "label"),
+        ("Setting", "name"),
+        *((title, "duration_s") for title in _METRICS.values()),
+        *service_columns,
+        ("rows an answer", "count"),
+        ("answers", "count"),
+    ]
+    note = (
+        "Latencies are response times: from when an operation was due, whoever made it wait. Service times, from its start, are beside "
+        "them; a closed loop would show only those."
+    )
+    drawn = [
+        chart(
+            f"distribution-{name}",
+            summary.result.operations[name].title,
+            values.distribution(result, ids(summary), name),
+            charts.distribution,
+            ids(summary),
+        )
+        for name in asked_once(summary.result)
+    ]
+    return Section(
+        "latencies",
+        "How latencies are distributed",
+        [
+            Table(columns, _by_question(summary, shown), is_grouped=True),
+            Text(note, "note") if shows_service else None,
+            Grid(drawn),
+        ],
+    )
+
+
+def is_open_loop(summary: ComparisonSummary) -> bool:
+    """Whether arrivals followed a schedule."""
+    schedule = summary.result.workload["schedule"]
+    return bool(schedule.get("rate") or schedule.get("segments"))
+
+
+def _latency(figure: OperationFigures, metric: str) -> Line:
+    found = figure.latency_s.get(metric)
+    if found is None:
+        return None
+    few = Piece("few answers", "sure", hint="fewer than 10 answers lie beyond this quantile")
+    return [found.value, parts.between(found.low, found.high) or few]
+
+
+def over_run(summary: ComparisonSummary, result: ComparisonResult) -> Section:
+    """Latency over the run, and what servers used on the same axis."""
+    variant_ids, operations = ids(summary), summary.result.operations
+    views = {(variant, name): values.views(result, variant, name) for variant in variant_ids for name in operations}
+    last_s = values.longest_first_run_s(result, variant_ids)
+    use = values.resources(result, variant_ids)
+    drawn: list[Chart | None] = []
+    for name in asked_once(summary.result):
+        title = operations[name].title
+        requests, intervals = (rows(result, variant_ids, name) for rows in (values.over_run, values.over_time))
+        drawn += [
+            chart(f"over-run-{name}", title, requests, charts.over_run, variant_ids, list(values.FIRST_REQUESTS)),
+            chart(f"over-time-{name}", title, intervals, charts.over_time, variant_ids, last_s),
+        ]
+    drawn += [
+        chart("processors", "Processors that the servers kept busy", use, charts.processors, variant_ids, last_s),
+        chart("memory", "Memory of the servers", use, charts.memory, variant_ids, last_s),
+    ]
+    first, second = values.FIRST_REQUESTS
+    text = (
+        'Median and 99th percentile in each interval of the first run. Not every request was logged (log = "all" in the workload does '
+        "that)."
+    )
+    whole = None
+    if all(view is not None for view in views.values()):
+        text = (
+            f"Each request of the first run and a smoothed line. The dashed lines mark the first {first} and {second} requests of the run: "
+            "a database that starts cold is slower before them."
+        )
+        titles = ["all", *(f"first {one}" for one in (first, second)), *(f"without the first {one}" for one in (first, second))]
+        columns: Columns = [("Question", "label"), ("Setting", "name"), *((title, "duration_s") for title in titles)]
+        rows = _by_question(summary, lambda figure: _view(views[figure.variant, figure.operation] or {}))
+        whole = Details("Mean latencies with and without the first requests", [Table(columns, rows, is_grouped=True)])
+    return Section("over-run", "Latency over the run", [Text(text), Grid(drawn), whole])
+
+
+def _view(view: Mapping[str, float | None]) -> list[Line]:
+    names = ["all", *(f"{which}_{first}" for which in ("first", "without_first") for first in values.FIRST_REQUESTS)]
+    return [view[name] for name in names]
+
+
+def throughput(summary: ComparisonSummary, result: ComparisonResult) -> Section:
+    """The inverse of the latencies, and moments at which the throughput changed."""
+    variant_ids, of_all = ids(summary), summary.result
+    drawn = [
+        chart(
+            f"throughput-{name}",
+            of_all.operations[name].title,
+            values.throughput(result, variant_ids, name),
+            charts.throughput,
+            variant_ids,
+        )
+        for name in asked_once(of_all)
+    ]
+    if of_all.workload["duration"]:
+        rates = values.rate(result, variant_ids)
+        drawn.append(chart("rate", "Operations a second over the first run", rates, charts.rate, variant_ids))
+    text = (
+        "The inverse of the latency at each percentile: how many answers a second one client would get if every answer took that long. "
+        "This is how the source study shows throughput; it says nothing of many clients at once."
+    )
+    changes = [
+        Text(
+            [
+                Piece(words.setting(variant), "strong"),
+                f", run {change.repeat}: from {words.count(change.time_s)} s on, throughput changed from "
+                f"{words.count(change.before_per_s)}/s to {words.count(change.after_per_s)}/s.",
+            ],
+            "banner warn",
+        )
+        for variant, of_variant in of_all.rate_changes.items()
+        for change in of_variant
+    ]
+    return Section("throughput", "Throughput", [Text(text), Grid(drawn), *changes])
+
+
+def load_and_size(summary: ComparisonSummary, result: ComparisonResult) -> Section | None:
+    """How long loading took and how large the data are, where anything was loaded."""
+    loads, variant_ids = summary.result.load, ids(summary)
+    if not loads:
+        return None
+    drawn = [
+        chart("load", "Time until loaded and settled", values.load(result, variant_ids), charts.load, variant_ids),
+        chart("size", "Size on disk after settling", values.size(result, variant_ids), charts.size, variant_ids),
+    ]
+    columns: Columns = [
+        ("Setting", "name"),
+        ("rows", "count"),
+        ("load", "duration_s"),
+        ("settle", "duration_s"),
+        ("readings/s loading", "count"),
+        ("readings/s until settled", "count"),
+        ("size", "bytes"),
+        ("bytes a reading", "number"),
+    ]
+    note = (
+        "Settled means that indexes, compactions and flushes are done. Rows in were counted again in the database and were equal. Sorting "
+        "and encoding happened before and are not in these times."
+    )
+    rows = [_loaded(variant, loads[variant]) for variant in variant_ids if variant in loads]
+    return Section("load", "Loading and size", [Grid(drawn), Table(columns, rows), Text(note, "note")])
+
+
+def _loaded(variant: str, load: LoadFigures) -> list[Line]:
+    size = load.size.total_bytes
+    rates = [load.readings_per_s, load.settled_readings_per_s]
+    of_reading = size / load.readings if size is not None else None
+    return [words.setting(variant), load.rows, load.load_s, load.settle_s, *rates, size, of_reading]
+
+
+def client_health(summary: ComparisonSummary) -> Section:
+    """Whether the load generator was sound."""
+    counts = ("started", "ok", "errors", "timed out", "late", "dropped", "operations/s")
+    columns: Columns = [
+        ("Setting", "name"),
+        *((title, "count") for title in counts),
+        ("no-op ceiling of the driver", "rate"),
+        ("client’s CPU", "text"),
+        ("timer lag p99", "duration_s"),
+        ("clock drift", "number"),
+    ]
+    rows = [[words.setting(variant), *_health(summary.result.client_health[variant])] for variant in ids(summary)]
+    note = (
+        "Every operation is accounted for: started = ok + errors + timed out + cancelled. Response times count from when an operation was "
+        "due; in a closed loop that is when it started."
+    )
+    embedded = (Text(f"{caveat.text} {caveat.action}") for caveat in summary.warnings if caveat.kind == EMBEDDED)
+    return Section("honesty", "Load-generator health", [*embedded, Table(columns, rows), Text(note, "note")])
+
+
+def _health(of: ClientHealth) -> list[Line]:
+    cpu = None if of.client_cpu is None else f"{of.client_cpu * 100:.0f} %"
+    if cpu and of.client_cpu_is_shared_with_database:
+        cpu += ", database included"
+    drift = None if of.clock_drift is None else f"{of.clock_drift:.1e}"
+    counts = [of.started, of.ok, of.errors, of.timeouts, of.late, of.dropped, of.rate_per_s]
+    return [*counts, of.driver_ceiling_per_s or None, cpu, of.schedule_lag_p99_s, drift]

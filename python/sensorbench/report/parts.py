@@ -1,0 +1,135 @@
+"""What pages of several kinds show alike."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sensorbench.report import words
+from sensorbench.results.page import Block, Columns, Line, Piece, Section, Table, Text
+from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure
+from sensorbench.results.summary.envelope import Caveat, OperationErrors, Status, Summary
+
+
+def sure(line: Line) -> Piece:
+    """How sure a value is, or what else is said of it, smaller."""
+    return Piece(line, "sure")
+
+
+def between(low: Line, high: Line) -> Line:
+    """An interval below its value; nothing where there is none."""
+    return sure([low, " – ", high]) if low is not None else ""
+
+
+def joined(lines: Sequence[Line], between: str = ", ") -> Line:
+    """Lines in one."""
+    return [part for number, line in enumerate(lines) for part in ([between, line] if number else [line])]
+
+
+def grouped(number: int) -> str:
+    """A count to its last digit: 12,345."""
+    return words.of_kind(number, "whole")
+
+
+def state(status: Status, reason: str | None, what: str = "work") -> Text | None:
+    """That work is not complete."""
+    if status == "complete":
+        return None
+    why = f": {reason}" if reason else ""
+    line: Line = [f"This {what} is ", Piece(status, "strong"), f"{why}. The figures are of what was measured until then."]
+    return Text(line, "banner bad")
+
+
+def warnings(caveats: Sequence[Caveat]) -> list[Block]:
+    """A banner for each."""
+    return [Text(f"{caveat.text} {caveat.action}", "banner") for caveat in caveats]
+
+
+def mix(shares: Mapping[str, float], operations: Mapping[str, str]) -> str:
+    """The shares of operations in a sentence."""
+    return ", ".join(f"{words.percent(share)} {operations[name].lower()}" for name, share in shares.items())
+
+
+def errors(found: Sequence[OperationErrors]) -> Section | None:
+    """The section of operations that failed."""
+    if not found:
+        return None
+    rows: list[list[Line]] = [[one.operation, one.kind, one.count, one.first_message] for one in found]
+    columns: Columns = [("operation", "name"), ("kind", "text"), ("times", "count"), ("the first", "text")]
+    return Section("errors", "Errors", [Table(columns, rows)])
+
+
+def servers(environment: Mapping[str, Any], when: str = "") -> list[tuple[str, str]]:
+    """A fact of each server."""
+    return [
+        (
+            name,
+            f"{server['database']} {server['version']}, {server['nodes']} node{'s' if server['nodes'] != 1 else ''}{when}"
+            + "".join(f", {key}={value}" for key, value in server["settings"].items()),
+        )
+        for name, server in environment.get("servers", {}).items()
+    ]
+
+
+def machine(environment: Mapping[str, Any], processors: str = "processors") -> tuple[str, str]:
+    """The fact of the machine."""
+    told = {key: environment.get(key, "") for key in ("processor", "processors_allowed", "system", "kernel")}
+    memory = words.size(environment.get("memory_bytes"))
+    return "machine", (
+        f"{told['processor']}, {told['processors_allowed']} {processors}, {memory}, {told['system']}, kernel {told['kernel']}"
+    )
+
+
+def command(arguments: Sequence[str], title: str = "command") -> tuple[str, Line]:
+    """The fact of the command that made the results."""
+    return title, Piece(words.command(arguments), "code")
+
+
+def footer(summary: Summary[Any], more: str) -> str:
+    """What made a page, and where all numbers are."""
+    return f"Made by sensorbench {summary.version}. All numbers are in summary.json{more}"
+
+
+def claims_table(claims: Sequence[JudgedClaim], *, with_parts: bool = False) -> Table:
+    """The claims of a study with their verdicts, and what substitutes show."""
+    parts: Columns = [("Parts", "text")] if with_parts else []
+    columns: Columns = [
+        ("", "name"),
+        ("Finding", "text"),
+        ("Published", "text"),
+        *parts,
+        ("Here", "number"),
+        ("Substitutes", "number"),
+    ]
+    rows: list[list[Line]] = [
+        [
+            *finding(claim),
+            *([", ".join(claim.parts) or "each"] if with_parts else []),
+            [verdict(claim.verdict), _measured(claim.measured), sure(claim.reason)],
+            _substitute(claim),
+        ]
+        for claim in claims
+    ]
+    return Table(columns, rows, "claims")
+
+
+def finding(claim: JudgedClaim) -> list[Line]:
+    """What was found, and what was published of it."""
+    return [claim.id, [claim.text, sure(claim.form)], claim.published]
+
+
+def verdict(word: str, style: str = "verdict") -> Piece:
+    """A verdict in its colour."""
+    return Piece(word, f"{style} {word.replace(' ', '-')}")
+
+
+def _measured(found: MeasuredFigure | None) -> Line:
+    if found is None or not found.value:
+        return ""
+    return [" ", found.value, between(found.low, found.high)]
+
+
+def _substitute(claim: JudgedClaim) -> Line:
+    found = claim.substitute
+    if found is None:
+        return None
+    roles = " against ".join(words.setting(variant) for variant in found.roles.values())
+    return [verdict(found.verdict, "verdict quiet"), _measured(found.measured), sure(roles)]
