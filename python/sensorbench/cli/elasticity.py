@@ -27,8 +27,7 @@ from sensorbench.benchmarks.elasticity import (
     parse_change,
     planned,
 )
-from sensorbench.cli.load_options import length_s
-from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, parse_settings
+from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, length_s, parse_settings
 from sensorbench.cli.output import (
     new_folder,
     print_claims,

@@ -7,7 +7,7 @@ from rich.table import Table
 from sensorbench.app.reports import write_factors_report
 from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.factors import FactorOptions, FactorsBenchmark, FactorsPlan, check
-from sensorbench.cli.load_options import length_s
+from sensorbench.cli.options import length_s
 from sensorbench.cli.output import (
     new_folder,
     published_claims,

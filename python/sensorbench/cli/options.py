@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from sensorbench.errors import UsageError
+from sensorbench.runner import seconds
 
 Out = Annotated[
     Path | None, typer.Option("--out", help="Folder for the results; a new one below results/ if not given.", show_default=False)
@@ -45,6 +46,14 @@ def require_out(resume: bool, out: Path | None) -> None:
     """Raises UsageError for --resume without the folder that is gone on with."""
     if resume and out is None:
         raise UsageError("--resume: name the folder of the work to go on with by --out")
+
+
+def length_s(option: str, text: str) -> float:
+    """A length of time in s. Raises UsageError."""
+    try:
+        return seconds(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {error}") from None
 
 
 def parse_settings(texts: Iterable[str]) -> dict[str, str]:

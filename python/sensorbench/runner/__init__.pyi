@@ -3,7 +3,7 @@ from .client_health import check_client_health, client_bound
 from .comparison import DATA_FOLDER, Comparison, Ready, Up
 from .drive import Look, drive_one_phase, run_plan
 from .experiment_file import plan_experiment
-from .lengths import Length, seconds
+from .lengths import Length, Seconds, SecondsOrNone, seconds
 from .load import check_namespace, load_setting, noted, wait_for
 from .memory import MemoryGuard
 from .monitor import CLIENT
@@ -52,6 +52,8 @@ __all__ = [
     "PreparedTable",
     "Ready",
     "Schedule",
+    "Seconds",
+    "SecondsOrNone",
     "Servers",
     "Setting",
     "Side",
