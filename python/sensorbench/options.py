@@ -2,10 +2,12 @@
 arguments of the API are their fields.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from sensorbench.errors import UsageError
 
 
 class OptionModel(BaseModel):
@@ -33,3 +35,15 @@ def option(default: Any, about: str, *flags: str, several: bool = False, ge: flo
 def parsed(parse: Callable[[Any], Any], of: type = str) -> BeforeValidator:
     """How what a user writes becomes the value: one text, or the list of several. Values that are none are taken as they are."""
     return BeforeValidator(lambda value: parse(value) if isinstance(value, of) else value)
+
+
+def parse_settings(texts: Iterable[str]) -> dict[str, str]:
+    """Settings of a server as --set has them, key=value. Raises UsageError."""
+    return dict(map(_setting, texts))
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise UsageError(f"--set {text}: expected key=value, a setting of the server itself")
+    return key.strip(), value.strip()

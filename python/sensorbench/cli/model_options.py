@@ -1,7 +1,7 @@
 """Flags of a command, made of the model of its options."""
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -81,13 +81,19 @@ def _written(field: FieldInfo) -> Any:
     extra: Any = field.json_schema_extra
     if extra["several"]:
         return list[str]
-    is_parsed = any(isinstance(one, BeforeValidator) for one in field.metadata)
-    return str if is_parsed else _plain(field.annotation)
+    return str if _is_parsed(field.metadata) else _plain(field.annotation)
+
+
+def _is_parsed(metadata: Iterable[Any]) -> bool:
+    return any(isinstance(one, BeforeValidator) for one in metadata)
 
 
 def _plain(annotation: Any) -> Any:
     if get_origin(annotation) in (Union, types.UnionType):
         annotation = next(one for one in get_args(annotation) if one is not type(None))
+    if get_origin(annotation) is Annotated:
+        annotation, *more = get_args(annotation)
+        return str if _is_parsed(more) else _plain(annotation)
     if get_origin(annotation) is tuple:
         return list[_plain(get_args(annotation)[0])]  # type: ignore[misc]
     return annotation if annotation in _PLAIN else str
