@@ -8,11 +8,16 @@ import typer
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
+from sensorbench.benchmarks.elasticity import ElasticityOptions, ElasticityStudyOptions
+from sensorbench.benchmarks.factors import FactorOptions
+from sensorbench.benchmarks.mapreduce import MapReduceOptions
 from sensorbench.benchmarks.stress import StressOptions
-from sensorbench.cli.model_options import takes
+from sensorbench.benchmarks.tune import TuneOptions
+from sensorbench.cli.model_options import flags_of, takes
 from sensorbench.errors import UsageError
 from sensorbench.options import OptionModel, option, parsed
-from sensorbench.runner import Seconds
+from sensorbench.runner import ExperimentOptions, Seconds
+from sensorbench.studies import StudyOptions
 
 
 class Options(OptionModel):
@@ -68,6 +73,26 @@ def test_what_makes_no_sense_is_said_of_the_flag(words: str, message: str) -> No
 def test_a_number_below_its_limit_is_refused() -> None:
     with pytest.raises(AssertionError, match="--count"):
         given("-n", "0")
+
+
+MODELS = [
+    StressOptions,
+    TuneOptions,
+    FactorOptions,
+    MapReduceOptions,
+    ElasticityOptions,
+    ElasticityStudyOptions,
+    StudyOptions,
+    ExperimentOptions,
+]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_what_may_destroy_something_is_asked_of_the_command_line_alone(model: type[OptionModel]) -> None:
+    flags = {flag for name, field in model.model_fields.items() for flag in flags_of(name, field)}
+    assert len(flags) >= 2
+    assert not flags & {"--replace", "--yes", "--force", "--drop-after"}
+    assert not any(flag.startswith("--allow-") for flag in flags)
 
 
 @pytest.mark.parametrize("wrong", [{"nonsense": 1}, {"replace": True}, {"records": 0}, {"arrival": "late"}])

@@ -9,6 +9,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from sensorbench.errors import UsageError
 
+# Of generated data, and of what is drawn from a dataset, if none is said.
+DEFAULT_SEED = 42
+
 
 class OptionModel(BaseModel):
     """A group of options. What may destroy something is never among them: that is asked of the command line alone."""

@@ -45,7 +45,7 @@ def _validated(model: type[OptionModel], said: dict[str, Any]) -> OptionModel:
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         name = str(problem["loc"][0])
-        flag = _flags(name, model.model_fields[name])[0]
+        flag = flags_of(name, model.model_fields[name])[0]
         if problem["type"] == "value_error":
             raise UsageError(f"{flag} {problem['ctx']['error']}") from None
         expected = problem.get("ctx", {}).get("expected", "").replace("'", "") or problem["msg"]
@@ -55,7 +55,7 @@ def _validated(model: type[OptionModel], said: dict[str, Any]) -> OptionModel:
 def _parameter(name: str, field: FieldInfo) -> Parameter:
     """The flag of a field."""
     flag = typer.Option(
-        *_flags(name, field),
+        *flags_of(name, field),
         help=field.description,
         min=_limit(field, "ge"),
         max=_limit(field, "le"),
@@ -71,7 +71,8 @@ def _limit(field: FieldInfo, kind: str) -> float | None:
     return next((getattr(one, kind) for one in field.metadata if hasattr(one, kind)), None)
 
 
-def _flags(name: str, field: FieldInfo) -> list[str]:
+def flags_of(name: str, field: FieldInfo) -> list[str]:
+    """The flags by which a field is said."""
     extra: Any = field.json_schema_extra
     return extra["flags"] or [f"--{name.replace('_', '-')}"]
 

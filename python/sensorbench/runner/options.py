@@ -4,8 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from sensorbench.dataset import DEFAULT_SEED
-from sensorbench.options import OptionModel, option, parsed
+from sensorbench.options import DEFAULT_SEED, OptionModel, option, parsed
 from sensorbench.runner.sweep import parse_sweeps
 
 
