@@ -7,8 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sensorbench.dataset import DEFAULT_SEED, cu_bems, open_dataset
+from sensorbench.dataset import cu_bems, open_dataset
 from sensorbench.dataset.beijing_air_quality import SHIPPED_FOLDER
+from sensorbench.options import DEFAULT_SEED
 from tests.conftest import Cli
 
 STATION = """\

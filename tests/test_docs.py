@@ -10,11 +10,11 @@ import pytest
 
 from sensorbench import results
 from sensorbench.catalog.write_docs_lists import databases_in, with_lists, write_docs_lists
-from sensorbench.dataset import DEFAULT_SEED
 from sensorbench.dataset.beijing_air_quality import DESCRIPTION
 from sensorbench.dataset.mapping import Mapping, TimeColumn
 from sensorbench.errors import UsageError
 from sensorbench.lab.spark import INSTALL
+from sensorbench.options import DEFAULT_SEED
 from sensorbench.runner.experiment_file import ExperimentFile
 from sensorbench.runner.workload import MOST_IN_FLIGHT, MOST_IN_FLIGHT_EMBEDDED, Workload
 from tests.test_insight import run_that_told

@@ -6,9 +6,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from sensorbench.dataset import DEFAULT_SEED, machine_log, open_dataset
+from sensorbench.dataset import machine_log, open_dataset
 from sensorbench.dataset.azure_vm_noise import SHIPPED_FOLDER
 from sensorbench.dataset.generated import in_this_process
+from sensorbench.options import DEFAULT_SEED
 from sensorbench.progress import Teller
 from tests.conftest import Cli
 

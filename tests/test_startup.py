@@ -45,6 +45,13 @@ def test_nothing_large_is_imported_by(words: str) -> None:
     assert imported_by(*words.split()) & LARGE == set()
 
 
+@pytest.mark.parametrize("options", sorted(PACKAGE.glob("benchmarks/*/options.py")), ids=lambda path: path.parent.name)
+def test_options_of_benchmarks_import_nothing_large(options: Path) -> None:
+    module = ".".join(["sensorbench", *options.relative_to(PACKAGE).with_suffix("").parts])
+    command = [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"]
+    assert set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()) & LARGE == set()
+
+
 def test_a_large_import_is_seen() -> None:
     assert "duckdb" in imported_by("data", "list")
 

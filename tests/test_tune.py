@@ -24,9 +24,10 @@ from sensorbench.benchmarks.tune.drift import default_at
 from sensorbench.benchmarks.tune.goal import CapacityGoal, PercentileGoal, parse_goal
 from sensorbench.benchmarks.tune.judging import judged
 from sensorbench.benchmarks.tune.measure import Bench, Hopeless, Order, measure
+from sensorbench.benchmarks.tune.options import parse_start
 from sensorbench.benchmarks.tune.run import Budget, TuneBenchmark, TunePlan, next_role
 from sensorbench.benchmarks.tune.search import Tried, propose
-from sensorbench.benchmarks.tune.space import SPACES, Configuration, Space, load_space, parse_start
+from sensorbench.benchmarks.tune.space import SPACES, Configuration, Space, load_space
 from sensorbench.benchmarks.tune.summary import summarise_tune
 from sensorbench.compat.ycsb import overridden
 from sensorbench.compat.ycsb.core_workload import parse_core_workload

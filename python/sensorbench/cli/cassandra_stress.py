@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sensorbench.cli.load_options import length_s
-from sensorbench.cli.options import Metrics, Out, Replace
+from sensorbench.cli.options import Metrics, Out, Replace, length_s
 from sensorbench.cli.output import new_folder
 from sensorbench.compat.cassandra_stress import (
     Partitions,

@@ -13,7 +13,8 @@ from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict
 from sensorbench.analysis.verdicts import compare as compare_samples
 from sensorbench.app.comparison import run_comparison_and_report
 from sensorbench.benchmarks.comparison import sample_of
-from sensorbench.cli.experiment import Changes, Experiment
+from sensorbench.cli.experiment import Experiment
+from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import Json, Out
 from sensorbench.cli.output import new_folder
 from sensorbench.cli.printing import print_json
@@ -21,7 +22,7 @@ from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import Teller, console, error_console, print_labelled
 from sensorbench.report import words
 from sensorbench.results import ComparisonResult, RunResult, read_comparison
-from sensorbench.runner import DATA_FOLDER, Side, Workload, make_settings, plan_experiment
+from sensorbench.runner import DATA_FOLDER, ChangeOptions, Side, Workload, make_settings, plan_experiment
 
 Metric = Annotated[
     str | None,
@@ -192,9 +193,10 @@ def _print(rows: list[dict[str, Any]], a: str, b: str) -> None:
     screen.print(table)
 
 
+@takes(ChangeOptions)
 def aa(
     experiment: Experiment,
-    changes: Changes = None,
+    options: ChangeOptions,
     out: Out = None,
     margin: Margin = EQUIVALENCE_MARGIN,
     json: Json = False,
@@ -202,7 +204,7 @@ def aa(
     """Check the method on this machine: run an experiment's first target against itself. No difference should be seen."""
     out = out or new_folder(f"aa-{experiment.stem}")
     teller = Teller()
-    comparison = plan_experiment(experiment, list(changes or ()), out, teller)
+    comparison = plan_experiment(experiment, list(options.changes), out, teller)
     first = comparison.settings[0]
     if first.target.is_url:
         raise UsageError(

@@ -12,7 +12,6 @@ from sensorbench.cli.options import Json
 from sensorbench.cli.printing import print_json
 from sensorbench.dataset import (
     ARTICLES,
-    DEFAULT_SEED,
     GENERATED,
     IMPORTERS,
     MEASUREMENTS,
@@ -31,6 +30,7 @@ from sensorbench.dataset.fitted import MODEL_SUFFIX, Model, fit, generate_like, 
 from sensorbench.dataset.generated import in_this_process
 from sensorbench.dataset.registry import cached_datasets, make_in
 from sensorbench.errors import UsageError
+from sensorbench.options import DEFAULT_SEED
 from sensorbench.places import cache_folder, check_is_free
 from sensorbench.progress import Teller, console, error_console
 from sensorbench.report import words

@@ -2,33 +2,26 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from dataclasses import replace as with_fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from sensorbench import lab
 from sensorbench.analysis.elasticity import LEAST_SETS, Elasticity, Sets, Stability, elasticity, stability
 from sensorbench.app.reports import write_elasticity_comparison, write_elasticity_report
 from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.elasticity import (
-    KINDS,
-    USUAL_LENGTHS,
-    USUAL_LOAD,
-    USUAL_SCHEMA,
-    Change,
     ElasticityBenchmark,
-    Lengths,
-    Load,
-    OwnCommands,
+    ElasticityOptions,
+    ElasticityStudyOptions,
     Wish,
-    parse_change,
+    nodes_of_study,
     planned,
+    wish_of,
 )
-from sensorbench.cli.load_options import length_s
-from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, parse_settings
+from sensorbench.cli.model_options import takes
+from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace
 from sensorbench.cli.output import (
     new_folder,
     print_claims,
@@ -45,8 +38,7 @@ from sensorbench.report import words
 from sensorbench.results.elasticity import COMPARISON, works_of
 from sensorbench.results.request_sets import read_sets
 from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, ElasticitySummary, Transition
-from sensorbench.runner import TargetSpec, parse_target, started_target
-from sensorbench.studies.elasticity import ElasticityStudy
+from sensorbench.studies.elasticity import ELASTICITY, ElasticityStudy
 
 app = typer.Typer(help="What it costs when a loaded cluster changes, and when it is stable again.", no_args_is_help=True)
 
@@ -99,73 +91,9 @@ def analyse(
 
 
 @app.command("run")
+@takes(ElasticityOptions)
 def run(
-    target: Annotated[
-        list[str],
-        typer.Option(
-            "--target",
-            help="A cluster: a database's name (the lab starts it), lab:NAME, or a URL. Several are measured interleaved, and compared.",
-        ),
-    ],
-    nodes: Annotated[
-        int | None,
-        typer.Option("--nodes", min=1, help="Nodes at the start; the database's least if not given.", show_default=False),
-    ] = None,
-    change: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--change",
-            help=f"What is done to the cluster, as join:2 or kill:30s: {'; '.join(f'{kind}: {said}' for kind, said in KINDS.items())}. May be given "
-            "several times, for one after the other. Without it as many nodes join as there are.",
-            show_default=False,
-        ),
-    ] = None,
-    dataset: Annotated[str, typer.Option("--dataset", help="Articles: a dataset's name or folder.")] = "wikipedia",
-    scale: Annotated[float, typer.Option("--scale", help="The share of the dataset that is loaded.")] = 1.0,
-    schema: Annotated[str, typer.Option("--schema", help="A schema of articles for the database.")] = USUAL_SCHEMA,
-    requests: Annotated[
-        int, typer.Option("--requests", min=1, help="Requests of a set that each thread issues.")
-    ] = USUAL_LOAD.requests_per_thread,
-    threads_per_node: Annotated[
-        int, typer.Option("--threads-per-node", min=1, help="Threads for each node at the start.")
-    ] = USUAL_LOAD.threads_per_node,
-    executions: Annotated[
-        int, typer.Option("--executions", min=1, help="Sets that are one measurement.")
-    ] = USUAL_LOAD.executions,
-    rate: Annotated[
-        float | None,
-        typer.Option(
-            "--rate", min=0.001, help="An open loop: requests per second for each node at the start.", show_default=False
-        ),
-    ] = None,
-    warm_up: Annotated[int, typer.Option("--warm-up", min=0, help="Measurements that do not count.")] = USUAL_LENGTHS.warm_up,
-    before: Annotated[int, typer.Option("--before", min=2, help="Measurements before the change.")] = USUAL_LENGTHS.before,
-    after: Annotated[
-        int, typer.Option("--after", min=10, help="Measurements that must have been stable at the end.")
-    ] = USUAL_LENGTHS.after,
-    at_most: Annotated[str, typer.Option("--at-most", help="How long stability is waited for when the change is done.")] = "30m",
-    timeout: Annotated[str, typer.Option("--timeout", help="How long a request may take.")] = "10s",
-    no_growth: Annotated[
-        bool, typer.Option("--no-growth", help="Data and load stay as they are when nodes have joined.")
-    ] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="A setting of the servers that the lab starts, KEY=VALUE.", show_default=False),
-    ] = None,
-    add_node_command: Annotated[
-        str | None, typer.Option("--add-node-command", help="Of a URL: the command that adds a node.", show_default=False)
-    ] = None,
-    remove_node_command: Annotated[
-        str | None, typer.Option("--remove-node-command", help="Of a URL: the command that takes a node out.", show_default=False)
-    ] = None,
-    status_command: Annotated[
-        str | None,
-        typer.Option(
-            "--status-command", help="Of a URL: a command that ends with 0 when no data are moving any more.", show_default=False
-        ),
-    ] = None,
-    repeat: Annotated[int, typer.Option("--repeat", min=1, help="How many times each target is measured.")] = 1,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="From which all requests follow.")] = 1,
+    options: ElasticityOptions,
     out: Out = None,
     replace: Replace = False,
     drop_after: DropAfter = False,
@@ -174,30 +102,16 @@ def run(
 ) -> None:
     """Change a cluster under load: how long until it is stable again, what it cost, and whether anything was lost."""
     folder, teller = out or new_folder("elasticity"), Teller()
-    articles = open_dataset(dataset, scale=scale, teller=teller)
+    articles = open_dataset(options.dataset, scale=options.scale, teller=teller)
 
     def wish(text: str, number: int) -> Wish:
-        spec = _target(text, nodes, settings or [])
-        return Wish(
-            target=spec,
-            schema=schema,
-            dataset=articles,
-            load=Load(requests, threads_per_node, executions, rate, length_s("--timeout", timeout)),
-            changes=[parse_change(text) for text in change] if change else [Change("join", nodes or _nodes_of(spec))],
-            lengths=Lengths(warm_up, before, after, length_s("--at-most", at_most)),
-            grows=not no_growth,
-            seed=seed + number,
-            commands=_commands(spec, nodes, add_node_command, remove_node_command, status_command),
-            replace=replace,
-            # The next turn finds the target as this one did.
-            drop_after=drop_after or repeat > 1,
-        )
+        return wish_of(options, text, number, articles, replace=replace, drop_after=drop_after)
 
-    if len(target) == 1 and repeat == 1:
-        written = _run_one(wish(target[0], 0), folder, teller)
+    if len(options.targets) == 1 and options.repeat == 1:
+        written = _run_one(wish(options.targets[0], 0), folder, teller)
         show_written(written, _print, no_open=no_open, as_json=json)
         return
-    _run_interleaved(target, repeat, wish, folder, teller)
+    _run_interleaved(options.targets, options.repeat, wish, folder, teller)
     show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=json)
 
 
@@ -246,51 +160,27 @@ def show_elasticity_study(study: ElasticityStudy, *, as_json: bool) -> None:
     screen.print(published_claims(study.claims))
 
 
-def run_elasticity_study(
-    study: ElasticityStudy,
-    out: Path | None,
-    *,
-    targets: Sequence[str],
-    dataset: str | None,
-    scale: float,
-    seed: int,
-    requests: int | None,
-    rate: float | None,
-    repeat: int | None,
-    replace: bool,
-    drop_after: bool,
-    no_open: bool,
-    as_json: bool,
+@takes(ElasticityStudyOptions)
+def run_study(
+    options: ElasticityStudyOptions,
+    out: Out = None,
+    replace: Replace = False,
+    drop_after: DropAfter = False,
+    no_open: NoOpen = False,
+    json: Json = False,
 ) -> None:
-    """Carries out the study's changes on clusters of each target, interleaved, and judges its claims."""
-    folder, teller, file = out or new_folder(study.name), Teller(), study.file
-    articles = open_dataset(dataset or file.dataset, scale=scale, teller=teller)
+    """Let clusters grow under load, compare what that cost, judge the claims, write a report."""
+    file = ELASTICITY.file
+    folder, teller = out or new_folder(ELASTICITY.name), Teller()
+    whole = options.with_study(tuple(file.targets), tuple(file.changes), file.dataset, file.repeat)
+    articles = open_dataset(whole.dataset, scale=whole.scale, teller=teller)
 
     def wish(text: str, number: int) -> Wish:
-        spec = parse_target(text)
-        if spec.place == "url":
-            raise UsageError(
-                f"--target {text}: a cluster of your own grows by your command; see sensorbench elasticity run --add-node-command"
-            )
-        _require_cluster(text, spec)
-        nodes = None if spec.place == "lab" else max(file.nodes, _nodes_of(spec))
-        changes = [parse_change(change) for change in file.changes]
-        load = with_fields(USUAL_LOAD, requests_per_thread=requests or USUAL_LOAD.requests_per_thread, rate_per_node=rate)
-        return Wish(
-            _target(text, nodes, []),
-            USUAL_SCHEMA,
-            articles,
-            load,
-            changes,
-            USUAL_LENGTHS,
-            grows=True,
-            seed=seed + number,
-            replace=replace,
-            drop_after=drop_after or (repeat or file.repeat) > 1,
-        )
+        nodes = nodes_of_study(text, file.nodes)
+        return wish_of(whole.model_copy(update={"nodes": nodes}), text, number, articles, replace=replace, drop_after=drop_after)
 
-    _run_interleaved(targets or file.targets, repeat or file.repeat, wish, folder, teller)
-    show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=as_json)
+    _run_interleaved(whole.targets, whole.repeat, wish, folder, teller)
+    show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=json)
 
 
 def _run_one(wish: Wish, folder: Path, teller: Teller) -> tuple[ElasticitySummary, Path]:
@@ -326,47 +216,6 @@ def _print_claims(summary: ElasticityComparisonSummary, page: Path) -> None:
 def show_elasticity(folder: Path, *, no_open: bool, as_json: bool) -> None:
     """Writes summary and report of changes of a cluster on disk, and prints what they say."""
     show_written(write_elasticity_report(folder), _print, no_open=no_open, as_json=as_json)
-
-
-def _target(text: str, nodes: int | None, settings: list[str]) -> TargetSpec:
-    """A cluster that can be changed. Raises UsageError."""
-    spec = parse_target(text)
-    if spec.place == "url" and not spec.database.embedded:
-        if nodes is None or settings:
-            raise UsageError(f"--target {spec.label}: of a cluster of your own say --nodes, how many it has, and no --set")
-        return spec
-    _require_cluster(text, spec)
-    if spec.place == "lab":
-        if nodes is not None or settings:
-            raise UsageError(f"--target {text}: it runs already; --nodes and --set are for servers that the lab starts")
-        return spec
-    return started_target(spec.database.name, spec.options, nodes=nodes, server_settings=parse_settings(settings))
-
-
-def _require_cluster(text: str, spec: TargetSpec) -> None:
-    """Raises UsageError for what the lab has no cluster of."""
-    if spec.place == "folder" or spec.database.name not in lab.clusters():
-        raise UsageError(
-            f"--target {text}: {spec.database.name} has no nodes that join or leave; expected one of {', '.join(lab.clusters())}"
-        )
-
-
-def _commands(spec: TargetSpec, nodes: int | None, add: str | None, remove: str | None, status: str | None) -> OwnCommands | None:
-    """How a cluster of one's own is changed; None for the lab's. Raises UsageError."""
-    if spec.place == "url" and nodes is not None:
-        return OwnCommands(nodes, add, remove, status)
-    if given := [command for command in (add, remove, status) if command is not None]:
-        raise UsageError(
-            f"{given[0]}: commands change a cluster of your own, which --target names by URL; the lab changes its own"
-        )
-    return None
-
-
-def _nodes_of(spec: TargetSpec) -> int:
-    """How many nodes there are at the start."""
-    if spec.place == "lab":
-        return len(lab.find_instance(spec.label).nodes)
-    return spec.nodes or lab.LAB_DATABASES[spec.database.name].nodes
 
 
 _COLUMNS = (

@@ -6,24 +6,19 @@ from typing import Annotated
 import typer
 
 from sensorbench.app.comparison import run_comparison_and_report
-from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, Resume, Sweep, require_out
+from sensorbench.cli.model_options import takes
+from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, Resume, require_out
 from sensorbench.cli.output import new_folder, show_comparison
 from sensorbench.progress import Teller
-from sensorbench.runner import parse_sweeps, plan_experiment
+from sensorbench.runner import ExperimentOptions, plan_experiment
 
 Experiment = Annotated[Path, typer.Argument(help="An experiment file (.toml); see docs/experiments.md.")]
-Changes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", help="Change a key of the file: workload.operations=500. May be given several times.", show_default=False
-    ),
-]
 
 
+@takes(ExperimentOptions)
 def run(
     experiment: Experiment,
-    changes: Changes = None,
-    sweep: Sweep = None,
+    options: ExperimentOptions,
     out: Out = None,
     resume: Resume = False,
     replace: Replace = False,
@@ -35,7 +30,7 @@ def run(
     require_out(resume, out)
     out = out or new_folder(experiment.stem)
     teller = Teller()
-    comparison = plan_experiment(experiment, list(changes or ()), out, teller, parse_sweeps(list(sweep or ())))
+    comparison = plan_experiment(experiment, list(options.changes), out, teller, options.sweeps)
     teller.say(f"{comparison.title}: settings: {len(comparison.settings)}, results go to {out}")
     written = run_comparison_and_report(comparison, out, teller, resume=resume, replace=replace, drop_after=drop_after)
     show_comparison(written, no_open=no_open, as_json=json)

@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import typer
 from rich.table import Table
 
 from sensorbench.app.reports import write_factors_report
 from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.factors import FactorOptions, FactorsBenchmark, FactorsPlan, check
-from sensorbench.cli.load_options import length_s
+from sensorbench.cli.model_options import takes
+from sensorbench.cli.options import Json, NoOpen, Out, Resume, require_out
 from sensorbench.cli.output import (
     new_folder,
     published_claims,
@@ -15,9 +17,9 @@ from sensorbench.cli.output import (
     show_written,
 )
 from sensorbench.cli.printing import print_json
-from sensorbench.errors import UsageError
 from sensorbench.progress import Teller, console, print_labelled
 from sensorbench.results.summary.factors import FactorsSummary
+from sensorbench.studies import FACTOR_STUDIES
 from sensorbench.studies.factors import FactorStudy
 
 
@@ -49,60 +51,27 @@ def _parameters(study: FactorStudy) -> Table:
     return table
 
 
-def run_factor_study(
-    study: FactorStudy,
-    out: Path | None,
-    *,
-    target: str | None,
-    parts: tuple[str, ...],
-    scale: float,
-    seed: int,
-    duration: str | None,
-    repeat: int | None,
-    in_flight: int | None,
-    rate: float | None,
-    resume: bool,
-    no_open: bool,
-    as_json: bool,
+@takes(FactorOptions)
+def run_study(
+    study: typer.Context,
+    options: FactorOptions,
+    out: Out = None,
+    resume: Resume = False,
+    no_open: NoOpen = False,
+    json: Json = False,
 ) -> None:
-    """Runs a study of factors and reports it, however it ended."""
-    options = FactorOptions(
-        scale=scale,
-        step_s=length_s("--duration", duration or study.file.step),
-        rounds=repeat or study.file.rounds,
-        seed=seed,
-        in_flight=in_flight or study.file.in_flight,
-        parts=parts,
-        options=_options(study, target),
-        top_per_s=_rate(rate),
-    )
-    plan = FactorsPlan(study.name, study.file, options)
+    """Measure levels of server settings on fresh servers, judge the claims, write a report."""
+    require_out(resume, out)
+    name = study.info_name or ""
+    plan = FactorsPlan(name, FACTOR_STUDIES[name].file, options)
     check(plan)
-    folder, teller = out or new_folder(study.name), Teller()
-    cells = len(plan.cells())
+    folder, teller = out or new_folder(name), Teller()
     teller.say(
-        f"{study.file.title}: {plan.bench.records:,} records, {cells} configurations under their loads, {options.rounds} rounds, "
+        f"{plan.file.title}: {plan.bench.records:,} records, {len(plan.cells())} configurations under their loads, {plan.rounds} rounds, "
         f"each on fresh servers; results go to {folder}"
     )
     written = run_and_report(FactorsBenchmark(), plan, folder, teller, write_factors_report, resume=resume)
-    show_written(written, _print, no_open=no_open, as_json=as_json)
-
-
-def _options(study: FactorStudy, target: str | None) -> str:
-    """The options of a URL that a user's target adds. Raises UsageError for another database, and for servers that are there already."""
-    name, _, options = (target or study.file.database).partition("?")
-    if name != study.file.database:
-        raise UsageError(
-            f"--target {target}: study {study.name} starts servers with the settings that it tries; expected {study.file.database}, "
-            "with options behind ? if you like"
-        )
-    return options
-
-
-def _rate(rate: float | None) -> float | None:
-    if rate is not None and not rate > 0.0:
-        raise UsageError(f"--rate {rate:g}: expected a number of operations a second, above 0")
-    return rate
+    show_written(written, _print, no_open=no_open, as_json=json)
 
 
 def show_factors(folder: Path, *, no_open: bool, as_json: bool) -> None:

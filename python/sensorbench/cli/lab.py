@@ -7,9 +7,10 @@ from rich.table import Table
 
 from sensorbench import lab
 from sensorbench.cli.confirm import Yes, confirm
-from sensorbench.cli.options import Json, parse_settings
+from sensorbench.cli.options import Json
 from sensorbench.cli.printing import print_json
 from sensorbench.errors import UsageError
+from sensorbench.options import parse_settings
 from sensorbench.progress import Teller, console, error_console
 from sensorbench.report import words
 

@@ -1,13 +1,15 @@
 """The MapReduce study at the command line: shown, carried out, reported."""
 
-from dataclasses import dataclass
+from dataclasses import replace as with_fields
 from pathlib import Path
 
 from rich.table import Table
 
 from sensorbench.app.reports import write_mapreduce_report
 from sensorbench.app.run import run_and_report
-from sensorbench.benchmarks.mapreduce import NATIVE, MapReduceBenchmark, Wish, parse_workers, planned, word_of
+from sensorbench.benchmarks.mapreduce import NATIVE, MapReduceBenchmark, MapReduceOptions, Wish, planned, word_of
+from sensorbench.cli.model_options import takes
+from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace
 from sensorbench.cli.output import new_folder, published_claims, published_claims_as_json, show_written
 from sensorbench.cli.printing import print_json
 from sensorbench.dataset import open_dataset
@@ -19,23 +21,7 @@ from sensorbench.results.summary.mapreduce import JobCell, MapReduceSummary
 from sensorbench.runner import parse_target
 from sensorbench.spark.connector import FILES
 from sensorbench.spark.session import require_pyspark
-from sensorbench.studies.mapreduce import MapReduceStudy
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What the user said."""
-
-    targets: tuple[str, ...]
-    dataset: str | None
-    scale: float
-    seed: int
-    repeat: int | None
-    spark: str | None
-    workers: str | None
-    words: tuple[str, ...]
-    replace: bool
-    drop_after: bool
+from sensorbench.studies.mapreduce import MAPREDUCE, MapReduceStudy
 
 
 def show_mapreduce_study(study: MapReduceStudy, *, as_json: bool) -> None:
@@ -57,29 +43,36 @@ def show_mapreduce_study(study: MapReduceStudy, *, as_json: bool) -> None:
     screen.print(published_claims(study.claims))
 
 
-def run_mapreduce_study(study: MapReduceStudy, out: Path | None, asked: Asked, *, no_open: bool, as_json: bool) -> None:
-    """Carries the study out and reports it, whatever ended it. Raises FailedError when results were not equal, or something failed."""
+@takes(MapReduceOptions)
+def run_study(
+    options: MapReduceOptions,
+    out: Out = None,
+    replace: Replace = False,
+    drop_after: DropAfter = False,
+    no_open: NoOpen = False,
+    json: Json = False,
+) -> None:
+    """Run one job on Spark over articles in several databases, judge the claims, write a report."""
     require_pyspark()
+    study = MAPREDUCE
     folder, teller = out or new_folder(study.name), Teller()
-    wish = _wish(study, asked, teller)
+    wish = with_fields(_wish(study, options, teller), replace=replace, drop_after=drop_after)
     teller.say(
         f"{study.file.title}: {wish.dataset.describe().readings:,} articles in {', '.join(_names(wish))}; {wish.executions} executions with "
         f"{', '.join(map(str, wish.workers))} workers; results go to {folder}"
     )
     check_is_free(folder)
     written = run_and_report(MapReduceBenchmark(), planned(wish, folder), folder, teller, write_mapreduce_report)
-    show_written(written, _print, no_open=no_open, as_json=as_json)
+    show_written(written, _print, no_open=no_open, as_json=json)
     _fail_if_wrong(written[0])
 
 
-def _wish(study: MapReduceStudy, asked: Asked, teller: Teller) -> Wish:
-    texts = asked.targets or tuple(study.file.targets)
-    workers = parse_workers(asked.workers) if asked.workers else tuple(study.file.workers)
-    looked_for = [word_of(text) for text in asked.words]
-    if asked.repeat is not None and asked.repeat < 1:
-        raise UsageError(f"--repeat {asked.repeat}: expected a number above 0")
+def _wish(study: MapReduceStudy, options: MapReduceOptions, teller: Teller) -> Wish:
+    """What options ask for, the rest as the study has it. Raises UsageError."""
+    texts = options.targets or tuple(study.file.targets)
+    looked_for = [word_of(text) for text in options.words]
     targets = [parse_target(text) for text in texts if text != FILES]
-    dataset = open_dataset(asked.dataset or study.file.dataset, scale=asked.scale, seed=asked.seed, teller=teller)
+    dataset = open_dataset(options.dataset or study.file.dataset, scale=options.scale, seed=options.seed, teller=teller)
     if "articles" not in dataset.describe().relations:
         raise UsageError(f"--dataset {dataset.name}: it has no articles; expected for example wikipedia or wikipedia-generated")
     return Wish(
@@ -87,13 +80,11 @@ def _wish(study: MapReduceStudy, asked: Asked, teller: Teller) -> Wish:
         with_files=FILES in texts,
         dataset=dataset,
         words=looked_for,
-        workers=workers,
-        executions=asked.repeat or study.file.executions,
+        workers=options.workers or tuple(study.file.workers),
+        executions=options.repeat or study.file.executions,
         cores=study.file.cores,
         memory=study.file.memory,
-        spark=asked.spark,
-        replace=asked.replace,
-        drop_after=asked.drop_after,
+        spark=options.spark,
     )
 
 

@@ -1,12 +1,12 @@
 """Options that several commands have."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sensorbench.errors import UsageError
+from sensorbench.runner import seconds
 
 Out = Annotated[
     Path | None, typer.Option("--out", help="Folder for the results; a new one below results/ if not given.", show_default=False)
@@ -21,14 +21,6 @@ DropAfter = Annotated[
     bool,
     typer.Option(
         "--drop-after", help="Remove what this run created at its targets when it is complete, also at your own servers."
-    ),
-]
-Sweep = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--sweep",
-        help="Compare values of a target's option or of a schema's parameter: consistency=one,quorum. May be given several times; all choices are compared.",
-        show_default=False,
     ),
 ]
 Metrics = Annotated[
@@ -47,13 +39,9 @@ def require_out(resume: bool, out: Path | None) -> None:
         raise UsageError("--resume: name the folder of the work to go on with by --out")
 
 
-def parse_settings(texts: Iterable[str]) -> dict[str, str]:
-    """Settings of a server as --set has them, key=value. Raises UsageError."""
-    return dict(map(_setting, texts))
-
-
-def _setting(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise UsageError(f"--set {text}: expected key=value, a setting of the server itself")
-    return key.strip(), value.strip()
+def length_s(option: str, text: str) -> float:
+    """A length of time in s. Raises UsageError."""
+    try:
+        return seconds(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {error}") from None

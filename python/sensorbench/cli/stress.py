@@ -6,100 +6,21 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from sensorbench.analysis.capacity import Search
 from sensorbench.app.reports import write_stress_report
 from sensorbench.app.run import run_and_report
-from sensorbench.benchmarks.stress import (
-    CapacitySearch,
-    Step,
-    StressBenchmark,
-    StressPlan,
-    parse_objective,
-    parse_rates,
-    steps_of,
-    wish_rate,
-)
-from sensorbench.cli.load_options import (
-    FIRST_PER_S,
-    ArrivalOption,
-    Distribution,
-    ExperimentOption,
-    First,
-    InFlight,
-    Mix,
-    Overrides,
-    Properties,
-    Ramp,
-    Records,
-    Threads,
-    Timeout,
-    length_s,
-    length_s_or_0,
-    load_of,
-    parse_mix,
-    work_maker,
-)
+from sensorbench.benchmarks.stress import StressBenchmark, StressOptions, plan_stress, wish_rate
+from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, Json, Metrics, NoOpen, Out, Replace
 from sensorbench.cli.output import new_folder, show_written
-from sensorbench.errors import UsageError
 from sensorbench.progress import Teller, console, print_labelled
 from sensorbench.report import words
 from sensorbench.results.summary.stress import StressStep, StressSummary
 from sensorbench.runner import looks
 
-TargetOption = Annotated[
-    str | None,
-    typer.Option(
-        "--target",
-        help="A database's name (the lab starts it), lab:NAME, or a URL; one of the file's with --experiment.",
-        show_default=False,
-    ),
-]
-Rates = Annotated[
-    str | None,
-    typer.Option("--rates", help="FROM:TO:STEP or rates with commas, in operations a second.", show_default=False),
-]
-Held = Annotated[str, typer.Option("--step", help="How long each rate is held.")]
-WarmUp = Annotated[
-    str, typer.Option("--warm-up", help="How long the first rate is held before anything counts; 0 to see the cold start.")
-]
-FindCapacity = Annotated[bool, typer.Option("--find-capacity", help="Search the highest rate that meets --objective.")]
-ObjectiveOption = Annotated[
-    str | None, typer.Option("--objective", help="Percentile and limit of the response time: p99=20ms.", show_default=False)
-]
-Precision = Annotated[
-    float, typer.Option("--precision", min=0.1, max=50.0, help="How near the ends of the answer must be, in percent.")
-]
-Confirm = Annotated[int, typer.Option("--confirm", min=1, max=20, help="How many trials each end of the answer must have.")]
-Most = Annotated[
-    float | None, typer.Option("--most", min=0.001, help="The highest rate that a search tries.", show_default=False)
-]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="From which all operations follow.")]
 
-
+@takes(StressOptions)
 def run(
-    target: TargetOption = None,
-    experiment: ExperimentOption = None,
-    rates: Rates = None,
-    step: Held = "30s",
-    ramp: Ramp = "2s",
-    warm_up: WarmUp = "10s",
-    mix: Mix = "",
-    records: Records = None,
-    distribution: Distribution = None,
-    files: Properties = None,
-    properties: Overrides = None,
-    find_capacity: FindCapacity = False,
-    objective: ObjectiveOption = None,
-    precision: Precision = 3.0,
-    confirm: Confirm = 3,
-    first: First = FIRST_PER_S,
-    most: Most = None,
-    in_flight: InFlight = None,
-    threads: Threads = 1,
-    timeout: Timeout = "10s",
-    arrival: ArrivalOption = "poisson",
-    seed: Seed = 1,
+    options: StressOptions,
     metrics: Metrics = None,
     out: Out = None,
     replace: Replace = False,
@@ -109,19 +30,9 @@ def run(
 ) -> None:
     """Hold rates one after the other, or search the highest one that meets an objective. The load does not wait for answers."""
     folder, teller = out or new_folder("stress"), Teller()
-    timeout_s = length_s("--timeout", timeout)
-    lengths = (length_s("--step", step), length_s_or_0("--ramp", ramp))
-    todo: list[Step] | CapacitySearch
-    if find_capacity:
-        todo = _capacity_search(rates, objective, timeout_s, lengths, Search(first, precision / 100.0, confirm, most_per_s=most))
-    else:
-        todo = _steps(rates, objective, lengths)
-    make_work = work_maker(target, experiment, files, properties, records, distribution, parse_mix(mix), teller, replace=replace)
-    work = make_work(folder, seed)
-    load = load_of(work, in_flight, threads, timeout_s, arrival, warm_up)
-    teller.say(f"{work.described['data']}, results go to {folder}")
     with looks(metrics) as look:
-        plan = StressPlan(work, load, todo, look, drop_after=drop_after)
+        plan = plan_stress(options, folder, teller, looks=look, replace=replace, drop_after=drop_after)
+        teller.say(f"{plan.work.described['data']}, results go to {folder}")
         written = run_and_report(StressBenchmark(), plan, folder, teller, write_stress_report)
     show_written(written, _print, no_open=no_open, as_json=json)
 
@@ -168,21 +79,3 @@ def _cells(step: StressStep) -> list[str]:
         *latencies,
         ", ".join(marks),
     ]
-
-
-def _steps(rates: str | None, objective: str | None, lengths: tuple[float, float]) -> list[Step]:
-    if rates is None:
-        raise UsageError("--rates: expected rates, for example 5000:30000:5000; or --find-capacity --objective p99=20ms")
-    if objective is not None:
-        raise UsageError("--objective is for --find-capacity; give one of --rates and --find-capacity")
-    return steps_of(parse_rates(rates), *lengths)
-
-
-def _capacity_search(
-    rates: str | None, objective: str | None, timeout_s: float, lengths: tuple[float, float], search: Search
-) -> CapacitySearch:
-    if rates is not None:
-        raise UsageError("--rates: --find-capacity chooses the rates itself; say where it begins by --from")
-    if objective is None:
-        raise UsageError("--find-capacity: expected --objective, for example p99=20ms")
-    return CapacitySearch(parse_objective(objective, timeout_s), search, *lengths)

@@ -12,7 +12,7 @@ from sensorbench.studies import kinds_of_studies, listed_studies
 class _Studies(LazyGroup):
     def __init__(self, **options: Any) -> None:
         titles = {study.name: study.title for study in listed_studies()}
-        self.places = {name: (f"study_kinds:{kind}", f"{titles.get(name, name)}.") for name, kind in kinds_of_studies().items()}
+        self.places = {name: (f"{kind}:run_study", f"{titles.get(name, name)}.") for name, kind in kinds_of_studies().items()}
         super().__init__(**options)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -1,9 +1,8 @@
 from .dataset import ARTICLES, LOCATIONS, LOG, MEASUREMENTS, Dataset, Description, workbench
-from .registry import DEFAULT_SEED, GENERATED, IMPORTERS, SHIPPED, generate, import_files, open_dataset
+from .registry import GENERATED, IMPORTERS, SHIPPED, generate, import_files, open_dataset
 
 __all__ = [
     "ARTICLES",
-    "DEFAULT_SEED",
     "GENERATED",
     "IMPORTERS",
     "LOCATIONS",

@@ -25,10 +25,10 @@ from sensorbench.dataset.dataset import DESCRIPTION_FILE, KNOWN_ANSWERS_FILE, Da
 from sensorbench.dataset.generated import WriteFiles, in_this_process
 from sensorbench.dataset.parquet import SUFFIX
 from sensorbench.errors import UsageError
+from sensorbench.options import DEFAULT_SEED
 from sensorbench.places import cache_folder, check_is_free, remove_if_empty
 from sensorbench.progress import Teller
 
-DEFAULT_SEED = 42
 # What a dataset of the cache is called while a process makes it.
 _UNFINISHED = re.compile(r".+\.\d+\.unfinished")
 

@@ -3,12 +3,13 @@ from .client_health import check_client_health, client_bound
 from .comparison import DATA_FOLDER, Comparison, Ready, Up
 from .drive import Look, drive_one_phase, run_plan
 from .experiment_file import plan_experiment
-from .lengths import Length, seconds
+from .lengths import Length, Seconds, SecondsOrNone, seconds
 from .load import check_namespace, load_setting, noted, wait_for
 from .memory import MemoryGuard
 from .monitor import CLIENT
 from .namespaces import OwnedNamespace, owned_namespaces
 from .openmetrics import looks
+from .options import ChangeOptions, ExperimentOptions, Rate, RateOptions, StudyRunOptions, SweepOptions
 from .plan import Parameters, as_json, asked_operation, build_plan, draw_parameters
 from .prepare import PreparedTable, cached_tables, prepare_tables
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
@@ -26,7 +27,7 @@ from .settings import (
     parse_target,
     started_target,
 )
-from .sweep import parse_sweeps, swept
+from .sweep import swept
 from .validate import up_with, validated
 from .workload import MOST_IN_FLIGHT, MOST_IN_FLIGHT_EMBEDDED, WARM_UP, Schedule, Workload
 
@@ -42,19 +43,27 @@ __all__ = [
     "VALUE",
     "WARM_UP",
     "WRITE",
+    "ChangeOptions",
     "Comparison",
     "Database",
+    "ExperimentOptions",
     "Length",
     "Look",
     "MemoryGuard",
     "OwnedNamespace",
     "Parameters",
     "PreparedTable",
+    "Rate",
+    "RateOptions",
     "Ready",
     "Schedule",
+    "Seconds",
+    "SecondsOrNone",
     "Servers",
     "Setting",
     "Side",
+    "StudyRunOptions",
+    "SweepOptions",
     "TargetSpec",
     "Up",
     "Workload",
@@ -75,7 +84,6 @@ __all__ = [
     "make_settings",
     "noted",
     "owned_namespaces",
-    "parse_sweeps",
     "parse_target",
     "plan_experiment",
     "prepare_tables",

@@ -8,8 +8,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from sensorbench import toml_file
-from sensorbench.dataset import DEFAULT_SEED, GENERATED, SHIPPED, open_dataset
+from sensorbench.dataset import GENERATED, SHIPPED, open_dataset
 from sensorbench.errors import UsageError
+from sensorbench.options import DEFAULT_SEED
 from sensorbench.progress import Teller
 from sensorbench.runner.comparison import DATA_FOLDER, Comparison
 from sensorbench.runner.registers import operations_with_registers

@@ -5,6 +5,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
+from sensorbench.options import parsed
+
 _UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _LENGTH = re.compile(r"(?P<number>\d+(\.\d+)?)(?P<unit>ms|s|m|h)")
 
@@ -24,3 +26,6 @@ def _checked(value: object) -> object:
 
 
 Length = Annotated[str, BeforeValidator(_checked)]
+# A length in s, which a user may write as text; and one that may be none at all.
+Seconds = Annotated[float, parsed(seconds)]
+SecondsOrNone = Annotated[float, parsed(lambda text: 0.0 if text == "0" else seconds(text))]

@@ -1,3 +1,4 @@
+from .options import StudyOptions
 from .registry import (
     FACTOR_STUDIES,
     OTHER_STUDIES,
@@ -8,7 +9,7 @@ from .registry import (
     require_factor_study,
     require_study,
 )
-from .run import Part, StudyOptions, plan_study, summarise
+from .run import Part, plan_study, summarise
 from .study import Study
 
 __all__ = [

@@ -1,13 +1,13 @@
 """Running a study, and summing it up with its claims."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from sensorbench.benchmarks.comparison import summarise as summarise_comparison
 from sensorbench.claims import Evidence, judged, measured
-from sensorbench.dataset import DEFAULT_SEED, open_dataset
+from sensorbench.dataset import open_dataset
 from sensorbench.errors import UsageError
 from sensorbench.progress import Teller
 from sensorbench.results import ComparisonResult
@@ -24,12 +24,12 @@ from sensorbench.runner import (
     Workload,
     make_settings,
     parse_target,
-    seconds,
     started_target,
     swept,
 )
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.schemas.operations import Draw
+from sensorbench.studies.options import StudyOptions
 from sensorbench.studies.registry import STUDIES
 from sensorbench.studies.study import Grid, Layout, Models, Study, StudyPart
 
@@ -64,29 +64,6 @@ LEAST_OPERATIONS = 120
 
 
 @dataclass(frozen=True)
-class StudyOptions:
-    """What a user may change of a study."""
-
-    targets: tuple[str, ...] = ()
-    schemas: tuple[str, ...] = ()
-    datasets: tuple[str, ...] = ()
-    parts: tuple[str, ...] = ()
-    scale: float = 1.0
-    seed: int = DEFAULT_SEED
-    operations: int | None = None
-    duration: str | None = None
-    warm_up: int | None = None
-    repeat: int | None = None
-    in_flight: int | None = None
-    # Operations a second, which come however many are in flight.
-    rate: float | None = None
-    arrival: str | None = None
-    sweeps: dict[str, list[str]] = field(default_factory=dict)
-    # The weight of writing and of reading registers beside the study's questions.
-    registers: int | None = None
-
-
-@dataclass(frozen=True)
 class Part:
     """One comparison of a study, on one dataset or of one of the study's parts, and the folder that it goes to."""
 
@@ -105,26 +82,7 @@ def plan_study(study: Study, options: StudyOptions, out: Path, teller: Teller) -
 
     Raises UsageError for what makes no sense.
     """
-    _check(options)
     return _planned_parts(study, options, out, teller) if study.file.parts else _planned_datasets(study, options, out, teller)
-
-
-def _check(options: StudyOptions) -> None:
-    """Raises UsageError for options that contradict one another, or say what cannot be."""
-    if options.operations is not None and options.duration is not None:
-        raise UsageError("--operations and --duration both say when a run ends; give one of them")
-    if options.duration is not None:
-        try:
-            seconds(options.duration)
-        except ValueError as error:
-            raise UsageError(f"--duration {error}") from None
-    if options.rate is not None and not options.rate > 0.0:
-        raise UsageError(f"--rate {options.rate:g}: expected a number of operations a second, above 0")
-    arrivals = get_args(Schedule.model_fields["arrival"].annotation)
-    if options.arrival is not None and options.arrival not in arrivals:
-        raise UsageError(f"--arrival {options.arrival}: expected one of {', '.join(arrivals)}")
-    if options.arrival is not None and options.rate is None:
-        raise UsageError(f"--arrival {options.arrival}: say by --rate at which rate operations arrive")
 
 
 def _planned_datasets(study: Study, options: StudyOptions, out: Path, teller: Teller) -> list[Part]:

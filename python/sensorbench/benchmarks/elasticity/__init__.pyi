@@ -1,22 +1,21 @@
 from .changes import KINDS, OF_ANY_CLUSTER, Change, parse_change
-from .course import Lengths
+from .options import ElasticityOptions, ElasticityStudyOptions
+from .planning import nodes_of_study, wish_of
 from .run import ElasticityBenchmark, planned
 from .summary import summarise_elasticity
-from .wish import USUAL_LENGTHS, USUAL_LOAD, USUAL_SCHEMA, Load, OwnCommands, Wish
+from .wish import Wish
 
 __all__ = [
     "KINDS",
     "OF_ANY_CLUSTER",
-    "USUAL_LENGTHS",
-    "USUAL_LOAD",
-    "USUAL_SCHEMA",
     "Change",
     "ElasticityBenchmark",
-    "Lengths",
-    "Load",
-    "OwnCommands",
+    "ElasticityOptions",
+    "ElasticityStudyOptions",
     "Wish",
+    "nodes_of_study",
     "parse_change",
     "planned",
     "summarise_elasticity",
+    "wish_of",
 ]

@@ -34,12 +34,6 @@ class Load:
         return self.requests_per_thread * threads
 
 
-# What the source did: about 10,000 requests of a set on six nodes, each set ten times; and as many measurements as show a level.
-USUAL_LOAD = Load(requests_per_thread=1667, threads_per_node=1, executions=10, rate_per_node=None, timeout_s=10.0)
-USUAL_LENGTHS = Lengths(warm_up=2, before=20, after=20, most_s=1800.0)
-USUAL_SCHEMA = "by_id"
-
-
 @dataclass(frozen=True)
 class OwnCommands:
     """How a user's own cluster is changed; `nodes`: how many it has at the start."""

@@ -1,7 +1,8 @@
 from .file import FactorsFile
 from .levels import by_round, measurements_of, ratio
+from .options import FactorOptions
 from .own import OBJECTIVE
-from .run import FactorOptions, FactorsBenchmark, FactorsPlan, check
+from .run import FactorsBenchmark, FactorsPlan, check
 from .summary import summarise_factors
 
 __all__ = [

@@ -8,6 +8,7 @@ from typing import Any
 from sensorbench.benchmarks.factors.cells import Cell, add, cells_of
 from sensorbench.benchmarks.factors.file import FactorsFile
 from sensorbench.benchmarks.factors.measure import CellBench, measure, probe, rates_of
+from sensorbench.benchmarks.factors.options import FactorOptions
 from sensorbench.benchmarks.factors.own import OWN, own_draft
 from sensorbench.benchmarks.factors.scaling import scaled
 from sensorbench.benchmarks.tune import unknown_settings
@@ -16,21 +17,7 @@ from sensorbench.lifecycle import Benchmark, RunContext
 from sensorbench.progress import Teller
 from sensorbench.results.factors import FactorsWriter, continued, is_measured, read_factors
 from sensorbench.results.manifest import CellManifest, FactorsManifest
-from sensorbench.runner import Servers, TargetSpec, parse_target
-
-
-@dataclass(frozen=True)
-class FactorOptions:
-    """What a user may change. `top_per_s` is the highest rate of each load, instead of what the default takes."""
-
-    scale: float
-    step_s: float
-    rounds: int
-    seed: int
-    in_flight: int
-    parts: tuple[str, ...]
-    options: str = ""
-    top_per_s: float | None = None
+from sensorbench.runner import Servers, TargetSpec, parse_target, seconds
 
 
 @dataclass(frozen=True)
@@ -44,9 +31,8 @@ class FactorsPlan:
     @property
     def target(self) -> TargetSpec:
         """The servers, which are started for each cell."""
-        told = [
-            option.split("=", 1) for text in (self.file.options, self.options.options) for option in text.split("&") if option
-        ]
+        own = (self.options.target or "").partition("?")[2]
+        told = [option.split("=", 1) for text in (self.file.options, own) for option in text.split("&") if option]
         # What the user says counts.
         options = "&".join("=".join(option) for option in {key: (key, *value) for key, *value in told}.values())
         return replace(parse_target("?".join(filter(None, [self.file.database, options]))), nodes=self.file.nodes)
@@ -54,8 +40,18 @@ class FactorsPlan:
     @property
     def bench(self) -> CellBench:
         """What all cells share."""
-        wanted = self.options
-        return CellBench(self.file, self.target, scaled(self.file, wanted.scale, wanted.step_s), wanted.step_s, wanted.in_flight)
+        in_flight = self.options.in_flight or self.file.in_flight
+        return CellBench(self.file, self.target, scaled(self.file, self.options.scale, self.step_s), self.step_s, in_flight)
+
+    @property
+    def step_s(self) -> float:
+        """How long each rate is held."""
+        return self.options.duration or seconds(self.file.step)
+
+    @property
+    def rounds(self) -> int:
+        """How many times each cell is measured."""
+        return self.options.repeat or self.file.rounds
 
     @property
     def parts(self) -> list[str]:
@@ -69,6 +65,12 @@ class FactorsPlan:
 
 def check(plan: FactorsPlan) -> None:
     """Raises UsageError for what makes no sense, and for settings that the version in use does not know."""
+    name = (plan.options.target or plan.file.database).partition("?")[0]
+    if name != plan.file.database:
+        raise UsageError(
+            f"--target {plan.options.target}: study {plan.name} starts servers with the settings that it tries; expected "
+            f"{plan.file.database}, with options behind ? if you like"
+        )
     if not plan.options.scale > 0.0:
         raise UsageError(f"--scale {plan.options.scale:g}: expected a number above 0")
     unknown = [name for name in plan.options.parts if name not in plan.file.parts]
@@ -94,8 +96,8 @@ class FactorsBenchmark(Benchmark[FactorsPlan, FactorsManifest, FactorsWriter]):
             "workload": {
                 "records": bench.records,
                 **plan.file.records.model_dump(exclude={"count"}),
-                "in_flight": options.in_flight,
-                "top_per_s": options.top_per_s,
+                "in_flight": bench.in_flight,
+                "top_per_s": options.rate,
             },
             "name": plan.name,
             "target": plan.target.text,
@@ -104,8 +106,8 @@ class FactorsBenchmark(Benchmark[FactorsPlan, FactorsManifest, FactorsWriter]):
             "cells": _described(plan.cells()),
             "scale": options.scale,
             "sizes": dict(bench.at.sizes),
-            "step_s": options.step_s,
-            "rounds": options.rounds,
+            "step_s": plan.step_s,
+            "rounds": plan.rounds,
             "seed": options.seed,
         }
 
@@ -135,8 +137,8 @@ class _AtWork:
         plan, loads = self.plan, self.plan.file.loads
         if self.writer.manifest.rates:
             return
-        if plan.options.top_per_s is not None:
-            top = plan.options.top_per_s
+        if plan.options.rate is not None:
+            top = plan.options.rate
             self.writer.update(
                 rates={name: [top * share / max(load.shares) for share in load.shares] for name, load in loads.items()}
             )
@@ -150,7 +152,7 @@ class _AtWork:
 
     def measure_all(self, cells: Sequence[Cell]) -> None:
         """Each cell once in each round, every other round in the opposite order, so that drift is nobody's gain."""
-        for number in range(1, self.plan.options.rounds + 1):
+        for number in range(1, self.plan.rounds + 1):
             for cell in cells if number % 2 else reversed(cells):
                 if not is_measured(self.writer.folder, cell.id, number):
                     self._measure(cell, number)

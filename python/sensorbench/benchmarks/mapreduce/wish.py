@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sensorbench.dataset import Dataset
-from sensorbench.errors import UsageError
 from sensorbench.runner import TargetSpec
 from sensorbench.spark.inverted_index import Word
 
@@ -34,11 +33,3 @@ class Wish:
     def splits(self) -> int:
         """Into how many parts a table is split by connectors that have to be told: the same for any number of workers."""
         return 2 * max(self.workers) * self.cores
-
-
-def parse_workers(text: str) -> tuple[int, ...]:
-    """Numbers of workers, as `1,2,4`. Raises UsageError."""
-    parts = text.split(",")
-    if not all(part.strip().isdigit() and int(part) > 0 for part in parts):
-        raise UsageError(f"--workers {text}: expected whole numbers above 0 with commas between, for example 1,2")
-    return tuple(sorted({int(part) for part in parts}))

@@ -1,32 +1,35 @@
 from .figures import counts_of, latencies, merged
 from .objective import parse_objective
-from .own import OwnWork
+from .options import LoadOptions, StressOptions, WorkOptions
+from .planning import load_of, plan_stress, work_maker
 from .records import RecordWork, with_mix
 from .run import CapacitySearch, Load, StepsApart, StressBenchmark, StressPlan, stress
 from .steering import wish_rate
-from .step import Arrival, Step, parse_rates, steps_of
+from .step import Step
 from .summary import summarise_stress
 from .work import Work
 
 __all__ = [
-    "Arrival",
     "CapacitySearch",
     "Load",
-    "OwnWork",
+    "LoadOptions",
     "RecordWork",
     "Step",
     "StepsApart",
     "StressBenchmark",
+    "StressOptions",
     "StressPlan",
     "Work",
+    "WorkOptions",
     "counts_of",
     "latencies",
+    "load_of",
     "merged",
     "parse_objective",
-    "parse_rates",
-    "steps_of",
+    "plan_stress",
     "stress",
     "summarise_stress",
     "wish_rate",
     "with_mix",
+    "work_maker",
 ]

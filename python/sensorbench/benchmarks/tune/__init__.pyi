@@ -1,22 +1,18 @@
 from .configured import ConfiguredWork, unknown_settings
-from .goal import measured_figure, parse_goal, percentile_of_offered
-from .measure import Bench
-from .run import Budget, TuneBenchmark, TunePlan, check_settings
-from .space import load_space, parse_start
+from .goal import measured_figure, percentile_of_offered
+from .options import TuneOptions
+from .planning import plan_tune
+from .run import TuneBenchmark, TunePlan
 from .summary import summarise_tune
 
 __all__ = [
-    "Bench",
-    "Budget",
     "ConfiguredWork",
     "TuneBenchmark",
+    "TuneOptions",
     "TunePlan",
-    "check_settings",
-    "load_space",
     "measured_figure",
-    "parse_goal",
-    "parse_start",
     "percentile_of_offered",
+    "plan_tune",
     "summarise_tune",
     "unknown_settings",
 ]

@@ -116,16 +116,3 @@ def load_space(database: str, file: Path | None) -> tuple[Space, Path]:
     if space.database != database:
         raise UsageError(f"{path}: it is for {space.database}, and the target is {database}")
     return space, path
-
-
-def parse_start(texts: list[str]) -> Configuration:
-    """The configuration that counts as the default: `shared_buffers=128kB`, each setting once. Raises UsageError."""
-    start: Configuration = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip() or key.strip() in start:
-            raise UsageError(
-                f"--start {text}: expected a setting and its value, each setting once, for example shared_buffers=64MB"
-            )
-        start[key.strip()] = value.strip()
-    return start

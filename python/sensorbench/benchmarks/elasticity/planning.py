@@ -1,0 +1,90 @@
+"""From options to what is asked of a cluster."""
+
+from collections.abc import Sequence
+
+from sensorbench import lab
+from sensorbench.benchmarks.elasticity.changes import Change, parse_change
+from sensorbench.benchmarks.elasticity.course import Lengths
+from sensorbench.benchmarks.elasticity.options import ElasticityOptions
+from sensorbench.benchmarks.elasticity.wish import Load, OwnCommands, Wish
+from sensorbench.dataset import Dataset
+from sensorbench.errors import UsageError
+from sensorbench.options import parse_settings
+from sensorbench.runner import TargetSpec, parse_target, started_target
+
+
+def wish_of(
+    options: ElasticityOptions, target: str, number: int, articles: Dataset, *, replace: bool = False, drop_after: bool = False
+) -> Wish:
+    """What is asked of one of the targets in the turn of this number, from 0. Raises UsageError for what makes no sense."""
+    spec = _target(target, options.nodes, options.settings)
+    changes = [parse_change(text) for text in options.changes]
+    return Wish(
+        target=spec,
+        schema=options.schema_,
+        dataset=articles,
+        load=Load(options.requests, options.threads_per_node, options.executions, options.rate, options.timeout),
+        changes=changes or [Change("join", options.nodes or _nodes_of(spec))],
+        lengths=Lengths(options.warm_up, options.before, options.after, options.at_most),
+        grows=not options.no_growth,
+        seed=options.seed + number,
+        commands=_commands(spec, options),
+        replace=replace,
+        # The next turn finds the target as this one did.
+        drop_after=drop_after or options.repeat > 1,
+    )
+
+
+def nodes_of_study(target: str, least: int) -> int | None:
+    """How many nodes a study starts of a target: at least so many; None for those of the lab that run already. Raises UsageError for what a
+    study cannot change by itself.
+    """
+    spec = parse_target(target)
+    if spec.place == "url":
+        raise UsageError(
+            f"--target {target}: a cluster of your own grows by your command; see sensorbench elasticity run --add-node-command"
+        )
+    _require_cluster(target, spec)
+    return None if spec.place == "lab" else max(least, _nodes_of(spec))
+
+
+def _target(text: str, nodes: int | None, settings: Sequence[str]) -> TargetSpec:
+    """A cluster that can be changed. Raises UsageError."""
+    spec = parse_target(text)
+    if spec.place == "url" and not spec.database.embedded:
+        if nodes is None or settings:
+            raise UsageError(f"--target {spec.label}: of a cluster of your own say --nodes, how many it has, and no --set")
+        return spec
+    _require_cluster(text, spec)
+    if spec.place == "lab":
+        if nodes is not None or settings:
+            raise UsageError(f"--target {text}: it runs already; --nodes and --set are for servers that the lab starts")
+        return spec
+    return started_target(spec.database.name, spec.options, nodes=nodes, server_settings=parse_settings(settings))
+
+
+def _require_cluster(text: str, spec: TargetSpec) -> None:
+    """Raises UsageError for what the lab has no cluster of."""
+    if spec.place == "folder" or spec.database.name not in lab.clusters():
+        raise UsageError(
+            f"--target {text}: {spec.database.name} has no nodes that join or leave; expected one of {', '.join(lab.clusters())}"
+        )
+
+
+def _commands(spec: TargetSpec, options: ElasticityOptions) -> OwnCommands | None:
+    """How a cluster of one's own is changed; None for the lab's. Raises UsageError."""
+    commands = (options.add_node_command, options.remove_node_command, options.status_command)
+    if spec.place == "url" and options.nodes is not None:
+        return OwnCommands(options.nodes, *commands)
+    if given := [command for command in commands if command is not None]:
+        raise UsageError(
+            f"{given[0]}: commands change a cluster of your own, which --target names by URL; the lab changes its own"
+        )
+    return None
+
+
+def _nodes_of(spec: TargetSpec) -> int:
+    """How many nodes there are at the start."""
+    if spec.place == "lab":
+        return len(lab.find_instance(spec.label).nodes)
+    return spec.nodes or lab.LAB_DATABASES[spec.database.name].nodes

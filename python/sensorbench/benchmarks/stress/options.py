@@ -1,0 +1,72 @@
+"""What can be chosen of a stress benchmark; its groups are of others', too."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from sensorbench.benchmarks.stress.step import parse_rates
+from sensorbench.errors import UsageError
+from sensorbench.options import OptionModel, option, parsed
+from sensorbench.runner import MOST_IN_FLIGHT, MOST_IN_FLIGHT_EMBEDDED, Seconds, SecondsOrNone
+
+RECORDS = 100_000
+
+
+def parse_mix(text: str) -> dict[str, float]:
+    """`read=5,write=5`."""
+    mix: dict[str, float] = {}
+    for part in filter(None, text.split(",")):
+        name, equals, weight = part.strip().partition("=")
+        try:
+            mix[name] = float(weight)
+        except ValueError:
+            equals = ""
+        if not equals or name in list(mix)[:-1]:
+            raise UsageError(f"--mix {text}: expected operations with weights, each once, for example read=5,write=5")
+    return mix
+
+
+class WorkOptions(OptionModel):
+    """Which operations there are: on records, or those of an experiment file."""
+
+    target: str | None = option(
+        None, "A database's name (the lab starts it), lab:NAME, or a URL; one of the file's with --experiment."
+    )
+    experiment: Path | None = option(None, "An experiment file: its data, schema and operations instead of records.")
+    mix: Annotated[dict[str, float], parsed(parse_mix)] = option(
+        "", "Weights of operations: read, write, insert, scan, read_modify_write. Without it, those of -P and -p."
+    )
+    records: int | None = option(None, f"Records to work on.  [default: {RECORDS}]", ge=1)
+    distribution: str | None = option(None, "How records are chosen: uniform, zipfian, latest, hotspot, sequential, exponential.")
+    files: tuple[Path, ...] = option((), "A properties file of YCSB for records and mix.", "-P")
+    properties: tuple[str, ...] = option((), "A property of YCSB, key=value.", "-p")
+    seed: int = option(1, "From which all operations follow.", ge=0)
+
+
+class LoadOptions(OptionModel):
+    """How operations come, in an open loop."""
+
+    step: Seconds = option("30s", "How long each rate is held.")
+    ramp: SecondsOrNone = option("2s", "How long the rate takes to climb to the next step; 0 to jump.")
+    warm_up: SecondsOrNone = option("10s", "How long the first rate is held before anything counts; 0 to see the cold start.")
+    first: float = option(1000.0, "The rate at which a search begins.", "--from", ge=0.001)
+    in_flight: int | None = option(
+        None, f"Most operations in flight.  [default: {MOST_IN_FLIGHT}; {MOST_IN_FLIGHT_EMBEDDED} embedded]", ge=1
+    )
+    threads: int = option(1, "Threads of the client, for servers.", ge=1)
+    timeout: Seconds = option("10s", "After which an operation is given up.")
+    arrival: Literal["poisson", "constant"] = option(
+        "poisson", "poisson: as many independent clients come; constant: evenly spaced."
+    )
+
+
+class StressOptions(LoadOptions, WorkOptions):
+    """Rates that are held one after the other, or the search of the highest that meets an objective."""
+
+    rates: Annotated[tuple[float, ...] | None, parsed(parse_rates)] = option(
+        None, "FROM:TO:STEP or rates with commas, in operations a second."
+    )
+    find_capacity: bool = option(False, "Search the highest rate that meets --objective.")
+    objective: str | None = option(None, "Percentile and limit of the response time: p99=20ms.")
+    precision: float = option(3.0, "How near the ends of the answer must be, in percent.", ge=0.1, le=50.0)
+    confirm: int = option(3, "How many trials each end of the answer must have.", ge=1, le=20)
+    most: float | None = option(None, "The highest rate that a search tries.", ge=0.001)

@@ -1,0 +1,83 @@
+"""From options to what is done: the work at a target, how operations come, and the plan of a stress benchmark."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from sensorbench.analysis.capacity import Search
+from sensorbench.benchmarks.stress.objective import parse_objective
+from sensorbench.benchmarks.stress.options import RECORDS, LoadOptions, StressOptions, WorkOptions
+from sensorbench.benchmarks.stress.own import OwnWork
+from sensorbench.benchmarks.stress.records import RecordWork, with_mix
+from sensorbench.benchmarks.stress.run import CapacitySearch, Load, StressPlan
+from sensorbench.benchmarks.stress.step import Step, steps_of
+from sensorbench.benchmarks.stress.work import Work
+from sensorbench.compat.ycsb import CoreWorkload, overridden, parse_core_workload, read_all_properties
+from sensorbench.errors import UsageError
+from sensorbench.progress import Teller
+from sensorbench.runner import MOST_IN_FLIGHT, MOST_IN_FLIGHT_EMBEDDED, Look, parse_target
+
+
+def plan_stress(
+    options: StressOptions,
+    folder: Path,
+    teller: Teller,
+    *,
+    looks: Sequence[Look] = (),
+    replace: bool = False,
+    drop_after: bool = False,
+) -> StressPlan:
+    """The plan of what options ask for. Raises UsageError for what makes no sense."""
+    todo = _capacity_search(options) if options.find_capacity else _steps(options)
+    work = work_maker(options, teller, replace=replace)(folder, options.seed)
+    return StressPlan(work, load_of(options, work), todo, looks, drop_after=drop_after)
+
+
+def work_maker(options: WorkOptions, teller: Teller, *, replace: bool = False) -> Callable[[Path, int], Work]:
+    """What makes the work that options ask for, of a folder for its data and a seed. Raises UsageError."""
+    file, target, mix = options.experiment, options.target, options.mix
+    if file is not None:
+        if options.files or options.properties or options.records or options.distribution:
+            raise UsageError("--experiment: its data are the file's; leave out -P, -p, --records and --distribution")
+        return lambda folder, seed: OwnWork(file, target, mix, folder, teller, seed=seed, replace=replace)
+    if target is None:
+        raise UsageError("--target: expected a database's name, lab:NAME or a URL")
+    spec, workload = parse_target(target), _workload(options, teller)
+    return lambda folder, seed: RecordWork(spec, workload, folder, seed=seed, replace=replace)
+
+
+def load_of(options: LoadOptions, work: Work) -> Load:
+    """How operations come that options ask for."""
+    most = MOST_IN_FLIGHT_EMBEDDED if work.setting.target.database.embedded else MOST_IN_FLIGHT
+    return Load(options.in_flight or most, options.threads, options.timeout, options.arrival, options.warm_up)
+
+
+def _workload(options: WorkOptions, teller: Teller) -> CoreWorkload:
+    """The core workload of files and properties, with what options say besides; whole records are written if nothing else is said."""
+    more = [
+        *([f"recordcount={options.records}"] if options.records else []),
+        *([f"requestdistribution={options.distribution}"] if options.distribution else []),
+    ]
+    said = overridden(read_all_properties(options.files), [*options.properties, *more])
+    defaults = {"recordcount": str(RECORDS), "requestdistribution": "zipfian", "writeallfields": "true"}
+    missing = [f"{key}={value}" for key, value in defaults.items() if key not in said]
+    workload, notes = parse_core_workload(overridden(said, missing))
+    for note in notes:
+        teller.say(f"  {note}")
+    return with_mix(workload, options.mix) if options.mix else workload
+
+
+def _steps(options: StressOptions) -> list[Step]:
+    if options.rates is None:
+        raise UsageError("--rates: expected rates, for example 5000:30000:5000; or --find-capacity --objective p99=20ms")
+    if options.objective is not None:
+        raise UsageError("--objective is for --find-capacity; give one of --rates and --find-capacity")
+    return steps_of(options.rates, options.step, options.ramp)
+
+
+def _capacity_search(options: StressOptions) -> CapacitySearch:
+    if options.rates is not None:
+        raise UsageError("--rates: --find-capacity chooses the rates itself; say where it begins by --from")
+    if options.objective is None:
+        raise UsageError("--find-capacity: expected --objective, for example p99=20ms")
+    search = Search(options.first, options.precision / 100.0, options.confirm, most_per_s=options.most)
+    return CapacitySearch(parse_objective(options.objective, options.timeout), search, options.step, options.ramp)

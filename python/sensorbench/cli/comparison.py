@@ -1,0 +1,45 @@
+"""Studies that compare databases and schemas, at the command line. The study is the command's own name."""
+
+from pathlib import Path
+
+import typer
+
+from sensorbench.app.study import run_study as run_and_report_study
+from sensorbench.cli.model_options import takes
+from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, Resume, require_out
+from sensorbench.cli.output import new_folder, print_outcome, show_written
+from sensorbench.cli.printing import print_json
+from sensorbench.progress import Teller
+from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
+from sensorbench.studies import StudyOptions, require_study
+
+
+@takes(StudyOptions)
+def run_study(
+    study: typer.Context,
+    options: StudyOptions,
+    out: Out = None,
+    resume: Resume = False,
+    replace: Replace = False,
+    drop_after: DropAfter = False,
+    no_open: NoOpen = False,
+    json: Json = False,
+) -> None:
+    """Load, ask, check the answers, judge the claims, write a report."""
+    name = study.info_name or ""
+    require_out(resume, out)
+    folder = out or new_folder(name)
+
+    def show(summary: ComparisonSummary | SeriesSummary, page: Path) -> None:
+        if isinstance(summary, ComparisonSummary):
+            show_written((summary, page), print_outcome, no_open=no_open, as_json=json)
+        elif json:
+            print_json(summary)
+
+    def show_part(summary: ComparisonSummary | SeriesSummary, page: Path) -> None:
+        if not json and isinstance(summary, ComparisonSummary):
+            print_outcome(summary, page)
+
+    run_and_report_study(
+        require_study(name), options, folder, Teller(), show, show_part, resume=resume, replace=replace, drop_after=drop_after
+    )

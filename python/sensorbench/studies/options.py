@@ -1,0 +1,51 @@
+"""What can be chosen of a study that compares databases and schemas."""
+
+from typing import Annotated, get_args
+
+from pydantic import AfterValidator, model_validator
+
+from sensorbench.errors import UsageError
+from sensorbench.options import option
+from sensorbench.runner import FILE_URL, SERVER_URL, Length, RateOptions, Schedule, StudyRunOptions, SweepOptions
+
+
+def _arrival(text: str) -> str:
+    arrivals = get_args(Schedule.model_fields["arrival"].annotation)
+    if text not in arrivals:
+        raise ValueError(f"{text}: expected one of {', '.join(arrivals)}")
+    return text
+
+
+class StudyOptions(SweepOptions, RateOptions, StudyRunOptions):
+    """What a user may change; the study decides where nothing is said."""
+
+    targets: tuple[str, ...] = option(
+        (),
+        f"A system of the study, a database's name, or a URL ({FILE_URL}, {SERVER_URL}). May be given several times.",
+        "--target",
+    )
+    schemas: tuple[str, ...] = option((), "Only schemas of this name. May be given several times.", "--schema")
+    datasets: tuple[str, ...] = option(
+        (),
+        "A dataset's name, the folder of an imported one, or a mapping file. May be given several times; each is compared by itself.",
+        "--dataset",
+    )
+    parts: tuple[str, ...] = option((), "Only this part, of a study with parts. May be given several times.", "--part")
+    operations: int | None = option(None, "Requests of a run; those of the study if not given, fewer at scales below 0.1.", ge=1)
+    duration: Length | None = option(None, "Length of a run instead of a number of requests: 30s, 5m, 8h.")
+    warm_up: int | None = option(None, "Requests before each run that are not measured.", ge=0)
+    arrival: Annotated[str, AfterValidator(_arrival)] | None = option(None, "How requests come at a rate: constant or poisson.")
+    registers: int | None = option(
+        None,
+        "Write and read registers beside the study's questions, each with this weight, and check what the databases promise of them.",
+        ge=1,
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "StudyOptions":
+        """Raises UsageError for options that contradict one another."""
+        if self.operations is not None and self.duration is not None:
+            raise UsageError("--operations and --duration both say when a run ends; give one of them")
+        if self.arrival is not None and self.rate is None:
+            raise UsageError(f"--arrival {self.arrival}: say by --rate at which rate operations arrive")
+        return self
