@@ -83,7 +83,7 @@ def write_factors_report(folder: Path) -> tuple[FactorsSummary, Path]:
 def summarise_factor_study(folder: Path) -> FactorsSummary:
     """The summary of a study of factors on disk."""
     result = read_factors(folder)
-    return require_factor_study(result.manifest.name).summarise(result)
+    return require_factor_study(result.manifest.plan.name).summarise(result)
 
 
 def write_mapreduce_report(folder: Path) -> tuple[MapReduceSummary, Path]:

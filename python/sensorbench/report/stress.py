@@ -172,7 +172,7 @@ def _over_time(result: StressResult, summary: StressSummary) -> dict[str, dict[s
     if latencies:
         axis = alt.Y("value:Q", title=charts.LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=charts.LATENCY_AXIS)
         drawn["latency"] = _lines(latencies, borders, last_s, axis)
-    said = insight(run, result.manifest.setting.database)
+    said = insight(run, result.manifest.variants[0].database)
     hit_rates = [row for name in said.caches for row in _hit_rates(said, name)]
     if hit_rates:
         drawn["server-hit_rate"] = _lines(

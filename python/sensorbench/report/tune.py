@@ -9,7 +9,8 @@ import altair as alt
 from sensorbench.report import charts, tune_answer
 from sensorbench.report.build import CHARTS_FOLDER, FILE_WIDTH, write_chart_files, write_page
 from sensorbench.report.parallel import parallel, places
-from sensorbench.results.summary.tune import SearchedSetting, TuneFigures, TuneSummary, TuneTrial
+from sensorbench.results.planned import SearchedSetting
+from sensorbench.results.summary.tune import TuneFigures, TuneSummary, TuneTrial
 
 ROLES = {"default": "default", "search": "searched", "stopped": "given up"}
 

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from sensorbench.dataset.dataset import readings_of
 from sensorbench.results import ComparisonResult
+from sensorbench.results.manifest import Status
 from sensorbench.results.series import SeriesManifest
 from sensorbench.results.summary.claims import JudgedClaim, VerdictOf
 from sensorbench.results.summary.comparison import (
@@ -14,7 +15,6 @@ from sensorbench.results.summary.comparison import (
     SeriesSummary,
     StudySection,
 )
-from sensorbench.results.summary.envelope import Status
 from sensorbench.studies.judging import Measured, common_verdict, judged, measured, not_tested
 from sensorbench.studies.registry import STUDIES
 from sensorbench.studies.study import Claim, Study
