@@ -197,7 +197,7 @@ def test_debug_shows_where_an_error_arose(cli: Cli, monkeypatch: pytest.MonkeyPa
 def test_debug_changes_no_exit_code(cli: Cli) -> None:
     outcome = cli("report", "nowhere", "--debug")
     assert outcome.exit_code == 2
-    assert "in manifest_in" in outcome.err
+    assert "in read_manifest" in outcome.err
     assert "--debug" in cli("--help").out
     # Behind `--` a word is the command's own.
     behind = cli("report", "--", "--debug")

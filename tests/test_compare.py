@@ -47,7 +47,7 @@ def changed_copy(folder: Path, to: Path, change: Callable[[dict[str, Any]], None
 def test_another_machine_is_a_warning(cli: Cli, study_folder: Path, tmp_path: Path) -> None:
     def change(manifest: dict[str, Any]) -> None:
         manifest["environment"]["kernel"] = "another"
-        manifest["workload"]["repeat"] = 7
+        manifest["plan"]["workload"]["repeat"] = 7
 
     other = changed_copy(study_folder, tmp_path / "other", change)
     ended = cli("compare", study_folder, other)
@@ -70,7 +70,7 @@ def test_another_machine_is_a_warning(cli: Cli, study_folder: Path, tmp_path: Pa
 def test_other_data_or_another_workload_is_refused(
     cli: Cli, study_folder: Path, tmp_path: Path, part: str, key: str, value: object, expected: str
 ) -> None:
-    other = changed_copy(study_folder, tmp_path / "other", lambda manifest: manifest[part].update({key: value}))
+    other = changed_copy(study_folder, tmp_path / "other", lambda manifest: manifest["plan"][part].update({key: value}))
     refused = cli("compare", study_folder, other)
     assert refused.exit_code == 2
     assert expected in " ".join(refused.err.split())
@@ -88,11 +88,13 @@ def test_other_data_or_another_workload_is_refused(
 
 def test_a_workload_of_an_earlier_version_lacks_only_what_is_usual(cli: Cli, study_folder: Path, tmp_path: Path) -> None:
     def change(manifest: dict[str, Any]) -> None:
-        assert manifest["workload"].pop("order") == "random"
+        assert manifest["plan"]["workload"].pop("order") == "random"
 
     other = changed_copy(study_folder, tmp_path / "other", change)
     assert cli("compare", study_folder, other).exit_code == 0
-    unusual = changed_copy(study_folder, tmp_path / "unusual", lambda manifest: manifest["workload"].update(order="in turn"))
+    unusual = changed_copy(
+        study_folder, tmp_path / "unusual", lambda manifest: manifest["plan"]["workload"].update(order="in turn")
+    )
     assert cli("compare", other, unusual).exit_code == 2
 
 

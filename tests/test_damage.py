@@ -15,10 +15,10 @@ import pytest
 from sensorbench.errors import UsageError
 from sensorbench.results import checksums, read_comparison, stored
 from sensorbench.results.elasticity import read_elasticity, works_of
-from sensorbench.results.factors import FactorsManifest
 from sensorbench.results.factors import read_measurements as read_cell
 from sensorbench.results.files import write_result
 from sensorbench.results.mapreduce import read_mapreduce
+from sensorbench.results.planned import FactorsManifest
 from sensorbench.results.series import SeriesManifest, read_series, write_series
 from sensorbench.results.stored import DamagedResultsError
 from sensorbench.results.tune import Measurement, read_measurements
@@ -244,7 +244,7 @@ def test_each_damaged_file_of_a_stress_run_is_named_or_not_needed(
     for command in ("claims", "compare", "recommend"):
         refused = cli(*commands_on(stress)[command])
         assert refused.exit_code == 2
-        assert "these are results of kind 'stress'; expected 'experiment' or 'study'" in refused.err
+        assert "these are results of kind 'stress'; expected 'comparison'" in refused.err
 
 
 @pytest.mark.parametrize("damage", ["truncated", "of another run"])
@@ -338,7 +338,10 @@ def a_cell(folder: Path) -> tuple[Path, Callable[[], object]]:
 
 
 def an_execution(folder: Path) -> tuple[Path, Callable[[], object]]:
-    manifest = {**HEAD, "kind": "mapreduce", "dataset": {}, "systems": {}, "words": [], "workers": [1], "executions": 1}
+    workload = {"cores_a_worker": 1, "memory_a_worker": "1g", "splits": 2, "articles_a_part": 100}
+    dataset = {"name": "d", "title": "d", "articles": 1, "scale": 1.0, "generated": True}
+    own = {"workload": workload, "dataset": dataset, "systems": {}, "words": [], "workers": [1], "executions": 1}
+    manifest = {**HEAD, "kind": "mapreduce", **own}
     write_json(folder / "manifest.json", manifest)
     return write_json(
         folder / "executions/0001.json", {"execution": 1, "system": "x", "workers": 1, "failed": "y"}
@@ -346,7 +349,20 @@ def an_execution(folder: Path) -> tuple[Path, Callable[[], object]]:
 
 
 def a_load(folder: Path) -> tuple[Path, Callable[[], object]]:
-    manifest = {**HEAD, "kind": "elasticity", "setting": SETTING, "operations": {}, "dataset": {}, "changes": []}
+    numbers = (
+        "requests_per_thread",
+        "threads_per_node",
+        "executions",
+        "timeout_s",
+        "warm_up",
+        "before",
+        "after",
+        "most_s",
+        "seed",
+    )
+    workload = {**dict.fromkeys(numbers, 1), "rate_per_node": None, "mix": {}, "grows": True}
+    own = {"operations": {}, "workload": workload, "dataset": {"title": "d", "rows": 1}, "changes": []}
+    manifest = {**HEAD, "kind": "elasticity", "setting": SETTING, **own}
     write_json(folder / "manifest.json", manifest)
     return write_json(folder / "load.json", {"load_s": 1.0}), lambda: read_elasticity(folder)
 
@@ -390,9 +406,9 @@ def test_a_newer_or_another_manifest_is_wrong_usage(tmp_path: Path) -> None:
 
 
 def stored_manifest(folder: Path) -> object:
-    from sensorbench.results.reader import manifest_in
+    from sensorbench.results.reader import read_manifest
 
-    return manifest_in(folder, FactorsManifest)
+    return read_manifest(folder, FactorsManifest)
 
 
 # Checksums themselves.

@@ -145,7 +145,7 @@ def test_the_example_of_insight_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
             }.items()
         },
     )
-    object.__setattr__(run, "manifest", SimpleNamespace(setting=SimpleNamespace(database="cassandra")))
+    object.__setattr__(run, "manifest", SimpleNamespace(variant=SimpleNamespace(database="cassandra")))
     monkeypatch.setattr(results, "read_run", lambda folder: run)
     (example,) = re.findall(r"```python\n(.*?)```", text_of("insight.md"), flags=re.DOTALL)
     found: dict[str, Any] = {}

@@ -235,7 +235,7 @@ def test_region_servers_of_hbase_that_join_under_load_serve_requests(cli: Cli, g
     # It is written again from what is on disk.
     assert cli("report", grown, "--no-open", "--json").json["result"]["transitions"] == [one]
     result = read_elasticity(grown)
-    assert (result.manifest.changes[0]["kind"], result.state) == ("join", "complete")
+    assert (result.manifest.plan.changes[0].kind, result.state) == ("join", "complete")
     assert not [instance for instance in lab.read_instances() if not instance.stays]
 
 

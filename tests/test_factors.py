@@ -27,7 +27,8 @@ from sensorbench.progress import Teller
 from sensorbench.results import read_run
 from sensorbench.results.factors import CellMeasurement, FactorsResult, FilledFigures, StepFigures, read_factors
 from sensorbench.results.json_schemas import json_schemas
-from sensorbench.results.manifest import CellManifest, FactorsManifest, Process, now
+from sensorbench.results.manifest import Process, now
+from sensorbench.results.planned import FactorsManifest, PlannedCell, PlannedFactors
 from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.studies import FACTOR_STUDIES
 from sensorbench.studies.factors import FactorStudy
@@ -163,9 +164,9 @@ def test_all_levels_are_measured_in_rounds_and_the_best_becomes_a_draft(tmp_path
     levels = ["delay-100", "delay-5", "delay-1", "draft-default", "draft-draft", "draft-own-draft"]
     assert list(result.measurements) == [f"read-{level}" for level in levels]
     assert all([one.round for one in found] == [1, 2, 3] for found in result.measurements.values())
-    assert result.manifest.rates == {"read": [20.0, 40.0]}
+    assert result.manifest.plan.rates == {"read": [20.0, 40.0]}
     assert own_draft(null_file(), result).changed == {"delay_ms": "1"}
-    assert result.manifest.cells["read-draft-own-draft"].settings == {"delay_ms": "1", "session": "blocking"}
+    assert result.manifest.plan.cells["read-draft-own-draft"].settings == {"delay_ms": "1", "session": "blocking"}
     parts = summarise_factors(null_file(), result).result.parts
     assert parts["draft"].levels == ["default", "draft", OWN]
     last = {row.level: row.figures for row in parts["delay"].rows if row.where == 1}
@@ -182,7 +183,7 @@ def test_a_draft_of_few_rounds_is_none(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(factors, "measure", made_of_delay)
     result = carried_out(null_study({"repeat": 2}), tmp_path / "out")
     assert own_draft(null_file(), result).choices == []
-    assert not any(OWN in level for cell in result.manifest.cells.values() for level in cell.levels)
+    assert not any(OWN in level for cell in result.manifest.plan.cells.values() for level in cell.levels)
 
 
 def test_figures_are_those_of_the_database(tmp_path: Path) -> None:
@@ -210,9 +211,9 @@ def test_measurements_of_format_1_are_read() -> None:
 def test_rates_follow_from_what_the_default_takes(tmp_path: Path) -> None:
     result = carried_out(null_study({"rate": None, "repeat": 1, "parts": ("delay",)}), tmp_path / "out")
     # 16 at a time, 100 ms each: 160 a second, and those that were begun at the end.
-    assert 80 < result.manifest.reached["read"] <= 210
-    reached = result.manifest.reached["read"]
-    assert result.manifest.rates["read"] == [float(f"{share * reached:.2g}") for share in (0.5, 1.0)]
+    assert 80 < result.manifest.plan.reached["read"] <= 210
+    reached = result.manifest.plan.reached["read"]
+    assert result.manifest.plan.rates["read"] == [float(f"{share * reached:.2g}") for share in (0.5, 1.0)]
 
 
 def test_work_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,25 +307,28 @@ def made_up(figures: Figures, *, rounds: int = 3, scale: float = 0.02, parts: li
         title=file.title,
         process=Process.this(),
         created=now(),
-        state="complete",
+        status="complete",
         version="0",
         command=[],
-        workload={"records": 1, "in_flight": 1, "fields": 5, "field_bytes": 34, "distribution": "zipfian"},
+        variants=[],
         environment={"processor": "p", "processors_allowed": 2, "memory_bytes": 1, "system": "s", "kernel": "k"},
-        name=TUNING.name,
-        target=file.database,
-        nodes=3,
-        parts=parts or list(file.parts),
-        cells={
-            cell.id: CellManifest(load=cell.load, settings=cell.settings, apart=cell.apart, levels=cell.levels)
-            for cell in cells.values()
-        },
-        scale=scale,
-        sizes={},
-        step_s=60.0,
-        rounds=rounds,
-        seed=1,
-        rates={name: [100.0 * number for number in range(1, len(load.shares) + 1)] for name, load in file.loads.items()},
+        plan=PlannedFactors(
+            workload={"records": 1, "in_flight": 1, "fields": 5, "field_bytes": 34, "distribution": "zipfian"},
+            name=TUNING.name,
+            target=file.database,
+            nodes=3,
+            parts=parts or list(file.parts),
+            cells={
+                cell.id: PlannedCell(load=cell.load, settings=cell.settings, apart=cell.apart, levels=cell.levels)
+                for cell in cells.values()
+            },
+            scale=scale,
+            sizes={},
+            step_s=60.0,
+            rounds=rounds,
+            seed=1,
+            rates={name: [100.0 * number for number in range(1, len(load.shares) + 1)] for name, load in file.loads.items()},
+        ),
     )
     return FactorsResult(Path(), manifest, measurements)
 

@@ -163,7 +163,7 @@ def test_resume_does_not_remove_what_a_user_put_beside_results(cli: Cli, tmp_pat
     run = out / "experiments" / "sqlite-natural" / "run-2"
     manifest = run / "manifest.json"
     said = json.loads(manifest.read_text(encoding="utf-8"))
-    manifest.write_text(json.dumps({**said, "state": "interrupted"}), encoding="utf-8")
+    manifest.write_text(json.dumps({**said, "status": "interrupted"}), encoding="utf-8")
     forget_checksums(out)
     mine = run / "why-it-stopped.txt"
     mine.write_text(MINE, encoding="utf-8")
@@ -196,7 +196,7 @@ def plant(folder: Path, name: str) -> Path:
 )
 def test_one_file_of_a_user_keeps_a_whole_folder(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "001"
-    plant(folder, "manifest.json").write_text(json.dumps({"setting": {"id": "sqlite-usertable"}}), encoding="utf-8")
+    plant(folder, "manifest.json").write_text(json.dumps({"variants": [{"id": "sqlite-usertable"}]}), encoding="utf-8")
     ours = [
         plant(folder, one) for one in ("runs/001/intervals.parquet", "data/sqlite-usertable-wal", "charts/rate.svg", ".reserve")
     ]

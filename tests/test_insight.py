@@ -331,7 +331,7 @@ def watched(folder: Path, duration: str, schemas: dict[str, str]) -> dict[str, I
     result = read_comparison(folder / "out")
     return {
         setting.id.removesuffix(f"-{setting.schema_name}"): insight(result.runs[setting.id][0], setting.database)
-        for setting in result.manifest.settings
+        for setting in result.manifest.variants
     }
 
 

@@ -211,7 +211,7 @@ def test_what_a_library_makes_of_an_interruption_is_one(cli: Cli, tmp_path: Path
     monkeypatch.setattr("sensorbench.benchmarks.stress.run._hold_all", query)
     ended = cli("stress", *SHORT, "--out", tmp_path / "out")
     assert (ended.exit_code, "Traceback" in ended.err) == (130, False)
-    assert json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))["state"] == "interrupted"
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))["status"] == "interrupted"
 
 
 def carried_out(jobs: list[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
@@ -276,7 +276,7 @@ def stage_of(out: Path) -> str:
         return "planning"
     runs = [path.name for path in out.rglob("manifest.json") if path.parent != out]
     state = (
-        json.loads((out / "manifest.json").read_text(encoding="utf-8"))["state"]
+        json.loads((out / "manifest.json").read_text(encoding="utf-8"))["status"]
         if (out / "manifest.json").exists()
         else "no manifest"
     )

@@ -16,7 +16,7 @@ from sensorbench.errors import UsageError
 from sensorbench.report.build import write_page
 from sensorbench.report.mapreduce import mapreduce_page
 from sensorbench.results.json_schemas import json_schemas
-from sensorbench.results.manifest import MapReduceManifest, Process, now
+from sensorbench.results.manifest import Process, now
 from sensorbench.results.mapreduce import (
     CompleteExecution,
     Execution,
@@ -27,6 +27,7 @@ from sensorbench.results.mapreduce import (
     WordRecord,
     read_mapreduce,
 )
+from sensorbench.results.planned import MapReduceManifest, PlannedMapReduce
 from sensorbench.results.summary.mapreduce import HoldsByReading
 from sensorbench.spark import driver, find_master
 from sensorbench.spark.connector import connectors, files_in, place_of
@@ -180,20 +181,23 @@ def executions(times: dict[tuple[str, int], list[float]], *, equal: bool = True)
 
 def result(folder: Path, found: Sequence[Execution]) -> MapReduceResult:
     """Results with these executions, written and read again."""
-    systems = {one.system: {"database": one.system, "connector": "", "splits": "", "own_means": None} for one in found}
+    systems = {one.system: {"database": one.system, "connector": "", "splits": "", "native_job": None} for one in found}
     manifest = MapReduceManifest(
         title="MapReduce",
         process=Process.this(),
         created=now(),
         version="0",
         command=["sensorbench", "study", "run", "mapreduce", "--word", "a b"],
-        workload={"cores_a_worker": 1, "memory_a_worker": "1g", "splits": 2, "articles_a_part": 100},
         environment={"servers": {}, "spark": {"started": True}, "memory_bytes": 1},
-        dataset={"name": "made", "title": "made", "articles": 1, "scale": 1.0, "generated": True},
-        systems=systems,
-        words=[{"kind": "named", "word": "the", "occurrences": 1, "articles": 1}],
-        workers=[3, 8],
-        executions=4,
+        variants=[],
+        plan=PlannedMapReduce(
+            workload={"cores_per_worker": 1, "memory_per_worker": "1g", "splits": 2, "articles_per_part": 100},
+            dataset={"name": "made", "title": "made", "articles": 1, "scale": 1.0, "generated": True},
+            systems=systems,
+            words=[{"kind": "named", "word": "the", "occurrences": 1, "articles": 1}],
+            workers=[3, 8],
+            executions=4,
+        ),
     )
     writer = MapReduceWriter(folder, manifest)
     for one in found:

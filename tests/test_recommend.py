@@ -398,7 +398,7 @@ def copy(own: Path, tmp_path: Path) -> Path:
 def _pass_off(setting: Path) -> None:
     """Has the runs in a setting's folder say that they are of this setting."""
     for manifest in setting.glob("run-*/manifest.json"):
-        _change(manifest, lambda said: said["setting"].update(id=setting.name))
+        _change(manifest, lambda said: said["variant"].update(id=setting.name))
 
 
 @pytest.fixture(scope="module")
@@ -446,7 +446,7 @@ def test_the_runs_behind_an_entry_are_on_disk(cli: Cli, own: Path, study: Path) 
                 for run in figure["runs"]:
                     manifest = json.loads((folder / run["id"] / "manifest.json").read_text(encoding="utf-8"))
                     assert run["date"].removesuffix("+00:00") == manifest["created"].removesuffix("Z")
-                    assert manifest["setting"]["id"] == entry["setting"]
+                    assert manifest["variant"]["id"] == entry["setting"]
     counted = ranked(cli, study, "--writes", "high", "--reads", "low", "--fresh", "yes")[0]
     run = counted["runs"][0]["runs"][0]
     phase = json.loads((study / run["id"] / "manifest.json").read_text(encoding="utf-8"))["whole"]["phases"][-1]
@@ -491,18 +491,18 @@ def test_what_only_another_part_measured_under_the_same_load_is_taken_from_there
     for summary in ("read", "more"):
         (folder / summary / "summary.json").unlink()
     _change(folder / "series.json", lambda series: series["parts"].update(more="more"))
-    _change(read, lambda manifest: manifest.update(settings=[one for one in manifest["settings"] if one["id"] != name]))
+    _change(read, lambda manifest: manifest.update(variants=[one for one in manifest["variants"] if one["id"] != name]))
     _change(
         more,
         lambda manifest: manifest.update(
-            settings=[{**one, "id": other_name} for one in manifest["settings"] if one["id"] == name]
+            variants=[{**one, "id": other_name} for one in manifest["variants"] if one["id"] == name]
         ),
     )
     entries = {entry["setting"]: entry for entry in ranked(cli, folder, *BOTH_HIGH)}
     assert len(entries) == 9
     assert [figure["comparison"] for figure in entries[name]["runs"]] == ["write", "more"]
     assert not entries[name]["paired_with_next"] or entries[name]["rank"] == 9
-    _change(more, lambda manifest: manifest["workload"]["schedule"].update(in_flight=99))
+    _change(more, lambda manifest: manifest["plan"]["workload"]["schedule"].update(in_flight=99))
     assert name not in {entry["setting"] for entry in ranked(cli, folder, *BOTH_HIGH)}
 
 
@@ -559,7 +559,7 @@ def test_a_question_that_was_answered_differently_does_not_count(cli: Cli, copy:
 
 def test_work_that_was_cut_short_is_told(cli: Cli, copy: Path, tmp_path: Path, study: Path) -> None:
     file = copy / "manifest.json"
-    file.write_text(file.read_text(encoding="utf-8").replace('"state": "complete"', '"state": "interrupted"'), encoding="utf-8")
+    file.write_text(file.read_text(encoding="utf-8").replace('"status": "complete"', '"status": "interrupted"'), encoding="utf-8")
     assert any(
         "interrupted: runs that were completed count" in note
         for note in cli("recommend", *AT_ONCE, "--study", copy, "--json").json["notes"]
@@ -567,7 +567,7 @@ def test_work_that_was_cut_short_is_told(cli: Cli, copy: Path, tmp_path: Path, s
     for setting in (copy / "experiments").iterdir():
         for run in setting.glob("run-*/manifest.json"):
             run.write_text(
-                run.read_text(encoding="utf-8").replace('"state": "complete"', '"state": "interrupted"'), encoding="utf-8"
+                run.read_text(encoding="utf-8").replace('"status": "complete"', '"status": "interrupted"'), encoding="utf-8"
             )
     refused = cli("recommend", *AT_ONCE, "--study", copy)
     assert refused.exit_code == 2

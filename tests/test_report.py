@@ -127,7 +127,7 @@ def test_warnings_are_at_the_top_and_those_of_a_kind_together(study_folder: Path
 def test_text_from_outside_stays_text(cli: Cli, study_folder: Path, tmp_path: Path) -> None:
     manifest = json.loads((study_folder / "manifest.json").read_text(encoding="utf-8"))
     manifest["title"] = "<script>alert(1)</script>"
-    manifest["operations"]["get_peak_data"]["title"] = "</script><script>alert(2)</script>"
+    manifest["plan"]["operations"]["get_peak_data"]["title"] = "</script><script>alert(2)</script>"
     copy = tmp_path / "copy"
     _copy(study_folder, copy)
     forget_checksums(copy)

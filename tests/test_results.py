@@ -95,7 +95,7 @@ def test_an_interrupted_run_ends_with_130(cli: Cli, tmp_path: Path, sent: signal
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "interrupted; what was measured until then is in" in err
-    assert json.loads((out / "manifest.json").read_text(encoding="utf-8"))["state"] == "interrupted"
+    assert json.loads((out / "manifest.json").read_text(encoding="utf-8"))["status"] == "interrupted"
     check_what_is_left(cli, out, {"interrupted"})
     whole = read_run(out / "experiments/sqlite-natural/run-1").manifest.whole
     assert whole is not None
@@ -120,9 +120,9 @@ def test_a_full_disk_ends_with_1_and_keeps_closed_segments(cli: Cli, tmp_path: P
     assert outcome.exit_code == 1
     assert "no space is left on the disk" in outcome.err
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["state"] == "incomplete"
+    assert manifest["status"] == "out of space"
     run = read_run(out / "experiments/sqlite-natural/run-1")
-    assert run.state == "incomplete"
+    assert run.state == "out of space"
     operations = run.table("operations")
     assert operations is not None
     assert operations.num_rows > 1000

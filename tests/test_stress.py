@@ -417,7 +417,12 @@ def test_a_rate_cannot_be_set_where_nothing_runs(cli: Cli, stepped: Path, tmp_pa
     searching = tmp_path / "searching"
     searching.mkdir()
     manifest = json.loads((stepped / "manifest.json").read_text(encoding="utf-8"))
-    running = {"state": "running", "search": {}, "process": Process.this().model_dump()}
+    search = {"first_per_s": 1, "precision": 1, "confirm": 1, "min_per_s": 1, "max_per_s": None, "held_s": 1, "ramp_s": 1}
+    running = {
+        "status": "running",
+        "plan": {**manifest["plan"], "search": search},
+        "process": Process.this().model_dump(),
+    }
     (searching / "manifest.json").write_text(json.dumps({**manifest, **running}), encoding="utf-8")
     wrong = [
         (stepped, 5, "is complete"),

@@ -179,7 +179,7 @@ def _measured(out: Path) -> dict[str, int]:
     return {
         str(path.relative_to(out)): path.stat().st_mtime_ns
         for path in manifests
-        if json.loads(path.read_text(encoding="utf-8"))["state"] == "complete"
+        if json.loads(path.read_text(encoding="utf-8"))["status"] == "complete"
     }
 
 

@@ -63,9 +63,10 @@ class FakeResult(SimpleNamespace):
 def fake_result(size: str = "1GB", *, settings: Iterable[str] = (), records: int = 0, **known: Any) -> ComparisonResult:
     """Results of a size, with settings as roles name them and whatever else is known of them."""
     described = {"name": DATASETS.get(size, size), "relations": {"log": {"rows": records or records_of("1GB")}}, "scale": 1.0}
-    manifest = SimpleNamespace(dataset=described, settings=[setting_of(name) for name in settings], metric="mean")
+    plan = SimpleNamespace(dataset=described, metric="mean")
+    manifest = SimpleNamespace(plan=plan, variants=[setting_of(name) for name in settings])
     empty: dict[str, Any] = {key: {} for key in ("loads", "plans", "failures")}
-    runs = {setting.id: [] for setting in manifest.settings}
+    runs = {setting.id: [] for setting in manifest.variants}
     return cast("ComparisonResult", FakeResult(manifest=manifest, **{**empty, "runs": runs, **known}))
 
 
@@ -475,7 +476,7 @@ def of_settings(times_s: dict[str, float], size: str = "4GB", failing: str = "")
         for name, time in times_s.items()
         for operation in EVERYTHING[2:]
     ]
-    found = ComparisonFigures.model_construct(metric="mean", figures=figures, load=loads, dataset=result.manifest.dataset)
+    found = ComparisonFigures.model_construct(metric="mean", figures=figures, load=loads, dataset=result.manifest.plan.dataset)
     return Evidence(result, {}, "mean"), ComparisonSummary.model_construct(result=found)
 
 

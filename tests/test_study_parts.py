@@ -158,7 +158,7 @@ TINY = ("--scale", "0.0005", "--no-open")
 
 def told(evidence: Evidence) -> Judgement:
     """A judge that says which part it is asked about."""
-    return Judgement("holds", None, f"judged by {evidence.result.manifest.part}")
+    return Judgement("holds", None, f"judged by {evidence.result.manifest.plan.part}")
 
 
 def of_both(evidence: Evidence) -> Judgement:
@@ -177,7 +177,7 @@ JUDGES = {
     "P-2": of_both,
     "P-3": told,
     "P-4": lambda evidence: Judgement(
-        "holds" if evidence.result.manifest.part == "read" else "does not hold", None, "it depends"
+        "holds" if evidence.result.manifest.plan.part == "read" else "does not hold", None, "it depends"
     ),
     "P-5": told,
     "P-6": told,
@@ -288,16 +288,16 @@ def test_each_part_is_a_comparison_of_its_own(whole: Path) -> None:
         name="small-parts", title="Small parts", of="parts", parts={name: name for name in ("read", "write", "days")}
     )
     results = {name: read_comparison(whole / name) for name in ("read", "write", "days")}
-    assert {name: one.manifest.part for name, one in results.items()} == {name: name for name in results}
+    assert {name: one.manifest.plan.part for name, one in results.items()} == {name: name for name in results}
     assert results["write"].manifest.title == "Small parts: Writing"
-    settings = {name: [setting.id for setting in one.manifest.settings] for name, one in results.items()}
+    settings = {name: [setting.id for setting in one.manifest.variants] for name, one in results.items()}
     assert settings == {
         "read": ["sqlite-natural", "sqlite-star", "fjall-by_sensor"],
         "write": ["sqlite-natural", "fjall-by_sensor"],
         "days": ["fjall-by_sensor_day"],
     }
-    assert list(results["write"].manifest.operations) == ["insert_reading"]
-    assert results["days"].manifest.workload["operations"] is None
+    assert list(results["write"].manifest.plan.operations) == ["insert_reading"]
+    assert results["days"].manifest.plan.workload["operations"] is None
     summary = summary_of(whole)
     assert (summary["result"]["of"], summary["status"], summary["answers_equal"]) == ("parts", "complete", True)
     assert {name: part["title"] for name, part in summary["result"]["parts"].items()} == {
@@ -373,7 +373,7 @@ class Drifting(Evidence):
 
 def test_what_drifts_cancels_within_a_part_alone() -> None:
     def result_of(part: str) -> Any:
-        return SimpleNamespace(manifest=SimpleNamespace(part=part))
+        return SimpleNamespace(manifest=SimpleNamespace(plan=SimpleNamespace(part=part)))
 
     parts: dict[str, Evidence] = {}
     parts.update({part: Drifting(result_of(part), {}, "median", parts) for part in ("read", "write")})
@@ -465,7 +465,7 @@ def test_runs_can_have_a_length_and_a_rate(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "paced"
     paced = ("--duration", "400ms", "--rate", "150", "--arrival", "poisson", "--target", "sqlite", "--repeat", "2")
     assert cli("study", "run", "small-parts", "--part", "read", *paced, *TINY, "--out", out).exit_code == 0
-    workload = read_comparison(out).manifest.workload
+    workload = read_comparison(out).manifest.plan.workload
     assert (workload["operations"], workload["duration"], workload["repeat"]) == (None, "400ms", 2)
     assert workload["schedule"] == {"in_flight": 32, "rate": 150.0, "segments": [], "arrival": "poisson"}
     started = [run.manifest.whole.phases[0].started for run in read_comparison(out).runs["sqlite-star"] if run.manifest.whole]
@@ -477,7 +477,7 @@ def test_a_number_of_requests_replaces_a_length(cli: Cli, tmp_path: Path) -> Non
     out = tmp_path / "counted"
     counted = ("--operations", "25", "--in-flight", "3")
     assert cli("study", "run", "small-parts", "--part", "days", *counted, *TINY, "--out", out).exit_code == 0
-    workload = read_comparison(out).manifest.workload
+    workload = read_comparison(out).manifest.plan.workload
     assert (workload["operations"], workload["duration"], workload["schedule"]["in_flight"]) == (25, None, 3)
 
 

@@ -110,7 +110,9 @@ def _foreign_data_in(data: Path) -> Path | None:
 def _settings_of(manifest: Path) -> tuple[str, ...]:
     try:
         said = json.loads(manifest.read_text(encoding="utf-8"))
-        return tuple(one["id"] for one in [*said.get("settings", []), *([said["setting"]] if "setting" in said else [])])
+        # The last two are those of format 1.
+        listed = [*said.get("variants", []), *said.get("settings", [])]
+        return tuple(one["id"] for one in [*listed, *(said[key] for key in ("variant", "setting") if key in said)])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return ()
 

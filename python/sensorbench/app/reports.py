@@ -93,7 +93,7 @@ def _summarise_clusters(clusters: Clusters) -> ElasticityComparisonSummary:
 
 
 def _summarise_factors(result: FactorsResult) -> FactorsSummary:
-    return require_factor_study(result.manifest.name).summarise(result)
+    return require_factor_study(result.manifest.plan.name).summarise(result)
 
 
 STRESS = Report(read_stress, summarise_stress, lambda summary, result: report.stress_page(summary, result))

@@ -50,7 +50,7 @@ class Evidence:
 
     def part(self, name: str) -> "Evidence":
         """The evidence of a part of the study: one of those that the claim names, without which it is not judged."""
-        if name == self.result.manifest.part:
+        if name == self.result.manifest.plan.part:
             return self
         if name not in self._parts:
             raise AssertionError(f"the claim speaks of the part {name}, which it does not name")

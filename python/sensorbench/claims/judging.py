@@ -61,7 +61,7 @@ def _roles(wanted: dict[str, list[str]], result: ComparisonResult) -> dict[str, 
     """For each role, the first of its settings that has complete runs."""
     complete = {
         setting_name(setting): setting.id
-        for setting in result.manifest.settings
+        for setting in result.manifest.variants
         if any(run.state == "complete" and MEASURE in run.manifest.phases for run in result.runs[setting.id])
     }
     found = {role: next((complete[name] for name in names if name in complete), None) for role, names in wanted.items()}
@@ -139,7 +139,7 @@ def _settings_of(role: str, study: HasJudges) -> str:
 
 def _place(one: Evidence, among: Sequence[Any]) -> str:
     """In which part something was measured, where that has to be said."""
-    return f" in part {one.result.manifest.part}" if len(among) > 1 else ""
+    return f" in part {one.result.manifest.plan.part}" if len(among) > 1 else ""
 
 
 def _has_roles(claim: Claim, evidence: Sequence[Evidence]) -> bool:
@@ -157,7 +157,7 @@ def _judgement(claim: Claim, study: HasJudges, evidence: Sequence[Evidence], *, 
         return untested_for(f"needs {' and '.join(missing)}")
     if claim.lacks:
         return untested_for(claim.lacks)
-    if any(one.result.manifest.dataset.get("scale", 1.0) < claim.least_scale for one in evidence):
+    if any(one.result.manifest.plan.dataset.get("scale", 1.0) < claim.least_scale for one in evidence):
         why = f": {claim.scale_matters}" if claim.scale_matters else ""
         return Judgement("not tested at this scale", None, f"needs scale {claim.least_scale:g}{why}")
     if answers_differ:

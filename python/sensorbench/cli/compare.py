@@ -60,8 +60,8 @@ def compare(
     rows = []
     for setting_a, setting_b in _pairs(result_a, chosen_a, result_b, chosen_b):
         runs_a, runs_b = _complete(result_a, setting_a), _complete(result_b, setting_b)
-        for operation in result_a.manifest.operations:
-            if operation not in result_b.manifest.operations:
+        for operation in result_a.manifest.plan.operations:
+            if operation not in result_b.manifest.plan.operations:
                 continue
             sample_a = sample_of(runs_a, operation)
             # Of a setting compared with itself, both sides are one sample: no noise lies between them.
@@ -87,7 +87,7 @@ def compare(
 def _obstacles(a: ComparisonResult, b: ComparisonResult) -> list[str]:
     """What differs so that no verdict follows from figures: other rows, or other operations."""
     found = []
-    of_a, of_b = a.manifest.dataset, b.manifest.dataset
+    of_a, of_b = a.manifest.plan.dataset, b.manifest.plan.dataset
     if of_a.get("fingerprint") != of_b.get("fingerprint"):
         found.append(
             f"the datasets differ: {of_a['title']} (scale {of_a['scale']}) and {of_b['title']} (scale {of_b['scale']}), of other rows"
@@ -101,7 +101,7 @@ def _obstacles(a: ComparisonResult, b: ComparisonResult) -> list[str]:
 
 def _workload_differences(a: ComparisonResult, b: ComparisonResult) -> set[str]:
     """The keys in which the workloads differ."""
-    of_a, of_b = ({**_USUAL_WORKLOAD, **result.manifest.workload} for result in (a, b))
+    of_a, of_b = ({**_USUAL_WORKLOAD, **result.manifest.plan.workload} for result in (a, b))
     return {key for key in of_a.keys() | of_b.keys() if of_a.get(key) != of_b.get(key)}
 
 
@@ -124,7 +124,7 @@ def _read(place: str) -> tuple[ComparisonResult, str | None]:
 def _metric(metric: str | None, result: ComparisonResult) -> str:
     if metric is not None and metric not in METRICS:
         raise UsageError(f"--metric {metric}: expected one of {', '.join(METRICS)}")
-    return metric or result.manifest.metric
+    return metric or result.manifest.plan.metric
 
 
 def _pairs(a: ComparisonResult, chosen_a: str | None, b: ComparisonResult, chosen_b: str | None) -> list[tuple[str, str]]:
@@ -216,7 +216,7 @@ def aa(
     result = read_comparison(out)
     a, b = pair[0].id, pair[1].id
     rows = []
-    for operation in result.manifest.operations:
+    for operation in result.manifest.plan.operations:
         sample_a, sample_b = sample_of(_complete(result, a), operation), sample_of(_complete(result, b), operation)
         if sample_a is not None and sample_b is not None:
             verdict = compare_samples(sample_a, sample_b, comparison.metric, margin=margin)
@@ -246,12 +246,12 @@ def regression(
     metric = _metric(metric, result)
     rows = []
     for setting in result.runs:
-        for operation in result.manifest.operations:
+        for operation in result.manifest.plan.operations:
             now = sample_of(_complete(result, setting), operation)
             was = [
                 sample_of(_complete(one, setting), operation)
                 for one in before
-                if setting in one.runs and operation in one.manifest.operations
+                if setting in one.runs and operation in one.manifest.plan.operations
             ]
             if now is not None:
                 judged = judged_regression(

@@ -89,10 +89,10 @@ def _cells(study: Study, results: Path | None) -> list[Cell]:
         return study.cells(None)
     folders = parts_with_results(results).values() if is_series(results) else [results]
     found = [read_comparison(folder) for folder in folders]
-    other = next((one for one in found if (one.manifest.kind, one.manifest.name) != ("study", study.name)), None)
+    other = next((one for one in found if (one.manifest.plan.source, one.manifest.plan.name) != ("study", study.name)), None)
     if other is not None:
         raise UsageError(
-            f"--results {results}: these are results of the {other.manifest.kind} {other.manifest.name}; expected the study {study.name}"
+            f"--results {results}: these are results of the {other.manifest.plan.source} {other.manifest.plan.name}; expected the study {study.name}"
         )
     return [cell for one in found for cell in study.cells(one)]
 

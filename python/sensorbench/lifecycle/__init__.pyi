@@ -1,3 +1,3 @@
-from .benchmark import Benchmark, Plan, RunContext, check_folder, run
+from .benchmark import Benchmark, Description, Plan, RunContext, check_folder, run
 
-__all__ = ["Benchmark", "Plan", "RunContext", "check_folder", "run"]
+__all__ = ["Benchmark", "Description", "Plan", "RunContext", "check_folder", "run"]

@@ -2,8 +2,9 @@
 
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -13,10 +14,10 @@ from sensorbench.lifecycle.status import record_status
 from sensorbench.places import check_is_free
 from sensorbench.progress import Teller
 from sensorbench.results.environment import environment
-from sensorbench.results.manifest import Process, WorkManifest, now
+from sensorbench.results.manifest import BaseManifest, Planned, Process, SettingManifest, now
 from sensorbench.results.ownership import Owner, new_id
-from sensorbench.results.reader import has_results, manifest_in, state_of
-from sensorbench.results.writer import WorkWriter
+from sensorbench.results.reader import has_results, read_manifest
+from sensorbench.results.writer import ManifestWriter
 from sensorbench.runner import Servers
 
 # How options end that are followed by a command of the user's.
@@ -37,8 +38,8 @@ def _shown(word: str) -> str:
 
 
 Plan = TypeVar("Plan")
-Manifest = TypeVar("Manifest", bound=WorkManifest)
-Writer = TypeVar("Writer", bound=WorkWriter[Any])
+Manifest = TypeVar("Manifest", bound=BaseManifest[Any])
+Writer = TypeVar("Writer", bound=ManifestWriter[Any])
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,16 @@ class RunContext(Generic[Writer]):
     servers: Servers
     writer: Writer
     progress: Teller
+
+
+@dataclass(frozen=True)
+class Description(Generic[Planned]):
+    """What a manifest says of a plan. `environment` is added to what all kinds say of the machine."""
+
+    title: str
+    plan: Planned
+    variants: Sequence[SettingManifest] = ()
+    environment: dict[str, Any] = field(default_factory=dict)
 
 
 class Benchmark(ABC, Generic[Plan, Manifest, Writer]):
@@ -69,8 +80,8 @@ class Benchmark(ABC, Generic[Plan, Manifest, Writer]):
         """Raises UsageError for what the targets refuse, before anything is written."""
 
     @abstractmethod
-    def describe(self, plan: Plan, servers: Servers) -> dict[str, Any]:
-        """The fields of the manifest that are the kind's own, the title among them. `environment` is added to what all kinds say there."""
+    def describe(self, plan: Plan, servers: Servers) -> Description[Any]:
+        """What the manifest says of the plan."""
 
     def check_same(self, before: Manifest, after: Manifest, folder: Path) -> Manifest:
         """The manifest with which results go on. Raises UsageError where they were begun with another plan."""
@@ -95,8 +106,8 @@ def run(
 
     """
     check_folder(folder, resume=resume, can_resume=benchmark.can_resume)
-    before = manifest_in(folder, benchmark.manifest) if resume else None
-    if before is not None and state_of(before.state, before.process) == "running" and before.process != Process.this():
+    before = read_manifest(folder, benchmark.manifest) if resume else None
+    if before is not None and before.state == "running" and before.process != Process.this():
         raise UsageError(f"--resume: another process is writing into {folder}; wait until it has ended")
     owner = Owner.of(before.id if before else new_id(), folder)
     with benchmark.servers(plan, progress) as servers:
@@ -119,15 +130,17 @@ def check_folder(folder: Path, *, resume: bool, can_resume: bool = True) -> None
         raise UsageError(f"--resume: {folder} holds no results to go on with; name the folder with --out")
 
 
-def _manifest(benchmark: Benchmark[Plan, Manifest, Writer], own: dict[str, Any], owner: Owner, folder: Path) -> Manifest:
+def _manifest(benchmark: Benchmark[Plan, Manifest, Writer], described: Description[Any], owner: Owner, folder: Path) -> Manifest:
     """The manifest of a benchmark that begins now."""
-    shared = {
-        "id": owner.id,
-        "process": Process.this(),
-        "created": now(),
-        "version": __version__,
-        "command": command_line(),
-        "environment": {**environment(folder), **own.pop("environment", {})},
-    }
-    manifest: Manifest = benchmark.manifest(**shared, **own)
+    manifest: Manifest = benchmark.manifest(
+        id=owner.id,
+        title=described.title,
+        process=Process.this(),
+        created=now(),
+        version=__version__,
+        command=command_line(),
+        environment={**environment(folder), **described.environment},
+        variants=list(described.variants),
+        plan=described.plan,
+    )
     return manifest

@@ -6,13 +6,13 @@ from typing import Any
 
 from sensorbench.errors import CancelledError, DiskFullError, EngineError, FailedError, InterruptedRunError, message_of
 from sensorbench.interrupts import count, held_back, let_through
-from sensorbench.results.writer import WorkWriter
+from sensorbench.results.writer import ManifestWriter
 
 _INTERRUPTED = (KeyboardInterrupt, CancelledError, InterruptedRunError)
 
 
 @contextmanager
-def record_status(writer: WorkWriter[Any], otherwise: str = "") -> Iterator[None]:
+def record_status(writer: ManifestWriter[Any], otherwise: str = "") -> Iterator[None]:
     """Records how what is done in this context ends; `otherwise` says how it can go on after an interruption.
 
     Raises InterruptedRunError, DiskFullError and FailedError.
@@ -23,7 +23,7 @@ def record_status(writer: WorkWriter[Any], otherwise: str = "") -> Iterator[None
             with let_through():
                 yield
         except DiskFullError as error:
-            writer.finish("incomplete", str(error))
+            writer.finish("out of space", str(error))
             raise
         except BaseException as error:
             if count() > interruptions or isinstance(error, _INTERRUPTED):

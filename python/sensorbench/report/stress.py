@@ -309,7 +309,7 @@ def _over_time(result: StressResult, summary: StressSummary) -> Section | None:
     axis = alt.Y("value:Q", title=charts.LATENCY_TITLE, scale=scale, axis=charts.LATENCY_AXIS)
     draw("latency", "Response time", latencies, axis)
     of_client = len(drawn)
-    said = insight(run, result.manifest.setting.database)
+    said = insight(run, result.manifest.variants[0].database)
     hit_rates = [row for name in said.caches for row in _hit_rates(said, name)]
     axis = alt.Y("value:Q", title="hit rate", axis=alt.Axis(format="%"), scale=alt.Scale(zero=False))
     draw("server-hit_rate", "Share of requests that caches answered", hit_rates, axis)

@@ -21,7 +21,8 @@ from sensorbench.results.page import (
     Text,
     ValueKind,
 )
-from sensorbench.results.summary.tune import SearchedSetting, TuneFigures, TuneSummary, TuneTrial
+from sensorbench.results.planned import SearchedSetting
+from sensorbench.results.summary.tune import TuneFigures, TuneSummary, TuneTrial
 
 ROLES = {"default": "default", "search": "searched", "stopped": "given up"}
 

@@ -5,7 +5,8 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sensorbench.results.summary.stress import StressCapacity, StressObjective
+from sensorbench.results.planned import StressObjective
+from sensorbench.results.summary.stress import StressCapacity
 
 _TIMES = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]
 _BYTES = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")]

@@ -1,4 +1,5 @@
-from .manifest import ComparisonManifest, RunManifest, SettingManifest, State
+from .manifest import RunManifest, SettingManifest, Status
+from .planned import ComparisonManifest
 from .reader import ComparisonResult, RunResult, has_results, kind_of, read_comparison, read_run
 from .writer import ComparisonWriter, RunWriter, write_summary
 
@@ -10,7 +11,7 @@ __all__ = [
     "RunResult",
     "RunWriter",
     "SettingManifest",
-    "State",
+    "Status",
     "has_results",
     "kind_of",
     "read_comparison",

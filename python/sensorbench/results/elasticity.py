@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from sensorbench.results.files import write_result
-from sensorbench.results.manifest import MANIFEST_FILE, ElasticityManifest, State
-from sensorbench.results.reader import RunResult, has_results, kind_of, manifest_in, read_run, runs_below, state_of
+from sensorbench.results.manifest import MANIFEST_FILE
+from sensorbench.results.planned import ElasticityManifest
+from sensorbench.results.reader import Result, RunResult, has_results, kind_of, read_manifest, read_run, runs_below
 from sensorbench.results.stored import DamagedResultsError, is_stored, read_json
-from sensorbench.results.writer import LOAD_FILE, SUMMARY_FILE, WorkWriter
+from sensorbench.results.writer import LOAD_FILE, SUMMARY_FILE, ManifestWriter
 
 RUNS_FOLDER = "runs"
 # The kind of the summary of several results side by side.
@@ -17,21 +18,14 @@ COMPARISON = "elasticity comparison"
 
 
 @dataclass(frozen=True)
-class ElasticityResult:
+class ElasticityResult(Result[ElasticityManifest]):
     """Changes of a cluster on disk."""
 
-    folder: Path
-    manifest: ElasticityManifest
     load: dict[str, Any] | None
     runs: list[RunResult] = field(default_factory=list)
 
-    @property
-    def state(self) -> State:
-        """How it ended."""
-        return state_of(self.manifest.state, self.manifest.process)
 
-
-class ElasticityWriter(WorkWriter[ElasticityManifest]):
+class ElasticityWriter(ManifestWriter[ElasticityManifest]):
     """Writes what belongs to all changes together, and hands out the folders of their runs."""
 
     def run_folder(self, number: int) -> Path:
@@ -71,7 +65,7 @@ def read_elasticity(folder: Path) -> ElasticityResult:
     load = folder / LOAD_FILE
     return ElasticityResult(
         folder,
-        manifest_in(folder, ElasticityManifest),
+        read_manifest(folder, ElasticityManifest),
         read_json(load) if is_stored(load) else None,
         [read_run(run) for run in runs_below(folder / RUNS_FOLDER)],
     )

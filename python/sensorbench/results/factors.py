@@ -12,11 +12,11 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator
 from sensorbench.errors import UsageError
 from sensorbench.places import remove_results
 from sensorbench.results.files import write_result
-from sensorbench.results.manifest import FactorsManifest, State
-from sensorbench.results.reader import manifest_in, state_of
+from sensorbench.results.planned import FactorsManifest
+from sensorbench.results.reader import Result, read_manifest
 from sensorbench.results.stored import is_stored, read_model
 from sensorbench.results.summary.stress import Latencies
-from sensorbench.results.writer import WorkWriter
+from sensorbench.results.writer import ManifestWriter
 
 PROBE_FOLDER = "probe"
 CELLS_FOLDER = "cells"
@@ -109,20 +109,13 @@ class CellMeasurement(BaseModel):
 
 
 @dataclass(frozen=True)
-class FactorsResult:
+class FactorsResult(Result[FactorsManifest]):
     """A study of factors on disk: the measurements of each cell, in the order of their rounds."""
 
-    folder: Path
-    manifest: FactorsManifest
     measurements: dict[str, list[CellMeasurement]]
 
-    @property
-    def state(self) -> State:
-        """How it ended."""
-        return state_of(self.manifest.state, self.manifest.process)
 
-
-class FactorsWriter(WorkWriter[FactorsManifest]):
+class FactorsWriter(ManifestWriter[FactorsManifest]):
     """Writes what belongs to the study as a whole, and hands out the folders of its measurements."""
 
     def probe_folder(self) -> Path:
@@ -148,21 +141,21 @@ def _emptied(folder: Path) -> Path:
 def continued(before: FactorsManifest, after: FactorsManifest, folder: Path) -> FactorsManifest:
     """The manifest with which a study goes on; it may have more parts and rounds than before. Raises UsageError for another study."""
     for key in ("name", "target", "nodes", "scale", "step_s", "seed", "workload"):
-        if getattr(before, key) != getattr(after, key):
+        if getattr(before.plan, key) != getattr(after.plan, key):
             raise UsageError(f"--resume: the study in {folder} has another {key}; give the same options, or another --out")
-    lacking = [part for part in before.parts if part not in after.parts]
+    lacking = [part for part in before.plan.parts if part not in after.plan.parts]
     if lacking:
         raise UsageError(
             f"--resume: the study in {folder} has the part {lacking[0]}, too; give --part {lacking[0]}, or another --out"
         )
-    kept = {"created": before.created, "reached": before.reached, "rates": before.rates}
-    return after.model_copy(update=kept)
+    plan = after.plan.model_copy(update={"reached": before.plan.reached, "rates": before.plan.rates})
+    return after.model_copy(update={"created": before.created, "plan": plan})
 
 
 def read_factors(folder: Path) -> FactorsResult:
     """A study of factors. Raises UsageError when there is none, DamagedResultsError."""
-    manifest = manifest_in(folder, FactorsManifest)
-    return FactorsResult(folder, manifest, {cell: read_measurements(folder, cell) for cell in manifest.cells})
+    manifest = read_manifest(folder, FactorsManifest)
+    return FactorsResult(folder, manifest, {cell: read_measurements(folder, cell) for cell in manifest.plan.cells})
 
 
 def read_measurements(folder: Path, cell: str) -> list[CellMeasurement]:

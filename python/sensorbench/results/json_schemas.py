@@ -7,12 +7,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from sensorbench.results.files import write_text
-from sensorbench.results.manifest import (
+from sensorbench.results.manifest import RunManifest
+from sensorbench.results.planned import (
     ComparisonManifest,
     ElasticityManifest,
     FactorsManifest,
     MapReduceManifest,
-    RunManifest,
     StressManifest,
     TuneManifest,
 )

@@ -9,11 +9,11 @@ from typing import Any
 from pydantic import Field
 
 from sensorbench.results.files import write_result
-from sensorbench.results.manifest import MapReduceManifest, State
-from sensorbench.results.reader import manifest_in, state_of
+from sensorbench.results.planned import MapReduceManifest
+from sensorbench.results.reader import Result, read_manifest
 from sensorbench.results.stored import as_model, is_stored, read_json, stored_in
 from sensorbench.results.summary.part import SummaryPart
-from sensorbench.results.writer import LOAD_FILE, WorkWriter
+from sensorbench.results.writer import LOAD_FILE, ManifestWriter
 
 EXECUTIONS_FOLDER = "executions"
 
@@ -76,18 +76,11 @@ Execution = CompleteExecution | FailedExecution
 
 
 @dataclass(frozen=True)
-class MapReduceResult:
+class MapReduceResult(Result[MapReduceManifest]):
     """A MapReduce study on disk."""
 
-    folder: Path
-    manifest: MapReduceManifest
     loads: dict[str, dict[str, Any]]
     executions: list[Execution]
-
-    @property
-    def state(self) -> State:
-        """How it ended."""
-        return state_of(self.manifest.state, self.manifest.process)
 
     @property
     def complete(self) -> list[CompleteExecution]:
@@ -100,7 +93,7 @@ class MapReduceResult:
         return [one for one in self.executions if isinstance(one, FailedExecution)]
 
 
-class MapReduceWriter(WorkWriter[MapReduceManifest]):
+class MapReduceWriter(ManifestWriter[MapReduceManifest]):
     """Writes what belongs to the study as a whole, and each execution."""
 
     def __init__(self, folder: Path, manifest: MapReduceManifest) -> None:
@@ -124,7 +117,7 @@ def read_mapreduce(folder: Path) -> MapReduceResult:
     load = folder / LOAD_FILE
     return MapReduceResult(
         folder,
-        manifest_in(folder, MapReduceManifest),
+        read_manifest(folder, MapReduceManifest),
         read_json(load) if is_stored(load) else {},
         [_execution_in(file) for file in stored_in(folder / EXECUTIONS_FOLDER, "*.json")],
     )

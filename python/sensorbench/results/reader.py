@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 from pydantic import BaseModel
 
 from sensorbench.errors import UsageError
-from sensorbench.results.manifest import FORMAT, MANIFEST_FILE, ComparisonManifest, Process, RunManifest, State
+from sensorbench.results.format_1 import kind_in, of_format_2
+from sensorbench.results.manifest import FORMAT, MANIFEST_FILE, ManifestHead, RunManifest, Status
+from sensorbench.results.planned import ComparisonManifest
 from sensorbench.results.stored import (
     DamagedResultsError,
     as_model,
@@ -39,7 +41,7 @@ from sensorbench.results.writer import (
     setting_folder,
 )
 
-Manifest = TypeVar("Manifest", bound=BaseModel)
+Manifest = TypeVar("Manifest", bound=ManifestHead)
 
 # Without these, only what is drawn from them is missing: figures are of operations, histograms and the manifest.
 DISPENSABLE = frozenset({"intervals", "events", "resources", "status"})
@@ -66,17 +68,23 @@ _RUN_NUMBER = re.compile(r"run-(\d+)")
 
 
 @dataclass(frozen=True)
-class RunResult:
-    """One run on disk. Tables in `dispensable` that are damaged count as not written."""
+class Result(Generic[Manifest]):
+    """Results on disk: their folder, and what its manifest says."""
 
     folder: Path
-    manifest: RunManifest
-    dispensable: frozenset[str] = frozenset()
+    manifest: Manifest
 
     @property
-    def state(self) -> State:
-        """How it ended. One that still says `running` and whose process is gone was interrupted."""
-        return state_of(self.manifest.state, self.manifest.process)
+    def state(self) -> Status:
+        """How it ended."""
+        return self.manifest.state
+
+
+@dataclass(frozen=True)
+class RunResult(Result[RunManifest]):
+    """One run on disk. Tables in `dispensable` that are damaged count as not written."""
+
+    dispensable: frozenset[str] = frozenset()
 
     @cached_property
     def damaged(self) -> dict[str, DamagedResultsError]:
@@ -135,11 +143,9 @@ class RunResult:
 
 
 @dataclass(frozen=True)
-class ComparisonResult:
-    """An experiment or study on disk."""
+class ComparisonResult(Result[ComparisonManifest]):
+    """A comparison on disk."""
 
-    folder: Path
-    manifest: ComparisonManifest
     runs: dict[str, list[RunResult]] = field(default_factory=dict)
     loads: dict[str, dict[str, Any]] = field(default_factory=dict)
     checks: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -161,11 +167,6 @@ class ComparisonResult:
                 yield setting, f"{error.path}: {error.problem}; this run is left out"
             for run in runs:
                 yield from ((setting, text) for text in told_damage(run))
-
-    @property
-    def state(self) -> State:
-        """How it ended."""
-        return state_of(self.manifest.state, self.manifest.process)
 
     def loaded_s(self, setting: str) -> float | None:
         """The time until everything of a setting was loaded and settled; None when it was not."""
@@ -194,11 +195,6 @@ class ComparisonResult:
         return complete or self.runs[setting]
 
 
-def state_of(written: State, process: Process) -> State:
-    """How work ended that says so and was done by this process: what still says `running` when that is gone was interrupted."""
-    return "interrupted" if written == "running" and not process.is_alive() else written
-
-
 def told_damage(run: RunResult) -> list[str]:
     """The dispensable parts of a run that are damaged, file and problem each."""
     return [f"{error.path}: {error.problem}; what is drawn from it is left out" for error in run.damaged.values()]
@@ -206,7 +202,7 @@ def told_damage(run: RunResult) -> list[str]:
 
 def read_run(folder: Path) -> RunResult:
     """A run. Raises UsageError when there is none, DamagedResultsError."""
-    return RunResult(folder, manifest_in(folder, RunManifest))
+    return RunResult(folder, read_manifest(folder, RunManifest))
 
 
 def read_tolerant_run(folder: Path) -> RunResult:
@@ -229,18 +225,18 @@ def has_results(folder: Path) -> bool:
 
 
 def kind_of(folder: Path) -> str | None:
-    """What kind of results a folder's manifest is of: run, experiment, study, stress or tune; None when there is none.
+    """What kind of results a folder's manifest is of; None when there is none.
 
     Raises DamagedResultsError.
     """
     path = folder / MANIFEST_FILE
-    return read_json(path, ["kind"])["kind"] if is_stored(path) else None
+    return kind_in(read_json(path, ["kind"])) if is_stored(path) else None
 
 
 def read_comparison(folder: Path) -> ComparisonResult:
     """An experiment or study. Raises UsageError when there is none, DamagedResultsError."""
-    manifest = manifest_in(folder, ComparisonManifest)
-    settings = [setting.id for setting in manifest.settings]
+    manifest = read_manifest(folder, ComparisonManifest)
+    settings = [variant.id for variant in manifest.variants]
     runs, left_out = {}, {}
     for setting in settings:
         runs[setting], left_out[setting] = _runs(folder, setting)
@@ -292,9 +288,9 @@ def _check_belongs(run: RunResult, setting: str) -> None:
     """Raises UsageError for a manifest of another run."""
     number = _RUN_NUMBER.fullmatch(run.folder.name)
     repeat = run.manifest.repeat
-    if run.manifest.setting.id != setting or (number and int(number[1]) != repeat):
+    if run.manifest.variant.id != setting or (number and int(number[1]) != repeat):
         raise UsageError(
-            f"{run.folder / MANIFEST_FILE}: belongs to another run, run {repeat} of {run.manifest.setting.id}; "
+            f"{run.folder / MANIFEST_FILE}: belongs to another run, run {repeat} of {run.manifest.variant.id}; "
             f"expected that of {setting}/{run.folder.name}"
         )
 
@@ -311,18 +307,18 @@ def _checked_json(file: Path, model: type[BaseModel]) -> dict[str, Any]:
     return content
 
 
-def manifest_in(folder: Path, model: type[Manifest]) -> Manifest:
+def read_manifest(folder: Path, model: type[Manifest]) -> Manifest:
     """The manifest of a folder of results. Raises UsageError when there is none, or one of something else; DamagedResultsError."""
     path = folder / MANIFEST_FILE
     if not is_stored(path):
         inner = f"; its experiments are in {EXPERIMENTS_FOLDER}/" if (folder / EXPERIMENTS_FOLDER).exists() else ""
         raise UsageError(f"{folder}: no results are there ({MANIFEST_FILE} is missing){inner}")
     content = read_json(path, ["kind"])
-    found, kinds = content.get("format", 0), get_args(model.model_fields["kind"].annotation)
+    found, kind, expected = content.get("format", 0), kind_in(content), model.model_fields["kind"].default
     if not isinstance(found, int):
         raise DamagedResultsError(path, f"format: {found!r} is no number")
     if found > FORMAT:
         raise UsageError(f"{path}: written by a newer version of sensorbench (format {found}); this one reads {FORMAT}")
-    if content["kind"] not in kinds:
-        raise UsageError(f"{path}: these are results of kind {content['kind']!r}; expected {' or '.join(map(repr, kinds))}")
-    return as_model(path, content, model)
+    if kind != expected:
+        raise UsageError(f"{path}: these are results of kind {kind!r}; expected {expected!r}")
+    return as_model(path, content if found == FORMAT else of_format_2(content), model)

@@ -6,28 +6,22 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sensorbench.results.manifest import MANIFEST_FILE, State, StressManifest
-from sensorbench.results.reader import RunResult, manifest_in, read_tolerant_run, runs_below, state_of, told_damage
+from sensorbench.results.manifest import MANIFEST_FILE
+from sensorbench.results.planned import StressManifest
+from sensorbench.results.reader import Result, RunResult, read_manifest, read_tolerant_run, runs_below, told_damage
 from sensorbench.results.stored import is_stored
-from sensorbench.results.writer import WorkWriter
+from sensorbench.results.writer import ManifestWriter
 
 POPULATE_FOLDER = "populate"
 RUNS_FOLDER = "runs"
 
 
 @dataclass(frozen=True)
-class StressResult:
+class StressResult(Result[StressManifest]):
     """A stress run on disk."""
 
-    folder: Path
-    manifest: StressManifest
     populate: RunResult | None
     runs: list[RunResult] = field(default_factory=list)
-
-    @property
-    def state(self) -> State:
-        """How it ended."""
-        return state_of(self.manifest.state, self.manifest.process)
 
     @property
     def damage(self) -> list[str]:
@@ -35,7 +29,7 @@ class StressResult:
         return [text for run in self.runs for text in told_damage(run)]
 
 
-class StressWriter(WorkWriter[StressManifest]):
+class StressWriter(ManifestWriter[StressManifest]):
     """Writes what belongs to a stress run as a whole, and hands out the folders of its runs."""
 
     @property
@@ -53,7 +47,7 @@ def read_stress(folder: Path) -> StressResult:
     populate = folder / POPULATE_FOLDER
     return StressResult(
         folder,
-        manifest_in(folder, StressManifest),
+        read_manifest(folder, StressManifest),
         read_tolerant_run(populate) if is_stored(populate / MANIFEST_FILE) else None,
         [read_tolerant_run(run) for run in runs_below(folder / RUNS_FOLDER)],
     )

@@ -14,10 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from sensorbench.errors import UsageError
 from sensorbench.places import remove_results
 from sensorbench.results.files import write_result
-from sensorbench.results.manifest import State, TuneManifest
-from sensorbench.results.reader import manifest_in, state_of
+from sensorbench.results.planned import TuneManifest
+from sensorbench.results.reader import Result, read_manifest
 from sensorbench.results.stored import is_stored, read_model
-from sensorbench.results.writer import WorkWriter
+from sensorbench.results.writer import ManifestWriter
 
 TRIALS_FOLDER = "trials"
 CONFIRMATION_FOLDER = "confirmation"
@@ -44,21 +44,14 @@ class Measurement(BaseModel):
 
 
 @dataclass(frozen=True)
-class TuneResult:
+class TuneResult(Result[TuneManifest]):
     """A search on disk, in the order in which its measurements were made."""
 
-    folder: Path
-    manifest: TuneManifest
     trials: list[Measurement]
     confirmation: list[Measurement]
 
-    @property
-    def state(self) -> State:
-        """How it ended."""
-        return state_of(self.manifest.state, self.manifest.process)
 
-
-class TuneWriter(WorkWriter[TuneManifest]):
+class TuneWriter(ManifestWriter[TuneManifest]):
     """Writes what belongs to a search as a whole, and hands out the folders of its measurements."""
 
     def new_folder(self, kind: str, number: int) -> Path:
@@ -81,15 +74,17 @@ class TuneWriter(WorkWriter[TuneManifest]):
 def continued(before: TuneManifest, after: TuneManifest, folder: Path) -> TuneManifest:
     """The manifest with which a search goes on: for the same in all but its budget. Raises UsageError."""
     for key in ("goal", "space", "start", "seed", "workload", "pairs"):
-        if getattr(before, key) != getattr(after, key):
+        if getattr(before.plan, key) != getattr(after.plan, key):
             raise UsageError(f"--resume: the search in {folder} has another {key}; give the same options, or another --out")
-    changes = {"budget": after.budget, "state": "running", "reason": None, "process": after.process, "finished": None}
-    return before.model_copy(update=changes)
+    plan = before.plan.model_copy(update={"budget": after.plan.budget})
+    return before.model_copy(
+        update={"plan": plan, "status": "running", "reason": None, "process": after.process, "finished": None}
+    )
 
 
 def read_tune(folder: Path) -> TuneResult:
     """A search. Raises UsageError when there is none, DamagedResultsError."""
-    manifest = manifest_in(folder, TuneManifest)
+    manifest = read_manifest(folder, TuneManifest)
     trials, confirmation = (read_measurements(folder, kind) for kind in (TRIALS_FOLDER, CONFIRMATION_FOLDER))
     return TuneResult(folder, manifest, trials, confirmation)
 

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sensorbench.results.files import release_reserve, remove_result, reserve, whole_file, write_result, write_result_lines
-from sensorbench.results.manifest import MANIFEST_FILE, ComparisonManifest, RunManifest, State, Whole, WorkManifest, now
+from sensorbench.results.manifest import MANIFEST_FILE, BaseManifest, ManifestHead, RunManifest, Status, Whole, now
 from sensorbench.results.ownership import Owner
+from sensorbench.results.planned import ComparisonManifest
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.results.summary.envelope import Summary
 
@@ -34,7 +35,7 @@ def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
 if TYPE_CHECKING:
     from sensorbench._engine import Segment
 
-Manifest = TypeVar("Manifest", bound=WorkManifest)
+Manifest = TypeVar("Manifest", bound=BaseManifest[Any])
 
 SEGMENTS_FOLDER = "segments"
 HISTOGRAM_FILE = "histograms.hlog"
@@ -56,6 +57,11 @@ RESOURCES = pa.schema(
 STATUS = pa.schema([("time_ns", pa.uint64()), ("name", pa.string()), ("value", pa.float64())])
 
 
+def write_manifest(folder: Path, manifest: ManifestHead) -> None:
+    """Writes the manifest of a run or a benchmark."""
+    write_result(folder / MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
+
+
 class RunWriter:
     """Writes one run."""
 
@@ -64,7 +70,7 @@ class RunWriter:
         self.manifest = manifest
         self._segments = 0
         (folder / SEGMENTS_FOLDER).mkdir(parents=True)
-        self._write_manifest()
+        write_manifest(self.folder, self.manifest)
 
     def write(self, segment: "Segment", resources: list[dict[str, Any]], status: list[dict[str, Any]]) -> None:
         """Writes what was recorded since the segment before. Raises DiskFullError when it does not fit."""
@@ -84,14 +90,14 @@ class RunWriter:
         if segment["histograms"]:
             write_result(self._segment_file("histograms", "hlog"), segment["histograms"])
 
-    def finish(self, state: State, whole: dict[str, Any] | None, reason: str | None = None) -> None:
+    def finish(self, status: Status, whole: dict[str, Any] | None, reason: str | None = None) -> None:
         """Says how the run ended. A complete one is compacted: one file for each table."""
-        if state == "complete":
+        if status == "complete":
             self._compact()
         self.manifest = self.manifest.model_copy(
-            update={"state": state, "reason": reason, "whole": Whole.model_validate(whole) if whole else None}
+            update={"status": status, "reason": reason, "whole": Whole.model_validate(whole) if whole else None}
         )
-        self._write_manifest()
+        write_manifest(self.folder, self.manifest)
 
     def _segment_file(self, name: str, suffix: str) -> Path:
         return self.folder / SEGMENTS_FOLDER / f"{name}-{self._segments:06}.{suffix}"
@@ -108,9 +114,6 @@ class RunWriter:
         for file in segments.iterdir():
             file.unlink()
         segments.rmdir()
-
-    def _write_manifest(self) -> None:
-        write_result(self.folder / MANIFEST_FILE, self.manifest.model_dump_json(indent=2) + "\n")
 
 
 def joined_tables(files: list[Path]) -> Iterator[pa.Table]:
@@ -133,7 +136,7 @@ def joined_logs(logs: Iterable[str]) -> Iterator[str]:
                 yield f"{line}\n"
 
 
-class WorkWriter(Generic[Manifest]):
+class ManifestWriter(Generic[Manifest]):
     """Writes the manifest of a whole work, into a folder in which some space is kept for its end."""
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
@@ -141,7 +144,7 @@ class WorkWriter(Generic[Manifest]):
         self.manifest = manifest
         folder.mkdir(parents=True, exist_ok=True)
         reserve(folder)
-        self._write_manifest()
+        write_manifest(self.folder, self.manifest)
 
     @property
     def owner(self) -> Owner:
@@ -151,18 +154,19 @@ class WorkWriter(Generic[Manifest]):
     def update(self, **changes: Any) -> None:
         """Changes the manifest."""
         self.manifest = self.manifest.model_copy(update=changes)
-        self._write_manifest()
+        write_manifest(self.folder, self.manifest)
 
-    def finish(self, state: State, reason: str | None = None) -> None:
+    def update_plan(self, **changes: Any) -> None:
+        """Changes the part of the manifest that is the kind's own."""
+        self.update(plan=self.manifest.plan.model_copy(update=changes))
+
+    def finish(self, status: Status, reason: str | None = None) -> None:
         """Says how it ended."""
         release_reserve(self.folder)
-        self.update(state=state, reason=reason, finished=now())
-
-    def _write_manifest(self) -> None:
-        write_result(self.folder / MANIFEST_FILE, self.manifest.model_dump_json(indent=2) + "\n")
+        self.update(status=status, reason=reason, finished=now())
 
 
-class ComparisonWriter(WorkWriter[ComparisonManifest]):
+class ComparisonWriter(ManifestWriter[ComparisonManifest]):
     """Writes what belongs to an experiment or study as a whole, and hands out the folders of its settings and runs."""
 
     def setting_folder(self, setting: str) -> Path:

@@ -49,7 +49,7 @@ def run_plan(
         id=id_,
         process=Process.this(),
         created=now(),
-        setting=setting.manifest({}),
+        variant=setting.manifest({}),
         repeat=number,
         temperature="warm",
         seed=plan["seed"],
@@ -63,7 +63,7 @@ def run_plan(
         readers = [table.to_reader() for table in tables]
         run_and_write(target, whole, readers, writer, started.processes(), look, at_end)
     except DiskFullError as error:
-        writer.finish("incomplete", None, str(error))
+        writer.finish("out of space", None, str(error))
         raise
     except EngineError as error:
         writer.finish("failed", None, str(error))

@@ -26,7 +26,7 @@ class FactorEvidence:
 
     def has(self, part: str) -> bool:
         """Whether a part was run."""
-        return part in self.result.manifest.parts
+        return part in self.result.manifest.plan.parts
 
     def measurements(self, load: str, part: str, level: str) -> Sequence[CellMeasurement]:
         """The measurements of a level under a load."""
@@ -43,7 +43,7 @@ class FactorEvidence:
 
     def mean(self, of_rounds: Callable[[int], float | None]) -> Interval | None:
         """The mean of what is made of the figures of each round; None where no round has it."""
-        rounds = range(1, self.result.manifest.rounds + 1)
+        rounds = range(1, self.result.manifest.plan.rounds + 1)
         values = [value for number in rounds if (value := of_rounds(number)) is not None]
         return mean_over_runs(np.array(values)) if values else None
 
@@ -80,7 +80,7 @@ class FactorStudy:
         absent = [part for part in claim.parts if not evidence.has(part)]
         if claim.lacks or absent:
             return told(claim, needs(claim), untested_for(claim.lacks or f"part {absent[0]} was not run"))
-        if evidence.result.manifest.scale < claim.least_scale:
+        if evidence.result.manifest.plan.scale < claim.least_scale:
             why = f"needs scale {claim.least_scale:g}: {claim.scale_matters}"
             return told(claim, needs(claim), Judgement("not tested at this scale", None, why))
         return told(claim, needs(claim), self.judges[claim.id](evidence))

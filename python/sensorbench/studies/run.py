@@ -285,10 +285,10 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
     those about each.
     """
     summary = summarise_comparison(result)
-    study = STUDIES.get(result.manifest.name) if result.manifest.kind == "study" else None
+    study = STUDIES.get(result.manifest.plan.name) if result.manifest.plan.source == "study" else None
     if study is None:
         return summary
-    part = result.manifest.part
+    part = result.manifest.plan.part
     by = measured(study, {part: result}, {part: summary})[part]
     own = {
         "part": part,

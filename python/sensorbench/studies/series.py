@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from sensorbench.claims import Claim, Measured, common_verdict, judged, measured, not_tested
 from sensorbench.dataset.dataset import readings_of
 from sensorbench.results import ComparisonResult
+from sensorbench.results.manifest import Status
 from sensorbench.results.series import SeriesManifest
 from sensorbench.results.summary.claims import JudgedClaim, VerdictOf
 from sensorbench.results.summary.comparison import (

@@ -19,7 +19,7 @@ MOST_EXAMPLES = 3
 def guaranteed(result: ComparisonResult) -> dict[str, RegisterGuarantees]:
     """By setting, of those whose runs have histories: what was promised, what was seen, and whether a promise was broken."""
     found = {}
-    for setting in result.manifest.settings:
+    for setting in result.manifest.variants:
         runs = [run for run in result.usable_runs(setting.id) if (run.folder / HISTORY_FILE).exists()]
         if runs:
             found[setting.id] = _of_setting(setting.promises, _facts(result, setting, runs[-1]), runs)

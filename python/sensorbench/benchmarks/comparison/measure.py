@@ -210,7 +210,7 @@ def run_one(up: Up, setting: Setting, repeat: int, writer: ComparisonWriter, tel
     manifest = RunManifest(
         process=Process.this(),
         created=created,
-        setting=setting.manifest({}),
+        variant=setting.manifest({}),
         repeat=repeat,
         temperature="hot" if comparison.workload.is_warmed_up else "warm",
         seed=comparison.workload.seed,
@@ -237,7 +237,7 @@ def run_one(up: Up, setting: Setting, repeat: int, writer: ComparisonWriter, tel
             )
         except DiskFullError as error:
             release_reserve(writer.folder)
-            run_writer.finish("incomplete", None, str(error))
+            run_writer.finish("out of space", None, str(error))
             raise
         except EngineError as error:
             run_writer.finish("failed", None, str(error))

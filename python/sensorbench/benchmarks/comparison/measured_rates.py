@@ -47,9 +47,9 @@ class AskedComparison:
     def __init__(self, name: str, result: ComparisonResult, summary: ComparisonSummary) -> None:
         self.name = name
         self.result = result
-        self.operations = {name: one for name, one in result.manifest.operations.items() if not is_of_registers(name)}
-        self.settings = [AskedSetting(self, one) for one in result.manifest.settings if not one.only_loads]
-        self.schedule = Schedule.model_validate(result.manifest.workload["schedule"])
+        self.operations = {name: one for name, one in result.manifest.plan.operations.items() if not is_of_registers(name)}
+        self.settings = [AskedSetting(self, one) for one in result.manifest.variants if not one.only_loads]
+        self.schedule = Schedule.model_validate(result.manifest.plan.workload["schedule"])
         self.differing = {name for name, answers in summary.result.answers.items() if not answers.equal}
         self.figures = {(one.variant, one.operation): one for one in summary.result.figures}
 
@@ -61,7 +61,7 @@ class AskedComparison:
     @property
     def conditions(self) -> tuple[str, Schedule, bool]:
         """What must be equal for figures of different comparisons to be compared: the data, the load, and what else went on."""
-        return str(self.result.manifest.dataset.get("fingerprint")), self.schedule, self.is_mixed
+        return str(self.result.manifest.plan.dataset.get("fingerprint")), self.schedule, self.is_mixed
 
     @property
     def told_state(self) -> str:
@@ -72,7 +72,7 @@ class AskedComparison:
     def origin(self) -> Origin:
         """Where its figures are from."""
         manifest = self.result.manifest
-        dataset = manifest.dataset
+        dataset = manifest.plan.dataset
         return Origin(
             title=manifest.title,
             dataset=dataset["title"],

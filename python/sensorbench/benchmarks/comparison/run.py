@@ -11,13 +11,14 @@ import pyarrow as pa
 
 from sensorbench.benchmarks.comparison.measure import claim_of, is_finished, load_one, run_one, writes_anything
 from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError, message_of
-from sensorbench.lifecycle import Benchmark, RunContext, check_folder, run
+from sensorbench.lifecycle import Benchmark, Description, RunContext, check_folder, run
 from sensorbench.places import remove_if_empty
 from sensorbench.progress import Teller
 from sensorbench.results import ComparisonManifest, ComparisonResult, ComparisonWriter, has_results, read_comparison, read_run
 from sensorbench.results.latencies import of_kind
-from sensorbench.results.manifest import MEASURE, OperationManifest
+from sensorbench.results.manifest import MEASURE
 from sensorbench.results.ownership import Intent, Owner
+from sensorbench.results.planned import OperationManifest, PlannedComparison
 from sensorbench.runner import (
     DATA_FOLDER,
     Comparison,
@@ -107,6 +108,10 @@ def run_comparison(plan: ComparisonPlan, progress: Teller) -> ComparisonResult:
     return read_comparison(plan.folder)
 
 
+# What must be the same in results that are gone on with.
+_SAME = ("name", "part", "dataset", "operations", "workload")
+
+
 class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, ComparisonWriter]):
     """Variants that are compared under one workload."""
 
@@ -137,26 +142,28 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
             if setting.id in plan.prepared.tables:
                 check_namespace(up.targets[setting.id], claim_of(setting, owner, plan.intent))
 
-    def describe(self, plan: ComparisonPlan, servers: Servers) -> dict[str, Any]:
+    def describe(self, plan: ComparisonPlan, servers: Servers) -> Description[PlannedComparison]:
         """The variants, the operations and the workload."""
         ready = plan.prepared.up
         comparison = ready.comparison
-        return {
-            "kind": comparison.kind,
-            "name": comparison.name,
-            "part": comparison.part,
-            "title": comparison.title,
-            "dataset": {**comparison.dataset.describe().model_dump(mode="json"), "operations": comparison.operations_name},
-            "operations": {name: _described(comparison.operations.operation[name]) for name in ready.names},
-            "workload": comparison.workload.model_dump(mode="json", by_alias=True),
-            "metric": comparison.metric,
-            "settings": [
+        return Description(
+            title=comparison.title,
+            plan=PlannedComparison(
+                source=comparison.kind,
+                name=comparison.name,
+                part=comparison.part,
+                dataset={**comparison.dataset.describe().model_dump(mode="json"), "operations": comparison.operations_name},
+                operations={name: _described(comparison.operations.operation[name]) for name in ready.names},
+                workload=comparison.workload.model_dump(mode="json", by_alias=True),
+                metric=comparison.metric,
+            ),
+            variants=[
                 setting.manifest(
                     {} if setting.only_loads else {name: setting.schema.told_statements(name) for name in ready.names}
                 )
                 for setting in comparison.settings
             ],
-            "environment": {
+            environment={
                 "driver_ceilings_per_s": {
                     setting.target.database.name: driver_ceiling(
                         setting.target.database, in_flight=_ceiling_in_flight(comparison.workload)
@@ -166,12 +173,13 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
                 },
                 "servers": servers.described(),
             },
-        }
+        )
 
     def check_same(self, before: ComparisonManifest, after: ComparisonManifest, folder: Path) -> ComparisonManifest:
         """The manifest, with the environment of both. Raises UsageError unless it is of the same comparison."""
-        for key in ("name", "part", "dataset", "operations", "workload", "settings"):
-            if getattr(before, key) != getattr(after, key):
+        parts = ((key, getattr(before.plan, key), getattr(after.plan, key)) for key in _SAME)
+        for key, of_before, of_after in (*parts, ("settings", before.variants, after.variants)):
+            if of_before != of_after:
                 raise UsageError(
                     f"--resume: {folder} was begun with another {key}; give the same arguments, or another folder with --out"
                 )
@@ -254,7 +262,7 @@ def _conduct(up: Up, tables: dict[str, list[PreparedTable]], writer: ComparisonW
         # A B B A: what changes with time hits all settings alike.
         settings = [setting for setting in standing if not setting.only_loads][:: 1 if repeat % 2 == 1 else -1]
         order.append([setting.id for setting in settings])
-        writer.update(order=order)
+        writer.update_plan(order=order)
         for setting in settings:
             if not _succeeds(
                 up, setting, "running", writer, teller, partial(run_one, up, repeat=repeat, writer=writer, teller=teller)

@@ -37,7 +37,7 @@ from sensorbench.results.summary.comparison import (
     ServiceTimes,
     VariantRuns,
 )
-from sensorbench.results.summary.envelope import envelope, status_of
+from sensorbench.results.summary.envelope import envelope
 from sensorbench.runner import check_client_health, is_of_registers
 from sensorbench.verification import guaranteed
 
@@ -47,14 +47,14 @@ _OUTCOMES = ("ok", "error", "timeout", "cancelled")
 def summarise(result: ComparisonResult) -> ComparisonSummary:
     """The summary of what is on disk."""
     manifest = result.manifest
-    settings = [setting.id for setting in manifest.settings]
+    settings = [setting.id for setting in manifest.variants]
     runs = {setting: result.usable_runs(setting) for setting in settings}
-    of_dataset = [name for name in manifest.operations if not is_of_registers(name)]
-    reads = [name for name in of_dataset if not manifest.operations[name].writes]
-    samples = {(setting, name): sample_of(runs[setting], name) for setting in settings for name in manifest.operations}
+    of_dataset = [name for name in manifest.plan.operations if not is_of_registers(name)]
+    reads = [name for name in of_dataset if not manifest.plan.operations[name].writes]
+    samples = {(setting, name): sample_of(runs[setting], name) for setting in settings for name in manifest.plan.operations}
     # What is written meanwhile changes what is read: then the contents are compared afterwards, not the answers on the way.
     is_sealed = len(reads) == len(of_dataset)
-    compares_answers = manifest.workload.get("answers") == "all" and bool(reads) and is_sealed
+    compares_answers = manifest.plan.workload.get("answers") == "all" and bool(reads) and is_sealed
     equalities = _equalities(result, runs, reads) if compares_answers else []
     wrong = _wrong(result)
     answers_equal = None
@@ -63,22 +63,22 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
         if equalities and not any(equality.answered for equality in equalities):
             answers_equal = None
     rankings = [
-        _ranking(name, manifest.metric, settings, samples, _excluded(name, runs, equalities, wrong, compares_answers))
-        for name in manifest.operations
+        _ranking(name, manifest.plan.metric, settings, samples, _excluded(name, runs, equalities, wrong, compares_answers))
+        for name in manifest.plan.operations
     ]
     health, caveats = check_client_health(result, runs)
     return ComparisonSummary(
-        **{**envelope(manifest, result.state), "variants": manifest.settings},
+        **envelope(manifest),
         answers_equal=answers_equal,
         warnings=caveats,
         result=ComparisonFigures(
-            source=manifest.kind,
-            name=manifest.name,
+            source=manifest.plan.source,
+            name=manifest.plan.name,
             finished=manifest.finished,
-            dataset=manifest.dataset,
-            workload=manifest.workload,
-            metric=manifest.metric,
-            operations=manifest.operations,
+            dataset=manifest.plan.dataset,
+            workload=manifest.plan.workload,
+            metric=manifest.plan.metric,
+            operations=manifest.plan.operations,
             runs={setting: _runs(result.runs[setting]) for setting in settings},
             load={setting: LoadFigures.model_validate(load) for setting, load in result.loads.items()},
             rate_changes={setting: _changes(of_setting) for setting, of_setting in runs.items()},
@@ -117,7 +117,7 @@ def _wrong(result: ComparisonResult) -> dict[str, str]:
 
 def _runs(runs: list[RunResult]) -> VariantRuns:
     temperature = runs[0].manifest.temperature if runs else None
-    return VariantRuns(runs=len(runs), statuses=[status_of(run.state) for run in runs], temperature=temperature)
+    return VariantRuns(runs=len(runs), statuses=[run.state for run in runs], temperature=temperature)
 
 
 def _answers(equality: Equality) -> AnswerComparison:

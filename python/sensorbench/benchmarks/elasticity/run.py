@@ -3,7 +3,6 @@
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from sensorbench import lab
 from sensorbench.benchmarks.elasticity import troubles
@@ -13,11 +12,11 @@ from sensorbench.benchmarks.elasticity.clusters import Cluster, LabNodes, OwnNod
 from sensorbench.benchmarks.elasticity.course import Course
 from sensorbench.benchmarks.elasticity.wish import OwnCommands, Wish
 from sensorbench.errors import UsageError
-from sensorbench.lifecycle import Benchmark, RunContext
+from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import Teller
 from sensorbench.results.elasticity import ElasticityWriter
-from sensorbench.results.manifest import ElasticityManifest
 from sensorbench.results.ownership import Owner
+from sensorbench.results.planned import ArticleCount, ClusterChange, ElasticityManifest, ElasticityWorkload, PlannedElasticity
 from sensorbench.runner import Servers, running_servers
 
 
@@ -54,25 +53,29 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
         _check_changes(plan.wish, _cluster(plan.wish, servers))
         plan.bench.check(servers, owner)
 
-    def describe(self, plan: ElasticityPlan, servers: Servers) -> dict[str, Any]:
+    def describe(self, plan: ElasticityPlan, servers: Servers) -> Description[PlannedElasticity]:
         """The cluster, the load and the changes."""
         wish, bench = plan.wish, plan.bench
         described = wish.dataset.describe()
-        return {
-            "title": f"Elasticity of {wish.target.label}",
-            "setting": bench.setting.manifest({name: bench.setting.schema.told_statements(name) for name in bench.titles}),
-            "operations": bench.titles,
-            "dataset": {"title": described.title, "rows": described.readings},
-            "changes": [{**asdict(change), "title": change.title} for change in wish.changes],
-            "workload": {
-                **asdict(wish.load),
-                **asdict(wish.lengths),
-                "mix": wish.mix,
-                "grows": wish.grows,
-                "seed": wish.seed,
-            },
-            "environment": {"servers": servers.described()},
-        }
+        lengths = asdict(wish.lengths)
+        return Description(
+            title=f"Elasticity of {wish.target.label}",
+            plan=PlannedElasticity(
+                operations=bench.titles,
+                workload=ElasticityWorkload(
+                    **asdict(wish.load),
+                    max_s=lengths.pop("most_s"),
+                    **lengths,
+                    mix=wish.mix,
+                    grows=wish.grows,
+                    seed=wish.seed,
+                ),
+                dataset=ArticleCount(title=described.title, rows=described.readings),
+                changes=[ClusterChange(**asdict(change), title=change.title) for change in wish.changes],
+            ),
+            variants=[bench.setting.manifest({name: bench.setting.schema.told_statements(name) for name in bench.titles})],
+            environment={"servers": servers.described()},
+        )
 
     def execute(self, plan: ElasticityPlan, context: RunContext[ElasticityWriter]) -> None:
         """Loads the data, then carries out one run for each change."""

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,14 +22,12 @@ from sensorbench.results import RunResult
 from sensorbench.results.elasticity import ElasticityResult
 from sensorbench.results.history import HISTORY_FILE, read_history
 from sensorbench.results.insight import insight
+from sensorbench.results.planned import ClusterChange
 from sensorbench.results.summary.elasticity import (
     AroundChange,
-    ArticleCount,
-    ClusterChange,
     ElasticityFigures,
     ElasticityScore,
     ElasticitySummary,
-    ElasticityWorkload,
     NodeLoad,
     RequestSets,
     RunEvent,
@@ -43,7 +40,7 @@ from sensorbench.results.summary.elasticity import (
     ThroughputDip,
     Transition,
 )
-from sensorbench.results.summary.envelope import Caveat, Caveats, OperationErrors, envelope, status_of
+from sensorbench.results.summary.envelope import Caveat, Caveats, OperationErrors, envelope
 from sensorbench.results.summary.guarantees import RegisterGuarantees
 from sensorbench.results.summary.stress import OperationCounts
 from sensorbench.verification import register_guarantees
@@ -54,13 +51,13 @@ def summarise_elasticity(result: ElasticityResult) -> ElasticitySummary:
     manifest = result.manifest
     transitions = [transition(run) for run in result.runs]
     return ElasticitySummary(
-        **envelope(manifest, result.state),
+        **envelope(manifest),
         warnings=_warnings(transitions),
         result=ElasticityFigures(
-            operations=manifest.operations,
-            workload=_workload(manifest.workload),
-            dataset=ArticleCount.model_validate(manifest.dataset),
-            changes=[ClusterChange.model_validate(change) for change in manifest.changes],
+            operations=manifest.plan.operations,
+            workload=manifest.plan.workload,
+            dataset=manifest.plan.dataset,
+            changes=manifest.plan.changes,
             load=result.load,
             transitions=transitions,
             scalability=_scalability(transitions),
@@ -75,12 +72,6 @@ def summarise_elasticity(result: ElasticityResult) -> ElasticitySummary:
     )
 
 
-def _workload(described: dict[str, Any]) -> ElasticityWorkload:
-    """The load that the manifest describes."""
-    names = {"most_s": "max_s"}
-    return ElasticityWorkload.model_validate({names.get(key, key): value for key, value in described.items()})
-
-
 def transition(run: RunResult) -> Transition:
     """What became of one run with its change."""
     plan = run.manifest.plan
@@ -91,7 +82,7 @@ def transition(run: RunResult) -> Transition:
     is_quiet = plan["change"]["kind"] == "stay"
     return Transition(
         number=run.manifest.repeat,
-        status=status_of(run.state),
+        status=run.state,
         reason=run.manifest.reason,
         failed=next((event.name.removeprefix(f"{FAILED}: ") for event in events if event.name.startswith(FAILED)), None),
         change=ClusterChange.model_validate(plan["change"]),
@@ -218,7 +209,7 @@ def _guarantees(run: RunResult) -> RegisterGuarantees | None:
     if not file.exists():
         return None
     checked = guarantees.check(read_history(file))
-    return register_guarantees(checked, run.manifest.setting.promises, run.manifest.description.get("settings", {}))
+    return register_guarantees(checked, run.manifest.variant.promises, run.manifest.description.get("settings", {}))
 
 
 def _requests_per_node(run: RunResult, begun_at_s: float | None, done_at_s: float | None) -> dict[str, NodeLoad]:
@@ -231,7 +222,7 @@ def _requests_per_node(run: RunResult, begun_at_s: float | None, done_at_s: floa
     edges = {"before": (0.0, begun_at_s), "during": (begun_at_s, done_at_s or end_s), "after": (done_at_s or end_s, end_s)}
     lengths_s = {name: to_s - from_s for name, (from_s, to_s) in edges.items()}
     served = {}
-    for node, said in insight(run, run.manifest.setting.database).nodes.items():
+    for node, said in insight(run, run.manifest.variant.database).nodes.items():
         if "requests" in said.series:
             busy_s = _growth(said.series["processor_s"], edges) if "processor_s" in said.series else None
             cpus = {name: busy_s[name] / lengths_s[name] if lengths_s[name] > 0.0 else None for name in edges} if busy_s else None

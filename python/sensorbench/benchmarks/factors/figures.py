@@ -24,7 +24,7 @@ def filled_figures(result: StressResult) -> FilledFigures | None:
     length_s = ((phase.end_ns or run.manifest.whole.duration_ns) - (phase.start_ns or 0)) / 1e9
     service = latencies(run.histograms(), phase.name, list(phase.operations), "service")
     written = sum(operation["counts"]["ok"] for operation in phase.operations.values())
-    reported = insight(run, result.manifest.setting.database)
+    reported = insight(run, result.manifest.variants[0].database)
     return FilledFigures(
         written=written,
         took_s=length_s,
@@ -40,7 +40,7 @@ def filled_figures(result: StressResult) -> FilledFigures | None:
 def step_figures(result: StressResult, summary: StressSummary, cache: str) -> list[StepFigures]:
     """Of each step what became of it and what the servers reported; `cache` is the one whose hit rate is looked at."""
     return [
-        _step(run, step, result.manifest.setting.database, cache)
+        _step(run, step, result.manifest.variants[0].database, cache)
         for run, step in zip(result.runs, summary.result.steps, strict=False)
     ]
 

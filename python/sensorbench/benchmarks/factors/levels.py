@@ -11,7 +11,7 @@ from sensorbench.results.factors import FILLED, CellMeasurement, FactorsResult, 
 
 def measurements_of(result: FactorsResult, load: str, level: tuple[str, str]) -> Sequence[CellMeasurement]:
     """The measurements of a level of a part under a load that came out."""
-    cells = [name for name, cell in result.manifest.cells.items() if cell.load == load and level in cell.levels]
+    cells = [name for name, cell in result.manifest.plan.cells.items() if cell.load == load and level in cell.levels]
     return [measured for name in cells for measured in result.measurements[name] if measured.outcome == "measured"]
 
 

@@ -36,7 +36,9 @@ class OwnDraft:
 
 def own_draft(file: FactorsFile, result: FactorsResult) -> OwnDraft:
     """The draft that follows from what was measured."""
-    found = [_best(file, result, name) for name, part in file.parts.items() if part.chooses and name in result.manifest.parts]
+    found = [
+        _best(file, result, name) for name, part in file.parts.items() if part.chooses and name in result.manifest.plan.parts
+    ]
     choices = [choice for choice in found if choice is not None]
     changed = {key: value for choice in choices for key, value in file.parts[choice.part].level(choice.level).set.items()}
     return OwnDraft(choices, {key: value for key, value in changed.items() if file.default.get(key) != value})

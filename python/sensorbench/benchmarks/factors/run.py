@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from sensorbench.benchmarks.factors.cells import Cell, add, cells_of
 from sensorbench.benchmarks.factors.file import FactorsFile
@@ -13,10 +12,10 @@ from sensorbench.benchmarks.factors.own import OWN, own_draft
 from sensorbench.benchmarks.factors.scaling import scaled
 from sensorbench.benchmarks.tune import unknown_settings
 from sensorbench.errors import UsageError
-from sensorbench.lifecycle import Benchmark, RunContext
+from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import Teller
 from sensorbench.results.factors import FactorsWriter, continued, is_measured, read_factors
-from sensorbench.results.manifest import CellManifest, FactorsManifest
+from sensorbench.results.planned import FactorsManifest, PlannedCell, PlannedFactors
 from sensorbench.runner import Servers, TargetSpec, parse_target, seconds
 
 
@@ -88,28 +87,28 @@ class FactorsBenchmark(Benchmark[FactorsPlan, FactorsManifest, FactorsWriter]):
     writer = FactorsWriter
     can_resume = True
 
-    def describe(self, plan: FactorsPlan, servers: Servers) -> dict[str, Any]:
+    def describe(self, plan: FactorsPlan, servers: Servers) -> Description[PlannedFactors]:
         """The study, its cells, and what is done at each."""
         bench, options = plan.bench, plan.options
-        return {
-            "title": plan.file.title,
-            "workload": {
+        planned = PlannedFactors(
+            workload={
                 "records": bench.records,
                 **plan.file.records.model_dump(exclude={"count"}),
                 "in_flight": bench.in_flight,
                 "top_per_s": options.rate,
             },
-            "name": plan.name,
-            "target": plan.target.text,
-            "nodes": plan.file.nodes,
-            "parts": plan.parts,
-            "cells": _described(plan.cells()),
-            "scale": options.scale,
-            "sizes": dict(bench.at.sizes),
-            "step_s": plan.step_s,
-            "rounds": plan.rounds,
-            "seed": options.seed,
-        }
+            name=plan.name,
+            target=plan.target.text,
+            nodes=plan.file.nodes,
+            parts=plan.parts,
+            cells=_described(plan.cells()),
+            scale=options.scale,
+            sizes=dict(bench.at.sizes),
+            step_s=plan.step_s,
+            rounds=plan.rounds,
+            seed=options.seed,
+        )
+        return Description(plan.file.title, planned)
 
     def check_same(self, before: FactorsManifest, after: FactorsManifest, folder: Path) -> FactorsManifest:
         """The manifest of the study that goes on, with more parts and rounds if those are wanted."""
@@ -135,7 +134,7 @@ class _AtWork:
     def find_rates(self) -> None:
         """The rates of each load: shares of what the default takes, unless the user has said."""
         plan, loads = self.plan, self.plan.file.loads
-        if self.writer.manifest.rates:
+        if self.writer.manifest.plan.rates:
             return
         if plan.options.rate is not None:
             top = plan.options.rate
@@ -148,7 +147,7 @@ class _AtWork:
             quiet = Teller(quiet=True)
             reached = probe(plan.bench, default, self.writer.probe_folder(), plan.options.seed, quiet)
             task.end(f"{reached['write']:,.0f} writes/s, {reached['read']:,.0f} reads/s")
-        self.writer.update(reached=reached, rates={name: rates_of(load, reached) for name, load in loads.items()})
+        self.writer.update_plan(reached=reached, rates={name: rates_of(load, reached) for name, load in loads.items()})
 
     def measure_all(self, cells: Sequence[Cell]) -> None:
         """Each cell once in each round, every other round in the opposite order, so that drift is nobody's gain."""
@@ -169,14 +168,14 @@ class _AtWork:
         settings = at.configuration({**file.default, **own.changed})
         cells = self.plan.cells()
         mine = [add(cells, load, settings, part, OWN, apart=True) for load in file.parts[part].loads]
-        self.writer.update(cells=_described(cells))
+        self.writer.update_plan(cells=_described(cells))
         return [cell for cell in mine if cell.levels == [(part, OWN)]]
 
     def _measure(self, cell: Cell, round_: int) -> None:
         told = "; ".join(f"{part}: {level}" for part, level in cell.levels)
         with self.progress.task(f"round {round_}, {cell.load}, {told}") as task:
             folder = self.writer.new_folder(cell.id, round_)
-            rates = self.writer.manifest.rates[cell.load]
+            rates = self.writer.manifest.plan.rates[cell.load]
             # Cells of one round have the same operations, those of another one have others.
             seed = self.plan.options.seed + 1000 * round_
             measured = measure(self.plan.bench, cell, rates, folder, round_=round_, seed=seed, teller=Teller(quiet=True))
@@ -184,8 +183,8 @@ class _AtWork:
             task.end(f"failed: {measured.reason}" if measured.outcome == "failed" else f"{measured.took_s:.0f} s")
 
 
-def _described(cells: dict[str, Cell]) -> dict[str, CellManifest]:
+def _described(cells: dict[str, Cell]) -> dict[str, PlannedCell]:
     return {
-        cell.id: CellManifest(load=cell.load, settings=cell.settings, apart=cell.apart, levels=cell.levels)
+        cell.id: PlannedCell(load=cell.load, settings=cell.settings, apart=cell.apart, levels=cell.levels)
         for cell in cells.values()
     }

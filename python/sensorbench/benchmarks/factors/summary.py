@@ -61,32 +61,32 @@ def summarise_factors(
 ) -> FactorsSummary:
     """The summary of a study on disk, with its judged claims and what the paper printed."""
     manifest = result.manifest
-    at = scaled(file, manifest.scale, manifest.step_s)
+    at = scaled(file, manifest.plan.scale, manifest.plan.step_s)
     own = own_draft(file, result)
-    parts = {name: file.parts[name] for name in manifest.parts}
+    parts = {name: file.parts[name] for name in manifest.plan.parts}
     choices = [LevelChoice(part=one.part, level=one.level, ratio=measured_figure(one.ratio)) for one in own.choices]
     return FactorsSummary(
-        **envelope(manifest, result.state),
+        **envelope(manifest),
         warnings=_warnings(result),
         claims=list(claims),
         result=FactorsFigures(
-            name=manifest.name,
+            name=manifest.plan.name,
             question=file.question,
             paper=file.source,
-            target=manifest.target,
-            nodes=manifest.nodes,
-            workload=manifest.workload,
-            scale=manifest.scale,
-            sizes=manifest.sizes,
-            step_s=manifest.step_s,
-            rounds=manifest.rounds,
-            seed=manifest.seed,
-            reached=manifest.reached,
-            rates=manifest.rates,
+            target=manifest.plan.target,
+            nodes=manifest.plan.nodes,
+            workload=manifest.plan.workload,
+            scale=manifest.plan.scale,
+            sizes=manifest.plan.sizes,
+            step_s=manifest.plan.step_s,
+            rounds=manifest.plan.rounds,
+            seed=manifest.plan.seed,
+            reached=manifest.plan.reached,
+            rates=manifest.plan.rates,
             loads={name: file.loads[name].title for part in parts.values() for name in part.loads},
             parameters=_parameters(file, at),
             parts={name: _part(file, name, part, result) for name, part in parts.items()},
-            cells=[_cell(result, cell) for cell in manifest.cells],
+            cells=[_cell(result, cell) for cell in manifest.plan.cells],
             own=OwnDraftFigures(choices=choices, changed=at.configuration(own.changed)),
             published=list(published),
         ),
@@ -120,7 +120,7 @@ def _part(file: FactorsFile, name: str, part: FactorPart, result: FactorsResult)
     base = base_level(file, name)
     levels = [level.name for level in part.levels]
     # The study's own draft is a level that the file does not have.
-    own = [OWN] if any((name, OWN) in cell.levels for cell in result.manifest.cells.values()) else []
+    own = [OWN] if any((name, OWN) in cell.levels for cell in result.manifest.plan.cells.values()) else []
     return FactorPartFigures(
         title=part.title,
         about=part.about,
@@ -169,7 +169,7 @@ def _figure(here: Sequence[CellMeasurement], there: Sequence[CellMeasurement], w
 
 
 def _cell(result: FactorsResult, name: str) -> FactorCell:
-    cell = result.manifest.cells[name]
+    cell = result.manifest.plan.cells[name]
     outcomes = [
         CellOutcome(round=measured.round, outcome=measured.outcome, reason=measured.reason, took_s=measured.took_s)
         for measured in result.measurements[name]
@@ -180,17 +180,17 @@ def _cell(result: FactorsResult, name: str) -> FactorCell:
 def _warnings(result: FactorsResult) -> list[Caveat]:
     """What to mind, each with what to do."""
     manifest, caveats = result.manifest, Caveats()
-    if manifest.rounds < LEAST_RUNS:
+    if manifest.plan.rounds < LEAST_RUNS:
         caveats.add(
             "rounds",
             f"Fewer than {LEAST_RUNS} rounds give no intervals.",
             f"No level can be called better or worse: --repeat {LEAST_RUNS}.",
         )
-    coarse = [key for key, factor in manifest.sizes.items() if factor > IN_PROPORTION * manifest.scale]
+    coarse = [key for key, factor in manifest.plan.sizes.items() if factor > IN_PROPORTION * manifest.plan.scale]
     if coarse:
         caveats.add(
             "proportion",
-            f"{', '.join(coarse)} could not be made as small as the data, which are {manifest.scale:g} of the paper's.",
+            f"{', '.join(coarse)} could not be made as small as the data, which are {manifest.plan.scale:g} of the paper's.",
             "They hold a larger share of the data than there; a larger --scale brings them together.",
         )
     measured = [one for of_cell in result.measurements.values() for one in of_cell]

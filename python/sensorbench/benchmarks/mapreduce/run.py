@@ -18,9 +18,8 @@ from sensorbench.benchmarks.mapreduce.words import BLANKS, Reference, chosen_wor
 from sensorbench.errors import EngineError, FailedError, InterruptedRunError, UsageError, message_of
 from sensorbench.interrupts import count
 from sensorbench.lab.spark import Spark
-from sensorbench.lifecycle import Benchmark, RunContext
+from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import Teller
-from sensorbench.results.manifest import MapReduceManifest
 from sensorbench.results.mapreduce import (
     CompleteExecution,
     Execution,
@@ -30,6 +29,7 @@ from sensorbench.results.mapreduce import (
     WordRecord,
 )
 from sensorbench.results.ownership import Claim, Owner
+from sensorbench.results.planned import ArticlesOfJob, MapReduceManifest, MapReduceWorkload, PlannedMapReduce, WantedWord
 from sensorbench.runner import DATA_FOLDER, Servers, Setting, check_namespace, running_servers
 from sensorbench.spark.inverted_index import ARTICLES_A_PART, InvertedIndex, JobFigures, tally_jar
 from sensorbench.spark.session import Driver, Master, driver, find_master, first_line, lab_master, require_pyspark
@@ -97,33 +97,36 @@ class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWr
         for setting in servers.at_their_urls(list(plan.settings)):
             check_namespace(setting.engine_target(), _claim(plan, owner))
 
-    def describe(self, plan: MapReducePlan, servers: Servers) -> dict[str, Any]:
+    def describe(self, plan: MapReducePlan, servers: Servers) -> Description[PlannedMapReduce]:
         """The systems, the articles and the words."""
         wish, dataset = plan.wish, plan.wish.dataset.describe()
-        return {
-            "title": "MapReduce over articles in databases",
-            "workload": {
-                "cores_a_worker": wish.cores,
-                "memory_a_worker": wish.memory,
-                "splits": wish.splits,
-                "articles_a_part": ARTICLES_A_PART,
-            },
-            "environment": {"servers": servers.described(), "spark": _with_spark(servers).spark},
-            "dataset": {
-                "name": wish.dataset.name,
-                "title": dataset.title,
-                "articles": dataset.readings,
-                "scale": dataset.scale,
-                "generated": dataset.generated,
-            },
-            "systems": described(plan.settings, with_files=wish.with_files),
-            "words": [
-                {"kind": one.kind, "word": one.word.text, "occurrences": one.occurrences, "articles": len(one.counts)}
+        planned = PlannedMapReduce(
+            workload=MapReduceWorkload(
+                cores_per_worker=wish.cores,
+                memory_per_worker=wish.memory,
+                splits=wish.splits,
+                articles_per_part=ARTICLES_A_PART,
+            ),
+            dataset=ArticlesOfJob(
+                name=wish.dataset.name,
+                title=dataset.title,
+                articles=dataset.readings,
+                scale=dataset.scale,
+                generated=dataset.generated,
+            ),
+            systems=described(plan.settings, with_files=wish.with_files),
+            words=[
+                WantedWord(kind=one.kind, word=one.word.text, occurrences=one.occurrences, articles=len(one.counts))
                 for one in plan.references
             ],
-            "workers": list(wish.workers),
-            "executions": wish.executions,
-        }
+            workers=list(wish.workers),
+            executions=wish.executions,
+        )
+        return Description(
+            "MapReduce over articles in databases",
+            planned,
+            environment={"servers": servers.described(), "spark": _with_spark(servers).spark},
+        )
 
     def execute(self, plan: MapReducePlan, context: RunContext[MapReduceWriter]) -> None:
         """Loads the articles, then executes all cells interleaved."""

@@ -2,27 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 
 from sensorbench.analysis.intervals import mean_over_runs
-from sensorbench.results.manifest import MapReduceManifest
 from sensorbench.results.mapreduce import CompleteExecution, JobRecord, MapReduceResult
 from sensorbench.results.summary.envelope import envelope
 from sensorbench.results.summary.mapreduce import (
-    ArticlesOfJob,
     ExecutionTime,
     Gap,
     JobCell,
     MapReduceFigures,
     MapReduceSummary,
-    MapReduceWorkload,
     MeanTime,
     SetupParts,
     SpeedUp,
-    SystemOfJob,
-    WantedWord,
     WordFigures,
 )
 
@@ -36,17 +30,17 @@ def summarise_mapreduce(result: MapReduceResult) -> MapReduceSummary:
     manifest, done = result.manifest, result.complete
     cells = [_cell(result, *place) for place in _places(done)]
     return MapReduceSummary(
-        **envelope(manifest, result.state),
+        **envelope(manifest),
         answers_equal=all(word.equal for one in done for word in one.words) if done else None,
         warnings=[],
         result=MapReduceFigures(
-            name=manifest.name,
-            dataset=ArticlesOfJob.model_validate(manifest.dataset),
-            systems=_systems(manifest),
-            words=[WantedWord.model_validate(word) for word in manifest.words],
-            workers=manifest.workers,
-            repetitions=manifest.executions,
-            workload=_workload(manifest.workload),
+            name=manifest.plan.name,
+            dataset=manifest.plan.dataset,
+            systems=manifest.plan.systems,
+            words=manifest.plan.words,
+            workers=manifest.plan.workers,
+            repetitions=manifest.plan.executions,
+            workload=manifest.plan.workload,
             loads=result.loads,
             cells=cells,
             speed_ups=_speed_ups(cells),
@@ -54,27 +48,6 @@ def summarise_mapreduce(result: MapReduceResult) -> MapReduceSummary:
             executions=result.executions,
         ),
     )
-
-
-def _systems(manifest: MapReduceManifest) -> dict[str, SystemOfJob]:
-    """The systems, in the words of summaries."""
-    return {
-        name: SystemOfJob.model_validate(_renamed(system, {"own_means": "native_job"}))
-        for name, system in manifest.systems.items()
-    }
-
-
-def _workload(described: dict[str, Any]) -> MapReduceWorkload:
-    names = {
-        "cores_a_worker": "cores_per_worker",
-        "memory_a_worker": "memory_per_worker",
-        "articles_a_part": "articles_per_part",
-    }
-    return MapReduceWorkload.model_validate(_renamed(described, names))
-
-
-def _renamed(values: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    return {names.get(key, key): value for key, value in values.items()}
 
 
 def _places(executions: Sequence[CompleteExecution]) -> list[tuple[str, int | None]]:
@@ -101,7 +74,7 @@ def _cell(result: MapReduceResult, system: str, workers: int | None) -> JobCell:
         setup_s=setup_s,
         setup_share=None if setup_s is None else setup_s / total.value,
         setup_parts=None if setup_s is None else _setup_parts(those, setup_s),
-        words=[word for number in range(len(result.manifest.words)) if (word := _word(those, number)) is not None],
+        words=[word for number in range(len(result.manifest.plan.words)) if (word := _word(those, number)) is not None],
         equal=all(word.equal for one in of_cell for word in one.words),
     )
 
@@ -173,5 +146,5 @@ def _gaps(result: MapReduceResult) -> list[Gap]:
         Gap(system=system, what=NATIVE if workers is None else f"Spark, {workers} workers", why=why)
         for (system, workers), why in failed.items()
     ]
-    without = [name for name, system in _systems(result.manifest).items() if system.native_job is None]
+    without = [name for name, system in result.manifest.plan.systems.items() if system.native_job is None]
     return [*gaps, *(Gap(system=name, what=NATIVE, why="it cannot do the job by itself") for name in without)]

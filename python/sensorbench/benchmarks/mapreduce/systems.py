@@ -13,6 +13,7 @@ from sensorbench.dataset import Dataset
 from sensorbench.errors import UsageError
 from sensorbench.progress import Teller
 from sensorbench.results.ownership import Claim
+from sensorbench.results.planned import SystemOfJob
 from sensorbench.runner import DATA_FOLDER, Servers, Setting, Side, TargetSpec, load_setting, make_settings, prepare_tables
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.spark.connector import FILES, Place, connected, connector_of, connectors, files_in, place_of
@@ -49,26 +50,26 @@ def settings_of(targets: Sequence[TargetSpec], folder: Path) -> list[Setting]:
     return make_settings(sides, folder / DATA_FOLDER)
 
 
-def described(settings: Sequence[Setting], *, with_files: bool) -> dict[str, dict[str, Any]]:
+def described(settings: Sequence[Setting], *, with_files: bool) -> dict[str, SystemOfJob]:
     """What results say of each system."""
     told = {setting.target.label: _described(setting) for setting in settings}
     if with_files:
         of_files = connectors()[FILES]
-        told[FILES] = {"database": FILES, "connector": of_files.title, "splits": of_files.splits, "own_means": None}
+        told[FILES] = SystemOfJob(database=FILES, connector=of_files.title, splits=of_files.splits, native_job=None)
     return told
 
 
-def _described(setting: Setting) -> dict[str, Any]:
+def _described(setting: Setting) -> SystemOfJob:
     connector, native = connector_of(setting.target.database.name), native_job(setting.target.database.dialect)
     if connector is None:
         raise AssertionError("targets without a connector were refused")
-    return {
-        "database": setting.target.database.name,
-        "connector": connector.title,
-        "splits": connector.splits,
-        "own_means": native.title if native else None,
-        "schema_summary": setting.schema.summary,
-    }
+    return SystemOfJob(
+        database=setting.target.database.name,
+        connector=connector.title,
+        splits=connector.splits,
+        native_job=native.title if native else None,
+        schema_summary=setting.schema.summary,
+    )
 
 
 def load_systems(

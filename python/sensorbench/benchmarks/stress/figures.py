@@ -34,11 +34,12 @@ def step_figures(result: StressResult) -> list[StressStep]:
     """The figures of each step that was begun, in order over all runs."""
     manifest = result.manifest
     ceiling_per_s = manifest.environment.get("driver_ceiling_per_s")
-    objective = Objective(**manifest.objective) if manifest.objective else None
+    stated = manifest.plan.objective
+    objective = Objective(stated.percentile, stated.limit_s) if stated else None
     return [
         step
         for number, run in enumerate(result.runs, start=1)
-        for step in _steps_of_run(run, number, ceiling_per_s, objective, manifest.setting.database)
+        for step in _steps_of_run(run, number, ceiling_per_s, objective, manifest.variants[0].database)
     ]
 
 
@@ -207,7 +208,7 @@ def _client_bound(
         ceiling_per_s=ceiling_per_s,
         client_cpu=client_cpu,
         threads=plan["threads"],
-        embedded=run.manifest.setting.embedded,
+        embedded=run.manifest.variant.embedded,
     )
     if reason is None and lag and lag.median > LATE_S and concurrency < FEW_IN_FLIGHT * plan["in_flight"]:
         return f"half of the operations started more than {lag.median * 1e3:.3g} ms late, with {concurrency:,.0f} of {plan['in_flight']:,} in flight"

@@ -15,12 +15,13 @@ from sensorbench.benchmarks.stress.steering import Steering
 from sensorbench.benchmarks.stress.step import Arrival, Step, phases_of
 from sensorbench.benchmarks.stress.work import Work
 from sensorbench.errors import EngineError
-from sensorbench.lifecycle import Benchmark, RunContext, run
+from sensorbench.lifecycle import Benchmark, Description, RunContext, run
 from sensorbench.places import remove_if_empty
 from sensorbench.progress import Task, Teller
 from sensorbench.results import RunResult
-from sensorbench.results.manifest import PhaseFigures, StressManifest
+from sensorbench.results.manifest import PhaseFigures
 from sensorbench.results.ownership import Claim, Owner
+from sensorbench.results.planned import PlannedStress, StressManifest, StressObjective, StressSearch
 from sensorbench.results.stress import StressResult, StressWriter, read_stress
 from sensorbench.runner import DATA_FOLDER, Look, Servers, Setting, check_namespace, driver_ceiling, run_plan, running_servers
 
@@ -49,6 +50,19 @@ class CapacitySearch:
     search: Search
     held_s: float
     ramp_s: float
+
+    def described(self) -> StressSearch:
+        """What results say of it."""
+        search = self.search
+        return StressSearch(
+            first_per_s=search.first_per_s,
+            precision=search.precision,
+            confirm=search.confirm,
+            min_per_s=search.least_per_s,
+            max_per_s=search.most_per_s,
+            held_s=self.held_s,
+            ramp_s=self.ramp_s,
+        )
 
 
 @dataclass(frozen=True)
@@ -140,22 +154,24 @@ class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
         target = servers.at_their_urls([plan.work.setting])[0].engine_target()
         check_namespace(target, Claim(owner, plan.work.intent(target)))
 
-    def describe(self, plan: StressPlan, servers: Servers) -> dict[str, Any]:
+    def describe(self, plan: StressPlan, servers: Servers) -> Description[PlannedStress]:
         """The target, the operations and what is done there."""
         work, database = plan.work, plan.work.setting.target.database
         search = plan.todo if isinstance(plan.todo, CapacitySearch) else None
-        return {
-            "title": f"{work.setting.target.label} under stress",
-            "setting": work.setting.manifest({name: work.setting.schema.told_statements(name) for name in work.operations}),
-            "operations": work.operations,
-            "workload": {**work.described, **asdict(plan.load), "seed": work.seed},
-            "objective": asdict(search.objective) if search else None,
-            "search": {**asdict(search.search), "held_s": search.held_s, "ramp_s": search.ramp_s} if search else None,
-            "environment": {
+        return Description(
+            title=f"{work.setting.target.label} under stress",
+            plan=PlannedStress(
+                operations=work.operations,
+                workload={**work.described, **asdict(plan.load), "seed": work.seed},
+                objective=StressObjective(**asdict(search.objective)) if search else None,
+                search=search.described() if search else None,
+            ),
+            variants=[work.setting.manifest({name: work.setting.schema.told_statements(name) for name in work.operations})],
+            environment={
                 "driver_ceiling_per_s": driver_ceiling(database) if database.embedded else None,
                 "servers": servers.described(),
             },
-        }
+        )
 
     def execute(self, plan: StressPlan, context: RunContext[StressWriter]) -> None:
         """Puts the data there, then holds the steps or searches."""

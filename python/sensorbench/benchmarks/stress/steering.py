@@ -20,7 +20,7 @@ def wish_rate(folder: Path, per_s: float) -> None:
     stress = read_stress(folder)
     if stress.state != "running":
         raise UsageError(f"{folder}: the stress run there is {stress.state}; a rate can be changed only while it goes on")
-    if stress.manifest.search is not None:
+    if stress.manifest.plan.search is not None:
         raise UsageError(f"{folder}: a search goes on there, which chooses the rates itself")
     write_text(folder / RATE_FILE, f"{per_s!r}\n")
 

@@ -4,14 +4,12 @@ from dataclasses import asdict
 
 from sensorbench.analysis.capacity import Search, Trial, capacity
 from sensorbench.benchmarks.stress.figures import step_figures
-from sensorbench.results.manifest import StressManifest
+from sensorbench.results.planned import StressSearch
 from sensorbench.results.stress import StressResult
 from sensorbench.results.summary.envelope import Caveat, Caveats, OperationErrors, envelope
 from sensorbench.results.summary.stress import (
     StressCapacity,
     StressFigures,
-    StressObjective,
-    StressSearch,
     StressStep,
     StressSummary,
 )
@@ -20,15 +18,15 @@ from sensorbench.results.summary.stress import (
 def summarise_stress(result: StressResult) -> StressSummary:
     """The summary of a stress run on disk."""
     manifest, steps = result.manifest, step_figures(result)
-    search = _search(manifest)
+    search = manifest.plan.search
     found = _capacity(steps, search) if search else None
     return StressSummary(
-        **envelope(manifest, result.state),
-        warnings=_damaged(result) + _warnings(manifest.setting.embedded, steps, found),
+        **envelope(manifest),
+        warnings=_damaged(result) + _warnings(manifest.variants[0].embedded, steps, found),
         result=StressFigures(
-            operations=manifest.operations,
-            workload=manifest.workload,
-            objective=StressObjective(**manifest.objective) if manifest.objective else None,
+            operations=manifest.plan.operations,
+            workload=manifest.plan.workload,
+            objective=manifest.plan.objective,
             search=search,
             steps=steps,
             capacity=found,
@@ -40,14 +38,6 @@ def summarise_stress(result: StressResult) -> StressSummary:
             ],
         ),
     )
-
-
-def _search(manifest: StressManifest) -> StressSearch | None:
-    """How the highest rate was searched, where it was."""
-    if manifest.search is None:
-        return None
-    names = {"least_per_s": "min_per_s", "most_per_s": "max_per_s"}
-    return StressSearch(**{names.get(key, key): value for key, value in manifest.search.items()})
 
 
 def _capacity(steps: list[StressStep], searched: StressSearch) -> StressCapacity:

@@ -5,7 +5,7 @@ the data.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -43,10 +43,6 @@ class Goal(ABC):
     @abstractmethod
     def value(self, result: StressResult, summary: StressSummary, ready: Ready) -> float | None:
         """The figure of a stress run with this summary, above zero; None where there is none."""
-
-    def described(self) -> dict[str, Any]:
-        """What results say of it."""
-        return {"text": self.text, "kind": self.kind, "smaller_is_better": self.smaller_is_better}
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sensorbench.benchmarks.stress import Work
 from sensorbench.benchmarks.tune import confirm
@@ -13,9 +12,9 @@ from sensorbench.benchmarks.tune.measure import Bench, Order, measure
 from sensorbench.benchmarks.tune.search import Tried, propose
 from sensorbench.benchmarks.tune.space import Configuration, Space
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.lifecycle import Benchmark, RunContext
+from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import Teller
-from sensorbench.results.manifest import TuneManifest
+from sensorbench.results.planned import PlannedTune, TuneBudget, TuneGoal, TuneManifest
 from sensorbench.results.tune import (
     CONFIRMATION_FOLDER,
     TRIALS_FOLDER,
@@ -93,23 +92,23 @@ class TuneBenchmark(Benchmark[TunePlan, TuneManifest, TuneWriter]):
     writer = TuneWriter
     can_resume = True
 
-    def describe(self, plan: TunePlan, servers: Servers) -> dict[str, Any]:
+    def describe(self, plan: TunePlan, servers: Servers) -> Description[PlannedTune]:
         """The goal, the space, and what is done at the servers."""
         work, goal, load = plan.work, plan.bench.goal, plan.bench.load
         of_load = {key: getattr(load, key) for key in ("in_flight", "threads", "timeout_s", "arrival", "warm_up_s")}
-        return {
-            "title": f"{work.setting.target.label} tuned for {goal.text}",
-            "setting": work.setting.manifest({}),
-            "operations": work.operations,
-            "workload": {**work.described, **of_load},
-            "goal": goal.described(),
-            "space": plan.space.described(),
-            "left_out": list(plan.left_out),
-            "start": plan.start,
-            "seed": plan.seed,
-            "budget": {"runs": plan.budget.runs, "time_s": plan.budget.time_s},
-            "pairs": plan.pairs,
-        }
+        planned = PlannedTune(
+            operations=work.operations,
+            workload={**work.described, **of_load},
+            goal=TuneGoal(text=goal.text, kind=goal.kind, smaller_is_better=goal.smaller_is_better),
+            space=plan.space.described(),
+            left_out=list(plan.left_out),
+            start=plan.start,
+            seed=plan.seed,
+            budget=TuneBudget(runs=plan.budget.runs, time_s=plan.budget.time_s),
+            pairs=plan.pairs,
+        )
+        title = f"{work.setting.target.label} tuned for {goal.text}"
+        return Description(title, planned, [work.setting.manifest({})])
 
     def check_same(self, before: TuneManifest, after: TuneManifest, folder: Path) -> TuneManifest:
         """The manifest of the search that goes on, with another budget if that is plan."""

@@ -1,11 +1,11 @@
 """Search spaces: which settings of a server may take which values. Files; those of some databases come with the package."""
 
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, model_validator
 
 from sensorbench.errors import UsageError
+from sensorbench.results.planned import SearchSpace
 from sensorbench.toml_file import FileModel, load
 
 SPACES = Path(__file__).parent / "spaces"
@@ -99,9 +99,9 @@ class Space(FileModel):
         """The lines to paste into the server's own file."""
         return "\n".join(self.line.replace("{key}", key).replace("{value}", value) for key, value in configuration.items())
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> SearchSpace:
         """What results say of it."""
-        return self.model_dump(mode="json", exclude_defaults=True)
+        return SearchSpace.model_validate(self.model_dump(mode="json"))
 
 
 def load_space(database: str, file: Path | None) -> tuple[Space, Path]:

@@ -11,11 +11,8 @@ from sensorbench.benchmarks.tune.space import Space
 from sensorbench.results.summary.envelope import Caveat, Caveats, envelope
 from sensorbench.results.summary.tune import (
     DefaultDrift,
-    SearchSpace,
     SettingEffect,
-    TuneBudget,
     TuneFigures,
-    TuneGoal,
     TuneSummary,
     TuneTrial,
 )
@@ -27,27 +24,27 @@ MUCH_DRIFT = 1.25
 
 def summarise_tune(result: TuneResult) -> TuneSummary:
     """The summary of a search on disk."""
-    manifest, space = result.manifest, Space.model_validate(result.manifest.space)
-    goal = TuneGoal.model_validate(manifest.goal)
+    manifest, space = result.manifest, Space.model_validate(result.manifest.plan.space.model_dump())
+    goal = manifest.plan.goal
     found = judged(result.trials)
     best = best_of(found, smaller_is_better=goal.smaller_is_better)
     verdict = _verdict(result, best, smaller_is_better=goal.smaller_is_better)
-    changed = {key: value for key, value in best.configuration.items() if manifest.start.get(key) != value} if best else {}
+    changed = {key: value for key, value in best.configuration.items() if manifest.plan.start.get(key) != value} if best else {}
     is_gain = verdict is not None and verdict.is_gain
     drifted = _drift(result)
     return TuneSummary(
-        **envelope(manifest, result.state),
+        **envelope(manifest),
         warnings=_warnings(result, space, best, drifted, is_gain=is_gain),
         result=TuneFigures(
-            operations=manifest.operations,
-            workload=manifest.workload,
+            operations=manifest.plan.operations,
+            workload=manifest.plan.workload,
             goal=goal,
-            space=SearchSpace.model_validate(manifest.space),
-            left_out=manifest.left_out,
-            start=manifest.start,
-            seed=manifest.seed,
-            budget=TuneBudget.model_validate(manifest.budget),
-            pairs=manifest.pairs,
+            space=manifest.plan.space,
+            left_out=manifest.plan.left_out,
+            start=manifest.plan.start,
+            seed=manifest.plan.seed,
+            budget=manifest.plan.budget,
+            pairs=manifest.plan.pairs,
             verdict=None if verdict is None else "gain" if is_gain else "no gain",
             reason=verdict.why if verdict else "the search or its confirmation did not come to its end",
             best=best.configuration if best else None,
@@ -67,10 +64,10 @@ def _verdict(result: TuneResult, best: Best | None, *, smaller_is_better: bool) 
     """What came out; None when not everything was measured that was to be."""
     if result.state != "complete":
         return None
-    why = confirm.why_not_worth_it(result.manifest.start, best, smaller_is_better=smaller_is_better)
+    why = confirm.why_not_worth_it(result.manifest.plan.start, best, smaller_is_better=smaller_is_better)
     if why:
         return confirm.Verdict(False, why)
-    return confirm.verdict(result.confirmation, result.manifest.pairs, smaller_is_better=smaller_is_better)
+    return confirm.verdict(result.confirmation, result.manifest.plan.pairs, smaller_is_better=smaller_is_better)
 
 
 def _trial(number: int, found: Judged) -> TuneTrial:
@@ -119,7 +116,7 @@ def _warnings(
             f"{len(failed)} trials failed; the first: {failed[0].reason}",
             "Narrow the space where servers do not start.",
         )
-    if result.manifest.setting.embedded:
+    if result.manifest.variants[0].embedded:
         caveats.add(
             "embedded",
             "The database runs inside the client's process and shares its processors.",

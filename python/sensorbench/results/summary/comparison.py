@@ -5,9 +5,10 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, RootModel
 
-from sensorbench.results.manifest import OperationManifest
+from sensorbench.results.manifest import Status
+from sensorbench.results.planned import OperationManifest
 from sensorbench.results.summary.claims import MeasuredFigure
-from sensorbench.results.summary.envelope import OperationErrors, Status, Summary
+from sensorbench.results.summary.envelope import OperationErrors, Summary
 from sensorbench.results.summary.guarantees import RegisterGuarantees
 from sensorbench.results.summary.part import SummaryPart
 

@@ -4,46 +4,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from sensorbench.results.manifest import Status
+from sensorbench.results.planned import ArticleCount, ClusterChange, ElasticityWorkload
 from sensorbench.results.summary.claims import MeasuredFigure
-from sensorbench.results.summary.envelope import OperationErrors, Status, Summary
+from sensorbench.results.summary.envelope import OperationErrors, Summary
 from sensorbench.results.summary.guarantees import RegisterGuarantees
 from sensorbench.results.summary.part import SummaryPart
 from sensorbench.results.summary.stress import OperationCounts
-
-
-class ArticleCount(SummaryPart):
-    """The dataset, and how many articles it has."""
-
-    title: str
-    rows: int
-
-
-class ClusterChange(SummaryPart):
-    """What is done to the cluster."""
-
-    kind: str
-    title: str
-    count: int = Field(description="How many nodes it is about.")
-    away_s: float = Field(description="How long the node is away or disturbed, for the kinds that are over after a time.")
-    how: str = Field(description="What stands behind @ in the option; empty where nothing does.")
-    costs: str = Field(default="", description="What the cluster gives up where all nodes join at once.")
-
-
-class ElasticityWorkload(SummaryPart):
-    """The load, and how long the parts of a transition are, in measurements; `executions` request sets are a measurement."""
-
-    requests_per_thread: int = Field(description="Requests of a set that each thread issues.")
-    threads_per_node: int
-    executions: int
-    rate_per_node: float | None = Field(description="Requests per second for each node in an open loop; null in a closed loop.")
-    timeout_s: float
-    warm_up: int
-    before: int
-    after: int
-    max_s: float = Field(description="How long stability is waited for when the change is done.")
-    mix: dict[str, float]
-    grows: bool = Field(description="Whether data and load grow with the nodes.")
-    seed: int
 
 
 class RequestSets(SummaryPart):

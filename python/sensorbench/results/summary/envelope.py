@@ -5,13 +5,11 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import Field
 
-from sensorbench.results.manifest import OneSettingManifest, SettingManifest, State, WorkManifest
+from sensorbench.results.manifest import BaseManifest, SettingManifest, Status
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.part import SummaryPart
 
 SUMMARY_FORMAT: Literal[2] = 2
-
-Status = Literal["running", "complete", "interrupted", "failed", "out of space"]
 
 Result = TypeVar("Result", bound=SummaryPart)
 
@@ -64,20 +62,15 @@ class Summary(SummaryPart, Generic[Result]):
     result: Result
 
 
-def status_of(state: State) -> Status:
-    """The status of results whose manifest has this state."""
-    return "out of space" if state == "incomplete" else state
-
-
-def envelope(manifest: WorkManifest, state: State) -> dict[str, Any]:
+def envelope(manifest: BaseManifest[Any]) -> dict[str, Any]:
     """The keys of an envelope that a manifest has."""
     return {
         "title": manifest.title,
-        "status": status_of(state),
+        "status": manifest.state,
         "reason": manifest.reason,
         "created": manifest.created,
         "version": manifest.version,
         "command": manifest.command,
         "environment": manifest.environment,
-        "variants": [manifest.setting] if isinstance(manifest, OneSettingManifest) else [],
+        "variants": manifest.variants,
     }

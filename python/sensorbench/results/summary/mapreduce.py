@@ -5,47 +5,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from sensorbench.results.mapreduce import CompleteExecution, FailedExecution, JobRecord
+from sensorbench.results.planned import ArticlesOfJob, MapReduceWorkload, SystemOfJob, WantedWord
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.summary.part import SummaryPart
-
-
-class ArticlesOfJob(SummaryPart):
-    """The dataset."""
-
-    name: str
-    title: str
-    articles: int
-    scale: float
-    generated: bool
-
-
-class SystemOfJob(SummaryPart):
-    """Where articles lie, and how they are reached."""
-
-    database: str
-    connector: str
-    splits: str = Field(description="What a split of a table is.")
-    native_job: str | None = Field(description="How the database does the job itself; null where it cannot.")
-    schema_summary: str | None = Field(default=None, description="Null for files.")
-
-
-class WantedWord(SummaryPart):
-    """A word that is looked for, and what DuckDB finds of it."""
-
-    kind: str
-    word: str
-    occurrences: int
-    articles: int
-
-
-class MapReduceWorkload(SummaryPart):
-    """What each worker has, and into what work is split."""
-
-    cores_per_worker: int
-    memory_per_worker: str
-    splits: int
-    articles_per_part: int
 
 
 class MeanTime(MeasuredFigure):

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from sensorbench.results.planned import StressObjective, StressSearch
 from sensorbench.results.summary.envelope import OperationErrors, Summary
 from sensorbench.results.summary.part import SummaryPart
 
@@ -82,25 +83,6 @@ class StressStep(SummaryPart):
     client_bound: str | None = Field(description="Why the client was the limit; null where it was not.")
     at_concurrency_limit: bool = Field(description="All operations that may be in flight were, nearly all the time.")
     servers: ServerFigures
-
-
-class StressObjective(SummaryPart):
-    """The percentile of the response time that may not be above a limit."""
-
-    percentile: str
-    limit_s: float
-
-
-class StressSearch(SummaryPart):
-    """How the highest rate was searched: `precision` is the ratio of both ends less 1, `confirm` the trials of each."""
-
-    first_per_s: float
-    precision: float
-    confirm: int
-    min_per_s: float
-    max_per_s: float | None
-    held_s: float
-    ramp_s: float
 
 
 class StressCapacity(SummaryPart):

@@ -4,47 +4,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from sensorbench.results.planned import SearchSpace, TuneBudget, TuneGoal
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.summary.part import SummaryPart
 from sensorbench.results.tune import Measurement
-
-
-class TuneGoal(SummaryPart):
-    """The figure that is to become better, as on the command line, and what it is: s, bytes, or operations per second (`count`)."""
-
-    text: str
-    kind: Literal["duration_s", "bytes", "count"]
-    smaller_is_better: bool
-
-
-class SearchedSetting(SummaryPart):
-    """The values of a server setting that the search chose from: `values`, or numbers from `low` to `high`."""
-
-    about: str
-    values: list[str | int | float] | None = None
-    low: int | float | None = None
-    high: int | float | None = None
-    step: int | float | None = None
-    log: bool = False
-    unit: str = ""
-    durability: bool = Field(default=False, description="It trades durability for speed; the first of its values is the safest.")
-
-
-class SearchSpace(SummaryPart):
-    """The server settings that were searched, and how they are written into the server's own file."""
-
-    database: str
-    file: str
-    line: str = "{key} = {value}"
-    settings: dict[str, SearchedSetting]
-
-
-class TuneBudget(SummaryPart):
-    """How much the search could take, without the confirmation; null where that was not limited."""
-
-    runs: int | None
-    time_s: float | None
 
 
 class TuneTrial(Measurement):

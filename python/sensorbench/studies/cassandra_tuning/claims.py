@@ -86,7 +86,7 @@ def _best_compromise(evidence: FactorEvidence) -> Judgement:
 
 
 def _shorter_start(evidence: FactorEvidence) -> Judgement:
-    steps = range(len(evidence.result.manifest.rates.get("restart", [])) * 2)
+    steps = range(len(evidence.result.manifest.plan.rates.get("restart", [])) * 2)
     cases = [_start(evidence, ("4 h", "5 h"), step) for step in steps]
     return _or(all_of(cases), NEVER_STEADY)
 

@@ -105,13 +105,13 @@ def with_schema(system: str, schema: str) -> list[str]:
 
 def setting_at(names: list[str], result: ComparisonResult) -> str | None:
     """The id of the first of some settings that is among those of results."""
-    ids = {setting_name(setting): setting.id for setting in result.manifest.settings}
+    ids = {setting_name(setting): setting.id for setting in result.manifest.variants}
     return next((ids[name] for name in names if name in ids), None)
 
 
 def size_of(result: ComparisonResult) -> str | None:
     """The size of the source's log that results are of; None when they are of other data."""
-    name = result.manifest.dataset["name"]
+    name = result.manifest.plan.dataset["name"]
     return next((size for size, dataset in DATASETS.items() if dataset == name), None)
 
 
@@ -121,7 +121,7 @@ def cells(result: ComparisonResult | None) -> list[Cell]:
         return [_cell(place, *_planned(place)) for place in places()]
     size = size_of(result)
     if size is None:
-        why = f"these results are of {result.manifest.dataset['name']}, not of the source's log"
+        why = f"these results are of {result.manifest.plan.dataset['name']}, not of the source's log"
         return [_cell(place, *(_impossible(place) or ("not applicable", why))) for place in places()]
     return [_cell(place, *_measured(place, result)) for place in places() if place.size == size]
 
@@ -173,7 +173,7 @@ def _loaded(setting: str, result: ComparisonResult) -> tuple[CellState, str]:
 
 def _asked(setting: str, operation: str, result: ComparisonResult) -> tuple[CellState, str]:
     """Whether a question was answered; some of its requests may have failed."""
-    evidence = Evidence(result, {setting: setting}, result.manifest.metric)
+    evidence = Evidence(result, {setting: setting}, result.manifest.plan.metric)
     counts = evidence.counts(setting, operation)
     failed = counts["error"] + counts["timeout"]
     failure = result.failures.get(setting)

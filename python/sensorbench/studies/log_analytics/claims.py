@@ -148,7 +148,7 @@ def _if_large_enough(judgement: Judgement, evidence: Evidence, least_records: in
 
 
 def _records(evidence: Evidence) -> int:
-    return int(evidence.result.manifest.dataset["relations"]["log"]["rows"])
+    return int(evidence.result.manifest.plan.dataset["relations"]["log"]["rows"])
 
 
 def _once_within(low: float, high: float, rule: str) -> RuleOfOne:
@@ -175,7 +175,7 @@ def _on_the_log(judge: Judge) -> Judge:
 
     def guarded(evidence: Evidence) -> Judgement:
         if size_of(evidence.result) is None:
-            name = evidence.result.manifest.dataset["name"]
+            name = evidence.result.manifest.plan.dataset["name"]
             return Judgement(
                 "not tested here", None, f"it is about ranges or sizes of the source's log, which {name} does not have"
             )

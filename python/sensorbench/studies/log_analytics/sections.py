@@ -71,7 +71,7 @@ class Measured:
     @cached_property
     def asked(self) -> list[SettingManifest]:
         """The settings that hold the whole log and were to be asked."""
-        return [setting for setting in self.evidence.result.manifest.settings if not setting.only_loads]
+        return [setting for setting in self.evidence.result.manifest.variants if not setting.only_loads]
 
     @cached_property
     def _latencies(self) -> dict[tuple[str, str], float]:

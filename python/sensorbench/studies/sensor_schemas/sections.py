@@ -60,14 +60,14 @@ def series_sections(parts: dict[str, Evidence], summaries: dict[str, ComparisonS
 
 def _by_settings(evidence: Evidence) -> Evidence:
     """The evidence with each setting in a role of its own."""
-    return Evidence(evidence.result, {one.id: one.id for one in evidence.result.manifest.settings}, evidence.metric)
+    return Evidence(evidence.result, {one.id: one.id for one in evidence.result.manifest.variants}, evidence.metric)
 
 
 def _laid(evidence: Evidence) -> list[Laid]:
     """The settings that were measured."""
     return [
         Laid(one.id, setting_name(one), one.system or one.database, one.schema_name, dict(one.schema_parameters))
-        for one in evidence.result.manifest.settings
+        for one in evidence.result.manifest.variants
         if any(MEASURE in run.manifest.phases for run in evidence.runs(one.id))
     ]
 
@@ -194,8 +194,8 @@ def _effect(evidence: Evidence, change: tuple[str, str], pairs: Sequence[tuple[L
 def _sizes(evidence: Evidence) -> Section:
     """What a reading takes, how wide rows are, and what encoding costs the client."""
     rows = []
-    scale = float(evidence.result.manifest.dataset.get("scale", 1.0))
-    for one in evidence.result.manifest.settings:
+    scale = float(evidence.result.manifest.plan.dataset.get("scale", 1.0))
+    for one in evidence.result.manifest.variants:
         load = evidence.result.loads.get(one.id)
         if load is None:
             continue

@@ -1,0 +1,268 @@
+"""What is to be done in a benchmark of each kind: the part of its manifest that is the kind's own. Times are in s, sizes in bytes."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from sensorbench.results.manifest import BaseManifest
+from sensorbench.results.summary.part import SummaryPart
+
+
+class OperationManifest(SummaryPart):
+    """What is asked, in words."""
+
+    title: str
+    question: str
+    writes: bool
+    variant_of: str | None = Field(default=None, description="The operation that it is a variant of.")
+    variant: str | None = None
+    share: float | None = Field(default=None, description="The share of all rows that a variant is about.")
+
+
+class PlannedComparison(SummaryPart):
+    """Variants that are compared under one workload, in an experiment of a user's or in a study."""
+
+    name: str
+    source: Literal["experiment", "study"]
+    part: str = Field(default="", description="The part of a study that it is, where the study has parts.")
+    dataset: dict[str, Any]
+    operations: dict[str, OperationManifest]
+    workload: dict[str, Any]
+    metric: str
+    order: list[list[str]] = Field(default=[], description="For each repeat, the variants in the order in which they ran.")
+
+
+class ComparisonManifest(BaseManifest[PlannedComparison]):
+    """`manifest.json` of a comparison."""
+
+    kind: Literal["comparison"] = "comparison"
+
+
+class StressObjective(SummaryPart):
+    """The percentile of the response time that may not be above a limit."""
+
+    percentile: str
+    limit_s: float
+
+
+class StressSearch(SummaryPart):
+    """How the highest rate was searched: `precision` is the ratio of both ends less 1, `confirm` the trials of each."""
+
+    first_per_s: float
+    precision: float
+    confirm: int
+    min_per_s: float
+    max_per_s: float | None
+    held_s: float
+    ramp_s: float
+
+
+class PlannedStress(SummaryPart):
+    """One target under rates that rise, or are searched."""
+
+    operations: dict[str, str] = Field(description="What is asked, in words, by name.")
+    workload: dict[str, Any]
+    objective: StressObjective | None = None
+    search: StressSearch | None = Field(default=None, description="How the highest rate was searched, where it was.")
+
+
+class StressManifest(BaseManifest[PlannedStress]):
+    """`manifest.json` of a stress run."""
+
+    kind: Literal["stress"] = "stress"
+
+
+class ArticleCount(SummaryPart):
+    """The dataset, and how many articles it has."""
+
+    title: str
+    rows: int
+
+
+class ClusterChange(SummaryPart):
+    """What is done to the cluster."""
+
+    kind: str
+    title: str
+    count: int = Field(description="How many nodes it is about.")
+    away_s: float = Field(description="How long the node is away or disturbed, for the kinds that are over after a time.")
+    how: str = Field(description="What stands behind @ in the option; empty where nothing does.")
+    costs: str = Field(default="", description="What the cluster gives up where all nodes join at once.")
+
+
+class ElasticityWorkload(SummaryPart):
+    """The load, and how long the parts of a transition are, in measurements; `executions` request sets are a measurement."""
+
+    requests_per_thread: int = Field(description="Requests of a set that each thread issues.")
+    threads_per_node: int
+    executions: int
+    rate_per_node: float | None = Field(description="Requests per second for each node in an open loop; null in a closed loop.")
+    timeout_s: float
+    warm_up: int
+    before: int
+    after: int
+    max_s: float = Field(description="How long stability is waited for when the change is done.")
+    mix: dict[str, float]
+    grows: bool = Field(description="Whether data and load grow with the nodes.")
+    seed: int
+
+
+class PlannedElasticity(SummaryPart):
+    """One cluster that is changed under load, one change a run."""
+
+    operations: dict[str, str] = Field(description="What is asked, in words, by name.")
+    workload: ElasticityWorkload
+    dataset: ArticleCount
+    changes: list[ClusterChange] = Field(description="What was to be done to the cluster, in this order.")
+
+
+class ElasticityManifest(BaseManifest[PlannedElasticity]):
+    """`manifest.json` of changes of a cluster."""
+
+    kind: Literal["elasticity"] = "elasticity"
+
+
+class TuneGoal(SummaryPart):
+    """The figure that is to become better, as on the command line, and what it is: s, bytes, or operations per second (`count`)."""
+
+    text: str
+    kind: Literal["duration_s", "bytes", "count"]
+    smaller_is_better: bool
+
+
+class SearchedSetting(SummaryPart):
+    """The values of a server setting that the search chose from: `values`, or numbers from `low` to `high`."""
+
+    about: str
+    values: list[str | int | float] | None = None
+    low: int | float | None = None
+    high: int | float | None = None
+    step: int | float | None = None
+    log: bool = False
+    unit: str = ""
+    durability: bool = Field(default=False, description="It trades durability for speed; the first of its values is the safest.")
+
+
+class SearchSpace(SummaryPart):
+    """The server settings that were searched, and how they are written into the server's own file."""
+
+    database: str
+    file: str
+    line: str = "{key} = {value}"
+    settings: dict[str, SearchedSetting]
+
+
+class TuneBudget(SummaryPart):
+    """How much the search could take, without the confirmation; null where that was not limited."""
+
+    runs: int | None
+    time_s: float | None
+
+
+class PlannedTune(SummaryPart):
+    """A search for better settings of a server."""
+
+    operations: dict[str, str] = Field(description="What is asked, in words, by name.")
+    workload: dict[str, Any]
+    goal: TuneGoal = Field(description="The figure that is to become better.")
+    space: SearchSpace = Field(description="Which settings may take which values.")
+    left_out: list[str] = Field(description="Settings of the space that trade durability for speed, and were left out for that.")
+    start: dict[str, str] = Field(description="The settings that count as the default; all others are left to the server.")
+    seed: int
+    budget: TuneBudget
+    pairs: int = Field(description="Pairs of runs of the confirmation.")
+
+
+class TuneManifest(BaseManifest[PlannedTune]):
+    """`manifest.json` of a search for settings."""
+
+    kind: Literal["tune"] = "tune"
+
+
+class PlannedCell(SummaryPart):
+    """A cell of a study of factors: a configuration under a load, and which levels (part, level) it is."""
+
+    load: str
+    settings: dict[str, str] = Field(description="All settings, as in the server's own file.")
+    apart: bool = Field(description="Measured after all others, in turn with those that are so, too.")
+    levels: list[tuple[str, str]]
+
+
+class PlannedFactors(SummaryPart):
+    """Levels of settings, each on fresh servers, under the same loads."""
+
+    name: str
+    target: str
+    nodes: int | None
+    workload: dict[str, Any]
+    parts: list[str]
+    cells: dict[str, PlannedCell]
+    scale: float
+    sizes: dict[str, float] = Field(description="By which factor each setting that is a size was multiplied.")
+    step_s: float
+    rounds: int
+    seed: int
+    reached: dict[str, float] = Field(default={}, description="Reads and writes per second that the default takes, each alone.")
+    rates: dict[str, list[float]] = Field(default={}, description="The rates of each load, operations per second.")
+
+
+class FactorsManifest(BaseManifest[PlannedFactors]):
+    """`manifest.json` of a study of factors."""
+
+    kind: Literal["factors"] = "factors"
+
+
+class ArticlesOfJob(SummaryPart):
+    """The dataset."""
+
+    name: str
+    title: str
+    articles: int
+    scale: float
+    generated: bool
+
+
+class SystemOfJob(SummaryPart):
+    """Where articles lie, and how they are reached."""
+
+    database: str
+    connector: str
+    splits: str = Field(description="What a split of a table is.")
+    native_job: str | None = Field(description="How the database does the job itself; null where it cannot.")
+    schema_summary: str | None = Field(default=None, description="Null for files.")
+
+
+class WantedWord(SummaryPart):
+    """A word that is looked for, and what DuckDB finds of it."""
+
+    kind: str
+    word: str
+    occurrences: int
+    articles: int
+
+
+class MapReduceWorkload(SummaryPart):
+    """What each worker has, and into what work is split."""
+
+    cores_per_worker: int
+    memory_per_worker: str
+    splits: int
+    articles_per_part: int
+
+
+class PlannedMapReduce(SummaryPart):
+    """One job over the same articles in several systems, with one worker and more."""
+
+    name: str = "mapreduce"
+    workload: MapReduceWorkload
+    dataset: ArticlesOfJob
+    systems: dict[str, SystemOfJob]
+    words: list[WantedWord] = Field(description="What is looked for; the first is that of a fresh application.")
+    workers: list[int]
+    executions: int
+
+
+class MapReduceManifest(BaseManifest[PlannedMapReduce]):
+    """`manifest.json` of the MapReduce study."""
+
+    kind: Literal["mapreduce"] = "mapreduce"
