@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sensorbench.report import words
+from sensorbench.results.manifest import Status
 from sensorbench.results.page import Block, Columns, Line, Piece, Section, Table, Text
 from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure
-from sensorbench.results.summary.envelope import Caveat, OperationErrors, Status, Summary
+from sensorbench.results.summary.envelope import Caveat, OperationErrors, Summary
 
 
 def sure(line: Line) -> Piece:

@@ -16,7 +16,6 @@ from sensorbench.results.summary.comparison import (
     SeriesSummary,
     StudySection,
 )
-from sensorbench.results.summary.envelope import Status
 from sensorbench.studies.registry import STUDIES
 from sensorbench.studies.study import Study
 
