@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 use sensorbench_driver::ErrorKind;
 use sensorbench_histogram::Latencies;
 
-use crate::plan::ReadyPlan;
+use crate::ready_plan::ReadyPlan;
 use crate::record::{Answer, Failure, Outcome, Record};
 
 /// Figures of one kind of operation in one phase, over one interval or the whole run.

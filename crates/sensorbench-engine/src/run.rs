@@ -10,10 +10,10 @@ use sensorbench_driver::{AsyncConnector, BlockingConnector, Deadline, Driver, Dr
 use sensorbench_histogram::Latencies;
 
 use crate::clock::{Clock, RealClock, ask_for_exact_wakeups};
+use crate::multi_statement::{BlockingMultiStatement, MultiStatement};
 use crate::recorder::{Errors, Figures, Interval, Recorded, Recorder, merge_figures};
 use crate::shared::Shared;
 use crate::source::PhaseReport;
-use crate::steps::{BlockingStepping, Stepping};
 use crate::{EngineError, ParameterTable, Plan, ReadyPlan, asynchronous, blocking};
 
 /// A run that is going on, or over.
@@ -344,7 +344,7 @@ fn work_asynchronously(connector: &dyn AsyncConnector, start: &Start, number: us
         let share = in_flight / workers + usize::from(number < in_flight % workers);
         let first_slot = number * (in_flight / workers) + number.min(in_flight % workers);
         let session = match connector.connect(share).await {
-            Ok(session) => Stepping::around(session, &start.shared.plan),
+            Ok(session) => MultiStatement::around(session, &start.shared.plan),
             Err(error) => return start.give_up(error),
         };
         if !start.is_go() {
@@ -367,7 +367,7 @@ fn work_blocking(connector: &dyn BlockingConnector, start: &Start, number: usize
     ask_for_exact_wakeups();
     let deadline = Arc::new(Deadline::new(start.clock.origin(), start.shared.cancelled.clone()));
     let mut session = match connector.connect(deadline.clone()) {
-        Ok(session) => BlockingStepping::around(session, &start.shared.plan, &deadline),
+        Ok(session) => BlockingMultiStatement::around(session, &start.shared.plan, &deadline),
         Err(error) => return start.give_up(error),
     };
     if !start.is_go() {

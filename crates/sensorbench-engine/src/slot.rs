@@ -2,7 +2,7 @@
 
 use sensorbench_driver::{DriverError, Request, Rows, digest};
 
-use crate::plan::ReadyPlan;
+use crate::ready_plan::ReadyPlan;
 use crate::record::{Answer, Failure, Outcome, Record};
 use crate::recorder::{Batch, Recorder};
 use crate::source::Ticket;
