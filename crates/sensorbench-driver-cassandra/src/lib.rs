@@ -85,8 +85,3 @@ impl Database for CassandraDatabase {
         Some(serde_json::from_value(json!({"operations": [operation]})).expect("a schema"))
     }
 }
-
-/// A name between quotes, as CQL has it.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}

@@ -48,6 +48,7 @@
 mod answer;
 mod command;
 mod control;
+mod conversion;
 mod documents;
 mod driver;
 mod errors;

@@ -12,10 +12,11 @@ use sensorbench_driver::{
 };
 
 use crate::link::Link;
+use crate::names::quoted;
 use crate::namespace::Namespace;
 use crate::schema::{check_tables, run};
 use crate::session::Connector;
-use crate::{load, quoted, size};
+use crate::{load, size};
 
 /// Settings that matter to speed and durability. Those that a server does not have are passed over.
 const SETTINGS: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version_comment', 'innodb_buffer_pool_size', \

@@ -31,6 +31,7 @@ mod calendar;
 mod driver;
 mod link;
 mod load;
+mod names;
 mod namespace;
 mod pool;
 mod schema;
@@ -111,11 +112,6 @@ fn no_op() -> Schema {
     serde_json::from_value(json!({"operations": [operation]})).expect("a schema")
 }
 
-/// A name between quotes, as MySQL has it.
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,10 +137,5 @@ mod tests {
     fn opening_a_target_does_not_connect() {
         assert!(MariadbDatabase.open(&TargetUrl::parse("mariadb://me:secret@127.0.0.1:1").unwrap()).is_ok());
         check(&no_op()).unwrap();
-    }
-
-    #[test]
-    fn names_are_quoted() {
-        assert_eq!(quoted("a`b"), "`a``b`");
     }
 }

@@ -9,7 +9,7 @@ use mysql_async::{ClientIdentity, Conn, Error, IoError, Opts, OptsBuilder, SslOp
 use sensorbench_driver::{DriverError, Server, TargetUrl, Tls, TlsMode};
 use tokio::time::timeout;
 
-use crate::quoted;
+use crate::names::quoted;
 
 const DEFAULT_PORT: u16 = 3306;
 

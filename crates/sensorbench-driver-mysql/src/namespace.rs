@@ -5,7 +5,7 @@ use mysql_async::prelude::Queryable;
 use sensorbench_driver::{Admission, DriverError, Marker, Occupant};
 
 use crate::link::Link;
-use crate::quoted;
+use crate::names::quoted;
 
 /// The table that holds the mark, and its comment, which nobody else's table has.
 pub const TABLE: &str = "sensorbench";

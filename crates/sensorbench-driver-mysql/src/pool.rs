@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
 use crate::link::Link;
-use crate::schema::with_place;
+use crate::names::with_place;
 use crate::statement::Statement;
 
 /// How long the server may take to cancel a statement, before another connection is opened in place of the one that it is on.

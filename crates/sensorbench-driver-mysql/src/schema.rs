@@ -2,9 +2,10 @@
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Row};
-use sensorbench_driver::{DriverError, SchemaError, SqlSchema};
+use sensorbench_driver::{DriverError, SqlSchema};
 
 use crate::link::Link;
+use crate::names::with_place;
 use crate::text::Layout;
 
 /// Every table that is filled exists, with columns for its fill.
@@ -13,14 +14,6 @@ pub async fn check_tables(schema: &SqlSchema, link: &Link, connection: &mut Conn
         Layout::of(table, columns, link, connection).await?;
     }
     Ok(())
-}
-
-/// What a statement is refused for is told with its place in the schema file; a lost connection has no place there.
-pub fn with_place(path: String, error: DriverError) -> DriverError {
-    match error {
-        DriverError::Statement(message) => SchemaError::at(path, message).into(),
-        other => other,
-    }
 }
 
 /// Runs statements, each with its place in the schema file.

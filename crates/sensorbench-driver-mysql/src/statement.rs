@@ -6,7 +6,7 @@ use sensorbench_driver::{
 };
 use serde::Deserialize;
 
-use crate::values::{bound, canonical};
+use crate::values::{Timestamps, bound, canonical};
 
 /// `[operation.NAME]` of a schema file.
 #[derive(Debug, Deserialize)]
@@ -15,17 +15,6 @@ struct Words {
     statement: String,
     #[serde(default)]
     timestamps: Timestamps,
-}
-
-/// How parameters of type timestamp are bound.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Timestamps {
-    /// As `DATETIME(6)`.
-    #[default]
-    Datetime,
-    /// As `BIGINT`: microseconds since 1970.
-    Microseconds,
 }
 
 /// A statement with the parameters that it takes and the columns that it returns.

@@ -13,8 +13,7 @@ use sensorbench_driver::{DriverError, Parameter, SchemaError, Type, ValueRef};
 
 use crate::calendar::Moment;
 use crate::link::Link;
-use crate::quoted;
-use crate::schema::with_place;
+use crate::names::{quoted, with_place};
 use crate::values::{finite, moment};
 
 /// So many bytes are written before they are sent: while the server reads one piece, we write the next.

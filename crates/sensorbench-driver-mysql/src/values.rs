@@ -4,9 +4,20 @@ use mysql_async::Column as Found;
 use mysql_async::Value as MysqlValue;
 use mysql_async::consts::ColumnType;
 use sensorbench_driver::{Column, DriverError, Type, Value, ValueRef};
+use serde::Deserialize;
 
 use crate::calendar::Moment;
-use crate::statement::Timestamps;
+
+/// How parameters of type timestamp are bound.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Timestamps {
+    /// As `DATETIME(6)`.
+    #[default]
+    Datetime,
+    /// As `BIGINT`: microseconds since 1970.
+    Microseconds,
+}
 
 /// The character set of values that are bytes and not text.
 const BINARY: u16 = 63;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatchReader;
 use sensorbench_driver::{
     Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
-    SqlSchema,
+    SqlSchema, quoted,
 };
 use tokio_postgres::Error;
 
@@ -15,7 +15,7 @@ use crate::namespace::Namespace;
 use crate::schema::{Asked, check_tables, run};
 use crate::session::Connector;
 use crate::target::Target;
-use crate::{errors, load, observe, quoted};
+use crate::{errors, load, observe};
 
 pub struct PostgresqlDriver {
     target: Arc<Target>,

@@ -70,8 +70,3 @@ impl Database for PostgresqlDatabase {
         Some(serde_json::from_value(json!({"operations": [operation]})).expect("a schema"))
     }
 }
-
-/// A name between quotes, as SQL has it.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}

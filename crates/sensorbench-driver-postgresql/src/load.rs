@@ -7,15 +7,15 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use bytes::{BufMut, Bytes};
 use futures::SinkExt;
 use sensorbench_dataset::Column;
-use sensorbench_driver::{DriverError, Parameter, Progress};
+use sensorbench_driver::{DriverError, Parameter, Progress, quoted};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio_postgres::{Client, Error, Statement, Transaction};
 
 use crate::control::Control;
+use crate::errors;
 use crate::schema::{column_list, table_forms};
 use crate::target::Target;
 use crate::wire::Form;
-use crate::{errors, quoted};
 
 /// What goes before the rows of a binary COPY: its signature, no flags, no more header.
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";

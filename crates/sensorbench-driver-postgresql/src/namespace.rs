@@ -1,11 +1,11 @@
 //! sensorbench's schema in the database: whose it is, and the marker in it.
 
-use sensorbench_driver::{Admission, DriverError, Marker, Occupant};
+use sensorbench_driver::{Admission, DriverError, Marker, Occupant, quoted};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error};
 
+use crate::errors;
 use crate::target::Target;
-use crate::{errors, quoted};
 
 /// Is there a schema of this name, and is there a table that could hold our marker?
 const WHO_IS_THERE: &str = "\

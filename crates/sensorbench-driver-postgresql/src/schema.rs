@@ -1,12 +1,12 @@
 //! A schema in PostgreSQL's words.
 
 use sensorbench_driver::{
-    Column, DriverError, Operation, Parameter, Placeholder, Positional, SchemaError, SqlSchema, SqlStatement, parse_part,
+    Column, DriverError, Operation, Parameter, Placeholder, Positional, SchemaError, SqlSchema, SqlStatement, parse_part, quoted,
 };
 use tokio_postgres::Client;
 
+use crate::errors;
 use crate::wire::{Form, server_types};
-use crate::{errors, quoted};
 
 /// An operation's statement as the server is asked to prepare it.
 #[derive(Clone, Debug)]

@@ -40,6 +40,7 @@ mod cluster;
 mod command;
 mod connection;
 mod control;
+mod control_connection;
 mod driver;
 mod load;
 mod operation;

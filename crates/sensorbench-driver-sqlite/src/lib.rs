@@ -2,6 +2,7 @@
 //! sensorbench's namespace.
 
 mod driver;
+mod errors;
 mod load;
 mod schema;
 mod session;
@@ -12,6 +13,7 @@ use sensorbench_driver::{Database, Driver, DriverError, Schema, SqlSchema, Targe
 use serde_json::json;
 
 use crate::driver::SqliteDriver;
+use crate::errors::statement_error;
 use crate::schema::{check_tables, run};
 use crate::target::Target;
 
@@ -57,13 +59,4 @@ impl Database for SqliteDatabase {
             json!({"name": "nothing", "columns": [{"name": "one", "type": "integer"}], "statement": {"statement": "SELECT 1"}});
         Some(serde_json::from_value(json!({"operations": [operation]})).expect("a schema"))
     }
-}
-
-fn statement_error(error: rusqlite::Error) -> DriverError {
-    DriverError::Statement(error.to_string())
-}
-
-/// A name between quotes, as SQL has it.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -11,6 +11,7 @@ mod deadline;
 mod digest;
 mod driver;
 mod error;
+mod guard;
 mod kept;
 mod named;
 mod null;
@@ -31,15 +32,16 @@ pub use driver::{
     Sessions, Size,
 };
 pub use error::{DriverError, ErrorKind};
+pub use guard::{Intent, NamespaceGuard};
 pub use kept::KeptSchema;
 pub use named::{Placeholder, Positional};
 pub use null::NullDatabase;
-pub use ownership::{Admission, Intent, Marker, NamespaceGuard, Occupant, Owner};
+pub use ownership::{Admission, Marker, Occupant, Owner};
 pub use progress::Progress;
 pub use rows::{RowRef, Rows};
 pub use schema::{Column, Direction, Operation, Order, Parameter, Schema, SchemaError, parse_part};
 pub use server::{Login, SERVER_OPTIONS, Server, Tls, TlsMode, is_namespace, namespace_of};
-pub use sql::{SqlSchema, SqlStatement};
+pub use sql::{SqlSchema, SqlStatement, quoted};
 pub use unfit::{Unfit, fixed, narrowed};
 pub use url::{TargetUrl, is_secret};
 

@@ -1,6 +1,6 @@
 //! Every cell of occupant × intent: what is somebody else's stays as it is, and what is ours goes only when that is wanted.
 
-use super::{Subject, load, open, reading_rows, readings, schema};
+use super::subject::{Subject, load, open, reading_rows, readings, schema};
 use crate::{Driver, DriverError, ErrorKind, Intent, NamespaceGuard, Owner, TargetUrl};
 
 /// What the suite notes in namespaces that it creates.
