@@ -13,10 +13,11 @@ use rustix::time::{ClockId, clock_gettime};
 use sensorbench_dataset::array_of;
 use sensorbench_driver::contract::owner;
 use sensorbench_driver::{Database, Driver, Intent, Progress, Schema, TargetUrl, Type, ValueRef};
-use sensorbench_driver_mysql::MysqlDatabase;
+use sensorbench_driver_mysql::{Mysql, MysqlWire};
 use sensorbench_engine::{ParameterTable, Plan, Run};
 use serde_json::json;
 
+const MYSQL: MysqlWire = MysqlWire(&Mysql);
 const ROWS: i64 = 1_000_000;
 const ROWS_A_BATCH: i64 = 65_536;
 const REPEATS: usize = 5;
@@ -150,7 +151,7 @@ fn load(driver: &dyn Driver, table: &str, batch: impl Fn(std::ops::Range<i64>) -
 
 fn main() {
     let url = format!("{}?namespace={NAMESPACE}", server_url());
-    let driver = MysqlDatabase.open(&TargetUrl::parse(&url).unwrap()).unwrap();
+    let driver = MYSQL.open(&TargetUrl::parse(&url).unwrap()).unwrap();
     driver.guard(&owner()).create(&schema(1), "", Intent::Replace).unwrap();
     load(driver.as_ref(), "t", rows);
     load(driver.as_ref(), "readings", readings);

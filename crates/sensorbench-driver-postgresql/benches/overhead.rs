@@ -13,7 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 use sensorbench_dataset::array_of;
 use sensorbench_driver::contract::owner;
 use sensorbench_driver::{Database, Driver, Intent, Progress, Schema, TargetUrl, Type, ValueRef};
-use sensorbench_driver_postgresql::PostgresqlDatabase;
+use sensorbench_driver_postgresql::{Postgresql, PostgresqlWire};
 use sensorbench_engine::{ParameterTable, Plan, Run};
 use serde_json::json;
 use tokio_postgres::{Client, NoTls, Statement};
@@ -21,6 +21,7 @@ use tokio_postgres::{Client, NoTls, Statement};
 const ROWS: i64 = 1_000_000;
 const OPERATIONS: u64 = 60_000;
 const REPEATS: usize = 5;
+const POSTGRESQL: PostgresqlWire = PostgresqlWire(&Postgresql);
 const NAMESPACE: &str = "bench_overhead";
 
 /// How a measurement is made.
@@ -79,7 +80,7 @@ fn load(driver: &dyn Driver) {
 /// Processor time of the thread that executes operations, in seconds; with connecting, which is the same in both.
 fn through_the_engine(url: &str, case: Case, ids: &[i64]) -> f64 {
     let url = format!("{url}&connections={}", case.connections);
-    let driver = PostgresqlDatabase.open(&TargetUrl::parse(&url).unwrap()).unwrap();
+    let driver = POSTGRESQL.open(&TargetUrl::parse(&url).unwrap()).unwrap();
     let plan: Plan = serde_json::from_value(json!({
         "seed": 1,
         "operations": [{
@@ -140,7 +141,7 @@ async fn read((client, prepared): &(Client, Statement), ids: &[i64], next: &Cell
 fn main() {
     let base = std::env::var("SENSORBENCH_TEST_URL").expect("SENSORBENCH_TEST_URL names the server");
     let url = format!("{base}?namespace={NAMESPACE}");
-    let driver = PostgresqlDatabase.open(&TargetUrl::parse(&url).unwrap()).unwrap();
+    let driver = POSTGRESQL.open(&TargetUrl::parse(&url).unwrap()).unwrap();
     load(driver.as_ref());
     for (rows_an_answer, in_flight, connections) in [(1, 1, 1), (1, 64, 4), (100, 1, 1), (100, 64, 4)] {
         let case = Case { rows_an_answer, in_flight, connections };

@@ -23,13 +23,13 @@ const DATABASES: &[&dyn Database] = &[
     #[cfg(feature = "mongodb")]
     &sensorbench_driver_mongodb::FerretdbPostgresqlDatabase,
     #[cfg(feature = "mysql")]
-    &sensorbench_driver_mysql::MysqlDatabase,
+    &sensorbench_driver_mysql::MysqlWire(&sensorbench_driver_mysql::Mysql),
     #[cfg(feature = "mysql")]
-    &sensorbench_driver_mysql::MariadbDatabase,
+    &sensorbench_driver_mysql::MysqlWire(&sensorbench_driver_mysql::Mariadb),
     #[cfg(feature = "odbc")]
     &sensorbench_driver_odbc::OdbcDatabase,
     #[cfg(feature = "postgresql")]
-    &sensorbench_driver_postgresql::PostgresqlDatabase,
+    &sensorbench_driver_postgresql::PostgresqlWire(&sensorbench_driver_postgresql::Postgresql),
     #[cfg(feature = "redis")]
     &sensorbench_driver_redis::RedisDatabase,
     #[cfg(feature = "redis")]

@@ -9,10 +9,10 @@ use std::task::{Context, Poll};
 use futures::future::LocalBoxFuture;
 use sensorbench_driver::{AsyncConnector, AsyncSession, DriverError, Executing, Request};
 
-use crate::connection::{Answered, Answering, Connection};
-use crate::pool::Pool;
-use crate::schema::Asked;
-use crate::target::Target;
+use super::connection::{Answered, Answering, Connection};
+use super::pool::Pool;
+use super::target::Target;
+use crate::statement::OperationStatement;
 
 /// Connections of a client thread where the URL does not say how many: one for each operation in flight, but no more than this.
 /// Three client threads then still fit into the 100 connections that a server allows if nobody changed it. More operations
@@ -21,7 +21,7 @@ const MOST_CONNECTIONS: usize = 32;
 
 pub struct Connector {
     pub target: Arc<Target>,
-    pub operations: Arc<[Asked]>,
+    pub operations: Arc<[OperationStatement]>,
 }
 
 impl AsyncConnector for Connector {

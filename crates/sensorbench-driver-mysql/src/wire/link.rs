@@ -9,20 +9,10 @@ use mysql_async::{ClientIdentity, Conn, Error, IoError, Opts, OptsBuilder, SslOp
 use sensorbench_driver::{DriverError, Server, TargetUrl, Tls, TlsMode};
 use tokio::time::timeout;
 
-use crate::names::quoted;
-
-const DEFAULT_PORT: u16 = 3306;
+use crate::dialect::Dialect;
 
 /// How long a server may take to let us in.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-
-/// What every statement of ours expects: text in UTF-8, times in UTC, values that do not fit refused, and figures of tables as they are
-/// now (MySQL keeps them for a day otherwise; MariaDB knows no such setting and passes over the comment).
-const SETTINGS: &str = "SET NAMES utf8mb4; \
-    SET sql_mode = 'TRADITIONAL', time_zone = '+00:00', autocommit = 1 /*!80000 , information_schema_stats_expiry = 0 */";
-
-/// What tells a server from others, should one address lead to several.
-const IDENTITY: &str = "SELECT concat_ws(':', @@hostname, @@port, @@server_id)";
 
 /// Errors of the server after which there is no connection any more: shut down, killed, idle for too long.
 const ENDS_CONNECTION: [u16; 5] = [1053, 1080, 1927, 3169, 4031];
@@ -33,6 +23,8 @@ const UNKNOWN_DATABASE: u16 = 1049;
 
 /// The way to a server.
 pub struct Link {
+    /// Which database answers there.
+    pub dialect: &'static dyn Dialect,
     pub server: Server,
     opts: Opts,
     /// Who answered first.
@@ -41,8 +33,8 @@ pub struct Link {
 }
 
 impl Link {
-    pub fn of(url: &TargetUrl) -> Result<Self, DriverError> {
-        let server = Server::of(url, DEFAULT_PORT, &[])?;
+    pub fn of(dialect: &'static dyn Dialect, url: &TargetUrl) -> Result<Self, DriverError> {
+        let server = Server::of(url, dialect.default_port(), dialect.options())?;
         let [(host, port)] = server.hosts.as_slice() else {
             return Err(url.error("expected one host, not several"));
         };
@@ -57,15 +49,15 @@ impl Link {
             .prefer_socket(false)
             .stmt_cache_size(0)
             .into();
-        Ok(Self { server, opts, identity: OnceLock::new(), leads_to_several: AtomicBool::new(false) })
+        Ok(Self { dialect, server, opts, identity: OnceLock::new(), leads_to_several: AtomicBool::new(false) })
     }
 
     /// Logs in.
     pub async fn connect(&self) -> Result<Conn, DriverError> {
         let connecting = async {
             let mut connection = Conn::new(self.opts.clone()).await?;
-            connection.query_drop(SETTINGS).await?;
-            self.recognize(connection.query_first(IDENTITY).await?.unwrap_or_default());
+            connection.query_drop(self.dialect.session_settings()).await?;
+            self.recognize(connection.query_first(self.dialect.identity()).await?.unwrap_or_default());
             Ok(connection)
         };
         match timeout(CONNECT_LIMIT, connecting).await {
@@ -92,7 +84,7 @@ impl Link {
     pub async fn connect_inside(&self) -> Result<Conn, DriverError> {
         let mut connection = self.connect().await?;
         let namespace = &self.server.namespace;
-        match connection.query_drop(format!("USE {}", quoted(namespace))).await {
+        match connection.query_drop(self.dialect.enter(namespace)).await {
             Ok(()) => Ok(connection),
             Err(Error::Server(error)) if error.code == UNKNOWN_DATABASE => Err(DriverError::Namespace(format!(
                 "{}: there is no database {namespace}; nothing was created there yet",
@@ -174,9 +166,10 @@ mod tests {
     use mysql_async::ServerError;
 
     use super::*;
+    use crate::dialect::Mysql;
 
     fn link(url: &str) -> Link {
-        Link::of(&TargetUrl::parse(url).unwrap()).unwrap()
+        Link::of(&Mysql, &TargetUrl::parse(url).unwrap()).unwrap()
     }
 
     #[test]

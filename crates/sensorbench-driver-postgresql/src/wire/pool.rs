@@ -19,10 +19,10 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{sleep, timeout};
 
-use crate::connection::{Answering, Connection};
-use crate::errors;
-use crate::schema::Asked;
-use crate::target::{CONTROL, Target};
+use super::connection::{Answering, Connection};
+use super::errors;
+use super::target::{CONTROL, Target};
+use crate::statement::OperationStatement;
 
 /// How long a connection is waited for whose operation is being cancelled, before another one is opened as well.
 const HEAD_START: Duration = Duration::from_millis(20);
@@ -34,14 +34,13 @@ const ABANDON_AFTER: Duration = Duration::from_secs(30);
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// How long the end of a session takes at most if it leaves something to be ended at the server.
 const ENDING_TIMEOUT: Duration = Duration::from_secs(2);
-const END_CONNECTIONS: &str = "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity WHERE application_name = $1 AND state = 'active'";
 
 /// Connections that serve one engine thread.
 pub struct Pool {
     target: Arc<Target>,
     /// What the server calls its connections, which nobody else's are called.
     name: String,
-    operations: Arc<[Asked]>,
+    operations: Arc<[OperationStatement]>,
     /// Where connections are kept going and replaced.
     runtime: Handle,
     state: Mutex<State>,
@@ -67,7 +66,11 @@ struct Recovering {
 
 impl Pool {
     /// Opens so many connections, inside the runtime that will poll the operations.
-    pub async fn open(target: Arc<Target>, operations: Arc<[Asked]>, connections: usize) -> Result<Arc<Self>, DriverError> {
+    pub async fn open(
+        target: Arc<Target>,
+        operations: Arc<[OperationStatement]>,
+        connections: usize,
+    ) -> Result<Arc<Self>, DriverError> {
         let name = format!("{CONTROL}-{:016x}", RandomState::new().hash_one(()));
         let ready = try_join_all((0..connections).map(|_| Connection::open(&target, &name, &operations))).await?;
         Ok(Arc::new(Self {
@@ -153,7 +156,10 @@ impl Pool {
             let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };
             let ended = async {
                 let client = target.connect(CONTROL).await?;
-                client.execute(END_CONNECTIONS, &[&name]).await.map_err(|error| errors::lost(&target.shown, &error))
+                client
+                    .execute(target.dialect.end_connections(), &[&name])
+                    .await
+                    .map_err(|error| errors::lost(&target.place, &error))
             };
             // A server that cannot be reached has ended them itself.
             let _ = runtime.block_on(async { timeout(ENDING_TIMEOUT, ended).await });

@@ -7,7 +7,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 use tokio_postgres::Client;
 
-use crate::target::{CONNECT_TIMEOUT, CONTROL, Target};
+use super::target::{CONNECT_TIMEOUT, CONTROL, Target};
 
 /// Lends connections. One is kept, so that asking for counters every second does not make the server start a process each time.
 pub struct Control {

@@ -6,7 +6,7 @@ use sensorbench_driver::{
 };
 use serde::Deserialize;
 
-use crate::values::{Timestamps, bound, canonical};
+use super::values::{Timestamps, bound, canonical};
 
 /// `[operation.NAME]` of a schema file.
 #[derive(Debug, Deserialize)]

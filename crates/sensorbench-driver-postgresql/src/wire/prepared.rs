@@ -9,9 +9,10 @@ use postgres_types::{FromSql, IsNull, ToSql, Type as ServerType};
 use sensorbench_driver::{Column, DriverError, Rows, Value, ValueRef};
 use tokio_postgres::{Client, Row, Statement};
 
-use crate::errors;
-use crate::schema::Asked;
-use crate::wire::{Encoded, Form, server_types};
+use super::errors;
+use super::target::Target;
+use super::values::{Encoded, Form};
+use crate::statement::OperationStatement;
 
 /// An operation's statement with the forms of its parameters and columns.
 pub struct Prepared {
@@ -42,11 +43,13 @@ pub enum Failure {
 }
 
 impl Prepared {
-    pub async fn of(client: &Client, server: &str, asked: &Asked) -> Result<Self, DriverError> {
-        let statement =
-            client.prepare(&asked.positional.text).await.map_err(|error| errors::schema_error(server, &asked.path, error))?;
-        let parameters = bound_parameters(asked, &statement)?;
-        let columns = answer_columns(asked, &statement)?;
+    pub async fn of(client: &Client, target: &Target, operation: &OperationStatement) -> Result<Self, DriverError> {
+        let statement = client
+            .prepare(&operation.positional.text)
+            .await
+            .map_err(|error| errors::schema_error(&target.place, &operation.path, error))?;
+        let parameters = bound_parameters(target, operation, &statement)?;
+        let columns = answer_columns(target, operation, &statement)?;
         Ok(Self { statement, parameters, columns })
     }
 
@@ -90,27 +93,36 @@ impl Prepared {
     }
 }
 
-fn bound_parameters(asked: &Asked, statement: &Statement) -> Result<Vec<BoundParameter>, DriverError> {
+fn bound_parameters(
+    target: &Target,
+    operation: &OperationStatement,
+    statement: &Statement,
+) -> Result<Vec<BoundParameter>, DriverError> {
     let bound = |(place, found): (&usize, &ServerType)| {
-        let parameter = &asked.parameters[*place];
+        let parameter = &operation.parameters[*place];
         let form = Form::of(parameter.value_type, found).ok_or_else(|| {
-            let (_, cast) = server_types(parameter.value_type);
-            asked.error(format!(
-                "PostgreSQL takes :{name} for {found}, but it is declared as {}; write :{name}::{cast}",
+            let (_, cast) = target.dialect.type_words(parameter.value_type);
+            operation.error(format!(
+                "{product} takes :{name} for {found}, but it is declared as {}; write :{name}::{cast}",
                 parameter.value_type.name(),
+                product = target.dialect.product(),
                 name = parameter.name
             ))
         })?;
         Ok(BoundParameter { name: parameter.name.clone(), place: *place, form })
     };
-    asked.positional.parameters.iter().zip(statement.params()).map(bound).collect()
+    operation.positional.parameters.iter().zip(statement.params()).map(bound).collect()
 }
 
-fn answer_columns(asked: &Asked, statement: &Statement) -> Result<Vec<AnswerColumn>, DriverError> {
+fn answer_columns(
+    target: &Target,
+    operation: &OperationStatement,
+    statement: &Statement,
+) -> Result<Vec<AnswerColumn>, DriverError> {
     let found = statement.columns();
-    if found.len() != asked.columns.len() {
-        let expected: Vec<_> = asked.columns.iter().map(|column| column.name.as_str()).collect();
-        return Err(asked.error(format!(
+    if found.len() != operation.columns.len() {
+        let expected: Vec<_> = operation.columns.iter().map(|column| column.name.as_str()).collect();
+        return Err(operation.error(format!(
             "the statement returns {} columns; the operation has {} ({})",
             found.len(),
             expected.len(),
@@ -119,17 +131,18 @@ fn answer_columns(asked: &Asked, statement: &Statement) -> Result<Vec<AnswerColu
     }
     let column = |(column, found): (&Column, &tokio_postgres::Column)| {
         let form = Form::of_answer(column.value_type, column.computed, found.type_()).ok_or_else(|| {
-            let (expected, cast) = server_types(column.value_type);
-            asked.error(format!(
-                "column {} should be {} ({expected}), but PostgreSQL returns {}; cast it with ::{cast}",
+            let (expected, cast) = target.dialect.type_words(column.value_type);
+            operation.error(format!(
+                "column {} should be {} ({expected}), but {} returns {}; cast it with ::{cast}",
                 column.name,
                 column.value_type.name(),
+                target.dialect.product(),
                 found.type_()
             ))
         })?;
         Ok(AnswerColumn { name: column.name.clone(), form })
     };
-    asked.columns.iter().zip(found).map(column).collect()
+    operation.columns.iter().zip(found).map(column).collect()
 }
 
 /// A parameter's value, for the library.

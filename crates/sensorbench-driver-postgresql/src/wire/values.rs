@@ -4,7 +4,7 @@ use bytes::BufMut;
 use postgres_types::{Kind, Type as ServerType};
 use sensorbench_driver::{Type, Unfit, ValueRef, fixed, narrowed};
 
-use crate::numeric;
+use super::numeric;
 
 /// From 1970-01-01, where canonical times begin, to 2000-01-01, where PostgreSQL's do.
 const EPOCH_US: i64 = 946_684_800_000_000;
@@ -125,18 +125,6 @@ impl Encoded<'_> {
             Encoded::Float8(value) => out.put_f64(value),
             Encoded::Bytes(value) => out.put_slice(value),
         }
-    }
-}
-
-/// What a canonical type is called in PostgreSQL's words, all types first, then the one to cast to.
-pub fn server_types(canonical: Type) -> (&'static str, &'static str) {
-    match canonical {
-        Type::Boolean => ("boolean", "boolean"),
-        Type::Integer => ("smallint, integer or bigint", "bigint"),
-        Type::Double => ("double precision", "float8"),
-        Type::Timestamp => ("timestamp or timestamptz", "timestamp"),
-        Type::Text => ("text, varchar or name", "text"),
-        Type::Bytes => ("bytea", "bytea"),
     }
 }
 

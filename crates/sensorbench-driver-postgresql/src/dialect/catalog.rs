@@ -1,4 +1,4 @@
-//! What the server tells about itself: versions, settings, sizes, counters.
+//! What PostgreSQL's catalog tells about the server: versions, settings, sizes, counters.
 
 use std::collections::BTreeMap;
 
@@ -41,8 +41,8 @@ const STATISTICS: [(&str, &str); 4] = [
 
 /// What answers, and how it is set.
 pub async fn describe(client: &Client) -> Result<Description, Error> {
-    let told = client.query_one("SELECT pg_catalog.version(), current_setting('server_version')", &[]).await?;
-    let (product, version): (String, String) = (told.try_get(0)?, told.try_get(1)?);
+    let answer = client.query_one("SELECT pg_catalog.version(), current_setting('server_version')", &[]).await?;
+    let (product, version): (String, String) = (answer.try_get(0)?, answer.try_get(1)?);
     let query = "SELECT name, current_setting(name) FROM pg_catalog.pg_settings WHERE name = ANY($1)";
     let mut settings = BTreeMap::new();
     for row in client.query(query, &[&SETTINGS.as_slice()]).await? {
@@ -55,8 +55,12 @@ pub async fn describe(client: &Client) -> Result<Description, Error> {
     Ok(Description { database, version, settings })
 }
 
-/// Whether the user may have the server write everything to its tables' files.
-pub async fn may_checkpoint(client: &Client) -> Result<bool, Error> {
+/// Has the server write everything to its tables' files, where the user may ask for that.
+pub async fn flush(client: &Client) -> Result<(), Error> {
+    if may_checkpoint(client).await? { client.batch_execute("CHECKPOINT").await } else { Ok(()) }
+}
+
+async fn may_checkpoint(client: &Client) -> Result<bool, Error> {
     client.query_one(MAY_CHECKPOINT, &[]).await?.try_get(0)
 }
 

@@ -15,9 +15,9 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
-use crate::link::Link;
-use crate::names::with_place;
-use crate::statement::Statement;
+use super::link::Link;
+use super::places::with_place;
+use super::statement::Statement;
 
 /// How long the server may take to cancel a statement, before another connection is opened in place of the one that it is on.
 const GRACE: Duration = Duration::from_millis(20);
@@ -229,7 +229,7 @@ impl Pool {
         };
         let Ok(mut connection) = connection else { return };
         if !link.leads_to_several() {
-            let kill = connection.query_drop(format!("KILL QUERY {connection_id}"));
+            let kill = connection.query_drop(link.dialect.kill_statement(connection_id));
             // A refusal says that there is no such connection any more.
             let (Ok(Ok(())) | Ok(Err(Error::Server(_)))) = timeout(CANCEL_LIMIT, kill).await else { return };
         }
@@ -256,7 +256,7 @@ impl Pool {
             let mut connection = link.connect().await?;
             for id in called_off.into_iter().filter(|_| !link.leads_to_several()) {
                 // An error says that the connection is gone already.
-                let _ = connection.query_drop(format!("KILL {id}")).await;
+                let _ = connection.query_drop(link.dialect.kill_connection(id)).await;
             }
             connection.disconnect().await.map_err(|error| link.error(error))
         };

@@ -11,11 +11,11 @@ use sensorbench_driver::{DriverError, Parameter, Progress, quoted};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio_postgres::{Client, Error, Statement, Transaction};
 
-use crate::control::Control;
-use crate::errors;
-use crate::schema::{column_list, table_forms};
-use crate::target::Target;
-use crate::wire::Form;
+use super::control::Control;
+use super::errors;
+use super::tables::{column_list, table_forms};
+use super::target::Target;
+use super::values::Form;
 
 /// What goes before the rows of a binary COPY: its signature, no flags, no more header.
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
@@ -51,12 +51,12 @@ pub fn load(
     rows: Box<dyn RecordBatchReader + Send>,
     progress: &Progress,
 ) -> Result<(), DriverError> {
-    let forms = control.with(async |client| table_forms(client, &target.shown, table, columns).await)?;
+    let forms = control.with(async |client| table_forms(client, target, table, columns).await)?;
     let encoder = Encoder { table, columns, forms };
     let (encoded, chunks) = channel(CHUNKS_AHEAD);
     std::thread::scope(|scope| {
         scope.spawn(move || encoder.encode_all(rows, progress, &encoded));
-        let statement = format!("COPY {} ({}) FROM STDIN (FORMAT binary)", quoted(table), column_list(columns));
+        let statement = target.dialect.copy_into(&quoted(table), &column_list(columns));
         let loading = Loading { target, table, chunks, progress };
         control.with(async |client| loading.send_all(client, &statement).await)
     })
@@ -123,7 +123,7 @@ struct Loading<'a> {
 
 impl Loading<'_> {
     async fn send_all(mut self, client: &mut Client, statement: &str) -> Result<(), DriverError> {
-        let (server, table) = (&self.target.shown, self.table);
+        let (server, table) = (&self.target.place, self.table);
         let refused = |error: Error| errors::data_error(server, table, error);
         let transaction = client.transaction().await.map_err(refused)?;
         let statement = transaction.prepare(statement).await.map_err(refused)?;
@@ -135,7 +135,7 @@ impl Loading<'_> {
 
     /// Sends this chunk and those after it, until they are enough for one COPY.
     async fn copy_from(&mut self, first: Chunk, transaction: &Transaction<'_>, statement: &Statement) -> Result<(), DriverError> {
-        let refused = |error: Error| errors::data_error(&self.target.shown, self.table, error);
+        let refused = |error: Error| errors::data_error(&self.target.place, self.table, error);
         let mut copy = pin!(transaction.copy_in(statement).await.map_err(refused)?);
         copy.send(Bytes::from_static(HEADER)).await.map_err(refused)?;
         let (mut next, mut sent) = (Some(first), 0);

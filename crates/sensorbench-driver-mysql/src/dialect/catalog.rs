@@ -1,3 +1,5 @@
+//! What the server tells about itself: version, settings, counters, sizes, and how it is made to write to disk.
+//!
 //! Bytes on disk. The files of InnoDB's tables tell the total; its statistics tell tables and indexes apart, as of the last
 //! ANALYZE TABLE. Where the user may read neither, the server's own estimates stand in. Logs are shared with the server's
 //! other databases and are not counted.
@@ -6,9 +8,22 @@ use std::collections::BTreeMap;
 
 use mysql_async::prelude::{FromRow, Queryable};
 use mysql_async::{Conn, Error};
-use sensorbench_driver::{DriverError, Size};
+use sensorbench_driver::{Description, Size};
 
-use crate::link::Link;
+use super::{MARKER_TABLE, quoted};
+
+/// Settings that matter to speed and durability. Those that a server does not have are passed over.
+const SETTINGS: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version_comment', 'innodb_buffer_pool_size', \
+    'innodb_doublewrite', 'innodb_flush_log_at_trx_commit', 'innodb_flush_method', 'innodb_io_capacity', 'innodb_log_file_size', \
+    'innodb_page_size', 'innodb_redo_log_capacity', 'log_bin', 'max_connections', 'query_cache_size', 'query_cache_type', \
+    'sync_binlog', 'thread_handling', 'transaction_isolation', 'tx_isolation')";
+
+/// Tables whose changed pages can be written to their files by FLUSH TABLES.
+const INNODB_TABLES: &str =
+    "SELECT table_name FROM information_schema.tables WHERE table_schema = ? AND table_type = 'BASE TABLE' AND engine = 'InnoDB'";
+
+/// The user may not flush or lock tables.
+const NOT_ALLOWED: [u16; 3] = [1044, 1142, 1227];
 
 /// Files of InnoDB's tables: table, bytes allocated, bytes a page. The first is MySQL's, the second MariaDB's. What follows a # in a name
 /// is the partition.
@@ -31,11 +46,44 @@ type Estimate = (String, u64);
 type File = (String, u64, u64);
 type Index = (String, String, u64, u64);
 
-pub async fn size(link: &Link, connection: &mut Conn) -> Result<Size, DriverError> {
-    measured(&link.server.namespace, connection).await.map_err(|error| link.error(error))
+/// What answers, and how it is set.
+pub async fn describe(connection: &mut Conn) -> mysql_async::Result<Description> {
+    let version: Option<String> = connection.query_first("SELECT version()").await?;
+    let version = version.unwrap_or_default();
+    let database = if version.contains("MariaDB") { "MariaDB" } else { "MySQL" };
+    let settings = shown(SETTINGS, connection).await?.into_iter().collect();
+    Ok(Description { database: database.to_owned(), version, settings })
 }
 
-async fn measured(namespace: &str, connection: &mut Conn) -> mysql_async::Result<Size> {
+/// Counters and gauges of the server, by their names there.
+pub async fn status(connection: &mut Conn) -> mysql_async::Result<BTreeMap<String, f64>> {
+    let number = |text: String| text.parse().ok().filter(|number: &f64| number.is_finite());
+    let status = shown("SHOW GLOBAL STATUS", connection).await?.into_iter();
+    Ok(status.filter_map(|(name, value)| Some((name, number(value)?))).collect())
+}
+
+/// Names and values that the server shows.
+async fn shown(statement: &str, connection: &mut Conn) -> mysql_async::Result<Vec<(String, String)>> {
+    let pairs: Vec<(String, Option<String>)> = connection.query(statement).await?;
+    Ok(pairs.into_iter().map(|(name, value)| (name, value.unwrap_or_default())).collect())
+}
+
+/// Writes what is only in memory to the tables' files. Where the user may not ask for it, the server does it in its own time.
+pub async fn flush(namespace: &str, connection: &mut Conn) -> mysql_async::Result<()> {
+    let tables: Vec<String> = connection.exec(INNODB_TABLES, (namespace,)).await?;
+    if tables.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = tables.iter().map(|table| quoted(table)).collect();
+    match connection.query_drop(format!("FLUSH TABLES {} FOR EXPORT", names.join(", "))).await {
+        Err(Error::Server(error)) if NOT_ALLOWED.contains(&error.code) => Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => connection.query_drop("UNLOCK TABLES").await,
+    }
+}
+
+/// Bytes of the tables and indexes of the namespace.
+pub async fn size(namespace: &str, connection: &mut Conn) -> mysql_async::Result<Size> {
     let estimates: Vec<Estimate> = connection.exec(ESTIMATES, (namespace,)).await?;
     let files = files(namespace, connection).await?;
     let indexes: Vec<Index> = readable(connection.exec(INDEXES, (namespace,)).await)?.unwrap_or_default();
@@ -75,7 +123,7 @@ fn parts(estimates: &[Estimate], files: &[File], indexes: &[Index]) -> BTreeMap<
     for (table, bytes) in estimates {
         parts.entry(table.clone()).or_insert(*bytes);
     }
-    parts.remove(crate::namespace::TABLE);
+    parts.remove(MARKER_TABLE);
     parts
 }
 

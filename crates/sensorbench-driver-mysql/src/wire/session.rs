@@ -8,9 +8,9 @@ use std::task::{Context, Poll, ready};
 use futures::future::LocalBoxFuture;
 use sensorbench_driver::{AsyncConnector, AsyncSession, DriverError, Executing, Operation, Request};
 
-use crate::link::Link;
-use crate::pool::{Lease, Pool, Setup};
-use crate::statement::Statement;
+use super::link::Link;
+use super::pool::{Lease, Pool, Setup};
+use super::statement::Statement;
 
 /// A session has no more connections than these, unless the URL says otherwise. A server executes about as many statements at a time
 /// as it has processors; more connections than these cost it memory and switching between threads, and gain nothing.

@@ -4,9 +4,9 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Row};
 use sensorbench_driver::{DriverError, SqlSchema};
 
-use crate::link::Link;
-use crate::names::with_place;
-use crate::text::Layout;
+use super::link::Link;
+use super::places::with_place;
+use super::text::Layout;
 
 /// Every table that is filled exists, with columns for its fill.
 pub async fn check_tables(schema: &SqlSchema, link: &Link, connection: &mut Conn) -> Result<(), DriverError> {

@@ -8,20 +8,20 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres::{CancelToken, Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::errors;
+use super::errors;
+use crate::dialect::Dialect;
 
 /// How long connecting may take.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// What connections are called that nothing is measured on.
 pub const CONTROL: &str = "sensorbench";
-const PORT: u16 = 5432;
-/// The database where the URL names none: the one that every server has.
-const DATABASE: &str = "postgres";
 
 /// A server, and sensorbench's schema in one of its databases.
 pub struct Target {
-    /// Hosts and ports, as they stand in messages.
-    pub shown: String,
+    /// Which database answers there.
+    pub dialect: &'static dyn Dialect,
+    /// The server as messages name it: the database, hosts and ports.
+    pub place: String,
     /// Name of sensorbench's schema.
     pub namespace: String,
     /// Connections of one client thread, if the URL says so.
@@ -31,11 +31,12 @@ pub struct Target {
 }
 
 impl Target {
-    pub fn of(url: &TargetUrl) -> Result<Self, DriverError> {
-        let server = Server::of(url, PORT, &["synchronous_commit"])?;
+    pub fn of(dialect: &'static dyn Dialect, url: &TargetUrl) -> Result<Self, DriverError> {
+        let server = Server::of(url, dialect.default_port(), dialect.options())?;
         Ok(Self {
-            shown: server.shown(),
-            config: config(&server, synchronous_commit(url)?),
+            dialect,
+            place: format!("{} at {}", dialect.product(), server.shown()),
+            config: config(&server, dialect.default_database(), &dialect.session_settings(url, &server.namespace)?),
             // Where encryption is off it is never asked to.
             tls: MakeRustlsConnect::new(server.tls.client_config(url)?),
             namespace: server.namespace,
@@ -50,7 +51,7 @@ impl Target {
         config.application_name(name);
         let limit = CONNECT_TIMEOUT * config.get_hosts().len() as u32;
         let connected = timeout(limit, config.connect(self.tls.clone())).await.map_err(|_| self.no_answer(limit))?;
-        let (client, connection) = connected.map_err(|error| errors::not_connected(&self.shown, &error))?;
+        let (client, connection) = connected.map_err(|error| errors::not_connected(&self.place, self.dialect.name(), &error))?;
         // Whoever waits for an answer is told when it ends; nobody else needs to know.
         tokio::spawn(connection);
         Ok(client)
@@ -63,14 +64,14 @@ impl Target {
 
     fn no_answer(&self, limit: Duration) -> DriverError {
         DriverError::Connection(format!(
-            "PostgreSQL at {}: no answer within {} s; check host and port, and that nothing on the way drops packets",
-            self.shown,
+            "{}: no answer within {} s; check host and port, and that nothing on the way drops packets",
+            self.place,
             limit.as_secs()
         ))
     }
 }
 
-fn config(server: &Server, synchronous_commit: Option<&str>) -> Config {
+fn config(server: &Server, default_database: &str, settings: &str) -> Config {
     let mut config = Config::new();
     for (host, port) in &server.hosts {
         config.host(host).port(*port);
@@ -81,42 +82,28 @@ fn config(server: &Server, synchronous_commit: Option<&str>) -> Config {
     if let Some(password) = &server.password {
         config.password(password);
     }
-    // Nothing but the namespace: a table of the same name elsewhere must not be taken for ours.
-    let mut settings = format!("-c search_path={}", server.namespace);
-    if let Some(word) = synchronous_commit {
-        settings.push_str(&format!(" -c synchronous_commit={word}"));
-    }
     config
-        .dbname(server.database.as_deref().unwrap_or(DATABASE))
+        .dbname(server.database.as_deref().unwrap_or(default_database))
         .options(settings)
         .connect_timeout(CONNECT_TIMEOUT)
         .ssl_mode(if server.tls.mode == TlsMode::Off { SslMode::Disable } else { SslMode::Require });
     config
 }
 
-fn synchronous_commit(url: &TargetUrl) -> Result<Option<&str>, DriverError> {
-    let known = ["on", "off", "local", "remote_write", "remote_apply"];
-    match url.option("synchronous_commit") {
-        Some(word) if !known.contains(&word) => {
-            Err(url.error(format!("option synchronous_commit={word}: expected one of {}", known.join(", "))))
-        }
-        word => Ok(word),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::Postgresql;
 
     fn refused(text: &str) -> String {
-        Target::of(&TargetUrl::parse(text).unwrap()).err().expect(text).to_string()
+        Target::of(&Postgresql, &TargetUrl::parse(text).unwrap()).err().expect(text).to_string()
     }
 
     #[test]
     fn a_url_says_everything_that_connecting_needs() {
         let url = "postgresql://me:secret@[::1]:6543,db.example/power?namespace=mine&synchronous_commit=off";
-        let target = Target::of(&TargetUrl::parse(url).unwrap()).unwrap();
-        assert_eq!(target.shown, "::1:6543,db.example:5432");
+        let target = Target::of(&Postgresql, &TargetUrl::parse(url).unwrap()).unwrap();
+        assert_eq!(target.place, "PostgreSQL at ::1:6543,db.example:5432");
         assert_eq!(target.config.get_ports(), [6543, 5432]);
         assert_eq!(target.config.get_dbname(), Some("power"));
         assert_eq!(target.config.get_options(), Some("-c search_path=mine -c synchronous_commit=off"));

@@ -10,10 +10,10 @@ use tokio::sync::Notify;
 use tokio_postgres::Client;
 use tokio_util::sync::ReusableBoxFuture;
 
-use crate::errors;
-use crate::prepared::{Failure, Prepared};
-use crate::schema::Asked;
-use crate::target::Target;
+use super::errors;
+use super::prepared::{Failure, Prepared};
+use super::target::Target;
+use crate::statement::OperationStatement;
 
 /// For so long after a cancellation it may be what ended a statement. It ends whatever the server executes when it arrives, and
 /// sometimes the next statement as well: PostgreSQL signals the process and then its group (`signal_child` in postmaster.c).
@@ -74,11 +74,11 @@ impl Pipeline {
 }
 
 impl Connection {
-    pub async fn open(target: &Arc<Target>, name: &str, operations: &[Asked]) -> Result<Arc<Self>, DriverError> {
+    pub async fn open(target: &Arc<Target>, name: &str, operations: &[OperationStatement]) -> Result<Arc<Self>, DriverError> {
         let client = target.connect(name).await?;
         let mut prepared = Vec::with_capacity(operations.len());
         for operation in operations {
-            prepared.push(Prepared::of(&client, &target.shown, operation).await?);
+            prepared.push(Prepared::of(&client, target, operation).await?);
         }
         Ok(Arc::new(Self {
             target: target.clone(),
@@ -118,7 +118,7 @@ impl Connection {
             let Request { operation, parameters, rows } = &mut *request;
             let answered = connection.prepared[*operation].answer(&connection.client, parameters, rows).await;
             connection.leave(number);
-            (request, answered.map_err(|failure| connection.told(failure)))
+            (request, answered.map_err(|failure| connection.error(failure)))
         };
         (number, answering)
     }
@@ -158,11 +158,11 @@ impl Connection {
         self.target.cancel(self.client.cancel_token()).await;
     }
 
-    fn told(&self, failure: Failure) -> DriverError {
+    fn error(&self, failure: Failure) -> DriverError {
         match failure {
             Failure::Data(error) => error,
             Failure::Library(error) if errors::is_cancellation(&error) && self.was_cancelled_lately() => DriverError::Cancelled,
-            Failure::Library(error) => errors::statement_error(&self.target.shown, error),
+            Failure::Library(error) => errors::statement_error(&self.target.place, error),
         }
     }
 

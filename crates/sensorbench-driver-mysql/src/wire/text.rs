@@ -11,10 +11,11 @@ use mysql_async::{Column as Found, Conn};
 use sensorbench_dataset::Column;
 use sensorbench_driver::{DriverError, Parameter, SchemaError, Type, ValueRef};
 
-use crate::calendar::Moment;
-use crate::link::Link;
-use crate::names::{quoted, with_place};
-use crate::values::{finite, moment};
+use super::calendar::Moment;
+use super::link::Link;
+use super::places::with_place;
+use super::values::{finite, moment};
+use crate::dialect::quoted;
 
 /// So many bytes are written before they are sent: while the server reads one piece, we write the next.
 const BYTES_A_PIECE: usize = 128 * 1024;

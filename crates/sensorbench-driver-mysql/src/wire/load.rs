@@ -13,8 +13,8 @@ use mysql_async::{Conn, Error};
 use sensorbench_driver::{DriverError, Parameter, Progress};
 use tokio::sync::mpsc;
 
-use crate::link::Link;
-use crate::text::Layout;
+use super::link::Link;
+use super::text::Layout;
 
 /// So many rows, and the rest of their batch, go into one statement. A statement is a transaction: it costs a flush of the log, and the
 /// more there is in it, the longer the server must be able to undo it. With one for each 65 thousand rows, MariaDB needs a fifth more
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_server_without_local_infile_is_told_what_to_do() {
-        let link = Link::of(&TargetUrl::parse("mysql://host").unwrap()).unwrap();
+        let link = Link::of(&crate::dialect::Mysql, &TargetUrl::parse("mysql://host").unwrap()).unwrap();
         let error = Error::Server(ServerError { code: 3948, message: "disabled".into(), state: "42000".into() });
         assert!(load_error("t", &link, error).to_string().contains("SET GLOBAL local_infile = 1"));
     }

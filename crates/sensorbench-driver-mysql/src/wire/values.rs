@@ -6,7 +6,7 @@ use mysql_async::consts::ColumnType;
 use sensorbench_driver::{Column, DriverError, Type, Value, ValueRef};
 use serde::Deserialize;
 
-use crate::calendar::Moment;
+use super::calendar::Moment;
 
 /// How parameters of type timestamp are bound.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
