@@ -13,6 +13,8 @@ mod driver;
 mod error;
 mod guard;
 mod kept;
+mod keyed;
+mod lender;
 mod named;
 mod null;
 mod ownership;
@@ -34,6 +36,8 @@ pub use driver::{
 pub use error::{DriverError, ErrorKind};
 pub use guard::{Intent, NamespaceGuard};
 pub use kept::KeptSchema;
+pub use keyed::{KeyRange, KeyRangeNames, KeyedSchema, KeyedTable, OperationPlace};
+pub use lender::{Lender, Loan};
 pub use named::{Placeholder, Positional};
 pub use null::NullDatabase;
 pub use ownership::{Admission, Marker, Occupant, Owner};
