@@ -11,7 +11,7 @@ mod session;
 mod table;
 mod target;
 
-use sensorbench_driver::{Database, Driver, DriverError, Schema, TargetUrl};
+use sensorbench_driver::{About, Database, Driver, DriverError, Schema, TargetUrl};
 use serde_json::json;
 
 use crate::driver::FjallDriver;
@@ -23,20 +23,9 @@ use crate::target::Target;
 pub struct FjallDatabase;
 
 impl Database for FjallDatabase {
-    fn name(&self) -> &'static str {
-        "fjall"
-    }
-
-    fn summary(&self) -> &'static str {
-        "log-structured key-value store in one folder, inside the process"
-    }
-
-    fn embedded(&self) -> bool {
-        true
-    }
-
-    fn bulk_load(&self) -> Option<&'static str> {
-        Some("sorted tables, past journal and memtables")
+    fn about(&self) -> About {
+        let bulk_load = Some("sorted tables, past journal and memtables");
+        About { bulk_load, ..About::embedded("fjall", "log-structured key-value store in one folder, inside the process") }
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {

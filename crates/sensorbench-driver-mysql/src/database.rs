@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sensorbench_driver::{Database, Driver, DriverError, Schema, SqlSchema, TargetUrl};
+use sensorbench_driver::{About, Database, Driver, DriverError, Schema, SqlSchema, TargetUrl};
 use serde_json::json;
 
 use crate::dialect::Dialect;
@@ -13,28 +13,8 @@ use crate::wire::{Link, Statement};
 pub struct MysqlWire(pub &'static dyn Dialect);
 
 impl Database for MysqlWire {
-    fn name(&self) -> &'static str {
-        self.0.name()
-    }
-
-    fn dialect(&self) -> &'static str {
-        self.0.schemas()
-    }
-
-    fn summary(&self) -> &'static str {
-        self.0.summary()
-    }
-
-    fn embedded(&self) -> bool {
-        false
-    }
-
-    fn relational(&self) -> bool {
-        true
-    }
-
-    fn bulk_load(&self) -> Option<&'static str> {
-        Some(self.0.bulk_load())
+    fn about(&self) -> About {
+        self.0.about()
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sensorbench_driver::{Database, Driver, DriverError, Schema, SqlSchema, TargetUrl};
+use sensorbench_driver::{About, Database, Driver, DriverError, Schema, SqlSchema, TargetUrl};
 use serde_json::json;
 
 use crate::dialect::Dialect;
@@ -14,28 +14,8 @@ use crate::wire::Target;
 pub struct PostgresqlWire(pub &'static dyn Dialect);
 
 impl Database for PostgresqlWire {
-    fn name(&self) -> &'static str {
-        self.0.name()
-    }
-
-    fn dialect(&self) -> &'static str {
-        self.0.schemas()
-    }
-
-    fn summary(&self) -> &'static str {
-        self.0.summary()
-    }
-
-    fn embedded(&self) -> bool {
-        false
-    }
-
-    fn relational(&self) -> bool {
-        true
-    }
-
-    fn bulk_load(&self) -> Option<&'static str> {
-        Some(self.0.bulk_load())
+    fn about(&self) -> About {
+        self.0.about()
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
@@ -61,25 +41,18 @@ impl Database for PostgresqlWire {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::relational;
 
     /// A database that speaks the protocol and knows no commits that are not waited for.
     struct Other;
 
     impl Dialect for Other {
-        fn name(&self) -> &'static str {
-            "other"
-        }
-
-        fn schemas(&self) -> &'static str {
-            "postgresql"
+        fn about(&self) -> About {
+            About { schemas: "postgresql", ..relational("other", "another database") }
         }
 
         fn product(&self) -> &'static str {
             "OtherDB"
-        }
-
-        fn summary(&self) -> &'static str {
-            "another database"
         }
 
         fn default_port(&self) -> u16 {
@@ -94,7 +67,10 @@ mod tests {
     #[test]
     fn a_dialect_says_what_it_does_in_another_way() {
         let database = PostgresqlWire(&Other);
-        assert_eq!((database.name(), database.dialect(), database.bulk_load()), ("other", "postgresql", Some("binary COPY")));
+        assert_eq!(
+            (database.name(), database.dialect(), database.about().bulk_load),
+            ("other", "postgresql", Some("binary COPY"))
+        );
         let open = |url: &str| database.open(&TargetUrl::parse(url).unwrap());
         assert_eq!(open("other://me@host/data?namespace=mine").unwrap().namespace(), "OtherDB at host:26257, schema mine");
         let error = open("other://host?synchronous_commit=off").err().expect("refused").to_string();

@@ -9,7 +9,7 @@ mod session;
 mod target;
 
 use rusqlite::Connection;
-use sensorbench_driver::{Database, Driver, DriverError, Schema, SqlSchema, TargetUrl};
+use sensorbench_driver::{About, Database, Driver, DriverError, Schema, SqlSchema, TargetUrl};
 use serde_json::json;
 
 use crate::driver::SqliteDriver;
@@ -21,20 +21,8 @@ use crate::target::Target;
 pub struct SqliteDatabase;
 
 impl Database for SqliteDatabase {
-    fn name(&self) -> &'static str {
-        "sqlite"
-    }
-
-    fn summary(&self) -> &'static str {
-        "relational database in one file, inside the process"
-    }
-
-    fn embedded(&self) -> bool {
-        true
-    }
-
-    fn relational(&self) -> bool {
-        true
+    fn about(&self) -> About {
+        About { relational: true, ..About::embedded("sqlite", "relational database in one file, inside the process") }
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {

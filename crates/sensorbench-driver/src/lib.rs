@@ -20,6 +20,7 @@ mod null;
 mod ownership;
 mod progress;
 mod rows;
+mod runtime;
 mod schema;
 mod server;
 mod sql;
@@ -30,7 +31,7 @@ mod url;
 pub use deadline::Deadline;
 pub use digest::{Digest, digest};
 pub use driver::{
-    AsyncConnector, AsyncSession, BlockingConnector, BlockingSession, Database, Description, Driver, Executing, Request,
+    About, AsyncConnector, AsyncSession, BlockingConnector, BlockingSession, Database, Description, Driver, Executing, Request,
     Sessions, Size,
 };
 pub use error::{DriverError, ErrorKind};
@@ -43,6 +44,7 @@ pub use null::NullDatabase;
 pub use ownership::{Admission, Marker, Occupant, Owner};
 pub use progress::Progress;
 pub use rows::{RowRef, Rows};
+pub use runtime::runtime;
 pub use schema::{Column, Direction, Operation, Order, Parameter, Schema, SchemaError, parse_part};
 pub use server::{Login, SERVER_OPTIONS, Server, Tls, TlsMode, is_namespace, namespace_of};
 pub use sql::{SqlSchema, SqlStatement, quoted};

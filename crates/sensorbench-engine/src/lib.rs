@@ -9,9 +9,12 @@ mod asynchronous;
 mod blocking;
 mod client_steps;
 mod clock;
+mod cpu;
 #[cfg(test)]
 mod fake;
 mod multi_statement;
+#[cfg(feature = "overhead")]
+pub mod overhead;
 mod parameters;
 mod plan;
 mod ready_plan;

@@ -1,16 +1,14 @@
 //! MariaDB, which takes MySQL's words.
 
-use super::Dialect;
+use sensorbench_driver::About;
+
+use super::{Dialect, relational};
 
 /// MariaDB, which takes MySQL's words.
 pub struct Mariadb;
 
 impl Dialect for Mariadb {
-    fn name(&self) -> &'static str {
-        "mariadb"
-    }
-
-    fn summary(&self) -> &'static str {
-        "relational server, grown out of MySQL"
+    fn about(&self) -> About {
+        relational("mariadb", "relational server, grown out of MySQL")
     }
 }

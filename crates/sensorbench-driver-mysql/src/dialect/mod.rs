@@ -1,7 +1,7 @@
 //! How a database that speaks MySQL's protocol words what the driver wants of it.
 //!
 //! Everything has a default, which is MySQL's own, so that a [`Dialect`] states what it is called and what it does in another way. How a
-//! dialect is asked for the plan of a statement is data of the control plane, by [`Dialect::schemas`].
+//! dialect is asked for the plan of a statement is data of the control plane, by [`About::schemas`].
 
 mod catalog;
 mod mariadb;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use futures::future::LocalBoxFuture;
 use mysql_async::Conn;
-use sensorbench_driver::{Description, Size};
+use sensorbench_driver::{About, Description, Size};
 
 pub use self::mariadb::Mariadb;
 pub use self::mysql::Mysql;
@@ -21,18 +21,15 @@ pub const MARKER_TABLE: &str = "sensorbench";
 /// Its comment, which nobody else's table has.
 pub const MARKER_COMMENT: &str = "sensorbench made this database and may drop it";
 
+/// A relational server with the schemas of MySQL.
+pub const fn relational(name: &'static str, summary: &'static str) -> About {
+    About { schemas: "mysql", relational: true, bulk_load: Some("LOAD DATA LOCAL"), ..About::server(name, summary) }
+}
+
 /// One database that speaks MySQL's protocol. Texts are SQL; `namespace` is the name of sensorbench's database, not quoted.
 pub trait Dialect: Send + Sync {
-    /// Name of the database, which is also the scheme of its URLs.
-    fn name(&self) -> &'static str;
-
-    /// The word in schema files, where databases share their schemas.
-    fn schemas(&self) -> &'static str {
-        "mysql"
-    }
-
-    /// What it is, in one line.
-    fn summary(&self) -> &'static str;
+    /// What the database is: [`relational`] with a name and a line, or more.
+    fn about(&self) -> About;
 
     /// The port where the URL names none.
     fn default_port(&self) -> u16 {
@@ -103,11 +100,6 @@ pub trait Dialect: Send + Sync {
     /// Makes a namespace the one whose tables statements mean.
     fn enter(&self, namespace: &str) -> String {
         format!("USE {}", quoted(namespace))
-    }
-
-    /// What bulk loading is called.
-    fn bulk_load(&self) -> &'static str {
-        "LOAD DATA LOCAL"
     }
 
     /// Ends what a connection executes.

@@ -1,16 +1,14 @@
 //! MySQL, whose words are the defaults.
 
-use super::Dialect;
+use sensorbench_driver::About;
+
+use super::{Dialect, relational};
 
 /// MySQL, whose words are the defaults.
 pub struct Mysql;
 
 impl Dialect for Mysql {
-    fn name(&self) -> &'static str {
-        "mysql"
-    }
-
-    fn summary(&self) -> &'static str {
-        "relational server, by Oracle"
+    fn about(&self) -> About {
+        relational("mysql", "relational server, by Oracle")
     }
 }

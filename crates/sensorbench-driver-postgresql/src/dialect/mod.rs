@@ -1,7 +1,7 @@
 //! How a database that speaks PostgreSQL's protocol words what the driver wants of it.
 //!
 //! Everything has a default, which is PostgreSQL's own, so that a [`Dialect`] states what it is called and what it does in another way.
-//! How a dialect is asked for the plan of a statement is data of the control plane, by [`Dialect::schemas`].
+//! How a dialect is asked for the plan of a statement is data of the control plane, by [`About::schemas`].
 
 mod catalog;
 mod postgresql;
@@ -9,7 +9,7 @@ mod postgresql;
 use std::collections::BTreeMap;
 
 use futures::future::LocalBoxFuture;
-use sensorbench_driver::{Description, DriverError, Size, TargetUrl, Type, quoted};
+use sensorbench_driver::{About, Description, DriverError, Size, TargetUrl, Type, quoted};
 use tokio_postgres::{Client, Error};
 
 pub use self::postgresql::Postgresql;
@@ -17,21 +17,18 @@ pub use self::postgresql::Postgresql;
 /// How long removing waits for others to be done with the tables.
 const LOCK_TIMEOUT: &str = "30s";
 
+/// A relational server with schemas of its own.
+pub const fn relational(name: &'static str, summary: &'static str) -> About {
+    About { relational: true, bulk_load: Some("binary COPY"), ..About::server(name, summary) }
+}
+
 /// One database that speaks PostgreSQL's protocol. Texts are SQL; `namespace` is the name of sensorbench's schema, not quoted.
 pub trait Dialect: Send + Sync {
-    /// Name of the database, which is also the scheme of its URLs.
-    fn name(&self) -> &'static str;
-
-    /// The word in schema files, where databases share their schemas.
-    fn schemas(&self) -> &'static str {
-        self.name()
-    }
+    /// What the database is: [`relational`] with a name and a line, or more.
+    fn about(&self) -> About;
 
     /// The database as messages name it.
     fn product(&self) -> &'static str;
-
-    /// What it is, in one line.
-    fn summary(&self) -> &'static str;
 
     /// The port where the URL names none.
     fn default_port(&self) -> u16 {
@@ -125,11 +122,6 @@ pub trait Dialect: Send + Sync {
     /// Statements that remove the namespace with all that is in it.
     fn remove_namespace(&self, namespace: &str) -> String {
         format!("BEGIN; SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'; DROP SCHEMA {} CASCADE; COMMIT", quoted(namespace))
-    }
-
-    /// What bulk loading is called.
-    fn bulk_load(&self) -> &'static str {
-        "binary COPY"
     }
 
     /// The statement that takes in rows in COPY's binary form. Table and columns are quoted.

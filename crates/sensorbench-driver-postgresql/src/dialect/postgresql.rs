@@ -1,20 +1,18 @@
 //! PostgreSQL itself, whose words are the defaults.
 
-use super::Dialect;
+use sensorbench_driver::About;
+
+use super::{Dialect, relational};
 
 /// PostgreSQL.
 pub struct Postgresql;
 
 impl Dialect for Postgresql {
-    fn name(&self) -> &'static str {
-        "postgresql"
+    fn about(&self) -> About {
+        relational("postgresql", "relational database server")
     }
 
     fn product(&self) -> &'static str {
         "PostgreSQL"
-    }
-
-    fn summary(&self) -> &'static str {
-        "relational database server"
     }
 }

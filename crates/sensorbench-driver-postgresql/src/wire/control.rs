@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use sensorbench_driver::DriverError;
-use tokio::runtime::{Builder, Runtime};
+use sensorbench_driver::{DriverError, runtime};
+use tokio::runtime::Runtime;
 use tokio::time::timeout;
 use tokio_postgres::Client;
 
@@ -45,10 +45,7 @@ impl Control {
 
 impl Line {
     fn open(target: &Target) -> Result<Self, DriverError> {
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| DriverError::Connection(format!("an asynchronous runtime: {error}")))?;
+        let runtime = runtime()?;
         let client = runtime.block_on(target.connect(CONTROL))?;
         Ok(Self { runtime, client })
     }
