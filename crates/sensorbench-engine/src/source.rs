@@ -17,18 +17,18 @@ pub(crate) struct Phase {
     pub name: String,
     operations: u64,
     duration_ns: u64,
-    handing_out: HandingOut,
+    loop_kind: LoopKind,
     /// When the phase began and was over, on the run's clock; u64::MAX while it has not.
     start_ns: AtomicU64,
     end_ns: AtomicU64,
     unstarted: AtomicU64,
 }
 
-enum HandingOut {
-    /// Closed loop: whenever somebody asks.
-    AtOnce(AtomicU64),
-    /// Open loop: as the arrivals, which count from the start of the phase, have it.
-    WhenDue(Mutex<Arrivals>),
+enum LoopKind {
+    /// As soon as somebody asks.
+    ClosedLoop(AtomicU64),
+    /// As the arrivals, which count from the start of the phase, have it.
+    OpenLoop(Mutex<Arrivals>),
 }
 
 /// An operation that is handed out.
@@ -69,15 +69,15 @@ impl Phase {
         if planned.operations.is_none() && planned.duration_s.is_none() {
             return Err(EngineError::Plan(format!("phase {} has no end: give it operations or duration_s", planned.name)));
         }
-        let handing_out = match &planned.pace {
-            None => HandingOut::AtOnce(AtomicU64::new(0)),
-            Some(pace) => HandingOut::WhenDue(Mutex::new(Arrivals::new(pace, stream)?)),
+        let loop_kind = match &planned.pace {
+            None => LoopKind::ClosedLoop(AtomicU64::new(0)),
+            Some(pace) => LoopKind::OpenLoop(Mutex::new(Arrivals::new(pace, stream)?)),
         };
         Ok(Self {
             name: planned.name.clone(),
             operations: planned.operations.unwrap_or(u64::MAX),
             duration_ns: planned.duration_s.map_or(u64::MAX, nanoseconds),
-            handing_out,
+            loop_kind,
             start_ns: AtomicU64::new(u64::MAX),
             end_ns: AtomicU64::new(u64::MAX),
             unstarted: AtomicU64::new(0),
@@ -85,7 +85,7 @@ impl Phase {
     }
 
     pub fn is_open_loop(&self) -> bool {
-        matches!(self.handing_out, HandingOut::WhenDue(_))
+        matches!(self.loop_kind, LoopKind::OpenLoop(_))
     }
 
     fn limit_ns(&self) -> u64 {
@@ -93,9 +93,9 @@ impl Phase {
     }
 
     fn started(&self) -> u64 {
-        match &self.handing_out {
-            HandingOut::AtOnce(next) => next.load(Ordering::Relaxed).min(self.operations),
-            HandingOut::WhenDue(arrivals) => lock(arrivals).k() - self.unstarted.load(Ordering::Relaxed),
+        match &self.loop_kind {
+            LoopKind::ClosedLoop(next) => next.load(Ordering::Relaxed).min(self.operations),
+            LoopKind::OpenLoop(arrivals) => lock(arrivals).k() - self.unstarted.load(Ordering::Relaxed),
         }
     }
 
@@ -153,9 +153,9 @@ impl Source {
             }
             let number = self.current.load(Ordering::Acquire);
             let Some(phase) = self.phases.get(number) else { return Next::Ended };
-            let next = match &phase.handing_out {
-                HandingOut::AtOnce(next) => self.next_at_once(number, phase, next, now_ns),
-                HandingOut::WhenDue(arrivals) => self.next_when_due(number, phase, &mut lock(arrivals), now_ns),
+            let next = match &phase.loop_kind {
+                LoopKind::ClosedLoop(next) => self.next_of_closed_loop(number, phase, next, now_ns),
+                LoopKind::OpenLoop(arrivals) => self.next_of_open_loop(number, phase, &mut lock(arrivals), now_ns),
             };
             if let Some(next) = next {
                 return next;
@@ -165,7 +165,7 @@ impl Source {
 
     /// None when the phase is over.
     #[inline(always)]
-    fn next_at_once(&self, number: usize, phase: &Phase, next: &AtomicU64, now_ns: u64) -> Option<Next> {
+    fn next_of_closed_loop(&self, number: usize, phase: &Phase, next: &AtomicU64, now_ns: u64) -> Option<Next> {
         if now_ns >= phase.limit_ns() {
             self.end_phase(number, phase.limit_ns());
             return None;
@@ -187,7 +187,7 @@ impl Source {
 
     /// None when the phase is over.
     #[inline(never)]
-    fn next_when_due(&self, number: usize, phase: &Phase, arrivals: &mut Arrivals, now_ns: u64) -> Option<Next> {
+    fn next_of_open_loop(&self, number: usize, phase: &Phase, arrivals: &mut Arrivals, now_ns: u64) -> Option<Next> {
         let (start_ns, limit_ns) = (phase.start_ns.load(Ordering::Relaxed), phase.limit_ns());
         if arrivals.k() >= phase.operations {
             self.end_phase(number, now_ns);
@@ -244,7 +244,7 @@ impl Source {
         }
         let number = self.current.load(Ordering::Acquire);
         if let Some(phase) = self.phases.get(number) {
-            if let HandingOut::WhenDue(arrivals) = &phase.handing_out {
+            if let LoopKind::OpenLoop(arrivals) = &phase.loop_kind {
                 self.pass_over(phase, &mut lock(arrivals), now_ns.min(phase.limit_ns()));
             }
             self.end_phase(number, now_ns);
@@ -255,7 +255,7 @@ impl Source {
     pub fn set_rate(&self, now_ns: u64, per_s: f64) -> Result<bool, EngineError> {
         let number = self.current.load(Ordering::Acquire);
         let Some(phase) = self.phases.get(number) else { return Ok(false) };
-        let HandingOut::WhenDue(arrivals) = &phase.handing_out else { return Ok(false) };
+        let LoopKind::OpenLoop(arrivals) = &phase.loop_kind else { return Ok(false) };
         lock(arrivals).set_rate(now_ns.saturating_sub(phase.start_ns.load(Ordering::Relaxed)), per_s)?;
         Ok(true)
     }
