@@ -31,13 +31,13 @@ pub struct Plan {
     pub threads: usize,
     /// How long an operation may take, in seconds.
     pub timeout_s: f64,
-    /// Wait for due operations by looking at the clock all the time, which costs a processor.
+    /// Wait for intended starts by looking at the clock all the time, which costs a CPU.
     #[serde(default)]
     pub spin: bool,
     /// Length of the intervals of figures, in seconds.
     #[serde(default = "one_second")]
     pub interval_s: f64,
-    /// An operation that starts more than this after it was due counts as late, in milliseconds.
+    /// An operation that starts more than this after its intended start counts as late, in milliseconds.
     #[serde(default = "one_millisecond")]
     pub late_after_ms: f64,
     /// Keep a record of every n-th operation.
@@ -142,7 +142,7 @@ pub struct PlannedPhase {
     pub operations: Option<u64>,
     /// Ends after so many seconds.
     pub duration_s: Option<f64>,
-    /// When operations are due; a closed loop if not given.
+    /// The schedule of operations; a closed loop if not given.
     pub pace: Option<Pace>,
     /// How operations are numbered for writes.
     #[serde(default)]

@@ -22,7 +22,7 @@ pub struct Figures {
     pub response: Latencies,
     /// Service times of the same operations.
     pub service: Latencies,
-    /// Times from due to start of the same operations. Empty in a closed loop.
+    /// Schedule lag of the same operations: from intended start to start. Empty in a closed loop.
     pub wait: Latencies,
     /// Service times of operations that failed.
     pub failed: Latencies,

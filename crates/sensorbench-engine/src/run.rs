@@ -69,7 +69,7 @@ pub struct Ended {
     pub figures: Vec<Figures>,
     /// Errors by phase, operation and kind.
     pub errors: Errors,
-    /// How late the engine was where it waited for an operation to be due.
+    /// How late the engine was where it waited for an intended start.
     pub timer_lag: Latencies,
     /// Processor time of the threads that executed operations, in nanoseconds. With an embedded database, its work is in it.
     pub client_cpu_ns: u64,

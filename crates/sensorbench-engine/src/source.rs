@@ -1,4 +1,4 @@
-//! Who comes next: operations are handed out one by one, phase by phase, now (closed loop) or when they are due (open loop).
+//! Who comes next: operations are handed out one by one, phase by phase, now (closed loop) or at their intended starts (open loop).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -8,7 +8,7 @@ use sensorbench_workload::{Arrivals, Stream};
 use crate::EngineError;
 use crate::plan::{PlannedPhase, nanoseconds};
 
-/// An operation that is due before the end of its phase may start so much after it: the engine's own timers are late by
+/// An operation whose intended start lies before the end of its phase may start so much after that end: the engine's own timers are late by
 /// some microseconds, which must not look like a server that cannot keep up.
 const GRACE_NS: u64 = 10_000_000;
 
@@ -36,8 +36,8 @@ enum LoopKind {
 pub(crate) struct Ticket {
     pub phase: usize,
     pub k: u64,
-    /// When it was due; None in a closed loop, where it is due when it starts.
-    pub due_ns: Option<u64>,
+    /// Its intended start; None in a closed loop, where that is when it starts.
+    pub intended_start_ns: Option<u64>,
 }
 
 /// What somebody gets who asks for an operation.
@@ -60,7 +60,7 @@ pub struct PhaseReport {
     pub end_ns: Option<u64>,
     /// Operations that were handed out.
     pub started: u64,
-    /// Operations that were due and never started, because all those that may be were in flight.
+    /// Operations whose intended start has passed and that never started, because all those that may be were in flight.
     pub unstarted: u64,
 }
 
@@ -179,7 +179,7 @@ impl Source {
             next.fetch_add(1, Ordering::Relaxed)
         };
         if k < phase.operations {
-            return Some(Next::Ticket(Ticket { phase: number, k, due_ns: None }));
+            return Some(Next::Ticket(Ticket { phase: number, k, intended_start_ns: None }));
         }
         self.end_phase(number, now_ns);
         None
@@ -193,8 +193,8 @@ impl Source {
             self.end_phase(number, now_ns);
             return None;
         }
-        let due_ns = arrivals.due_ns().map_or(u64::MAX, |due_ns| start_ns + due_ns);
-        if due_ns >= limit_ns {
+        let intended_start_ns = arrivals.intended_start_ns().map_or(u64::MAX, |intended_start_ns| start_ns + intended_start_ns);
+        if intended_start_ns >= limit_ns {
             if now_ns < limit_ns {
                 return Some(Next::NotBefore(limit_ns));
             }
@@ -206,10 +206,10 @@ impl Source {
             self.end_phase(number, limit_ns);
             return None;
         }
-        if due_ns > now_ns {
-            return Some(Next::NotBefore(due_ns));
+        if intended_start_ns > now_ns {
+            return Some(Next::NotBefore(intended_start_ns));
         }
-        let ticket = Ticket { phase: number, k: arrivals.k(), due_ns: Some(due_ns) };
+        let ticket = Ticket { phase: number, k: arrivals.k(), intended_start_ns: Some(intended_start_ns) };
         arrivals.advance();
         Some(Next::Ticket(ticket))
     }
@@ -237,7 +237,7 @@ impl Source {
         self.current.store(number + 1, Ordering::Release);
     }
 
-    /// Hands out nothing more. What was due by now and did not start is counted.
+    /// Hands out nothing more. What was intended to start by now and did not is counted.
     pub fn stop(&self, now_ns: u64) {
         if self.stopped.swap(true, Ordering::Relaxed) {
             return;
@@ -293,8 +293,8 @@ mod tests {
         source
     }
 
-    fn ticket(phase: usize, k: u64, due_ns: Option<u64>) -> Next {
-        Next::Ticket(Ticket { phase, k, due_ns })
+    fn ticket(phase: usize, k: u64, intended_start_ns: Option<u64>) -> Next {
+        Next::Ticket(Ticket { phase, k, intended_start_ns })
     }
 
     #[test]
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_loop_hands_out_what_is_due_when_it_was_due() {
+    fn an_open_loop_hands_out_each_operation_at_its_intended_start() {
         let source = started(vec![phase("measure", None, Some(0.01), Some(1000.0))]);
         assert_eq!(source.next(0), ticket(0, 0, Some(0)));
         assert_eq!(source.next(0), Next::NotBefore(MS));
@@ -331,7 +331,7 @@ mod tests {
     fn what_cannot_start_in_time_is_counted_as_unstarted() {
         let source = started(vec![phase("measure", None, Some(0.01), Some(1000.0))]);
         source.next(0);
-        // Due before the end and within the grace: starts. After that, the other eight never do.
+        // Its intended start lies before the end, and it is within the grace: it starts. After that, the other eight never do.
         assert_eq!(source.next(12 * MS), ticket(0, 1, Some(MS)));
         assert_eq!(source.next(21 * MS), Next::Ended);
         let report = &source.reports()[0];
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn stopping_counts_what_was_due() {
+    fn stopping_counts_what_was_intended_to_start() {
         let source = started(vec![phase("measure", Some(1000), None, Some(1000.0))]);
         source.next(0);
         source.stop(3 * MS + 1);
@@ -353,7 +353,7 @@ mod tests {
         source.next(0);
         assert_eq!(source.next(0), Next::NotBefore(1_000 * MS));
         assert!(source.set_rate(500 * MS, 1000.0).unwrap());
-        let Next::NotBefore(due_ns) = source.next(500 * MS) else { panic!("half an operation was left") };
-        assert!(due_ns.abs_diff(500 * MS + MS / 2) <= 1, "{due_ns}");
+        let Next::NotBefore(intended_start_ns) = source.next(500 * MS) else { panic!("half an operation was left") };
+        assert!(intended_start_ns.abs_diff(500 * MS + MS / 2) <= 1, "{intended_start_ns}");
     }
 }

@@ -56,7 +56,7 @@ fn threads_share_the_operations() {
 }
 
 #[test]
-fn an_open_loop_keeps_its_rate_and_measures_from_when_operations_are_due() {
+fn an_open_loop_keeps_its_rate_and_measures_from_the_intended_start() {
     for url in ["null:?delay_ms=2", "null:?delay_ms=2&session=blocking"] {
         for arrival in ["constant", "poisson"] {
             let pace = json!({"arrival": arrival, "segments": [{"from_per_s": 500.0}]});
@@ -64,13 +64,13 @@ fn an_open_loop_keeps_its_rate_and_measures_from_when_operations_are_due() {
                 plan(json!({"name": "measure", "duration_s": 1.0, "pace": pace}), json!({"in_flight": 32, "log_every": 1}));
             let (segment, ended) = run_to_end(url, plan);
             let phase = &ended.phases[0];
-            // A machine that is busy at the very end leaves the last ones unstarted; what was due does not depend on that.
+            // A machine that is busy at the very end leaves the last ones unstarted; what was intended does not depend on that.
             assert!((400..600).contains(&(phase.started + phase.unstarted)), "{url} {arrival}: {phase:?}");
             assert!(phase.started > phase.unstarted, "{url} {arrival}: {phase:?}");
             assert_accounted_for(phase.started, &ended.figures);
             assert_eq!(segment.recorded.log.len() as u64, phase.started);
             for record in &segment.recorded.log {
-                assert!(record.scheduled_ns <= record.start_ns && record.start_ns <= record.end_ns);
+                assert!(record.intended_start_ns <= record.start_ns && record.start_ns <= record.end_ns);
                 assert_eq!(record.response_ns(), record.wait_ns() + record.service_ns());
                 assert!(record.service_ns() >= 2_000_000, "the delay is in the service time");
             }
