@@ -152,7 +152,7 @@ mod tests {
         assert_within_a_hundredth("p99", response(0.99), 0.8);
         assert_within_a_hundredth("p99.9", response(0.999), 0.98);
         assert_within_a_hundredth("max", figures.response.max().unwrap(), 1.0);
-        assert_eq!(figures.late, 0, "with enough in flight every operation starts when it is passed");
+        assert_eq!(figures.late, 0, "with enough in flight every operation starts as intended");
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(crate) struct Phase {
     /// When the phase began and was over, on the run's clock; u64::MAX while it has not.
     start_ns: AtomicU64,
     end_ns: AtomicU64,
-    unstarted: AtomicU64,
+    dropped: AtomicU64,
 }
 
 enum LoopKind {
@@ -61,7 +61,7 @@ pub struct PhaseReport {
     /// Operations that were handed out.
     pub started: u64,
     /// Operations whose intended start has passed and that never started, because all those that may be were in flight.
-    pub unstarted: u64,
+    pub dropped: u64,
 }
 
 impl Phase {
@@ -80,7 +80,7 @@ impl Phase {
             loop_kind,
             start_ns: AtomicU64::new(u64::MAX),
             end_ns: AtomicU64::new(u64::MAX),
-            unstarted: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
         })
     }
 
@@ -95,7 +95,7 @@ impl Phase {
     fn started(&self) -> u64 {
         match &self.loop_kind {
             LoopKind::ClosedLoop(next) => next.load(Ordering::Relaxed).min(self.operations),
-            LoopKind::OpenLoop(arrivals) => lock(arrivals).k() - self.unstarted.load(Ordering::Relaxed),
+            LoopKind::OpenLoop(arrivals) => lock(arrivals).k() - self.dropped.load(Ordering::Relaxed),
         }
     }
 
@@ -106,7 +106,7 @@ impl Phase {
             start_ns: known(&self.start_ns),
             end_ns: known(&self.end_ns),
             started: self.started(),
-            unstarted: self.unstarted.load(Ordering::Relaxed),
+            dropped: self.dropped.load(Ordering::Relaxed),
         }
     }
 }
@@ -217,8 +217,8 @@ impl Source {
     fn pass_over(&self, phase: &Phase, arrivals: &mut Arrivals, until_ns: u64) {
         let start_ns = phase.start_ns.load(Ordering::Relaxed);
         let left = phase.operations - arrivals.k();
-        let unstarted = arrivals.pass_over_until(until_ns.saturating_sub(start_ns)).min(left);
-        phase.unstarted.fetch_add(unstarted, Ordering::Relaxed);
+        let dropped = arrivals.pass_over_until(until_ns.saturating_sub(start_ns)).min(left);
+        phase.dropped.fetch_add(dropped, Ordering::Relaxed);
     }
 
     /// Goes on to the phase after `number`, once, however many ask for it.
@@ -328,14 +328,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_start_in_time_is_counted_as_unstarted() {
+    fn what_cannot_start_in_time_is_counted_as_dropped() {
         let source = started(vec![phase("measure", None, Some(0.01), Some(1000.0))]);
         source.next(0);
         // Its intended start lies before the end, and it is within the grace: it starts. After that, the other eight never do.
         assert_eq!(source.next(12 * MS), ticket(0, 1, Some(MS)));
         assert_eq!(source.next(21 * MS), Next::Ended);
         let report = &source.reports()[0];
-        assert_eq!((report.started, report.unstarted, report.end_ns), (2, 8, Some(10 * MS)));
+        assert_eq!((report.started, report.dropped, report.end_ns), (2, 8, Some(10 * MS)));
     }
 
     #[test]
@@ -344,7 +344,7 @@ mod tests {
         source.next(0);
         source.stop(3 * MS + 1);
         assert_eq!(source.next(4 * MS), Next::Ended);
-        assert_eq!((source.reports()[0].started, source.reports()[0].unstarted), (1, 3));
+        assert_eq!((source.reports()[0].started, source.reports()[0].dropped), (1, 3));
     }
 
     #[test]

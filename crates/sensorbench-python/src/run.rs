@@ -58,7 +58,7 @@ impl Run {
                 "start_ns": phase.start_ns,
                 "end_ns": phase.end_ns,
                 "started": phase.started,
-                "unstarted": phase.unstarted,
+                "unstarted": phase.dropped,
                 "operations": operations.collect::<serde_json::Map<_, _>>(),
             })
         };
