@@ -223,8 +223,8 @@ impl Run {
         segment
     }
 
-    /// Puts down that something happened now.
-    pub fn mark(&self, name: &str) {
+    /// Notes that something happened now, by its name.
+    pub fn annotate(&self, name: &str) {
         lock(&self.events).push(Event { time_ns: self.now_ns(), name: name.to_owned() });
     }
 

@@ -201,11 +201,11 @@ fn segments_taken_on_the_way_add_up_to_the_whole() {
 }
 
 #[test]
-fn marks_and_times_are_on_one_clock() {
+fn annotations_and_times_are_on_one_clock() {
     let run =
         Run::start(null_driver("null:").as_ref(), plan(json!({"name": "measure", "duration_s": 0.1}), json!({})), &[]).unwrap();
     let before_ns = run.now_ns();
-    run.mark("node added");
+    run.annotate("node added");
     let event = run.take().events.remove(0);
     assert!(before_ns <= event.time_ns && event.time_ns <= run.now_ns());
     assert_eq!(event.name, "node added");

@@ -119,7 +119,7 @@ impl Run {
     }
 
     fn mark(&self, name: &str) {
-        self.run.mark(name);
+        self.run.annotate(name);
     }
 
     fn set_rate(&self, per_s: f64) -> PyResult<()> {
