@@ -3,26 +3,23 @@
 //! measured in turn and the ratio counts.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
 
-use arrow_array::{RecordBatch, RecordBatchIterator};
+use arrow_array::RecordBatch;
 use futures::future::join_all;
-use rustix::time::{ClockId, clock_gettime};
 use scylla::client::PoolSize;
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::statement::prepared::PreparedStatement;
 use sensorbench_dataset::array_of;
 use sensorbench_driver::contract::owner;
-use sensorbench_driver::{Database, Driver, Intent, Progress, Schema, TargetUrl, Type, ValueRef};
+use sensorbench_driver::{Database, Intent, Schema, TargetUrl, Type, ValueRef};
 use sensorbench_driver_cassandra::CassandraDatabase;
-use sensorbench_engine::{ParameterTable, Plan, Run};
+use sensorbench_engine::overhead::{compare, load, on_own_thread, scattered, through_the_engine};
 use serde_json::json;
 
 const PARTS: i64 = 1000;
 const ROWS_A_PART: i64 = 200;
 const OPERATIONS: u64 = 60_000;
-const REPEATS: usize = 5;
 const NAMESPACE: &str = "bench_overhead";
 const CONNECTIONS: usize = 1;
 
@@ -65,48 +62,10 @@ fn statement(rows_an_answer: i64, part: &str) -> String {
     format!("SELECT id, value FROM t WHERE part = {part} AND id < {rows_an_answer}")
 }
 
-fn load(driver: &dyn Driver) {
-    driver.guard(&owner()).create(&schema(1), "", Intent::Replace).unwrap();
-    let batches: Vec<_> = (0..PARTS)
-        .step_by(100)
-        .map(|start| rows((start..start + 100).flat_map(|part| std::iter::repeat_n(part, ROWS_A_PART as usize))))
-        .collect();
-    let batch_schema = batches[0].schema();
-    let start = Instant::now();
-    let reader = RecordBatchIterator::new(batches.into_iter().map(Ok), batch_schema);
-    driver.load("t", Box::new(reader), &Progress::default()).unwrap();
-    println!("cassandra_load_rows_per_s: {:.0}", (PARTS * ROWS_A_PART) as f64 / start.elapsed().as_secs_f64());
-    driver.settle().unwrap();
-}
-
-/// Processor time of the thread that executes operations, in seconds; with connecting, which is the same in both.
-fn through_the_engine(url: &str, case: Case, parts: &[i64]) -> f64 {
-    let driver = CassandraDatabase.open(&TargetUrl::parse(&format!("{url}&connections={CONNECTIONS}")).unwrap()).unwrap();
-    let plan: Plan = serde_json::from_value(json!({
-        "seed": 1,
-        "operations": [{
-            "weight": 1.0,
-            "operation": schema(case.rows_an_answer).operations[0],
-            "parameters": [{"draw": 0, "column": 0}],
-        }],
-        "draws": [{"rows": {"table": 0, "choice": "sequential"}}],
-        "phases": [{"name": "measure", "operations": parts.len()}],
-        "in_flight": case.in_flight,
-        "timeout_s": 60.0,
-    }))
-    .unwrap();
-    let tables = [ParameterTable::of(&[rows(parts.iter().copied())]).unwrap()];
-    let run = Run::start(driver.as_ref(), plan, &tables).unwrap();
-    while !run.wait(Duration::from_millis(200)) {}
-    let (_, ended) = run.end();
-    assert!(ended.errors.is_empty(), "{:?}", ended.errors);
-    ended.client_cpu_ns as f64 / 1e9
-}
-
 fn by_hand(base: &str, case: Case, parts: &[i64]) -> f64 {
     let host = base.trim_start_matches("cassandra://").split(['?', ',', '/']).next().unwrap().to_owned();
     let parts = parts.to_vec();
-    let measure = move || {
+    on_own_thread(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let next = Cell::new(0);
         runtime.block_on(tokio::task::unconstrained(async {
@@ -118,10 +77,7 @@ fn by_hand(base: &str, case: Case, parts: &[i64]) -> f64 {
             join_all((0..case.in_flight).map(|_| read(&session, &prepared, &parts, &next))).await;
         }));
         drop(runtime);
-        let time = clock_gettime(ClockId::ThreadCPUTime);
-        time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
-    };
-    std::thread::spawn(measure).join().unwrap()
+    })
 }
 
 async fn read(session: &Session, prepared: &PreparedStatement, parts: &[i64], next: &Cell<usize>) {
@@ -138,25 +94,23 @@ fn main() {
     let base = std::env::var("SENSORBENCH_TEST_URL").expect("SENSORBENCH_TEST_URL names the cluster");
     let joint = if base.contains('?') { '&' } else { '?' };
     let url = format!("{base}{joint}namespace={NAMESPACE}");
-    let driver = CassandraDatabase.open(&TargetUrl::parse(&url).unwrap()).unwrap();
-    load(driver.as_ref());
+    let open = |options: &str| CassandraDatabase.open(&TargetUrl::parse(&format!("{url}{options}")).unwrap()).unwrap();
+    let driver = open("");
+    driver.guard(&owner()).create(&schema(1), "", Intent::Replace).unwrap();
+    let all = |start: i64| (start..start + 100).flat_map(|part| std::iter::repeat_n(part, ROWS_A_PART as usize));
+    load("cassandra_load_rows_per_s", driver.as_ref(), "t", (0..PARTS).step_by(100).map(|start| rows(all(start))).collect());
+    driver.settle().unwrap();
+    let connected = open(&format!("&connections={CONNECTIONS}"));
     for (rows_an_answer, in_flight) in [(1, 1), (1, 64), (100, 1), (100, 64)] {
         let case = Case { rows_an_answer, in_flight };
-        let operations = if rows_an_answer == 1 { OPERATIONS } else { OPERATIONS / 5 };
-        let parts: Vec<i64> = (0..operations as i64).map(|k| (k * 7_919) % PARTS).collect();
-        let mut ratios = Vec::new();
-        let (mut engine_ns, mut hand_ns) = (f64::INFINITY, f64::INFINITY);
-        for _ in 0..REPEATS {
-            let (engine_s, hand_s) = (through_the_engine(&url, case, &parts), by_hand(&base, case, &parts));
-            ratios.push(engine_s / hand_s);
-            engine_ns = engine_ns.min(engine_s / operations as f64 * 1e9);
-            hand_ns = hand_ns.min(hand_s / operations as f64 * 1e9);
-        }
-        ratios.sort_by(f64::total_cmp);
-        println!(
-            "cassandra_cpu_ratio_{rows_an_answer}_rows_{in_flight}_in_flight: {:.3} ({engine_ns:.0} ns an operation, {hand_ns:.0} \
-             by hand; ratios {ratios:.3?}; limit 1.15)",
-            ratios[REPEATS / 2]
+        let parts = scattered(if rows_an_answer == 1 { OPERATIONS } else { OPERATIONS / 5 }, PARTS);
+        let (operation, parameters) = (&schema(rows_an_answer).operations[0], rows(parts.iter().copied()));
+        compare(
+            &format!("cassandra_cpu_ratio_{rows_an_answer}_rows_{in_flight}_in_flight"),
+            parts.len(),
+            1,
+            || through_the_engine(connected.as_ref(), operation, &parameters, in_flight),
+            || by_hand(&base, case, &parts),
         );
     }
     driver.guard(&owner()).remove().unwrap();

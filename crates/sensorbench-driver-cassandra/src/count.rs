@@ -2,10 +2,10 @@
 
 use futures::stream::{self, TryStreamExt};
 use scylla::client::session::Session;
-use sensorbench_driver::DriverError;
+use sensorbench_driver::{DriverError, quoted};
 
 use crate::target::Target;
-use crate::{catalogue, errors, quoted};
+use crate::{catalogue, errors};
 
 const RANGES: i128 = 256;
 const RANGES_AT_A_TIME: usize = 4;

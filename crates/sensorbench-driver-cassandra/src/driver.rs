@@ -8,7 +8,7 @@ use arrow_array::RecordBatchReader;
 use scylla::client::session::Session;
 use sensorbench_driver::{
     Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
-    SqlSchema,
+    SqlSchema, quoted,
 };
 
 use crate::control::Control;
@@ -20,7 +20,7 @@ use crate::schema::Asked;
 use crate::session::Connector;
 use crate::sstables::Described;
 use crate::target::Target;
-use crate::{errors, load, nodetool, quoted, sstables};
+use crate::{errors, load, nodetool, sstables};
 
 /// Compactions are done when nothing was seen of them for so long: the next may begin when one ends.
 const QUIET_FOR: Duration = Duration::from_millis(1500);

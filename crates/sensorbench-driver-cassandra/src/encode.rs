@@ -11,12 +11,12 @@ use scylla::serialize::row::{RowSerializationContext, SerializeRow};
 use scylla::serialize::writers::RowWriter;
 use scylla::statement::prepared::PreparedStatement;
 use sensorbench_dataset::Column;
-use sensorbench_driver::{DriverError, Parameter, Progress, SchemaError};
+use sensorbench_driver::{DriverError, Parameter, Progress, SchemaError, quoted};
 use tokio::sync::mpsc::Sender;
 
 use crate::target::Target;
 use crate::wire::{Form, server_types, type_name};
-use crate::{catalogue, errors, quoted};
+use crate::{catalogue, errors};
 
 /// The length of a cell that has no value.
 const NO_VALUE: i32 = -1;

@@ -39,7 +39,7 @@ mod wire;
 
 use std::sync::Arc;
 
-use sensorbench_driver::{Database, Driver, DriverError, Schema, SqlSchema, TargetUrl};
+use sensorbench_driver::{About, Database, Driver, DriverError, Schema, SqlSchema, TargetUrl};
 use serde_json::json;
 
 use crate::driver::CassandraDriver;
@@ -50,20 +50,9 @@ use crate::target::Target;
 pub struct CassandraDatabase;
 
 impl Database for CassandraDatabase {
-    fn name(&self) -> &'static str {
-        "cassandra"
-    }
-
-    fn summary(&self) -> &'static str {
-        "wide-column database server, or a cluster of them"
-    }
-
-    fn embedded(&self) -> bool {
-        false
-    }
-
-    fn bulk_load(&self) -> Option<&'static str> {
-        Some("SSTables that are streamed to the nodes (load=sstables)")
+    fn about(&self) -> About {
+        let bulk_load = Some("SSTables that are streamed to the nodes (load=sstables)");
+        About { bulk_load, ..About::server("cassandra", "wide-column database server, or a cluster of them") }
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
@@ -84,9 +73,4 @@ impl Database for CassandraDatabase {
         });
         Some(serde_json::from_value(json!({"operations": [operation]})).expect("a schema"))
     }
-}
-
-/// A name between quotes, as CQL has it.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -5,10 +5,10 @@ use scylla::response::query_result::QueryRowsResult;
 use scylla::serialize::row::SerializeRow;
 use scylla::statement::Consistency;
 use scylla::statement::unprepared::Statement;
-use sensorbench_driver::{Admission, DriverError, Marker, Occupant};
+use sensorbench_driver::{Admission, DriverError, Marker, Occupant, quoted};
 
+use crate::errors;
 use crate::target::Target;
-use crate::{errors, quoted};
 
 const KEYSPACE: &str = "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?";
 /// Is there a table that could hold our marker?

@@ -9,12 +9,13 @@ use sensorbench_driver::{
     Admission, Description, Driver, DriverError, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
 };
 
+use crate::errors::fjall_error;
+use crate::load;
 use crate::locks::RowLocks;
 use crate::operation::Prepared;
 use crate::session::Connector;
 use crate::table::{FjallSchema, Table};
 use crate::target::Target;
-use crate::{fjall_error, load};
 
 pub struct FjallDriver {
     target: Target,

@@ -7,7 +7,7 @@ use fjall::Keyspace;
 use sensorbench_dataset::Column;
 use sensorbench_driver::{DriverError, Progress};
 
-use crate::fjall_error;
+use crate::errors::fjall_error;
 use crate::table::Table;
 
 pub fn load(

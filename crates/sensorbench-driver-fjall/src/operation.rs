@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sensorbench_driver::{Operation, SchemaError, Type, parse_part};
+use sensorbench_driver::{KeyRange, KeyRangeNames, Operation, OperationPlace, Parameter, SchemaError};
 use serde::Deserialize;
 
 use crate::table::{FjallSchema, Table};
@@ -80,13 +80,12 @@ pub struct PreparedPut {
 
 impl Prepared {
     pub fn of(schema: &FjallSchema, operation: &Operation) -> Result<Self, SchemaError> {
-        let path = format!("operation.{}", operation.name);
-        let statement: Statement = parse_part(&path, &operation.statement)?;
-        let place = Place { path: &path, operation, schema };
+        let place = OperationPlace::of(operation);
+        let statement: Statement = place.statement()?;
         match (statement.scan, statement.put) {
-            (Some(scan), None) => place.scan(scan).map(Prepared::Scan),
-            (None, Some(put)) => place.put(put).map(Prepared::Put),
-            _ => Err(SchemaError::at(path, "expected either scan or put")),
+            (Some(scan), None) => scan.prepare(&place, schema).map(Prepared::Scan),
+            (None, Some(put)) => put.prepare(&place, schema).map(Prepared::Put),
+            _ => Err(place.error("expected either scan or put")),
         }
     }
 
@@ -102,91 +101,54 @@ impl Prepared {
     }
 }
 
-/// Where in the file an operation stands, for its errors.
-struct Place<'a> {
-    path: &'a str,
-    operation: &'a Operation,
-    schema: &'a FjallSchema,
-}
-
-impl Place<'_> {
-    fn scan(&self, scan: Scan) -> Result<PreparedScan, SchemaError> {
-        if scan.from.is_some() && scan.after.is_some() {
-            return Err(SchemaError::at(format!("{}.scan", self.path), "expected either from (included) or after (excluded)"));
+impl Scan {
+    fn prepare(self, place: &OperationPlace, schema: &FjallSchema) -> Result<PreparedScan, SchemaError> {
+        if self.from.is_some() && self.after.is_some() {
+            return Err(place.error_at("scan", "expected either from (included) or after (excluded)"));
         }
-        let table = self.table("scan", &scan.table)?;
-        if scan.limit.is_some() && scan.prefix.len() == table.key.len() {
-            return Err(SchemaError::at(format!("{}.scan.limit", self.path), "a whole key is one row; expected no limit"));
+        let table = place.table(schema, "scan", &self.table)?;
+        if self.limit.is_some() && self.prefix.len() == table.key.len() {
+            return Err(place.error_at("scan.limit", "a whole key is one row; expected no limit"));
         }
-        let key_type = |place: usize| table.key.get(place).map(|column| column.value_type);
-        let mut prefix = Vec::new();
-        for (number, parameter) in scan.prefix.iter().enumerate() {
-            prefix.push(self.parameter(&format!("scan.prefix[{number}]"), parameter, key_type(number))?);
-        }
-        let bound = |key: &str, parameter: &Option<String>| {
-            let next_type = key_type(scan.prefix.len());
-            parameter.as_ref().map(|parameter| self.parameter(&format!("scan.{key}"), parameter, next_type)).transpose()
-        };
-        let (from, after, to) = (bound("from", &scan.from)?, bound("after", &scan.after)?, bound("to", &scan.to)?);
-        let limit = scan.limit.as_ref().map(|limit| self.parameter("scan.limit", limit, Some(Type::Integer))).transpose()?;
+        let (from, after, to, limit) = (self.from.as_deref(), self.after.as_deref(), self.to.as_deref(), self.limit.as_deref());
+        let range = place.key_range(&table.key, &KeyRangeNames { prefix: &self.prefix, from, after, to, limit })?;
         let mut columns = Vec::new();
-        for column in &self.operation.columns {
-            let place = table
+        for column in &place.operation.columns {
+            let found = table
                 .place(&column.name)
                 .filter(|place| table.columns().nth(*place).map(|found| found.value_type) == Some(column.value_type));
-            columns.push(place.ok_or_else(|| {
+            columns.push(found.ok_or_else(|| {
                 let message = format!(
                     "table {} has no column {} of type {}, which the operation returns",
-                    scan.table,
+                    self.table,
                     column.name,
                     column.value_type.name()
                 );
-                SchemaError::at(format!("{}.scan.table", self.path), message)
+                place.error_at("scan.table", message)
             })?);
         }
-        let (table, table_name, reverse) = (table.clone(), scan.table, scan.reverse);
+        let KeyRange { prefix, from, after, to, limit } = range;
+        let (table, table_name, reverse) = (table.clone(), self.table, self.reverse);
         Ok(PreparedScan { table, table_name, prefix, from, after, to, reverse, limit, columns })
     }
+}
 
-    fn put(&self, put: Put) -> Result<PreparedPut, SchemaError> {
-        let table = self.table("put", &put.table)?;
-        if let Some(unknown) = put.values.keys().find(|name| table.place(name).is_none()) {
-            return Err(SchemaError::at(
-                format!("{}.put.values.{unknown}", self.path),
-                format!("table {} has no column {unknown}", put.table),
-            ));
+impl Put {
+    fn prepare(self, place: &OperationPlace, schema: &FjallSchema) -> Result<PreparedPut, SchemaError> {
+        let table = place.table(schema, "put", &self.table)?;
+        if let Some(unknown) = self.values.keys().find(|name| table.place(name).is_none()) {
+            return Err(place.error_at(&format!("put.values.{unknown}"), format!("table {} has no column {unknown}", self.table)));
         }
-        if let Some(missing) = table.key.iter().find(|column| !put.values.contains_key(&column.name)) {
-            return Err(SchemaError::at(
-                format!("{}.put.values", self.path),
-                format!("the key column {} is missing", missing.name),
-            ));
+        if let Some(missing) = table.key.iter().find(|column| !self.values.contains_key(&column.name)) {
+            return Err(place.error_at("put.values", format!("the key column {} is missing", missing.name)));
         }
-        let value = |column: &sensorbench_driver::Parameter| {
-            let parameter = put.values.get(&column.name);
+        let value = |column: &Parameter| {
+            let parameter = self.values.get(&column.name);
             parameter
-                .map(|parameter| self.parameter(&format!("put.values.{}", column.name), parameter, Some(column.value_type)))
+                .map(|parameter| place.parameter(&format!("put.values.{}", column.name), parameter, Some(column.value_type)))
                 .transpose()
         };
         let values = table.columns().map(value).collect::<Result<_, _>>()?;
-        Ok(PreparedPut { table: table.clone(), table_name: put.table, values, merge: put.merge })
-    }
-
-    fn table(&self, statement: &str, name: &str) -> Result<&Table, SchemaError> {
-        self.schema.table(name).map_err(|error| SchemaError::at(format!("{}.{statement}.table", self.path), error.message))
-    }
-
-    /// The number of the parameter written as `:name`, which must have the type of the column it meets, if there is one.
-    fn parameter(&self, key: &str, written: &str, expected: Option<Type>) -> Result<usize, SchemaError> {
-        let error = |message: String| SchemaError::at(format!("{}.{key}", self.path), message);
-        let name =
-            written.strip_prefix(':').ok_or_else(|| error(format!("{written:?}: expected a parameter, written as :name")))?;
-        let number = self.operation.require_parameter(name).map_err(|inner| error(inner.message))?;
-        let found = self.operation.parameters[number].value_type;
-        match expected {
-            Some(expected) if expected == found => Ok(number),
-            Some(expected) => Err(error(format!("parameter :{name} has type {}, expected {}", found.name(), expected.name()))),
-            None => Err(error(format!("the key has no column for parameter :{name}"))),
-        }
+        Ok(PreparedPut { table: table.clone(), table_name: self.table, values, merge: self.merge })
     }
 }

@@ -7,7 +7,7 @@ use fjall::{Keyspace, PersistMode};
 use sensorbench_dataset::encoding::{EncodingError, KeyPart, append_key};
 use sensorbench_driver::{BlockingConnector, BlockingSession, Deadline, DriverError, Request, Rows, Value, ValueRef};
 
-use crate::fjall_error;
+use crate::errors::fjall_error;
 use crate::locks::RowLocks;
 use crate::operation::{Prepared, PreparedPut, PreparedScan};
 use crate::table::MOST_COLUMNS;

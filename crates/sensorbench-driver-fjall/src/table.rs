@@ -1,11 +1,9 @@
 //! Tables in fjall's words: which columns make the key, which the value.
 
-use std::collections::BTreeMap;
-
 use fjall::config::{BlockSizePolicy, CompressionPolicy};
 use fjall::{CompressionType, KeyspaceCreateOptions};
 use sensorbench_dataset::encoding::{EncodingError, KeyPart, append_key, append_record, read_key, read_record};
-use sensorbench_driver::{Parameter, Schema, SchemaError, ValueRef, parse_part};
+use sensorbench_driver::{KeyedSchema, KeyedTable, Parameter, SchemaError, ValueRef};
 use serde::Deserialize;
 
 /// Columns that a table may have, so that a row's values fit on the stack while it is read.
@@ -33,43 +31,23 @@ enum Compression {
     Lz4,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Create {
-    #[serde(default)]
-    table: BTreeMap<String, Table>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Settle {}
-
 /// A schema whose tables are known.
-#[derive(Clone, Debug)]
-pub struct FjallSchema {
-    pub tables: BTreeMap<String, Table>,
-}
+pub type FjallSchema = KeyedSchema<Table>;
 
-impl FjallSchema {
-    pub fn of(schema: &Schema) -> Result<Self, SchemaError> {
-        let create: Create = parse_part("create", &schema.create)?;
-        let Settle {} = parse_part("settle", &schema.settle)?;
-        create.table.iter().try_for_each(|(name, table)| table.check_columns(name))?;
-        let parsed = Self { tables: create.table };
-        for (name, columns) in &schema.tables {
-            parsed
-                .table(name)
-                .map_err(|error| SchemaError::at(format!("fill.{name}"), error.message))?
-                .check_fill(name, columns)?;
+impl KeyedTable for Table {
+    fn check(&self, name: &str) -> Result<(), SchemaError> {
+        let error = |message: String| Err(SchemaError::at(format!("create.table.{name}.key"), message));
+        match self.columns().count() {
+            _ if self.key.is_empty() => error("expected at least one column in the key".to_owned()),
+            columns if columns > MOST_COLUMNS => {
+                error(format!("a table of fjall has at most {MOST_COLUMNS} columns; there are {columns}"))
+            }
+            _ => Ok(()),
         }
-        Ok(parsed)
     }
 
-    pub fn table(&self, name: &str) -> Result<&Table, SchemaError> {
-        self.tables.get(name).ok_or_else(|| {
-            let known: Vec<_> = self.tables.keys().map(String::as_str).collect();
-            SchemaError::at("create.table", format!("there is no table {name}; expected one of {}", known.join(", ")))
-        })
+    fn row_columns(&self) -> Vec<Parameter> {
+        self.columns().cloned().collect()
     }
 }
 
@@ -96,34 +74,6 @@ impl Table {
             options = options.data_block_size_policy(BlockSizePolicy::all(block_kib * 1024));
         }
         options
-    }
-
-    fn check_columns(&self, name: &str) -> Result<(), SchemaError> {
-        let error = |message: String| Err(SchemaError::at(format!("create.table.{name}.key"), message));
-        match self.columns().count() {
-            _ if self.key.is_empty() => error("expected at least one column in the key".to_owned()),
-            columns if columns > MOST_COLUMNS => {
-                error(format!("a table of fjall has at most {MOST_COLUMNS} columns; there are {columns}"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn check_fill(&self, name: &str, columns: &[Parameter]) -> Result<(), SchemaError> {
-        for column in self.columns() {
-            let message = match columns.iter().find(|candidate| candidate.name == column.name) {
-                Some(found) if found.value_type == column.value_type => continue,
-                Some(found) => format!(
-                    "column {} is a {} in the fill and a {} in the table",
-                    column.name,
-                    found.value_type.name(),
-                    column.value_type.name()
-                ),
-                None => format!("the fill has no column {}", column.name),
-            };
-            return Err(SchemaError::at(format!("fill.{name}.query"), message));
-        }
-        Ok(())
     }
 
     pub fn append_key<'v>(&self, key: &mut Vec<u8>, value: impl Fn(usize) -> ValueRef<'v>) -> Result<(), EncodingError> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fjall::PersistMode;
 use sensorbench_driver::{DriverError, Marker, Occupant, TargetUrl};
 
-use crate::fjall_error;
+use crate::errors::fjall_error;
 
 const MARK_FILE: &str = "sensorbench-mark";
 const UNFINISHED_MARK_FILE: &str = "sensorbench-mark.new";

@@ -35,7 +35,7 @@ mod table;
 mod target;
 mod wire;
 
-use sensorbench_driver::{Database, Driver, DriverError, Schema, TargetUrl};
+use sensorbench_driver::{About, Database, Driver, DriverError, Schema, TargetUrl};
 
 use crate::driver::HbaseDriver;
 use crate::operation::Prepared;
@@ -46,16 +46,8 @@ use crate::target::Target;
 pub struct HbaseDatabase;
 
 impl Database for HbaseDatabase {
-    fn name(&self) -> &'static str {
-        "hbase"
-    }
-
-    fn summary(&self) -> &'static str {
-        "HBase, through its Thrift gateways"
-    }
-
-    fn embedded(&self) -> bool {
-        false
+    fn about(&self) -> About {
+        About::server("hbase", "HBase, through its Thrift gateways")
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {

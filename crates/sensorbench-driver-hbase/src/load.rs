@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use sensorbench_dataset::Column;
-use sensorbench_driver::{DriverError, Progress, ValueRef};
+use sensorbench_driver::{DriverError, KeyedTable, Progress, ValueRef};
 
 use crate::bindings::{TColumnValue, TPut, TTHBaseServiceSyncClient};
 use crate::cells;

@@ -27,7 +27,7 @@ impl Namespace<'_> {
             self.drop_tables()?;
             self.write_marker(marker)?;
         } else {
-            let descriptor = self.marked(marker);
+            let descriptor = self.with_marker(marker);
             self.gateway.call(|calls| calls.create_namespace(descriptor))?;
         }
         self.for_each(schema.tables.iter().collect(), |gateway, (name, table)| {
@@ -38,7 +38,7 @@ impl Namespace<'_> {
     }
 
     pub fn write_marker(&mut self, marker: &Marker) -> Result<(), DriverError> {
-        let descriptor = self.marked(marker);
+        let descriptor = self.with_marker(marker);
         self.gateway.call(|calls| calls.modify_namespace(descriptor))
     }
 
@@ -88,7 +88,7 @@ impl Namespace<'_> {
         self.gateway.call(|calls| calls.get_table_names_by_namespace(namespace))
     }
 
-    fn marked(&self, marker: &Marker) -> TNamespaceDescriptor {
+    fn with_marker(&self, marker: &Marker) -> TNamespaceDescriptor {
         let properties = [(MARK.to_owned(), marker.to_text())].into();
         TNamespaceDescriptor { name: self.target.namespace.clone(), configuration: Some(properties) }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sensorbench_driver::{Operation, Parameter, SchemaError, Type, parse_part};
+use sensorbench_driver::{KeyRange, KeyRangeNames, KeyedTable, Operation, OperationPlace, Parameter, SchemaError, Type};
 use serde::Deserialize;
 
 use crate::filter::Comparison;
@@ -149,22 +149,20 @@ pub struct PreparedPut {
 
 impl Prepared {
     pub fn of(schema: &HbaseSchema, operation: &Operation) -> Result<Self, SchemaError> {
-        let path = format!("operation.{}", operation.name);
-        let statement: Statement = parse_part(&path, &operation.statement)?;
-        let place = Place { path: &path, operation, schema };
+        let place = Place { inner: OperationPlace::of(operation), schema };
+        let statement: Statement = place.inner.statement()?;
         match (statement.scan, statement.get, statement.put) {
             (Some(scan), None, None) => place.scan(scan).map(Prepared::Scan),
             (None, Some(get), None) => place.get(get).map(Prepared::Get),
             (None, None, Some(put)) => place.put(put).map(Prepared::Put),
-            _ => Err(SchemaError::at(path, "expected one of scan, get, put")),
+            _ => Err(place.inner.error("expected one of scan, get, put")),
         }
     }
 }
 
-/// Where in the file an operation stands, for its errors.
+/// An operation, where it stands, and the tables that it may be about.
 struct Place<'a> {
-    path: &'a str,
-    operation: &'a Operation,
+    inner: OperationPlace<'a>,
     schema: &'a HbaseSchema,
 }
 
@@ -180,17 +178,9 @@ impl Place<'_> {
         if scan.prefix.len() == table.key.len() {
             return Err(self.error("scan.prefix", "a whole key is one row; expected get"));
         }
-        let key_type = |place: usize| table.key.get(place).map(|column| column.value_type);
-        let mut prefix = Vec::new();
-        for (number, parameter) in scan.prefix.iter().enumerate() {
-            prefix.push(self.parameter(&format!("scan.prefix[{number}]"), parameter, key_type(number))?);
-        }
-        let bound = |key: &str, parameter: &Option<String>| {
-            let next_type = key_type(scan.prefix.len());
-            parameter.as_ref().map(|parameter| self.parameter(&format!("scan.{key}"), parameter, next_type)).transpose()
-        };
-        let (from, after, to) = (bound("from", &scan.from)?, bound("after", &scan.after)?, bound("to", &scan.to)?);
-        let limit = scan.limit.as_ref().map(|limit| self.parameter("scan.limit", limit, Some(Type::Integer))).transpose()?;
+        let (from, after, to, limit) = (scan.from.as_deref(), scan.after.as_deref(), scan.to.as_deref(), scan.limit.as_deref());
+        let names = KeyRangeNames { prefix: &scan.prefix, from, after, to, limit };
+        let KeyRange { prefix, from, after, to, limit } = self.inner.key_range(&table.key, &names)?;
         let bounds = self.bounds(table, &scan.bounds)?;
         if scan.narrow && !bounds.is_empty() {
             return Err(self.error("scan.narrow", "a column that where looks at must be read; expected no narrow"));
@@ -257,7 +247,7 @@ impl Place<'_> {
         narrow: bool,
     ) -> Result<Reading, SchemaError> {
         let mut sources = Vec::new();
-        for column in &self.operation.columns {
+        for column in &self.inner.operation.columns {
             let is_it = |candidate: &Parameter| candidate.name == column.name && candidate.value_type == column.value_type;
             let is_number = |candidate: &Parameter| {
                 candidate.name == column.name && (candidate.value_type, column.value_type) == (Type::Integer, Type::Double)
@@ -312,25 +302,15 @@ impl Place<'_> {
     }
 
     fn table(&self, statement: &str, name: &str) -> Result<&Table, SchemaError> {
-        self.schema.table(name).map_err(|error| self.error(&format!("{statement}.table"), error.message))
+        self.inner.table(self.schema, statement, name)
     }
 
-    /// The number of the parameter written as `:name`, which must have the type of the column it meets, if there is one.
     fn parameter(&self, key: &str, written: &str, expected: Option<Type>) -> Result<usize, SchemaError> {
-        let error = |message: String| self.error(key, message);
-        let name =
-            written.strip_prefix(':').ok_or_else(|| error(format!("{written:?}: expected a parameter, written as :name")))?;
-        let number = self.operation.require_parameter(name).map_err(|inner| error(inner.message))?;
-        let found = self.operation.parameters[number].value_type;
-        match expected {
-            Some(expected) if expected == found => Ok(number),
-            Some(expected) => Err(error(format!("parameter :{name} has type {}, expected {}", found.name(), expected.name()))),
-            None => Err(error(format!("the key has no column for parameter :{name}"))),
-        }
+        self.inner.parameter(key, written, expected)
     }
 
     fn error(&self, key: &str, message: impl Into<String>) -> SchemaError {
-        SchemaError::at(format!("{}.{key}", self.path), message)
+        self.inner.error_at(key, message)
     }
 }
 

@@ -1,10 +1,8 @@
 //! Tables in HBase's words: which columns make the row key, which the cells, and what HBase is told of them.
 
-use std::collections::BTreeMap;
-
 use sensorbench_dataset::encoding::append_key;
 use sensorbench_dataset::{Every, Type, Value};
-use sensorbench_driver::{Parameter, Schema, SchemaError, ValueRef, parse_part};
+use sensorbench_driver::{KeyedSchema, KeyedTable, Parameter, SchemaError, ValueRef};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -95,43 +93,8 @@ enum Bloom {
     Rowcol,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Create {
-    #[serde(default)]
-    table: BTreeMap<String, Table>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Settle {}
-
 /// A schema whose tables are known.
-#[derive(Clone, Debug)]
-pub struct HbaseSchema {
-    pub tables: BTreeMap<String, Table>,
-}
-
-impl HbaseSchema {
-    pub fn of(schema: &Schema) -> Result<Self, SchemaError> {
-        let create: Create = parse_part("create", &schema.create)?;
-        let Settle {} = parse_part("settle", &schema.settle)?;
-        create.table.iter().try_for_each(|(name, table)| table.check(name))?;
-        let parsed = Self { tables: create.table };
-        for (name, columns) in &schema.tables {
-            let table = parsed.table(name).map_err(|error| SchemaError::at(format!("fill.{name}"), error.message))?;
-            table.check_fill(name, columns)?;
-        }
-        Ok(parsed)
-    }
-
-    pub fn table(&self, name: &str) -> Result<&Table, SchemaError> {
-        self.tables.get(name).ok_or_else(|| {
-            let known: Vec<_> = self.tables.keys().map(String::as_str).collect();
-            SchemaError::at("create.table", format!("there is no table {name}; expected one of {}", known.join(", ")))
-        })
-    }
-}
+pub type HbaseSchema = KeyedSchema<Table>;
 
 impl Period {
     fn every(self) -> Every {
@@ -193,6 +156,34 @@ impl Offset {
     }
 }
 
+impl KeyedTable for Table {
+    fn check(&self, name: &str) -> Result<(), SchemaError> {
+        let path = format!("create.table.{name}");
+        let is_word = |name: &str| {
+            name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        };
+        if !is_word(name) {
+            return Err(SchemaError::at(path, format!("the name {name:?} is no word of letters, digits and underscores")));
+        }
+        if self.key.is_empty() {
+            return Err(SchemaError::at(format!("{path}.key"), "expected at least one column in the key"));
+        }
+        if let Some(double) = self.row_columns().iter().enumerate().find_map(|(place, column)| {
+            self.row_columns()[..place].iter().any(|other| other.name == column.name).then(|| column.name.clone())
+        }) {
+            return Err(SchemaError::at(path, format!("the column {double} is there twice")));
+        }
+        self.check_offset(&path)?;
+        self.split_keys(&path).map(drop)
+    }
+
+    /// All columns of a row: those of the key that are given, the time if it is kept apart, those of the value.
+    fn row_columns(&self) -> Vec<Parameter> {
+        let time = self.offset().map(|offset| Parameter { name: offset.name.clone(), value_type: Type::Timestamp });
+        self.given_key().cloned().chain(time).chain(self.columns.iter().cloned()).collect()
+    }
+}
+
 impl Table {
     /// How the time is kept apart, where it is.
     pub fn offset(&self) -> Option<&Offset> {
@@ -203,12 +194,6 @@ impl Table {
     pub fn given_key(&self) -> impl Iterator<Item = &Parameter> {
         let since = self.offset().map(|offset| offset.since.as_str());
         self.key.iter().filter(move |column| Some(column.name.as_str()) != since)
-    }
-
-    /// All columns of a row: those of the key that are given, the time if it is kept apart, those of the value.
-    pub fn row_columns(&self) -> Vec<Parameter> {
-        let time = self.offset().map(|offset| Parameter { name: offset.name.clone(), value_type: Type::Timestamp });
-        self.given_key().cloned().chain(time).chain(self.columns.iter().cloned()).collect()
     }
 
     /// Appends the row key; `value` knows the given columns by their place, `start_us` is the beginning of the period.
@@ -232,26 +217,6 @@ impl Table {
         Ok(())
     }
 
-    fn check(&self, name: &str) -> Result<(), SchemaError> {
-        let path = format!("create.table.{name}");
-        let is_word = |name: &str| {
-            name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && name.starts_with(|c: char| c.is_ascii_alphabetic())
-        };
-        if !is_word(name) {
-            return Err(SchemaError::at(path, format!("the name {name:?} is no word of letters, digits and underscores")));
-        }
-        if self.key.is_empty() {
-            return Err(SchemaError::at(format!("{path}.key"), "expected at least one column in the key"));
-        }
-        if let Some(double) = self.row_columns().iter().enumerate().find_map(|(place, column)| {
-            self.row_columns()[..place].iter().any(|other| other.name == column.name).then(|| column.name.clone())
-        }) {
-            return Err(SchemaError::at(path, format!("the column {double} is there twice")));
-        }
-        self.check_offset(&path)?;
-        self.split_keys(&path).map(drop)
-    }
-
     fn check_offset(&self, path: &str) -> Result<(), SchemaError> {
         let Some(offset) = self.offset() else { return Ok(()) };
         if self.qualifier.is_some() && self.version.is_some() {
@@ -269,23 +234,6 @@ impl Table {
                 format!("{path}.columns"),
                 "expected one column, whose values stand beside one another by their times",
             ));
-        }
-        Ok(())
-    }
-
-    fn check_fill(&self, name: &str, columns: &[Parameter]) -> Result<(), SchemaError> {
-        for column in self.row_columns() {
-            let message = match columns.iter().find(|candidate| candidate.name == column.name) {
-                Some(found) if found.value_type == column.value_type => continue,
-                Some(found) => format!(
-                    "column {} is a {} in the fill and a {} in the table",
-                    column.name,
-                    found.value_type.name(),
-                    column.value_type.name()
-                ),
-                None => format!("the fill has no column {}", column.name),
-            };
-            return Err(SchemaError::at(format!("fill.{name}.query"), message));
         }
         Ok(())
     }

@@ -100,7 +100,7 @@ impl Prepared {
     pub fn command(&self, request: &Request) -> Result<RawDocumentBuf, DriverError> {
         let mut bytes = Vec::with_capacity(512);
         let appended = self.command.append(&mut bytes, &|place| request.parameters[place].as_ref());
-        appended.map_err(|misfit| DriverError::Data(format!("{}: parameter {}", self.name, misfit.told(&self.parameters))))?;
+        appended.map_err(|error| DriverError::Data(format!("{}: parameter {}", self.name, error.describe(&self.parameters))))?;
         RawDocumentBuf::from_bytes(bytes).map_err(|error| DriverError::Data(format!("{}: {error}", self.name)))
     }
 

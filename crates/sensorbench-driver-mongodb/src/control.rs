@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use mongodb::{Client, Database};
-use sensorbench_driver::DriverError;
-use tokio::runtime::{Builder, Runtime};
+use sensorbench_driver::{DriverError, runtime};
+use tokio::runtime::Runtime;
 
 use crate::target::Target;
 
@@ -37,10 +37,7 @@ impl Control {
 
 impl Line {
     fn open(target: &Target) -> Result<Self, DriverError> {
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| DriverError::Connection(format!("an asynchronous runtime: {error}")))?;
+        let runtime = runtime()?;
         let client = runtime.block_on(async { target.client(LOADING_CONNECTIONS) })?;
         Ok(Self { runtime, client })
     }

@@ -9,8 +9,9 @@ use sensorbench_driver::{Parameter, SchemaError, Unfit, Value, ValueRef};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+use crate::conversion::FieldConversionError;
 use crate::names::{Name, Piece, Unit};
-use crate::template::{Misfit, Part, Template, append_document_key, append_value, in_document};
+use crate::template::{Part, Template, append_document_key, append_value, in_document};
 
 /// `[create.documents.TABLE]` of a schema file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -158,7 +159,7 @@ impl<'a> Assembly<'a> {
 
     /// Takes in the next row.
     pub fn add<'v>(&mut self, value: &dyn Fn(usize) -> ValueRef<'v>) -> Result<(), Unfit> {
-        let misfit = |misfit: Misfit| Unfit(format!("column {}", misfit.told(&self.documents.columns)));
+        let misfit = |error: FieldConversionError| Unfit(format!("column {}", error.describe(&self.documents.columns)));
         let (mut collection, mut bytes) = (String::new(), Vec::new());
         self.documents.collection.write(&mut collection, value).map_err(misfit)?;
         self.documents.document.append(&mut bytes, value).map_err(misfit)?;
@@ -197,7 +198,7 @@ impl Displaced {
         match self {
             Displaced::NoTime(place) => format!("column {}: expected a time", columns[*place].name),
             Displaced::BetweenSlots(place, time) => {
-                format!("column {}", Misfit::BetweenSlots(*place, *time).told(columns))
+                format!("column {}", FieldConversionError::BetweenSlots(*place, *time).describe(columns))
             }
             Displaced::Taken(place, time) => format!(
                 "column {}: there are two rows for the slot of the time {time} µs; rows that share a document must follow each other, \

@@ -48,6 +48,7 @@
 mod answer;
 mod command;
 mod control;
+mod conversion;
 mod documents;
 mod driver;
 mod errors;
@@ -63,7 +64,7 @@ mod template;
 
 use std::sync::Arc;
 
-use sensorbench_driver::{Database, Driver, DriverError, Schema, TargetUrl};
+use sensorbench_driver::{About, Database, Driver, DriverError, Schema, TargetUrl};
 use serde_json::json;
 
 use crate::command::Prepared;
@@ -73,61 +74,41 @@ use crate::target::Target;
 
 const NAME: &str = "mongodb";
 
-macro_rules! database {
-    ($database:ident, $name:literal, $summary:literal) => {
-        #[doc = $summary]
-        pub struct $database;
+/// MongoDB itself.
+pub const MONGODB: About = About::server(NAME, "documents: MongoDB, or what speaks its protocol");
+/// FerretDB with its data in SQLite.
+pub const FERRETDB: About = About { schemas: NAME, ..About::server("ferretdb", "documents: MongoDB's protocol over SQLite") };
+/// FerretDB with its data in PostgreSQL.
+pub const FERRETDB_POSTGRESQL: About =
+    About { schemas: NAME, ..About::server("ferretdb+postgresql", "documents: MongoDB's protocol over PostgreSQL") };
 
-        impl Database for $database {
-            fn name(&self) -> &'static str {
-                $name
-            }
+/// A database that speaks MongoDB's protocol.
+pub struct MongodbWire(pub About);
 
-            fn dialect(&self) -> &'static str {
-                NAME
-            }
+impl Database for MongodbWire {
+    fn about(&self) -> About {
+        self.0
+    }
 
-            fn summary(&self) -> &'static str {
-                $summary
-            }
+    fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
+        Ok(Box::new(MongodbDriver::new(Arc::new(Target::of(url)?))))
+    }
 
-            fn embedded(&self) -> bool {
-                false
-            }
+    /// Without a server only the form can be told: which commands there are, and that their parameters are declared.
+    fn check(&self, schema: &Schema) -> Result<(), DriverError> {
+        MongodbSchema::of(schema)?;
+        schema.operations.iter().try_for_each(|operation| Prepared::of(operation).map(drop))
+    }
 
-            fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
-                Ok(Box::new(MongodbDriver::new(Arc::new(Target::of(url)?))))
-            }
-
-            fn check(&self, schema: &Schema) -> Result<(), DriverError> {
-                check(schema)
-            }
-
-            fn no_op(&self) -> Option<Schema> {
-                Some(no_op())
-            }
-        }
-    };
-}
-
-database!(MongodbDatabase, "mongodb", "documents: MongoDB, or what speaks its protocol");
-database!(FerretdbDatabase, "ferretdb", "documents: MongoDB's protocol over SQLite");
-database!(FerretdbPostgresqlDatabase, "ferretdb+postgresql", "documents: MongoDB's protocol over PostgreSQL");
-
-/// Without a server only the form can be told: which commands there are, and that their parameters are declared.
-fn check(schema: &Schema) -> Result<(), DriverError> {
-    MongodbSchema::of(schema)?;
-    schema.operations.iter().try_for_each(|operation| Prepared::of(operation).map(drop))
-}
-
-/// The number of documents in a collection that is not there.
-fn no_op() -> Schema {
-    let operation = json!({
-        "name": "nothing",
-        "columns": [{"name": "n", "type": "integer"}],
-        "statement": {"command": {"count": "nothing"}},
-    });
-    serde_json::from_value(json!({"operations": [operation]})).expect("a schema")
+    /// The number of documents in a collection that is not there.
+    fn no_op(&self) -> Option<Schema> {
+        let operation = json!({
+            "name": "nothing",
+            "columns": [{"name": "n", "type": "integer"}],
+            "statement": {"command": {"count": "nothing"}},
+        });
+        Some(serde_json::from_value(json!({"operations": [operation]})).expect("a schema"))
+    }
 }
 
 #[cfg(test)]
@@ -136,7 +117,7 @@ mod tests {
 
     #[test]
     fn all_servers_take_the_same_schemas() {
-        for database in [&MongodbDatabase as &dyn Database, &FerretdbDatabase, &FerretdbPostgresqlDatabase] {
+        for database in [MONGODB, FERRETDB, FERRETDB_POSTGRESQL].map(MongodbWire) {
             assert_eq!(database.dialect(), "mongodb");
             database.check(&database.no_op().unwrap()).unwrap();
         }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use sensorbench_driver::{Parameter, SchemaError, Type, ValueRef};
 use serde::Deserialize;
 
-use crate::template::Misfit;
+use crate::conversion::FieldConversionError;
 
 const MINUTE_US: i64 = 60_000_000;
 const HOUR_US: i64 = 60 * MINUTE_US;
@@ -114,7 +114,7 @@ impl Name {
     }
 
     /// Appends the text with the numbers of these values.
-    pub fn write<'v>(&self, out: &mut String, value: impl Fn(usize) -> ValueRef<'v>) -> Result<(), Misfit> {
+    pub fn write<'v>(&self, out: &mut String, value: impl Fn(usize) -> ValueRef<'v>) -> Result<(), FieldConversionError> {
         match self {
             Name::Literal(text) => out.push_str(text),
             Name::Pieces(pieces) => {
@@ -127,12 +127,12 @@ impl Name {
     }
 
     /// The same as a key, which keeps no more of a time than its numbers: the time has to be the beginning of what they say.
-    pub fn write_key<'v>(&self, out: &mut String, value: impl Fn(usize) -> ValueRef<'v>) -> Result<(), Misfit> {
+    pub fn write_key<'v>(&self, out: &mut String, value: impl Fn(usize) -> ValueRef<'v>) -> Result<(), FieldConversionError> {
         if let Some(Piece::OfTime(place, unit)) = self.pieces().last()
             && let ValueRef::Timestamp(time) = value(*place)
             && time % unit.length_us() != 0
         {
-            return Err(Misfit::BetweenSlots(*place, time));
+            return Err(FieldConversionError::BetweenSlots(*place, time));
         }
         self.write(out, value)
     }
@@ -159,7 +159,7 @@ impl Piece {
         }
     }
 
-    fn write<'v>(&self, out: &mut String, value: impl Fn(usize) -> ValueRef<'v>) -> Result<(), Misfit> {
+    fn write<'v>(&self, out: &mut String, value: impl Fn(usize) -> ValueRef<'v>) -> Result<(), FieldConversionError> {
         let (place, number) = match self {
             Piece::Literal(text) => {
                 out.push_str(text);
@@ -170,7 +170,7 @@ impl Piece {
                 (*place, if let ValueRef::Timestamp(time) = value(*place) { Some(unit.number(time)) } else { None })
             }
         };
-        let number = number.ok_or(Misfit::NoNumber(place))?;
+        let number = number.ok_or(FieldConversionError::NoNumber(place))?;
         write!(out, "{number}").expect("text takes everything");
         Ok(())
     }
@@ -221,8 +221,8 @@ mod tests {
         assert!(refused("a.:nothing").contains("there is no :nothing; expected one of :time, :number"));
         let minute = Name::of("x", "a.:time@minute", &fields()).unwrap();
         let in_between = minute.write_key(&mut String::new(), |_| ValueRef::Timestamp(MINUTE_US + 1));
-        assert_eq!(in_between, Err(Misfit::BetweenSlots(0, MINUTE_US + 1)));
+        assert_eq!(in_between, Err(FieldConversionError::BetweenSlots(0, MINUTE_US + 1)));
         let null = Name::of("x", ":number", &fields()).unwrap().write(&mut String::new(), |_| ValueRef::Null);
-        assert_eq!(null, Err(Misfit::NoNumber(1)));
+        assert_eq!(null, Err(FieldConversionError::NoNumber(1)));
     }
 }

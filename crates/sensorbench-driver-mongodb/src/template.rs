@@ -5,6 +5,7 @@ use bson::{Bson, RawDocumentBuf};
 use sensorbench_driver::{Parameter, SchemaError, Type, ValueRef};
 use serde_json::Value as Json;
 
+use crate::conversion::FieldConversionError;
 use crate::names::{Name, place_of};
 
 // Numbers of types, https://bsonspec.org/spec.html.
@@ -19,35 +20,6 @@ const DATE: u8 = 0x09;
 const NULL: u8 = 0x0a;
 const INT: u8 = 0x10;
 const LONG: u8 = 0x12;
-
-/// Why values cannot be put into a document: which one, by its place.
-#[derive(Debug, PartialEq)]
-pub enum Misfit {
-    /// A time has parts of a millisecond, which a date has not.
-    TooFine(usize, i64),
-    /// Null, or a value of another type, cannot be a number in a name.
-    NoNumber(usize),
-    /// A time is not the beginning of its slot.
-    BetweenSlots(usize, i64),
-}
-
-impl Misfit {
-    /// In words.
-    pub fn told(&self, fields: &[Parameter]) -> String {
-        match self {
-            Misfit::TooFine(place, time) => format!(
-                "{}: the time {time} µs is no whole number of milliseconds, which is all that a date can hold; leave out $date",
-                fields[*place].name
-            ),
-            Misfit::NoNumber(place) => format!("{}: a name is made of it, so it cannot be null", fields[*place].name),
-            Misfit::BetweenSlots(place, time) => format!(
-                "{}: the time {time} µs is not the beginning of a slot, which keeps no more of a time than its number; readings that \
-                 are closer together than slots need another schema",
-                fields[*place].name
-            ),
-        }
-    }
-}
 
 /// A value of a document.
 #[derive(Clone, Debug)]
@@ -115,7 +87,7 @@ impl Template {
     }
 
     /// The document's bytes with these values.
-    pub fn append<'v>(&self, out: &mut Vec<u8>, value: &dyn Fn(usize) -> ValueRef<'v>) -> Result<(), Misfit> {
+    pub fn append<'v>(&self, out: &mut Vec<u8>, value: &dyn Fn(usize) -> ValueRef<'v>) -> Result<(), FieldConversionError> {
         in_document(out, |out| {
             let mut key = String::new();
             for (name, part) in &self.members {
@@ -177,7 +149,12 @@ impl Part {
         Part::Literal { kind: bytes[4], bytes: bytes[6..bytes.len() - 1].to_vec() }
     }
 
-    fn append<'v>(&self, out: &mut Vec<u8>, key: &str, value: &dyn Fn(usize) -> ValueRef<'v>) -> Result<(), Misfit> {
+    fn append<'v>(
+        &self,
+        out: &mut Vec<u8>,
+        key: &str,
+        value: &dyn Fn(usize) -> ValueRef<'v>,
+    ) -> Result<(), FieldConversionError> {
         match self {
             Part::Literal { kind, bytes } => {
                 append_key(out, *kind, key);
@@ -271,9 +248,9 @@ pub fn append_value(out: &mut Vec<u8>, key: &str, value: ValueRef) {
     }
 }
 
-fn append_date(out: &mut Vec<u8>, key: &str, place: usize, value: ValueRef) -> Result<(), Misfit> {
+fn append_date(out: &mut Vec<u8>, key: &str, place: usize, value: ValueRef) -> Result<(), FieldConversionError> {
     match value {
-        ValueRef::Timestamp(time_us) if time_us % 1000 != 0 => return Err(Misfit::TooFine(place, time_us)),
+        ValueRef::Timestamp(time_us) if time_us % 1000 != 0 => return Err(FieldConversionError::TooFine(place, time_us)),
         ValueRef::Timestamp(time_us) => append_long(out, DATE, key, time_us / 1000),
         other => append_value(out, key, other),
     }
@@ -383,7 +360,7 @@ mod tests {
         );
         assert!(refused(json!({"a": {"$date": ":value"}})).contains("expected a timestamp, it is declared as double"));
         let template = Template::of("x", &json!({"a": {"$date": ":time"}}), &fields()).unwrap();
-        let misfit = template.append(&mut Vec::new(), &|_| ValueRef::Timestamp(1)).unwrap_err();
-        assert!(misfit.told(&fields()).contains("time: the time 1 µs is no whole number of milliseconds"));
+        let error = template.append(&mut Vec::new(), &|_| ValueRef::Timestamp(1)).unwrap_err();
+        assert!(error.describe(&fields()).contains("time: the time 1 µs is no whole number of milliseconds"));
     }
 }

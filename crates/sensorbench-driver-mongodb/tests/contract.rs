@@ -11,7 +11,7 @@ use sensorbench_driver::{
     AsyncSession, Database, Driver, DriverError, ErrorKind, Intent, Progress, Request, Rows, Schema, Sessions, TargetUrl, Type,
     Value, ValueRef,
 };
-use sensorbench_driver_mongodb::{FerretdbDatabase, FerretdbPostgresqlDatabase, MongodbDatabase};
+use sensorbench_driver_mongodb::{FERRETDB, FERRETDB_POSTGRESQL, MONGODB, MongodbWire};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 
@@ -21,8 +21,8 @@ fn url(namespace: &str, options: &str) -> String {
     format!("{server}?namespace={namespace}{options}")
 }
 
-fn database(url: &TargetUrl) -> &'static dyn Database {
-    let databases: [&dyn Database; 3] = [&MongodbDatabase, &FerretdbDatabase, &FerretdbPostgresqlDatabase];
+fn database(url: &TargetUrl) -> MongodbWire {
+    let databases = [MONGODB, FERRETDB, FERRETDB_POSTGRESQL].map(MongodbWire);
     databases.into_iter().find(|database| database.name() == url.scheme).expect("a server that speaks the protocol")
 }
 

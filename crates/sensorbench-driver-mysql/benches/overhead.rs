@@ -3,23 +3,21 @@
 //! And how fast rows are loaded. The server is the one that SENSORBENCH_TEST_URL names.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
 
-use arrow_array::{RecordBatch, RecordBatchIterator};
+use arrow_array::RecordBatch;
 use futures::future::join_all;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder};
-use rustix::time::{ClockId, clock_gettime};
 use sensorbench_dataset::array_of;
 use sensorbench_driver::contract::owner;
-use sensorbench_driver::{Database, Driver, Intent, Progress, Schema, TargetUrl, Type, ValueRef};
-use sensorbench_driver_mysql::MysqlDatabase;
-use sensorbench_engine::{ParameterTable, Plan, Run};
+use sensorbench_driver::{Database, Intent, Schema, TargetUrl, Type, ValueRef};
+use sensorbench_driver_mysql::{Mysql, MysqlWire};
+use sensorbench_engine::overhead::{compare, load, on_own_thread, rows, scattered, through_the_engine};
 use serde_json::json;
 
+const MYSQL: MysqlWire = MysqlWire(&Mysql);
 const ROWS: i64 = 1_000_000;
 const ROWS_A_BATCH: i64 = 65_536;
-const REPEATS: usize = 5;
 /// Each repeat is made of so many turns, so that what else goes on at the machine meets both alike.
 const TURNS: usize = 10;
 const ROWS_A_TURN: i64 = 200_000;
@@ -28,14 +26,6 @@ const NAMESPACE: &str = "sb_overhead";
 
 fn server_url() -> String {
     std::env::var("SENSORBENCH_TEST_URL").expect("SENSORBENCH_TEST_URL names the server, mysql://USER:PASSWORD@HOST:PORT")
-}
-
-fn rows(ids: impl Iterator<Item = i64> + Clone) -> RecordBatch {
-    RecordBatch::try_from_iter([
-        ("id", array_of(Type::Integer, ids.clone().map(ValueRef::Integer))),
-        ("value", array_of(Type::Double, ids.map(|id| ValueRef::Double(id as f64 / 7.0)))),
-    ])
-    .unwrap()
 }
 
 /// Readings of 33 sensors in 11 zones, one a minute, in the order of their key.
@@ -83,40 +73,15 @@ fn schema(rows_an_answer: i64) -> Schema {
     .unwrap()
 }
 
-fn cpu_s(clock: ClockId) -> f64 {
-    let time = clock_gettime(clock);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
-}
-
-fn through_the_engine(driver: &dyn Driver, rows_an_answer: i64, in_flight: usize, ids: &[i64]) -> f64 {
-    let plan: Plan = serde_json::from_value(json!({
-        "seed": 1,
-        "operations": [{"weight": 1.0, "operation": schema(rows_an_answer).operations[0], "parameters": [{"draw": 0, "column": 0}]}],
-        "draws": [{"rows": {"table": 0, "choice": "sequential"}}],
-        "phases": [{"name": "measure", "operations": ids.len()}],
-        "in_flight": in_flight,
-        "timeout_s": 60.0,
-    }))
-    .unwrap();
-    let tables = [ParameterTable::of(&[rows(ids.iter().copied())]).unwrap()];
-    let run = Run::start(driver, plan, &tables).unwrap();
-    while !run.wait(Duration::from_millis(200)) {}
-    let ended = run.end().1;
-    assert!(ended.errors.is_empty(), "{:?}", ended.errors);
-    ended.client_cpu_ns as f64 / 1e9
-}
-
 fn by_hand(rows_an_answer: i64, in_flight: usize, ids: &[i64]) -> f64 {
     let ids = ids.to_vec();
-    let measure = move || {
+    on_own_thread(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(tokio::task::unconstrained(async {
             let next = Cell::new(0);
             join_all((0..in_flight).map(|_| ask(rows_an_answer, &ids, &next))).await;
         }));
-        cpu_s(ClockId::ThreadCPUTime)
-    };
-    std::thread::spawn(measure).join().unwrap()
+    })
 }
 
 async fn ask(rows_an_answer: i64, ids: &[i64], next: &Cell<usize>) {
@@ -133,46 +98,27 @@ async fn ask(rows_an_answer: i64, ids: &[i64], next: &Cell<usize>) {
     }
 }
 
-fn load(driver: &dyn Driver, table: &str, batch: impl Fn(std::ops::Range<i64>) -> RecordBatch) -> f64 {
-    let batches: Vec<_> =
-        (0..ROWS).step_by(ROWS_A_BATCH as usize).map(|start| batch(start..(start + ROWS_A_BATCH).min(ROWS))).collect();
-    let schema = batches[0].schema();
-    let (start, cpu_at_start_s) = (Instant::now(), cpu_s(ClockId::ProcessCPUTime));
-    driver.load(table, Box::new(RecordBatchIterator::new(batches.into_iter().map(Ok), schema)), &Progress::default()).unwrap();
-    let (elapsed_s, client_s) = (start.elapsed().as_secs_f64(), cpu_s(ClockId::ProcessCPUTime) - cpu_at_start_s);
-    println!(
-        "mysql_load_{table}_rows_per_s: {:.0} (client {:.0} % of a processor)",
-        ROWS as f64 / elapsed_s,
-        client_s / elapsed_s * 100.0
-    );
-    elapsed_s
+fn batches(batch: impl Fn(std::ops::Range<i64>) -> RecordBatch) -> Vec<RecordBatch> {
+    (0..ROWS).step_by(ROWS_A_BATCH as usize).map(|start| batch(start..(start + ROWS_A_BATCH).min(ROWS))).collect()
 }
 
 fn main() {
     let url = format!("{}?namespace={NAMESPACE}", server_url());
-    let driver = MysqlDatabase.open(&TargetUrl::parse(&url).unwrap()).unwrap();
+    let driver = MYSQL.open(&TargetUrl::parse(&url).unwrap()).unwrap();
     driver.guard(&owner()).create(&schema(1), "", Intent::Replace).unwrap();
-    load(driver.as_ref(), "t", rows);
-    load(driver.as_ref(), "readings", readings);
+    load("mysql_load_t_rows_per_s", driver.as_ref(), "t", batches(rows));
+    load("mysql_load_readings_rows_per_s", driver.as_ref(), "readings", batches(readings));
     driver.settle().unwrap();
     for (rows_an_answer, in_flight) in [(1, 1), (1, 16), (100, 1), (100, 16)] {
         let operations = (ROWS_A_TURN / rows_an_answer).min(MOST_OPERATIONS_A_TURN);
-        let ids: Vec<i64> = (0..operations).map(|k| (k * 7_919) % (ROWS - rows_an_answer)).collect();
-        let mut ratios = Vec::new();
-        let mut engine_ns = f64::INFINITY;
-        for _ in 0..REPEATS {
-            let (mut engine_s, mut hand_s) = (0.0, 0.0);
-            for _ in 0..TURNS {
-                engine_s += through_the_engine(driver.as_ref(), rows_an_answer, in_flight, &ids);
-                hand_s += by_hand(rows_an_answer, in_flight, &ids);
-            }
-            ratios.push(engine_s / hand_s);
-            engine_ns = engine_ns.min(engine_s / (operations as usize * TURNS) as f64 * 1e9);
-        }
-        ratios.sort_by(f64::total_cmp);
-        println!(
-            "mysql_cpu_ratio_{rows_an_answer}_rows_{in_flight}_in_flight: {:.3} ({engine_ns:.0} ns an operation; ratios {ratios:.3?}; limit 1.15)",
-            ratios[REPEATS / 2]
+        let ids = scattered(operations as u64, ROWS - rows_an_answer);
+        let (operation, parameters) = (&schema(rows_an_answer).operations[0], rows(ids.iter().copied()));
+        compare(
+            &format!("mysql_cpu_ratio_{rows_an_answer}_rows_{in_flight}_in_flight"),
+            ids.len(),
+            TURNS,
+            || through_the_engine(driver.as_ref(), operation, &parameters, in_flight),
+            || by_hand(rows_an_answer, in_flight, &ids),
         );
     }
     driver.guard(&owner()).remove().unwrap();

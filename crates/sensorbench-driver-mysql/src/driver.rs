@@ -1,41 +1,27 @@
-//! Control of a MySQL or MariaDB target. Each call makes a connection of its own.
+//! Control of a target. Each call makes a connection of its own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
+use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error};
 use sensorbench_driver::{
     Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
     SqlSchema,
 };
 
-use crate::link::Link;
+use crate::dialect::quoted;
 use crate::namespace::Namespace;
-use crate::schema::{check_tables, run};
-use crate::session::Connector;
-use crate::{load, quoted, size};
+use crate::wire::{Connector, Link, check_tables, load, run};
 
-/// Settings that matter to speed and durability. Those that a server does not have are passed over.
-const SETTINGS: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version_comment', 'innodb_buffer_pool_size', \
-    'innodb_doublewrite', 'innodb_flush_log_at_trx_commit', 'innodb_flush_method', 'innodb_io_capacity', 'innodb_log_file_size', \
-    'innodb_page_size', 'innodb_redo_log_capacity', 'log_bin', 'max_connections', 'query_cache_size', 'query_cache_type', \
-    'sync_binlog', 'thread_handling', 'transaction_isolation', 'tx_isolation')";
-
-/// Tables whose changed pages can be written to their files by FLUSH TABLES.
-const INNODB_TABLES: &str =
-    "SELECT table_name FROM information_schema.tables WHERE table_schema = ? AND table_type = 'BASE TABLE' AND engine = 'InnoDB'";
-
-/// The user may not flush or lock tables.
-const NOT_ALLOWED: [u16; 3] = [1044, 1142, 1227];
-
-pub struct MysqlDriver {
+/// A target of whichever dialect.
+pub struct WireDriver {
     link: Arc<Link>,
     schema: KeptSchema<SqlSchema>,
 }
 
-impl MysqlDriver {
+impl WireDriver {
     pub fn new(link: Arc<Link>) -> Self {
         Self { link, schema: KeptSchema::default() }
     }
@@ -62,27 +48,6 @@ impl MysqlDriver {
     fn own<'a>(&'a self, connection: &'a mut Conn) -> Namespace<'a> {
         Namespace { link: &self.link, connection }
     }
-
-    /// Names and values that the server shows.
-    async fn shown(&self, statement: &str, connection: &mut Conn) -> Result<Vec<(String, String)>, DriverError> {
-        let pairs: Vec<(String, Option<String>)> = connection.query(statement).await.map_err(|error| self.link.error(error))?;
-        Ok(pairs.into_iter().map(|(name, value)| (name, value.unwrap_or_default())).collect())
-    }
-
-    /// Writes what is only in memory to the tables' files. Where the user may not ask for it, the server does it in its own time.
-    async fn flush(&self, connection: &mut Conn) -> Result<(), DriverError> {
-        let tables = connection.exec(INNODB_TABLES, (&self.link.server.namespace,)).await;
-        let tables: Vec<String> = tables.map_err(|error| self.link.error(error))?;
-        if tables.is_empty() {
-            return Ok(());
-        }
-        let names: Vec<_> = tables.iter().map(|table| quoted(table)).collect();
-        match connection.query_drop(format!("FLUSH TABLES {} FOR EXPORT", names.join(", "))).await {
-            Err(Error::Server(error)) if NOT_ALLOWED.contains(&error.code) => Ok(()),
-            Err(error) => Err(self.link.error(error)),
-            Ok(()) => connection.query_drop("UNLOCK TABLES").await.map_err(|error| self.link.error(error)),
-        }
-    }
 }
 
 /// Does something and takes leave of the server.
@@ -93,16 +58,9 @@ async fn with<T>(mut connection: Conn, work: impl AsyncFnOnce(&mut Conn) -> Resu
     outcome
 }
 
-impl Driver for MysqlDriver {
+impl Driver for WireDriver {
     fn describe(&self) -> Result<Description, DriverError> {
-        self.control(async |connection| {
-            let version: Option<String> =
-                connection.query_first("SELECT version()").await.map_err(|error| self.link.error(error))?;
-            let version = version.unwrap_or_default();
-            let database = if version.contains("MariaDB") { "MariaDB" } else { "MySQL" };
-            let settings = self.shown(SETTINGS, connection).await?.into_iter().collect();
-            Ok(Description { database: database.to_owned(), version, settings })
-        })
+        self.control(async |connection| self.link.dialect.describe(connection).await.map_err(|error| self.link.error(error)))
     }
 
     fn namespace(&self) -> String {
@@ -146,7 +104,7 @@ impl Driver for MysqlDriver {
     fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
         let schema = self.schema()?;
         let columns = schema.table(table)?;
-        self.inside(async |connection| load::load(&self.link, connection, table, columns, rows, progress).await)
+        self.inside(async |connection| load(&self.link, connection, table, columns, rows, progress).await)
     }
 
     /// Runs the schema's statements, then writes everything to disk.
@@ -154,7 +112,8 @@ impl Driver for MysqlDriver {
         let schema = self.schema()?;
         self.inside(async |connection| {
             run(schema.settle(), &self.link, connection).await?;
-            self.flush(connection).await
+            let flushed = self.link.dialect.flush(&self.link.server.namespace, connection).await;
+            flushed.map_err(|error| self.link.error(error))
         })
     }
 
@@ -166,15 +125,14 @@ impl Driver for MysqlDriver {
     }
 
     fn size(&self) -> Result<Size, DriverError> {
-        self.inside(async |connection| size::size(&self.link, connection).await)
+        self.inside(async |connection| {
+            let size = self.link.dialect.size(&self.link.server.namespace, connection).await;
+            size.map_err(|error| self.link.error(error))
+        })
     }
 
     fn status(&self) -> Result<BTreeMap<String, f64>, DriverError> {
-        self.control(async |connection| {
-            let number = |text: String| text.parse().ok().filter(|number: &f64| number.is_finite());
-            let status = self.shown("SHOW GLOBAL STATUS", connection).await?.into_iter();
-            Ok(status.filter_map(|(name, value)| Some((name, number(value)?))).collect())
-        })
+        self.control(async |connection| self.link.dialect.status(connection).await.map_err(|error| self.link.error(error)))
     }
 
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {

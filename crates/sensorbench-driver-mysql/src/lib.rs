@@ -1,5 +1,8 @@
-//! MySQL and MariaDB: two names for one driver, because schema files, studies and reports tell them apart. They speak the same
-//! protocol and understand the same schema words; [`describe`](Driver::describe) says which of the two really answers.
+//! MySQL, MariaDB, and databases that speak their protocol. MySQL and MariaDB are two names for one driver, because schema files, studies and reports tell them apart. They speak the same
+//! protocol and understand the same schema words; `describe` says which of the two really answers.
+//!
+//! `wire/` has the protocol, the same for all: connections, their pool, LOAD DATA LOCAL, values. What a database words in another way is a
+//! [`Dialect`](dialect::Dialect): a file in `dialect/`, and one line where databases are registered.
 //!
 //! A target is `mysql://user:password@host:3306/database?option=value` or `mariadb://…` with the options that every server has
 //! (see [`Server`](sensorbench_driver::Server)) and no others. sensorbench's own tables are in a database of the namespace's name,
@@ -27,124 +30,12 @@
 //!
 //! Rows are loaded by LOAD DATA LOCAL, which the server must allow (`local_infile`).
 
-mod calendar;
+mod database;
+pub mod dialect;
 mod driver;
-mod link;
-mod load;
 mod namespace;
-mod pool;
-mod schema;
-mod session;
-mod size;
-mod statement;
-mod text;
-mod values;
+mod wire;
 
-use std::sync::Arc;
-
-use sensorbench_driver::{Database, Driver, DriverError, Schema, SqlSchema, TargetUrl};
-use serde_json::json;
-
-use crate::driver::MysqlDriver;
-use crate::link::Link;
-use crate::statement::Statement;
-
-pub use crate::session::MOST_CONNECTIONS;
-
-macro_rules! database {
-    ($database:ident, $name:literal, $summary:literal) => {
-        #[doc = $summary]
-        pub struct $database;
-
-        impl Database for $database {
-            fn name(&self) -> &'static str {
-                $name
-            }
-
-            fn dialect(&self) -> &'static str {
-                "mysql"
-            }
-
-            fn summary(&self) -> &'static str {
-                $summary
-            }
-
-            fn embedded(&self) -> bool {
-                false
-            }
-
-            fn relational(&self) -> bool {
-                true
-            }
-
-            fn bulk_load(&self) -> Option<&'static str> {
-                Some("LOAD DATA LOCAL")
-            }
-
-            fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
-                Ok(Box::new(MysqlDriver::new(Arc::new(Link::of(url)?))))
-            }
-
-            fn check(&self, schema: &Schema) -> Result<(), DriverError> {
-                check(schema)
-            }
-
-            fn no_op(&self) -> Option<Schema> {
-                Some(no_op())
-            }
-        }
-    };
-}
-
-database!(MysqlDatabase, "mysql", "relational server, by Oracle");
-database!(MariadbDatabase, "mariadb", "relational server, grown out of MySQL");
-
-/// The form of every part and the parameters of every statement; the statements themselves only a server can tell.
-fn check(schema: &Schema) -> Result<(), DriverError> {
-    SqlSchema::of(schema)?;
-    schema.operations.iter().try_for_each(|operation| Statement::of(operation).map(drop))
-}
-
-fn no_op() -> Schema {
-    let operation =
-        json!({"name": "nothing", "columns": [{"name": "one", "type": "integer"}], "statement": {"statement": "SELECT 1"}});
-    serde_json::from_value(json!({"operations": [operation]})).expect("a schema")
-}
-
-/// A name between quotes, as MySQL has it.
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wrong_urls_and_statements_are_told_with_their_place() {
-        let url_error = |url: &str| MysqlDatabase.open(&TargetUrl::parse(url).unwrap()).err().expect("refused").to_string();
-        assert!(url_error("mysql:me:secret@host").contains("expected mysql://HOST"));
-        assert!(url_error("mysql://a,b").contains("expected one host"));
-        assert!(url_error("mysql://a?compress=1").contains("unknown option compress"));
-        let schema_error = |text: &str| check(&toml::from_str(text).unwrap()).expect_err("refused").to_string();
-        assert!(schema_error("[create]\nstatement = ['x']").starts_with("create.statement: unknown field"));
-        assert!(schema_error("[settle]\nstatements = 'x'").starts_with("settle.statements: "));
-        let operation = |statement: &str| format!("[[operations]]\nname = 'q'\n{statement}");
-        assert!(schema_error(&operation("")).starts_with("operation.q: missing field `statement`"));
-        assert!(schema_error(&operation("statement.statement = 'SELECT :x'")).contains("the operation has no parameter :x"));
-        assert!(schema_error(&operation("statement.statement = 'SELECT ?'")).contains("must be written as :name"));
-        let unknown_word = schema_error(&operation("statement = {statement = 'SELECT 1', timestamps = 'seconds'}"));
-        assert!(unknown_word.contains("expected `datetime` or `microseconds`"), "{unknown_word}");
-    }
-
-    #[test]
-    fn opening_a_target_does_not_connect() {
-        assert!(MariadbDatabase.open(&TargetUrl::parse("mariadb://me:secret@127.0.0.1:1").unwrap()).is_ok());
-        check(&no_op()).unwrap();
-    }
-
-    #[test]
-    fn names_are_quoted() {
-        assert_eq!(quoted("a`b"), "`a``b`");
-    }
-}
+pub use database::MysqlWire;
+pub use dialect::{Mariadb, Mysql};
+pub use wire::MOST_CONNECTIONS;

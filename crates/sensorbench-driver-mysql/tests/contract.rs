@@ -14,11 +14,13 @@ use sensorbench_driver::{
     AsyncSession, Database, Driver, DriverError, ErrorKind, Intent, Progress, Request, Rows, Schema, Sessions, TargetUrl, Type,
     Value, ValueRef,
 };
-use sensorbench_driver_mysql::{MariadbDatabase, MysqlDatabase};
+use sensorbench_driver_mysql::{Mariadb, Mysql, MysqlWire};
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
+const MYSQL: MysqlWire = MysqlWire(&Mysql);
+const MARIADB: MysqlWire = MysqlWire(&Mariadb);
 fn server_url() -> String {
     std::env::var("SENSORBENCH_TEST_URL")
         .expect("SENSORBENCH_TEST_URL names the server to test with, mysql://USER:PASSWORD@HOST:PORT")
@@ -47,13 +49,13 @@ async fn ask_all(statements: &[&str]) -> Vec<Row> {
 
 fn open(namespace: &str, options: &str) -> Box<dyn Driver> {
     let url = format!("{}?namespace={namespace}{options}", server_url());
-    MysqlDatabase.open(&TargetUrl::parse(&url).unwrap()).unwrap()
+    MYSQL.open(&TargetUrl::parse(&url).unwrap()).unwrap()
 }
 
 /// A driver in a namespace of its own, with the schema's tables there.
 fn created(namespace: &str, options: &str, schema: &Schema) -> Box<dyn Driver> {
     let driver = open(namespace, options);
-    MysqlDatabase.check(schema).unwrap();
+    MYSQL.check(schema).unwrap();
     driver.guard(&owner()).create(schema, "test", Intent::Replace).unwrap();
     driver
 }
@@ -122,7 +124,7 @@ fn id_value(rows: &[(i64, f64)]) -> RecordBatch {
 #[test]
 fn keeps_the_contract() {
     check(&Subject {
-        database: &MysqlDatabase,
+        database: &MYSQL,
         url: format!("{}?namespace=sb_contract", server_url()),
         schema: toml::from_str(include_str!("contract.toml")).expect("the schema of the contract"),
         stores_nan: false,
@@ -143,7 +145,7 @@ fn keeps_the_contract() {
 fn who_is_not_let_in_is_told_without_the_password() {
     let address = server_url().rsplit_once('@').expect("a user in the URL").1.to_owned();
     let refused = |url: &str| {
-        let driver = MariadbDatabase.open(&TargetUrl::parse(url).unwrap()).unwrap();
+        let driver = MARIADB.open(&TargetUrl::parse(url).unwrap()).unwrap();
         let error = driver.describe().expect_err("not let in");
         assert_eq!(error.kind(), ErrorKind::Connection, "{error}");
         assert!(!error.to_string().contains("secret"), "{error}");
@@ -217,7 +219,7 @@ fn a_user_who_may_see_nothing_but_the_namespace_is_enough() {
     ask(&["CREATE USER sb_small@'%' IDENTIFIED BY 'small'", "GRANT ALL ON sb_small.* TO sb_small@'%'"]);
     let address = server_url().rsplit_once('@').expect("a user in the URL").1.to_owned();
     let url = format!("mariadb://sb_small:small@{address}?namespace=sb_small");
-    let driver = MariadbDatabase.open(&TargetUrl::parse(&url).unwrap()).unwrap();
+    let driver = MARIADB.open(&TargetUrl::parse(&url).unwrap()).unwrap();
     driver.guard(&owner()).create(&small_schema(), "test", Intent::Create).unwrap();
     load(driver.as_ref(), "t", id_value(&[(1, 0.5)])).unwrap();
     driver.settle().unwrap();
@@ -638,7 +640,7 @@ fn a_server_that_restarts_is_survived() {
     let port = door.port;
     let user = server_url().rsplit_once('@').expect("a user in the URL").0.to_owned();
     let url = format!("{user}@127.0.0.1:{port}?namespace=sb_restart");
-    let driver = MysqlDatabase.open(&TargetUrl::parse(&url).unwrap()).unwrap();
+    let driver = MYSQL.open(&TargetUrl::parse(&url).unwrap()).unwrap();
     with_session(driver.as_ref(), &small_schema(), 4, async |session| {
         answers_again(session).await;
         door.shut();

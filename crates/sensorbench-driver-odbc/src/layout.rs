@@ -1,6 +1,8 @@
 //! The columns of a table that is filled, and the forms in which their values are written.
 
-use sensorbench_driver::{DriverError, Parameter, SchemaError, Type};
+use arrow_array::RecordBatch;
+use sensorbench_dataset::Column;
+use sensorbench_driver::{DriverError, Parameter, SchemaError, Type, ValueRef};
 
 use crate::control::Control;
 use crate::namespace::with_place;
@@ -63,5 +65,25 @@ fn timestamps(column: &Parameter, described: &Described) -> Result<Timestamps, &
             Err("a double is stored exactly in a DOUBLE PRECISION alone")
         }
         _ => Ok(Timestamps::Datetime),
+    }
+}
+
+/// The columns of a batch in the order of a layout.
+pub struct Values<'a> {
+    pub columns: Vec<Column<'a>>,
+    pub rows: usize,
+}
+
+impl<'a> Values<'a> {
+    pub fn of(batch: &'a RecordBatch, layout: &Layout) -> Result<Self, DriverError> {
+        let found = |(column, _): &(Parameter, _)| Column::of(batch, &column.name);
+        let columns: Result<Vec<_>, _> = layout.columns.iter().map(found).collect();
+        let columns = columns.map_err(|error| DriverError::Data(format!("table {}: {error}", layout.name)))?;
+        Ok(Self { columns, rows: batch.num_rows() })
+    }
+
+    /// The values of a row.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = ValueRef<'a>> {
+        self.columns.iter().map(move |column| column.value(row))
     }
 }

@@ -58,7 +58,7 @@ mod values;
 
 use std::collections::BTreeSet;
 
-use sensorbench_driver::{Database, Driver, DriverError, Schema, SchemaError, SqlSchema, TargetUrl};
+use sensorbench_driver::{About, Database, Driver, DriverError, Schema, SchemaError, SqlSchema, TargetUrl};
 use serde_json::json;
 
 use crate::driver::OdbcDriver;
@@ -70,16 +70,8 @@ use crate::question::Question;
 pub struct OdbcDatabase;
 
 impl Database for OdbcDatabase {
-    fn name(&self) -> &'static str {
-        "odbc"
-    }
-
-    fn summary(&self) -> &'static str {
-        "whatever has an ODBC driver"
-    }
-
-    fn embedded(&self) -> bool {
-        false
+    fn about(&self) -> About {
+        About::server("odbc", "whatever has an ODBC driver")
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {

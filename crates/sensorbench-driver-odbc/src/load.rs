@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::RecordBatchReader;
 use sensorbench_dataset::Column;
 use sensorbench_driver::{DriverError, Parameter, Progress, ValueRef};
 
 use crate::control::Control;
-use crate::layout::Layout;
+use crate::layout::{Layout, Values};
 use crate::odbc::{Buffer, Diagnostics, Statement};
 use crate::proof::Proof;
 use crate::values::{input, width};
@@ -49,26 +49,6 @@ pub fn load(
         }
         Ok(())
     })
-}
-
-/// The columns of a batch in the order of a layout.
-pub struct Values<'a> {
-    pub columns: Vec<Column<'a>>,
-    pub rows: usize,
-}
-
-impl<'a> Values<'a> {
-    fn of(batch: &'a RecordBatch, layout: &Layout) -> Result<Self, DriverError> {
-        let found = |(column, _): &(Parameter, _)| Column::of(batch, &column.name);
-        let columns: Result<Vec<_>, _> = layout.columns.iter().map(found).collect();
-        let columns = columns.map_err(|error| DriverError::Data(format!("table {}: {error}", layout.name)))?;
-        Ok(Self { columns, rows: batch.num_rows() })
-    }
-
-    /// The values of a row.
-    pub fn row(&self, row: usize) -> impl Iterator<Item = ValueRef<'a>> {
-        self.columns.iter().map(move |column| column.value(row))
-    }
 }
 
 /// A prepared INSERT with room for many rows.

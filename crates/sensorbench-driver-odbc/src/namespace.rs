@@ -36,7 +36,7 @@ impl Namespace<'_> {
         if admission.replaces() {
             self.remove()?;
         }
-        self.control.run(&format!("CREATE TABLE {} ({DECLARED})", self.mark_table()))?;
+        self.control.run(&format!("CREATE TABLE {} ({DECLARED})", self.marker_table()))?;
         self.write_marker(marker)?;
         let mut created = BTreeSet::new();
         for (place, statement) in schema.create() {
@@ -53,7 +53,7 @@ impl Namespace<'_> {
 
     pub fn write_marker(&self, marker: &Marker) -> Result<(), DriverError> {
         self.control.in_transaction(|| {
-            self.control.run(&format!("DELETE FROM {} WHERE sensorbench_kind = '{MARK_KIND}'", self.mark_table()))?;
+            self.control.run(&format!("DELETE FROM {} WHERE sensorbench_kind = '{MARK_KIND}'", self.marker_table()))?;
             let encoded = utf8_percent_encode(&marker.to_text(), FRAGILE).to_string();
             let mut pieces = encoded.as_bytes().chunks(PIECE).map(String::from_utf8_lossy).enumerate();
             pieces.try_for_each(|(place, piece)| self.note(MARK_KIND, place, &piece))
@@ -74,7 +74,7 @@ impl Namespace<'_> {
                 self.control.run(&format!("DROP TABLE {table}"))?;
             }
         }
-        self.control.run(&format!("DROP TABLE {}", self.mark_table()))
+        self.control.run(&format!("DROP TABLE {}", self.marker_table()))
     }
 
     /// Others use the database, too: a table of the schema may be theirs although the namespace is free or ours.
@@ -98,7 +98,7 @@ impl Namespace<'_> {
     }
 
     pub fn occupant(&self) -> Result<Occupant, DriverError> {
-        let table = self.mark_table();
+        let table = self.marker_table();
         if self.control.succeeds(&format!("SELECT {COLUMNS} FROM {table} WHERE 1 = 0"))? {
             let encoded = self.noted(MARK_KIND)?.concat();
             let text = percent_decode_str(&encoded).decode_utf8_lossy();
@@ -120,7 +120,7 @@ impl Namespace<'_> {
     }
 
     fn note(&self, kind: &str, place: usize, text: &str) -> Result<(), DriverError> {
-        let insert = format!("INSERT INTO {} ({COLUMNS}) VALUES (?, ?, ?)", self.mark_table());
+        let insert = format!("INSERT INTO {} ({COLUMNS}) VALUES (?, ?, ?)", self.marker_table());
         let values = [ValueRef::Text(kind), ValueRef::Integer(place as i64), ValueRef::Text(text)];
         self.control.ask(insert, &values, &[]).map(drop)
     }
@@ -128,7 +128,7 @@ impl Namespace<'_> {
     /// Texts of this kind, by their places.
     fn noted(&self, kind: &str) -> Result<Vec<String>, DriverError> {
         let question =
-            format!("SELECT sensorbench_place, sensorbench_text FROM {} WHERE sensorbench_kind = ?", self.mark_table());
+            format!("SELECT sensorbench_place, sensorbench_text FROM {} WHERE sensorbench_kind = ?", self.marker_table());
         let rows = self.control.ask(question, &[ValueRef::Text(kind)], &[Type::Integer, Type::Text])?;
         let mut noted: Vec<(i64, String)> = rows
             .iter()
@@ -141,7 +141,7 @@ impl Namespace<'_> {
         Ok(noted.into_iter().map(|(_, text)| text).collect())
     }
 
-    fn mark_table(&self) -> String {
+    fn marker_table(&self) -> String {
         self.control.link.names.table(MARK)
     }
 }

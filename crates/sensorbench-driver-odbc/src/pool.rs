@@ -1,10 +1,9 @@
-//! The connections of a run. Each serves one operation at a time; where there may be fewer of them than operations in flight, an
-//! operation waits for a free one, which is part of its service time.
+//! The connections of a run. Each serves one operation at a time.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use sensorbench_driver::{Deadline, DriverError, Request};
+use sensorbench_driver::{Deadline, DriverError, Lender, Request};
 
 use crate::link::Link;
 use crate::odbc::{Connection, Running};
@@ -18,15 +17,9 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 pub struct Pool {
     link: Arc<Link>,
     questions: Vec<Question>,
-    state: Mutex<State>,
-    returned: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    free: Vec<Client>,
-    /// One for each connection that was ever made.
-    running: Vec<Arc<Running>>,
+    clients: Lender<Client>,
+    /// What each connection that was ever made executes.
+    running: Mutex<Vec<Arc<Running>>>,
 }
 
 /// A connection on loan, or the memory of one that was lost.
@@ -45,7 +38,7 @@ struct Connected {
 impl Pool {
     /// No connections yet. A thread looks after the limits of operations as long as there is the pool.
     pub fn of(link: Arc<Link>, questions: Vec<Question>) -> Result<Arc<Self>, DriverError> {
-        let pool = Arc::new(Self { link, questions, state: Mutex::default(), returned: Condvar::new() });
+        let pool = Arc::new(Self { clients: Lender::new(link.target.connections), link, questions, running: Mutex::default() });
         let watched = Arc::downgrade(&pool);
         let started = std::thread::Builder::new().name("odbc limits".to_owned()).spawn(move || watch(&watched));
         started.map_err(|error| pool.link.connection_error(format!("no thread that looks after time limits: {error}")))?;
@@ -54,54 +47,28 @@ impl Pool {
 
     /// Makes one more connection, unless there are as many as there may be.
     pub fn open(&self) -> Result<(), DriverError> {
-        let running = Arc::new(Running::default());
-        {
-            let mut state = self.lock();
-            if self.link.target.connections.is_some_and(|most| state.running.len() >= most) {
-                return Ok(());
-            }
-            state.running.push(running.clone());
-        }
-        let connected = Connected::of(&self.link, &self.questions).inspect_err(|_| {
-            self.lock().running.retain(|other| !Arc::ptr_eq(other, &running));
-        })?;
-        self.give_back(Client { connected: Some(connected), running });
-        Ok(())
+        self.clients.open(|_| {
+            let connected = Some(Connected::of(&self.link, &self.questions)?);
+            let running = Arc::new(Running::default());
+            self.running().push(running.clone());
+            Ok(Client { connected, running })
+        })
     }
 
     /// Executes an operation on a connection of its own while it lasts.
     pub fn execute(&self, request: &mut Request, deadline: &Arc<Deadline>) -> Result<(), DriverError> {
-        let mut client = self.lend(deadline)?;
-        let outcome = client.execute(self, request, deadline);
-        self.give_back(client);
-        outcome
+        self.clients.lend(deadline)?.execute(self, request, deadline)
     }
 
-    fn lend(&self, deadline: &Deadline) -> Result<Client, DriverError> {
-        let mut state = self.lock();
-        loop {
-            if let Some(client) = state.free.pop() {
-                return Ok(client);
-            }
-            state = self.returned.wait_timeout(state, BETWEEN_LOOKS).unwrap_or_else(PoisonError::into_inner).0;
-            deadline.check()?;
-        }
-    }
-
-    fn give_back(&self, client: Client) {
-        self.lock().free.push(client);
-        self.returned.notify_one();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn running(&self) -> MutexGuard<'_, Vec<Arc<Running>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Calls statements off whose limits have passed, until the pool is gone.
 fn watch(pool: &Weak<Pool>) {
     while let Some(pool) = pool.upgrade() {
-        let running = pool.lock().running.clone();
+        let running = pool.running().clone();
         drop(pool);
         running.iter().for_each(|running| running.look());
         std::thread::sleep(BETWEEN_LOOKS);

@@ -5,8 +5,7 @@
 use sensorbench_driver::{DriverError, RowRef, Rows, Type, ValueRef};
 
 use crate::control::Control;
-use crate::layout::Layout;
-use crate::load::Values;
+use crate::layout::{Layout, Values};
 use crate::odbc::Form;
 
 /// When 32 bits of seconds are full.

@@ -4,23 +4,19 @@
 
 use std::cell::Cell;
 use std::pin::pin;
-use std::time::Instant;
 
-use arrow_array::{RecordBatch, RecordBatchIterator};
 use futures::TryStreamExt;
 use futures::future::join_all;
-use rustix::time::{ClockId, clock_gettime};
-use sensorbench_dataset::array_of;
 use sensorbench_driver::contract::owner;
-use sensorbench_driver::{Database, Driver, Intent, Progress, Schema, TargetUrl, Type, ValueRef};
-use sensorbench_driver_postgresql::PostgresqlDatabase;
-use sensorbench_engine::{ParameterTable, Plan, Run};
+use sensorbench_driver::{Database, Intent, Schema, TargetUrl};
+use sensorbench_driver_postgresql::{Postgresql, PostgresqlWire};
+use sensorbench_engine::overhead::{compare, load, on_own_thread, rows, scattered, through_the_engine};
 use serde_json::json;
 use tokio_postgres::{Client, NoTls, Statement};
 
+const POSTGRESQL: PostgresqlWire = PostgresqlWire(&Postgresql);
 const ROWS: i64 = 1_000_000;
 const OPERATIONS: u64 = 60_000;
-const REPEATS: usize = 5;
 const NAMESPACE: &str = "bench_overhead";
 
 /// How a measurement is made.
@@ -29,14 +25,6 @@ struct Case {
     rows_an_answer: i64,
     in_flight: usize,
     connections: usize,
-}
-
-fn rows(ids: impl Iterator<Item = i64> + Clone) -> RecordBatch {
-    RecordBatch::try_from_iter([
-        ("id", array_of(Type::Integer, ids.clone().map(ValueRef::Integer))),
-        ("value", array_of(Type::Double, ids.map(|id| ValueRef::Double(id as f64 / 7.0)))),
-    ])
-    .unwrap()
 }
 
 /// Rows from `id` on, so many.
@@ -59,52 +47,10 @@ fn statement(rows_an_answer: i64, id: &str) -> String {
     format!("SELECT id, value FROM t WHERE id >= {id}::bigint AND id < {id}::bigint + {rows_an_answer}")
 }
 
-fn cpu_s(clock: ClockId) -> f64 {
-    let time = clock_gettime(clock);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
-}
-
-fn load(driver: &dyn Driver) {
-    driver.guard(&owner()).create(&schema(1), "", Intent::Replace).unwrap();
-    let batches: Vec<_> = (0..ROWS).step_by(65_536).map(|start| rows(start..(start + 65_536).min(ROWS))).collect();
-    let batch_schema = batches[0].schema();
-    let start = Instant::now();
-    driver
-        .load("t", Box::new(RecordBatchIterator::new(batches.into_iter().map(Ok), batch_schema)), &Progress::default())
-        .unwrap();
-    println!("postgresql_load_rows_per_s: {:.0}", ROWS as f64 / start.elapsed().as_secs_f64());
-    driver.settle().unwrap();
-}
-
-/// Processor time of the thread that executes operations, in seconds; with connecting, which is the same in both.
-fn through_the_engine(url: &str, case: Case, ids: &[i64]) -> f64 {
-    let url = format!("{url}&connections={}", case.connections);
-    let driver = PostgresqlDatabase.open(&TargetUrl::parse(&url).unwrap()).unwrap();
-    let plan: Plan = serde_json::from_value(json!({
-        "seed": 1,
-        "operations": [{
-            "weight": 1.0,
-            "operation": schema(case.rows_an_answer).operations[0],
-            "parameters": [{"draw": 0, "column": 0}],
-        }],
-        "draws": [{"rows": {"table": 0, "choice": "sequential"}}],
-        "phases": [{"name": "measure", "operations": ids.len()}],
-        "in_flight": case.in_flight,
-        "timeout_s": 60.0,
-    }))
-    .unwrap();
-    let tables = [ParameterTable::of(&[rows(ids.iter().copied())]).unwrap()];
-    let run = Run::start(driver.as_ref(), plan, &tables).unwrap();
-    while !run.wait(std::time::Duration::from_millis(200)) {}
-    let (_, ended) = run.end();
-    assert!(ended.errors.is_empty(), "{:?}", ended.errors);
-    ended.client_cpu_ns as f64 / 1e9
-}
-
 fn by_hand(url: &str, case: Case, ids: &[i64]) -> f64 {
     let config: tokio_postgres::Config = url.split('?').next().unwrap().parse().unwrap();
     let ids = ids.to_vec();
-    let measure = move || {
+    on_own_thread(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let next = Cell::new(0);
         runtime.block_on(tokio::task::unconstrained(async {
@@ -112,9 +58,7 @@ fn by_hand(url: &str, case: Case, ids: &[i64]) -> f64 {
             join_all((0..case.in_flight).map(|slot| read(&connections[slot % case.connections], &ids, &next))).await;
         }));
         drop(runtime);
-        cpu_s(ClockId::ThreadCPUTime)
-    };
-    std::thread::spawn(measure).join().unwrap()
+    })
 }
 
 async fn connect(config: &tokio_postgres::Config, case: Case) -> (Client, Statement) {
@@ -140,25 +84,23 @@ async fn read((client, prepared): &(Client, Statement), ids: &[i64], next: &Cell
 fn main() {
     let base = std::env::var("SENSORBENCH_TEST_URL").expect("SENSORBENCH_TEST_URL names the server");
     let url = format!("{base}?namespace={NAMESPACE}");
-    let driver = PostgresqlDatabase.open(&TargetUrl::parse(&url).unwrap()).unwrap();
-    load(driver.as_ref());
+    let open = |options: &str| POSTGRESQL.open(&TargetUrl::parse(&format!("{url}{options}")).unwrap()).unwrap();
+    let driver = open("");
+    driver.guard(&owner()).create(&schema(1), "", Intent::Replace).unwrap();
+    let batches = (0..ROWS).step_by(65_536).map(|start| rows(start..(start + 65_536).min(ROWS))).collect();
+    load("postgresql_load_rows_per_s", driver.as_ref(), "t", batches);
+    driver.settle().unwrap();
     for (rows_an_answer, in_flight, connections) in [(1, 1, 1), (1, 64, 4), (100, 1, 1), (100, 64, 4)] {
         let case = Case { rows_an_answer, in_flight, connections };
-        let operations = if rows_an_answer == 1 { OPERATIONS } else { OPERATIONS / 5 };
-        let ids: Vec<i64> = (0..operations as i64).map(|k| (k * 7_919) % (ROWS - rows_an_answer)).collect();
-        let mut ratios = Vec::new();
-        let (mut engine_ns, mut hand_ns) = (f64::INFINITY, f64::INFINITY);
-        for _ in 0..REPEATS {
-            let (engine_s, hand_s) = (through_the_engine(&url, case, &ids), by_hand(&base, case, &ids));
-            ratios.push(engine_s / hand_s);
-            engine_ns = engine_ns.min(engine_s / operations as f64 * 1e9);
-            hand_ns = hand_ns.min(hand_s / operations as f64 * 1e9);
-        }
-        ratios.sort_by(f64::total_cmp);
-        println!(
-            "postgresql_cpu_ratio_{rows_an_answer}_rows_{in_flight}_in_flight_{connections}_connections: {:.3} ({engine_ns:.0} ns an \
-             operation, {hand_ns:.0} by hand; ratios {ratios:.3?}; limit 1.15)",
-            ratios[REPEATS / 2]
+        let ids = scattered(if rows_an_answer == 1 { OPERATIONS } else { OPERATIONS / 5 }, ROWS - rows_an_answer);
+        let (operation, parameters) = (&schema(rows_an_answer).operations[0], rows(ids.iter().copied()));
+        let driver = open(&format!("&connections={connections}"));
+        compare(
+            &format!("postgresql_cpu_ratio_{rows_an_answer}_rows_{in_flight}_in_flight_{connections}_connections"),
+            ids.len(),
+            1,
+            || through_the_engine(driver.as_ref(), operation, &parameters, in_flight),
+            || by_hand(&base, case, &ids),
         );
     }
     driver.guard(&owner()).remove().unwrap();

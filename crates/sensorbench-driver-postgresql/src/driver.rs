@@ -1,4 +1,4 @@
-//! Control of a PostgreSQL target.
+//! Control of a target.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,30 +6,28 @@ use std::sync::Arc;
 use arrow_array::RecordBatchReader;
 use sensorbench_driver::{
     Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
-    SqlSchema,
+    SqlSchema, quoted,
 };
 use tokio_postgres::Error;
 
-use crate::control::Control;
 use crate::namespace::Namespace;
-use crate::schema::{Asked, check_tables, run};
-use crate::session::Connector;
-use crate::target::Target;
-use crate::{errors, load, observe, quoted};
+use crate::statement::OperationStatement;
+use crate::wire::{Connector, Control, Target, check_tables, errors, load, run};
 
-pub struct PostgresqlDriver {
+/// A target of whichever dialect.
+pub struct WireDriver {
     target: Arc<Target>,
     control: Control,
     schema: KeptSchema<SqlSchema>,
 }
 
-impl PostgresqlDriver {
+impl WireDriver {
     pub fn new(target: Arc<Target>) -> Self {
         Self { control: Control::new(target.clone()), target, schema: KeptSchema::default() }
     }
 
     fn schema(&self) -> Result<SqlSchema, DriverError> {
-        self.schema.get(format_args!("PostgreSQL at {}", self.target.shown))
+        self.schema.get(&self.target.place)
     }
 
     fn in_namespace<T>(&self, work: impl AsyncFnOnce(Namespace<'_>) -> Result<T, DriverError>) -> Result<T, DriverError> {
@@ -37,17 +35,17 @@ impl PostgresqlDriver {
     }
 
     fn refused(&self) -> impl Fn(Error) -> DriverError {
-        |error| errors::statement_error(&self.target.shown, error)
+        |error| errors::statement_error(&self.target.place, error)
     }
 }
 
-impl Driver for PostgresqlDriver {
+impl Driver for WireDriver {
     fn describe(&self) -> Result<Description, DriverError> {
-        self.control.with(async |client| observe::describe(client).await.map_err(self.refused()))
+        self.control.with(async |client| self.target.dialect.describe(client).await.map_err(self.refused()))
     }
 
     fn namespace(&self) -> String {
-        format!("PostgreSQL at {}, schema {}", self.target.shown, self.target.namespace)
+        format!("{}, schema {}", self.target.place, self.target.namespace)
     }
 
     fn occupant(&self) -> Result<Occupant, DriverError> {
@@ -58,8 +56,8 @@ impl Driver for PostgresqlDriver {
         let parsed = SqlSchema::of(schema)?;
         self.in_namespace(async |namespace| {
             namespace.create(marker, admission).await?;
-            run(parsed.create(), namespace.client, &self.target.shown).await?;
-            check_tables(&parsed, namespace.client, &self.target.shown).await
+            run(parsed.create(), namespace.client, &self.target).await?;
+            check_tables(&parsed, namespace.client, &self.target).await
         })?;
         self.schema.keep(parsed);
         Ok(())
@@ -67,7 +65,7 @@ impl Driver for PostgresqlDriver {
 
     fn attach(&self, schema: &Schema) -> Result<(), DriverError> {
         let parsed = SqlSchema::of(schema)?;
-        self.control.with(async |client| check_tables(&parsed, client, &self.target.shown).await)?;
+        self.control.with(async |client| check_tables(&parsed, client, &self.target).await)?;
         self.schema.keep(parsed);
         Ok(())
     }
@@ -86,18 +84,15 @@ impl Driver for PostgresqlDriver {
 
     fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
         let schema = self.schema()?;
-        load::load(&self.control, &self.target, table, schema.table(table)?, rows, progress)
+        load(&self.control, &self.target, table, schema.table(table)?, rows, progress)
     }
 
     /// Runs the schema's statements, then has the server write everything to its tables' files, where the user may ask for that.
     fn settle(&self) -> Result<(), DriverError> {
         let schema = self.schema()?;
         self.control.with(async |client| {
-            run(schema.settle(), client, &self.target.shown).await?;
-            if observe::may_checkpoint(client).await.map_err(self.refused())? {
-                client.batch_execute("CHECKPOINT").await.map_err(self.refused())?;
-            }
-            Ok(())
+            run(schema.settle(), client, &self.target).await?;
+            self.target.dialect.flush(client).await.map_err(self.refused())
         })
     }
 
@@ -110,15 +105,15 @@ impl Driver for PostgresqlDriver {
     }
 
     fn size(&self) -> Result<Size, DriverError> {
-        self.control.with(async |client| observe::size(client, &self.target.namespace).await.map_err(self.refused()))
+        self.control.with(async |client| self.target.dialect.size(client, &self.target.namespace).await.map_err(self.refused()))
     }
 
     fn status(&self) -> Result<BTreeMap<String, f64>, DriverError> {
-        self.control.with(async |client| observe::status(client).await.map_err(self.refused()))
+        self.control.with(async |client| self.target.dialect.status(client).await.map_err(self.refused()))
     }
 
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {
-        let operations = operations.iter().map(Asked::of).collect::<Result<_, _>>()?;
+        let operations = operations.iter().map(OperationStatement::of).collect::<Result<_, _>>()?;
         Ok(Sessions::Asynchronous(Box::new(Connector { target: self.target.clone(), operations })))
     }
 }

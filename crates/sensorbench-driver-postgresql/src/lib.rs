@@ -1,77 +1,18 @@
-//! PostgreSQL: statements are SQL, and sensorbench's namespace is a schema in the database that the URL names.
+//! PostgreSQL, and databases that speak its protocol: statements are SQL, and sensorbench's namespace is a schema in the database that the
+//! URL names.
 //!
-//! Options of the URL besides those of every server: `synchronous_commit` (on, off, local, remote_write or remote_apply), set
+//! `wire/` has the protocol, the same for all: connections, their pool, binary COPY, values. What a database words in another way is a
+//! [`Dialect`](dialect::Dialect): a file in `dialect/`, and one line where databases are registered.
+//!
+//! Options of PostgreSQL's URL besides those of every server: `synchronous_commit` (on, off, local, remote_write or remote_apply), set
 //! in every session; the server's own if not given.
 
-mod connection;
-mod control;
+mod database;
+pub mod dialect;
 mod driver;
-mod errors;
-mod load;
 mod namespace;
-mod numeric;
-mod observe;
-mod pool;
-mod prepared;
-mod schema;
-mod session;
-mod target;
+mod statement;
 mod wire;
 
-use std::sync::Arc;
-
-use sensorbench_driver::{Database, Driver, DriverError, Schema, SqlSchema, TargetUrl};
-use serde_json::json;
-
-use crate::driver::PostgresqlDriver;
-use crate::schema::Asked;
-use crate::target::Target;
-
-/// The driver.
-pub struct PostgresqlDatabase;
-
-impl Database for PostgresqlDatabase {
-    fn name(&self) -> &'static str {
-        "postgresql"
-    }
-
-    fn summary(&self) -> &'static str {
-        "relational database server"
-    }
-
-    fn embedded(&self) -> bool {
-        false
-    }
-
-    fn relational(&self) -> bool {
-        true
-    }
-
-    fn bulk_load(&self) -> Option<&'static str> {
-        Some("binary COPY")
-    }
-
-    fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
-        Ok(Box::new(PostgresqlDriver::new(Arc::new(Target::of(url)?))))
-    }
-
-    /// Without a server only the form can be checked: what SQL there is, and that its parameters are declared.
-    fn check(&self, schema: &Schema) -> Result<(), DriverError> {
-        SqlSchema::of(schema)?;
-        schema.operations.iter().try_for_each(|operation| Asked::of(operation).map(|_| ()))
-    }
-
-    fn no_op(&self) -> Option<Schema> {
-        let operation = json!({
-            "name": "nothing",
-            "columns": [{"name": "one", "type": "integer"}],
-            "statement": {"statement": "SELECT 1::bigint"},
-        });
-        Some(serde_json::from_value(json!({"operations": [operation]})).expect("a schema"))
-    }
-}
-
-/// A name between quotes, as SQL has it.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
+pub use database::PostgresqlWire;
+pub use dialect::Postgresql;

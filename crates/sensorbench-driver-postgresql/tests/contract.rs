@@ -5,10 +5,9 @@ mod common;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use common::{TestServer, TestSession, load, open, schema, table_of};
+use common::{POSTGRESQL, TestServer, TestSession, load, open, schema, table_of};
 use sensorbench_driver::contract::{Subject, check, owner};
 use sensorbench_driver::{Database, DriverError, ErrorKind, Intent, Schema, Value};
-use sensorbench_driver_postgresql::PostgresqlDatabase;
 
 const SHORT: Duration = Duration::from_millis(50);
 
@@ -16,7 +15,7 @@ const SHORT: Duration = Duration::from_millis(50);
 fn keeps_the_contract() {
     let server = TestServer::with_namespace("test_contract");
     check(&Subject {
-        database: &PostgresqlDatabase,
+        database: &POSTGRESQL,
         url: server.url.clone(),
         schema: schema(include_str!("contract.toml")),
         stores_nan: true,
@@ -32,13 +31,13 @@ fn keeps_the_contract() {
 
 #[test]
 fn wrong_statements_are_told_with_their_place_without_a_server() {
-    let refused = |text: &str| PostgresqlDatabase.check(&schema(text)).expect_err("refused").to_string();
+    let refused = |text: &str| POSTGRESQL.check(&schema(text)).expect_err("refused").to_string();
     assert!(refused("[create]\nstatement = ['x']").starts_with("create.statement: unknown field"));
     let operation = |statement: &str| format!("[[operations]]\nname = 'q'\n{statement}");
     assert!(refused(&operation("")).starts_with("operation.q: missing field `statement`"));
     assert!(refused(&operation("statement.statement = 'SELECT :x'")).contains("the operation has no parameter :x"));
     assert!(refused(&operation("statement.statement = 'SELECT $1'")).contains("must be written as :name"));
-    PostgresqlDatabase.check(&PostgresqlDatabase.no_op().unwrap()).unwrap();
+    POSTGRESQL.check(&POSTGRESQL.no_op().unwrap()).unwrap();
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crc16::{State, XMODEM};
 use redis::Value;
 use sensorbench_driver::DriverError;
 
-use crate::control;
+use crate::control_connection;
 use crate::target::{Address, Target};
 
 /// Number of slots that the keys of a cluster are spread over.
@@ -49,8 +49,9 @@ impl Topology {
         if !target.is_cluster {
             return Ok(Self { masters: vec![address.clone()], ..Self::default() });
         }
-        let mut connection = control::connect(target, address).await?;
-        let slots: Vec<Vec<Value>> = control::ask(&mut connection, address, redis::cmd("CLUSTER").arg("SLOTS")).await?;
+        let mut connection = control_connection::connect(target, address).await?;
+        let slots: Vec<Vec<Value>> =
+            control_connection::ask(&mut connection, address, redis::cmd("CLUSTER").arg("SLOTS")).await?;
         let topology = Self::of(&slots, address).ok_or_else(|| address.unreachable("CLUSTER SLOTS was not understood"))?;
         if topology.masters.is_empty() {
             return Err(address.unreachable("the cluster has no slots yet"));
@@ -144,11 +145,6 @@ impl Redirection {
         let host = if host.is_empty() { &asked.host } else { host };
         Some(Self { moved, address: Address { host: host.to_owned(), port: port.parse().ok()? } })
     }
-}
-
-/// What to say when a single server redirects.
-pub fn part_of_cluster(address: &Address) -> DriverError {
-    DriverError::Connection(format!("{address} is part of a cluster; give its URL as redis+cluster://{address}"))
 }
 
 #[cfg(test)]

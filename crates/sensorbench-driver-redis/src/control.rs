@@ -5,14 +5,12 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Cmd, FromRedisValue, Pipeline, RedisConnectionInfo, RedisError};
+use redis::{Cmd, FromRedisValue, Pipeline};
 use sensorbench_driver::DriverError;
 
-use crate::cluster::{Topology, part_of_cluster};
+use crate::cluster::Topology;
+use crate::control_connection::{ask, connect, failed};
 use crate::target::{Address, Target};
-
-/// How long a server may take to answer a command of control.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long replicas may take to catch up with a load.
 const REPLICA_TIMEOUT: Duration = Duration::from_secs(600);
@@ -20,34 +18,6 @@ const REPLICA_POLL: Duration = Duration::from_millis(10);
 
 /// Keys that a step of SCAN looks at, which blocks the server for about a millisecond.
 const KEYS_A_STEP: u32 = 1000;
-
-/// Connects to one server.
-pub async fn connect(target: &Target, address: &Address) -> Result<MultiplexedConnection, DriverError> {
-    let stream = target.connect(address).await?;
-    let logged_in = RedisConnectionInfo::default().set_skip_set_lib_name();
-    let config = AsyncConnectionConfig::new().set_response_timeout(Some(ANSWER_TIMEOUT));
-    let connected = MultiplexedConnection::new_with_config(&logged_in, stream, config).await;
-    let (connection, driver) = connected.map_err(|error| failed(address, error))?;
-    tokio::spawn(driver);
-    Ok(connection)
-}
-
-/// Asks one server.
-pub async fn ask<T: FromRedisValue>(
-    connection: &mut MultiplexedConnection,
-    address: &Address,
-    command: &Cmd,
-) -> Result<T, DriverError> {
-    command.query_async(connection).await.map_err(|error| failed(address, error))
-}
-
-fn failed(address: &Address, error: RedisError) -> DriverError {
-    match error.code() {
-        Some("MOVED") => part_of_cluster(address),
-        Some(_) => DriverError::Statement(format!("{address}: {error}")),
-        None => address.unreachable(error),
-    }
-}
 
 /// Every master.
 pub struct Masters {

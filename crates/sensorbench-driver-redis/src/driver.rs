@@ -44,12 +44,12 @@ impl RedisDriver {
         format!("{}:", self.target.server.namespace)
     }
 
-    fn mark_key(&self) -> String {
+    fn marker_key(&self) -> String {
         format!("{}{MARK_KEY_END}", self.target.server.namespace)
     }
 
     async fn remove_keys(&self, masters: &mut Masters) -> Result<(), DriverError> {
-        masters.unlink_all(&self.prefix(), &self.mark_key()).await
+        masters.unlink_all(&self.prefix(), &self.marker_key()).await
     }
 }
 
@@ -89,7 +89,7 @@ impl Driver for RedisDriver {
     fn occupant(&self) -> Result<Occupant, DriverError> {
         wait_for(async {
             let mut masters = Masters::connect(&self.target).await?;
-            if let Some(marker) = masters.text(&self.mark_key()).await?.as_deref().and_then(Marker::parse) {
+            if let Some(marker) = masters.text(&self.marker_key()).await?.as_deref().and_then(Marker::parse) {
                 return Ok(Occupant::Ours(marker));
             }
             Ok(match masters.any_key(&self.prefix()).await? {
@@ -106,7 +106,7 @@ impl Driver for RedisDriver {
             if admission.replaces() {
                 self.remove_keys(&mut masters).await?;
             }
-            masters.set(&self.mark_key(), &marker.to_text()).await
+            masters.set(&self.marker_key(), &marker.to_text()).await
         })?;
         self.schema.keep(parsed);
         Ok(())
@@ -118,7 +118,7 @@ impl Driver for RedisDriver {
     }
 
     fn write_marker(&self, marker: &Marker, _: &Admission) -> Result<(), DriverError> {
-        wait_for(async { Masters::connect(&self.target).await?.set(&self.mark_key(), &marker.to_text()).await })
+        wait_for(async { Masters::connect(&self.target).await?.set(&self.marker_key(), &marker.to_text()).await })
     }
 
     fn remove(&self, _: &Admission) -> Result<(), DriverError> {
@@ -126,7 +126,7 @@ impl Driver for RedisDriver {
             let mut masters = Masters::connect(&self.target).await?;
             // The marker goes last, so that what an interruption leaves is still ours.
             self.remove_keys(&mut masters).await?;
-            masters.unlink(&self.mark_key()).await
+            masters.unlink(&self.marker_key()).await
         })
     }
 

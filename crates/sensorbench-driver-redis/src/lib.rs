@@ -40,6 +40,7 @@ mod cluster;
 mod command;
 mod connection;
 mod control;
+mod control_connection;
 mod driver;
 mod load;
 mod operation;
@@ -53,7 +54,7 @@ mod text;
 mod wire;
 mod word;
 
-use sensorbench_driver::{Database, Driver, DriverError, Schema, TargetUrl};
+use sensorbench_driver::{About, Database, Driver, DriverError, Schema, TargetUrl};
 use serde_json::json;
 
 use crate::driver::RedisDriver;
@@ -70,20 +71,8 @@ pub struct RedisDatabase;
 pub struct RedisClusterDatabase;
 
 impl Database for RedisDatabase {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn summary(&self) -> &'static str {
-        "data structures in memory, a single server"
-    }
-
-    fn embedded(&self) -> bool {
-        false
-    }
-
-    fn in_memory(&self) -> bool {
-        true
+    fn about(&self) -> About {
+        About { in_memory: true, ..About::server(NAME, "data structures in memory, a single server") }
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
@@ -100,24 +89,9 @@ impl Database for RedisDatabase {
 }
 
 impl Database for RedisClusterDatabase {
-    fn name(&self) -> &'static str {
-        "redis+cluster"
-    }
-
-    fn dialect(&self) -> &'static str {
-        NAME
-    }
-
-    fn summary(&self) -> &'static str {
-        "data structures in memory, a cluster whose masters share the keys"
-    }
-
-    fn embedded(&self) -> bool {
-        false
-    }
-
-    fn in_memory(&self) -> bool {
-        true
+    fn about(&self) -> About {
+        let summary = "data structures in memory, a cluster whose masters share the keys";
+        About { in_memory: true, schemas: NAME, ..About::server("redis+cluster", summary) }
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {

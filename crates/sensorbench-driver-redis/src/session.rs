@@ -19,7 +19,7 @@ use sensorbench_driver::{AsyncConnector, AsyncSession, DriverError, Executing, R
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use crate::cluster::{Redirection, Topology, part_of_cluster};
+use crate::cluster::{Redirection, Topology};
 use crate::connection::{Connection, Outcome};
 use crate::operation::Prepared;
 use crate::pool::Pool;
@@ -169,7 +169,7 @@ impl Router {
     /// Sends an operation to where the cluster says.
     fn redirect(&mut self, request: Box<Request>, redirection: Redirection) -> Result<Ticket, (Box<Request>, DriverError)> {
         if !self.target.is_cluster {
-            return Err((request, part_of_cluster(&self.topology.masters[0])));
+            return Err((request, self.topology.masters[0].part_of_cluster()));
         }
         if let Err(error) = self.pack(&request) {
             return Err((request, error));

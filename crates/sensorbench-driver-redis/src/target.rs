@@ -127,6 +127,11 @@ impl Address {
         DriverError::Connection(format!("{self}: {problem}; check that Redis runs there, the port, and whether it wants tls=on"))
     }
 
+    /// What to say when a server that is to be a single one redirects.
+    pub fn part_of_cluster(&self) -> DriverError {
+        DriverError::Connection(format!("{self} is part of a cluster; give its URL as redis+cluster://{self}"))
+    }
+
     /// What the server says when one logs in, and what to do.
     fn refused(&self, text: &str) -> DriverError {
         let advice = match text.split(' ').next() {

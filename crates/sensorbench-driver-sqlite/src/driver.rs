@@ -7,13 +7,14 @@ use arrow_array::RecordBatchReader;
 use rusqlite::{Connection, OptionalExtension};
 use sensorbench_driver::{
     Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
-    SqlSchema,
+    SqlSchema, quoted,
 };
 
+use crate::errors::statement_error;
+use crate::load;
 use crate::schema::{check_tables, run};
 use crate::session::Connector;
 use crate::target::{APPLICATION_ID, Target};
-use crate::{load, quoted, statement_error};
 
 pub struct SqliteDriver {
     target: Target,

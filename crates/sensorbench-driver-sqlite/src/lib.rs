@@ -2,16 +2,18 @@
 //! sensorbench's namespace.
 
 mod driver;
+mod errors;
 mod load;
 mod schema;
 mod session;
 mod target;
 
 use rusqlite::Connection;
-use sensorbench_driver::{Database, Driver, DriverError, Schema, SqlSchema, TargetUrl};
+use sensorbench_driver::{About, Database, Driver, DriverError, Schema, SqlSchema, TargetUrl};
 use serde_json::json;
 
 use crate::driver::SqliteDriver;
+use crate::errors::statement_error;
 use crate::schema::{check_tables, run};
 use crate::target::Target;
 
@@ -19,20 +21,8 @@ use crate::target::Target;
 pub struct SqliteDatabase;
 
 impl Database for SqliteDatabase {
-    fn name(&self) -> &'static str {
-        "sqlite"
-    }
-
-    fn summary(&self) -> &'static str {
-        "relational database in one file, inside the process"
-    }
-
-    fn embedded(&self) -> bool {
-        true
-    }
-
-    fn relational(&self) -> bool {
-        true
+    fn about(&self) -> About {
+        About { relational: true, ..About::embedded("sqlite", "relational database in one file, inside the process") }
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
@@ -57,13 +47,4 @@ impl Database for SqliteDatabase {
             json!({"name": "nothing", "columns": [{"name": "one", "type": "integer"}], "statement": {"statement": "SELECT 1"}});
         Some(serde_json::from_value(json!({"operations": [operation]})).expect("a schema"))
     }
-}
-
-fn statement_error(error: rusqlite::Error) -> DriverError {
-    DriverError::Statement(error.to_string())
-}
-
-/// A name between quotes, as SQL has it.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

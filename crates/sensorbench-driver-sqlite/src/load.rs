@@ -8,8 +8,8 @@ use rusqlite::{Connection, Statement};
 use sensorbench_dataset::Column;
 use sensorbench_driver::{DriverError, Parameter, Progress, ValueRef};
 
+use crate::errors::statement_error;
 use crate::schema::insert_statement;
-use crate::statement_error;
 
 pub fn load(
     connection: &mut Connection,

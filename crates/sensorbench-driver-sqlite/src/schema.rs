@@ -1,9 +1,7 @@
 //! A schema in SQLite's words.
 
 use rusqlite::Connection;
-use sensorbench_driver::{Parameter, SchemaError, SqlSchema};
-
-use crate::quoted;
+use sensorbench_driver::{Parameter, SchemaError, SqlSchema, quoted};
 
 /// Every table that is filled exists, with the columns of its fill.
 pub fn check_tables(schema: &SqlSchema, connection: &Connection) -> Result<(), SchemaError> {

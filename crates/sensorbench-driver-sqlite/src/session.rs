@@ -10,8 +10,8 @@ use sensorbench_driver::{
     Value, ValueRef, parse_part,
 };
 
+use crate::errors::statement_error;
 use crate::load::sql_value;
-use crate::statement_error;
 use crate::target::Target;
 
 /// After how many steps of SQLite's virtual machine the deadline is looked at: some microseconds.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 use sensorbench_driver::{DriverError, Marker, Occupant, TargetUrl};
 
-use crate::statement_error;
+use crate::errors::statement_error;
 
 /// "SBCH": SQLite's own field for telling whose file it is.
 pub const APPLICATION_ID: i32 = 0x5342_4348;

@@ -18,62 +18,30 @@
 //! | `slow` | takes much longer than 20 ms, for example by reading all of `many` |
 //! | `broken(id)` | is refused by the database when it is executed with id null |
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+mod client;
+mod ownership;
+mod subject;
+
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use arrow_array::{RecordBatch, RecordBatchIterator};
-use sensorbench_dataset::array_of;
+use arrow_array::RecordBatchIterator;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::{
-    AsyncSession, BlockingConnector, BlockingSession, Database, Deadline, Driver, DriverError, ErrorKind, Intent, Progress,
-    Request, Rows, Schema, Sessions, TargetUrl, Type, Value, ValueRef,
-};
-
-mod ownership;
+use self::client::{Client, NO_LIMIT};
+use self::subject::{MANY_ROWS, Reading, further_rows, load, many_rows, open, reading_rows, readings, schema};
+use crate::{Driver, ErrorKind, Intent, Progress, Rows, TargetUrl, Value};
 
 pub use ownership::owner;
+pub use subject::Subject;
 
-/// A driver and its database, ready for the suite.
-pub struct Subject<'a> {
-    /// The driver.
-    pub database: &'a dyn Database,
-    /// Where the database is. What sensorbench created there is replaced.
-    pub url: String,
-    /// The contract's tables and operations in the driver's words.
-    pub schema: Schema,
-    /// Whether the database stores NaN. If not, loading it must be refused, not turned into something else.
-    pub stores_nan: bool,
-    /// Whether the database stores the two infinities. If not, the suite goes without them.
-    pub stores_infinity: bool,
-    /// Puts something with rows at the target that sensorbench did not create.
-    pub put_foreign: &'a dyn Fn(),
-    /// The rows of it, read past the driver.
-    pub foreign_rows: &'a dyn Fn() -> Vec<String>,
-    /// Removes it again.
-    pub remove_foreign: &'a dyn Fn(),
-}
-
-const READINGS: [(&str, Type); 7] = [
-    ("id", Type::Integer),
-    ("flag", Type::Boolean),
-    ("number", Type::Integer),
-    ("value", Type::Double),
-    ("time", Type::Timestamp),
-    ("name", Type::Text),
-    ("data", Type::Bytes),
-];
 const TIME: usize = 4;
 const NAME: usize = 5;
 const DATA: usize = 6;
-const MANY_ROWS: i64 = 300_000;
+const NOTE: &str = "what lies there, ' \" \\ {} 日本";
 /// How large texts and bytes are that every driver keeps, and how many of them come at a time.
 const LARGE_BYTES: usize = 1 << 20;
 const LARGE_ROWS: i64 = 16;
-const NOTE: &str = "what lies there, ' \" \\ {} 日本";
-
-type Reading = [Value; 7];
 
 /// Runs the whole suite; panics with the name of the promise that was broken.
 pub fn check(subject: &Subject) {
@@ -97,117 +65,6 @@ pub fn check(subject: &Subject) {
     removes_what_it_created(subject);
 }
 
-/// The schema with what the suite itself knows: columns of tables, parameters and columns of operations.
-fn schema(subject: &Subject) -> Schema {
-    let mut schema = subject.schema.clone();
-    let fields = |names: &[(&str, Type)]| {
-        let field = |(name, value_type): &(&str, Type)| crate::Parameter { name: (*name).to_owned(), value_type: *value_type };
-        names.iter().map(field).collect::<Vec<_>>()
-    };
-    let columns = |names: &[(&str, Type)]| {
-        let column = |(name, value_type): &(&str, Type)| crate::Column {
-            name: (*name).to_owned(),
-            value_type: *value_type,
-            computed: false,
-        };
-        names.iter().map(column).collect::<Vec<_>>()
-    };
-    schema.tables.insert("readings".to_owned(), fields(&READINGS));
-    schema.tables.insert("many".to_owned(), fields(&[("id", Type::Integer), ("value", Type::Double)]));
-    for operation in &mut schema.operations {
-        let id = [("id", Type::Integer)];
-        (operation.parameters, operation.columns) = match operation.name.as_str() {
-            "all" => (Vec::new(), columns(&READINGS)),
-            "by_id" => (fields(&id), columns(&READINGS)),
-            "in_time_range" => (
-                fields(&[("from", Type::Timestamp), ("to", Type::Timestamp)]),
-                columns(&[("id", Type::Integer), ("time", Type::Timestamp)]),
-            ),
-            "insert" => (fields(&READINGS), Vec::new()),
-            "slow" => (Vec::new(), columns(&[("value", Type::Double)])),
-            "broken" => (fields(&id), columns(&READINGS)),
-            other => panic!("the contract has no operation {other}"),
-        };
-    }
-    schema
-}
-
-fn readings(subject: &Subject) -> Vec<Reading> {
-    let infinity = if subject.stores_infinity { f64::INFINITY } else { f64::MAX };
-    let text = |text: &str| Value::Text(text.into());
-    let bytes = |bytes: &[u8]| Value::Bytes(bytes.into());
-    let second = 1_000_000;
-    let reading = |id: i64, flag: Value, number: i64, value: f64, time: i64, name: Value, data: Value| {
-        [Value::Integer(id), flag, Value::Integer(number), Value::Double(value), Value::Timestamp(time), name, data]
-    };
-    let nulls =
-        [Value::Integer(3), Value::Null, Value::Null, Value::Null, Value::Timestamp(3 * second), Value::Null, Value::Null];
-    vec![
-        reading(1, Value::Boolean(true), i64::MAX, 0.1 + 0.2, second, text("AC1"), bytes(b"\0\x01\xff")),
-        reading(2, Value::Boolean(false), i64::MIN, f64::MIN_POSITIVE, 2 * second, text("日本 été 🌡 ' \" \\ ;--"), bytes(b"")),
-        nulls,
-        reading(4, Value::Boolean(true), 0, -1.797e308, 3 * second + 1, text(""), bytes(&[0; 3])),
-        reading(
-            5,
-            Value::Boolean(true),
-            -1,
-            infinity,
-            1_546_300_800_123_456,
-            text(&"x".repeat(1_000_000)),
-            bytes(&vec![0xab; 1_000_000]),
-        ),
-        reading(6, Value::Boolean(false), 7, -infinity, -123_456_789, text("\u{10ffff}"), bytes(b"'")),
-    ]
-}
-
-fn reading_rows(readings: &[Reading]) -> RecordBatch {
-    let columns = READINGS.iter().enumerate().map(|(number, (name, value_type))| {
-        let values = readings.iter().map(|reading| reading[number].as_ref());
-        (*name, array_of(*value_type, values), true)
-    });
-    RecordBatch::try_from_iter_with_nullable(columns).expect("columns of one length")
-}
-
-/// The rows of a further table: some columns of the readings, sorted by them.
-fn further_rows(subject: &Subject, columns: &[crate::Parameter]) -> RecordBatch {
-    let place =
-        |column: &crate::Parameter| READINGS.iter().position(|(name, _)| *name == column.name).expect("a column of readings");
-    let places: Vec<usize> = columns.iter().map(place).collect();
-    let mut readings = readings(subject);
-    let number = |value: &Value| match value {
-        Value::Integer(number) | Value::Timestamp(number) => *number,
-        other => panic!("further tables are sorted by numbers and times, not by {other:?}"),
-    };
-    readings.sort_by_key(|reading| places.iter().map(|place| number(&reading[*place])).collect::<Vec<_>>());
-    let arrays = places.iter().zip(columns).map(|(place, column)| {
-        (column.name.as_str(), array_of(column.value_type, readings.iter().map(|reading| reading[*place].as_ref())))
-    });
-    RecordBatch::try_from_iter(arrays).expect("columns of one length")
-}
-
-fn many_rows() -> Vec<RecordBatch> {
-    let chunk = |start: i64| {
-        let ids = start..(start + 10_000).min(MANY_ROWS);
-        RecordBatch::try_from_iter([
-            ("id", array_of(Type::Integer, ids.clone().map(ValueRef::Integer))),
-            ("value", array_of(Type::Double, ids.map(|id| ValueRef::Double(id as f64)))),
-        ])
-        .expect("columns of one length")
-    };
-    (0..MANY_ROWS).step_by(10_000).map(chunk).collect()
-}
-
-fn load(driver: &dyn Driver, table: &str, batches: Vec<RecordBatch>) -> Result<u64, DriverError> {
-    let schema = batches[0].schema();
-    let progress = Progress::default();
-    driver.load(table, Box::new(RecordBatchIterator::new(batches.into_iter().map(Ok), schema)), &progress)?;
-    Ok(progress.rows())
-}
-
-fn open(subject: &Subject) -> Box<dyn Driver> {
-    subject.database.open(&TargetUrl::parse(&subject.url).unwrap()).expect("the target opens")
-}
-
 fn created(subject: &Subject) -> Box<dyn Driver> {
     let driver = open(subject);
     subject.database.check(&schema(subject)).expect("the schema of the contract is valid");
@@ -225,83 +82,6 @@ fn loaded(subject: &Subject) -> Box<dyn Driver> {
     }
     driver.settle().expect("the load settles");
     driver
-}
-
-/// One session of whichever kind, and the means to end an operation.
-struct Client {
-    session: Session,
-    operations: Vec<String>,
-    cancelled: Arc<AtomicBool>,
-}
-
-enum Session {
-    Asynchronous(tokio::runtime::Runtime, Box<dyn AsyncSession>),
-    Blocking(Box<dyn BlockingSession>, Arc<Deadline>, Instant),
-}
-
-const NO_LIMIT: Duration = Duration::from_secs(600);
-
-impl Client {
-    fn of(subject: &Subject, driver: &dyn Driver) -> Self {
-        let operations = schema(subject).operations;
-        let cancelled = Arc::new(AtomicBool::new(false));
-        let session = match driver.sessions(&operations).expect("sessions are made") {
-            Sessions::Asynchronous(connector) => {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-                let session = runtime.block_on(connector.connect(1)).expect("a session connects");
-                Session::Asynchronous(runtime, session)
-            }
-            Sessions::Blocking(connector) => blocking_session(connector.as_ref(), cancelled.clone()),
-        };
-        Self { session, operations: operations.into_iter().map(|operation| operation.name).collect(), cancelled }
-    }
-
-    fn execute(&mut self, operation: &str, parameters: &[Value], limit: Duration) -> Result<Rows, DriverError> {
-        let operation = self
-            .operations
-            .iter()
-            .position(|name| name == operation)
-            .unwrap_or_else(|| panic!("the schema has the operation {operation}"));
-        let mut request = Request { operation, parameters: parameters.to_vec(), rows: Rows::new() };
-        match &mut self.session {
-            Session::Blocking(session, deadline, origin) => {
-                deadline.set((origin.elapsed() + limit).as_nanos() as u64);
-                session.execute(&mut request)?;
-                Ok(request.rows)
-            }
-            Session::Asynchronous(runtime, session) => {
-                let cancelled = self.cancelled.clone();
-                let watched = async {
-                    while !cancelled.load(Ordering::Relaxed) {
-                        tokio::time::sleep(Duration::from_millis(1)).await;
-                    }
-                };
-                runtime.block_on(async {
-                    tokio::select! {
-                        (request, outcome) = session.execute(Box::new(request)) => outcome.map(|()| request.rows),
-                        () = tokio::time::sleep(limit) => Err(DriverError::Timeout),
-                        () = watched => Err(DriverError::Cancelled),
-                    }
-                })
-            }
-        }
-    }
-
-    fn ids_in(&mut self, from: i64, to: i64) -> Vec<i64> {
-        let rows =
-            self.execute("in_time_range", &[Value::Timestamp(from), Value::Timestamp(to)], NO_LIMIT).expect("a range is read");
-        rows.iter().map(|row| if let ValueRef::Integer(id) = row.value(0) { id } else { panic!("an id is an integer") }).collect()
-    }
-
-    fn still_works(&mut self) {
-        assert_eq!(self.ids_in(1_000_000, 2_000_000), [1], "a session is usable after an error");
-    }
-}
-
-fn blocking_session(connector: &dyn BlockingConnector, cancelled: Arc<AtomicBool>) -> Session {
-    let origin = Instant::now();
-    let deadline = Arc::new(Deadline::new(origin, cancelled));
-    Session::Blocking(connector.connect(deadline.clone()).expect("a session connects"), deadline, origin)
 }
 
 fn kept(rows: &Rows) -> Vec<Vec<Value>> {

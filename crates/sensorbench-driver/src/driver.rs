@@ -9,36 +9,51 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Admission, Deadline, DriverError, Marker, Occupant, Operation, Progress, Rows, Schema, TargetUrl, Value};
 
+/// What a kind of database is.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// Its name, which is also the scheme of its URLs and the word in schema files.
+    pub name: &'static str,
+    /// The word in schema files, where databases share their schemas.
+    pub schemas: &'static str,
+    /// What it is, in one line.
+    pub summary: &'static str,
+    /// True when it runs inside this process and a target is a path.
+    pub embedded: bool,
+    /// True when all its data lie in memory.
+    pub in_memory: bool,
+    /// True when it is a relational database.
+    pub relational: bool,
+    /// What the database has for much data at once, past its ordinary writes, and loading goes by, always or by a target's option.
+    /// None where rows are loaded by ordinary writes.
+    pub bulk_load: Option<&'static str>,
+}
+
+impl About {
+    /// A database of servers, with schemas of its own.
+    pub const fn server(name: &'static str, summary: &'static str) -> Self {
+        Self { name, schemas: name, summary, embedded: false, in_memory: false, relational: false, bulk_load: None }
+    }
+
+    /// A database inside this process, with schemas of its own.
+    pub const fn embedded(name: &'static str, summary: &'static str) -> Self {
+        Self { embedded: true, ..Self::server(name, summary) }
+    }
+}
+
 /// A kind of database. One static value a driver crate, registered by name.
 pub trait Database: Sync {
+    /// What it is.
+    fn about(&self) -> About;
+
     /// The database's name, which is also the scheme of its URLs and the word in schema files.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &'static str {
+        self.about().name
+    }
 
     /// The word in schema files, where databases share their schemas.
     fn dialect(&self) -> &'static str {
-        self.name()
-    }
-
-    /// What it is, in one line.
-    fn summary(&self) -> &'static str;
-
-    /// True when it runs inside this process and a target is a path.
-    fn embedded(&self) -> bool;
-
-    /// True when all its data lie in memory.
-    fn in_memory(&self) -> bool {
-        false
-    }
-
-    /// True when it is a relational database.
-    fn relational(&self) -> bool {
-        false
-    }
-
-    /// What the database has for much data at once, past its ordinary writes, and loading goes by, always or by a target's option.
-    /// None where rows are loaded by ordinary writes.
-    fn bulk_load(&self) -> Option<&'static str> {
-        None
+        self.about().schemas
     }
 
     /// Opens a target. Nothing is created or changed there yet.

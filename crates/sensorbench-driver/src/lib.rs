@@ -11,12 +11,16 @@ mod deadline;
 mod digest;
 mod driver;
 mod error;
+mod guard;
 mod kept;
+mod keyed;
+mod lender;
 mod named;
 mod null;
 mod ownership;
 mod progress;
 mod rows;
+mod runtime;
 mod schema;
 mod server;
 mod sql;
@@ -27,19 +31,23 @@ mod url;
 pub use deadline::Deadline;
 pub use digest::{Digest, digest};
 pub use driver::{
-    AsyncConnector, AsyncSession, BlockingConnector, BlockingSession, Database, Description, Driver, Executing, Request,
+    About, AsyncConnector, AsyncSession, BlockingConnector, BlockingSession, Database, Description, Driver, Executing, Request,
     Sessions, Size,
 };
 pub use error::{DriverError, ErrorKind};
+pub use guard::{Intent, NamespaceGuard};
 pub use kept::KeptSchema;
+pub use keyed::{KeyRange, KeyRangeNames, KeyedSchema, KeyedTable, OperationPlace};
+pub use lender::{Lender, Loan};
 pub use named::{Placeholder, Positional};
 pub use null::NullDatabase;
-pub use ownership::{Admission, Intent, Marker, NamespaceGuard, Occupant, Owner};
+pub use ownership::{Admission, Marker, Occupant, Owner};
 pub use progress::Progress;
 pub use rows::{RowRef, Rows};
+pub use runtime::runtime;
 pub use schema::{Column, Direction, Operation, Order, Parameter, Schema, SchemaError, parse_part};
 pub use server::{Login, SERVER_OPTIONS, Server, Tls, TlsMode, is_namespace, namespace_of};
-pub use sql::{SqlSchema, SqlStatement};
+pub use sql::{SqlSchema, SqlStatement, quoted};
 pub use unfit::{Unfit, fixed, narrowed};
 pub use url::{TargetUrl, is_secret};
 

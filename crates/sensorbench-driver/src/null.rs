@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::{
-    Admission, AsyncConnector, AsyncSession, BlockingConnector, BlockingSession, Database, Deadline, Description, Driver,
+    About, Admission, AsyncConnector, AsyncSession, BlockingConnector, BlockingSession, Database, Deadline, Description, Driver,
     DriverError, Executing, Marker, Occupant, Operation, Progress, Request, Schema, Sessions, Size, TargetUrl, parse_part,
 };
 
@@ -58,16 +58,8 @@ impl Behaviour {
 }
 
 impl Database for NullDatabase {
-    fn name(&self) -> &'static str {
-        "null"
-    }
-
-    fn summary(&self) -> &'static str {
-        "answers nothing at once; the ceiling of the engine"
-    }
-
-    fn embedded(&self) -> bool {
-        true
+    fn about(&self) -> About {
+        About::embedded("null", "answers nothing at once; the ceiling of the engine")
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {

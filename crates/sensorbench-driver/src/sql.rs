@@ -66,3 +66,8 @@ impl Statements {
         self.statements.iter().map(String::as_str).enumerate().map(place)
     }
 }
+
+/// A name between double quotes, as the standards of SQL and CQL have it. Quotes within it are doubled.
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

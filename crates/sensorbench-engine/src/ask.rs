@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use sensorbench_driver::{
-    AsyncConnector, BlockingConnector, Deadline, Driver, DriverError, Operation, Request, Rows, Sessions, Value,
+    AsyncConnector, BlockingConnector, Deadline, Driver, DriverError, Operation, Request, Rows, Sessions, Value, runtime,
 };
 
 /// Asks an operation with the values of its parameters and returns the rows of its statement as the database gives them.
@@ -17,11 +17,7 @@ pub fn ask(driver: &dyn Driver, operation: Operation, parameters: Vec<Value>) ->
 }
 
 fn ask_asynchronously(connector: &dyn AsyncConnector, request: Request) -> Result<Rows, DriverError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| DriverError::Connection(format!("an asynchronous runtime: {error}")))?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         let session = connector.connect(1).await?;
         let (request, outcome) = session.execute(Box::new(request)).await;
         outcome.map(|()| request.rows)

@@ -125,7 +125,7 @@ impl<C: Clock> Pool<'_, C> {
     }
 
     /// The next operation and whether it had to be awaited; None when there are no more.
-    async fn next_when_due(&self) -> Option<(Ticket, bool)> {
+    async fn next_at_intended_start(&self) -> Option<(Ticket, bool)> {
         let worker = self.worker;
         let mut timer = self.turn.take().await;
         let mut awaited = false;
@@ -135,7 +135,9 @@ impl<C: Clock> Pool<'_, C> {
                 Next::Ended => break None,
                 Next::NotBefore(_) if worker.shared.plan.spin => yield_once().await,
                 // In slices, because the rate may be raised while we wait.
-                Next::NotBefore(due_ns) => timer.until(due_ns.min(worker.clock.now_ns() + 10 * TICK_NS)).await,
+                Next::NotBefore(intended_start_ns) => {
+                    timer.until(intended_start_ns.min(worker.clock.now_ns() + 10 * TICK_NS)).await
+                }
             }
             awaited = true;
         };
@@ -144,7 +146,7 @@ impl<C: Clock> Pool<'_, C> {
     }
 }
 
-/// Who may wait for the next operation to become due: whoever holds the timer. The others queue for it; the last one to
+/// Who may wait for the intended start of the next operation: whoever holds the timer. The others queue for it; the last one to
 /// come is served first, because its memory is still in the cache.
 struct Turn<T> {
     timer: Cell<Option<T>>,
@@ -295,7 +297,7 @@ impl<C: Clock> Future for RunningSlot<'_, C> {
         loop {
             match this.pool.worker.shared.source.next(this.now_ns) {
                 Next::Ticket(ticket) => ready!(this.execute(ticket, false, context)),
-                Next::NotBefore(_) if ready!(this.wait(Box::pin(this.pool.next_when_due()), context)) => {}
+                Next::NotBefore(_) if ready!(this.wait(Box::pin(this.pool.next_at_intended_start()), context)) => {}
                 _ => return Poll::Ready(()),
             }
             this.operations_until_yield -= 1;

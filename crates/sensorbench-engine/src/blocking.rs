@@ -20,7 +20,7 @@ pub(crate) struct Worker<'a> {
     pub shared: &'a Shared,
     pub recorder: &'a Recorder,
     pub clock: &'a RealClock,
-    /// Who waits for the next operation to become due: one thread at a time, the others queue behind it.
+    /// Who waits for the intended start of the next operation: one thread at a time, the others queue behind it.
     pub turn: &'a Mutex<()>,
     pub deadline: Arc<Deadline>,
 }
@@ -57,7 +57,9 @@ fn next(worker: &Worker, now_ns: u64, batch: &mut Batch) -> Option<(Ticket, bool
             Next::Ticket(ticket) => return Some((ticket, awaited)),
             Next::Ended => return None,
             Next::NotBefore(_) if worker.shared.plan.spin => std::hint::spin_loop(),
-            Next::NotBefore(due_ns) => worker.clock.block_until(due_ns.min(worker.clock.now_ns() + WAIT_SLICE_NS)),
+            Next::NotBefore(intended_start_ns) => {
+                worker.clock.block_until(intended_start_ns.min(worker.clock.now_ns() + WAIT_SLICE_NS))
+            }
         }
         awaited = true;
     }

@@ -7,11 +7,17 @@
 mod ask;
 mod asynchronous;
 mod blocking;
+mod client_steps;
 mod clock;
+mod cpu;
 #[cfg(test)]
 mod fake;
+mod multi_statement;
+#[cfg(feature = "overhead")]
+pub mod overhead;
 mod parameters;
 mod plan;
+mod ready_plan;
 mod record;
 mod recorder;
 mod records;
@@ -20,20 +26,21 @@ mod run;
 mod shared;
 mod slot;
 mod source;
-mod steps;
-mod work;
 
 pub use ask::ask;
+pub use client_steps::{
+    Also, Append, ClientSteps, Decode, Derive, Encode, First, ForEach, Listed, ListedRows, Parts, Reduce, Statements, Tables,
+};
 pub use clock::{Clock, RealClock, Timer};
 pub use parameters::{NumberColumn, Numbering, ParameterSource, ParameterTable, Span};
-pub use plan::{GrownBy, Plan, PlannedDraw, PlannedOperation, PlannedPhase, ReadyPlan};
+pub use plan::{Plan, PlannedDraw, PlannedOperation, PlannedPhase};
+pub use ready_plan::ReadyPlan;
 pub use record::{Answer, OUTCOMES, Outcome, Record};
 pub use recorder::{ErrorCount, Errors, Figures, Interval, Recorded};
-pub use records::{RecordNames, TextLengths};
+pub use records::{GrownBy, RecordNames, TextLengths};
 pub use reduction::Reduction;
 pub use run::{Ended, Event, Run, Segment, Snapshot};
 pub use source::PhaseReport;
-pub use work::{Also, Decode, Derive, Encode, First, ForEach, Listed, ListedRows, Parts, Reduce, Statements, Tables, Work};
 
 use sensorbench_driver::{DriverError, SchemaError};
 use sensorbench_workload::WorkloadError;
@@ -48,7 +55,7 @@ pub enum EngineError {
     /// A workload that makes no sense.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// Work that the schema declares and that cannot be done.
+    /// Client steps that the schema declares and that cannot be taken.
     #[error(transparent)]
     Schema(#[from] SchemaError),
     /// A session that cannot be made.

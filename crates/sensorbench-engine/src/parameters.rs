@@ -6,8 +6,7 @@ use sensorbench_workload::{Stream, Workload};
 use serde::{Deserialize, Serialize};
 
 use crate::EngineError;
-use crate::plan::GrownBy;
-use crate::records::{RandomText, RecordNames};
+use crate::records::{GrownBy, RandomText, RecordNames};
 
 /// Candidate rows that operations draw from.
 #[derive(Clone, Debug, Default)]

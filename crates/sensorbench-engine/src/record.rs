@@ -50,12 +50,12 @@ pub struct Record {
     pub slot: u32,
     /// How it ended.
     pub outcome: Outcome,
-    /// True when the engine waited for it to be due, so that its wait tells how late the engine's timer was.
+    /// True when the engine waited for its intended start, so that its schedule lag tells how late the engine's timer was.
     pub awaited: bool,
     /// Its number in the phase.
     pub k: u64,
-    /// When it was due; in a closed loop, when it started.
-    pub scheduled_ns: u64,
+    /// Its intended start; in a closed loop, when it started.
+    pub intended_start_ns: u64,
     /// When it started.
     pub start_ns: u64,
     /// When its answer was there, or the error; for time-outs, when the limit was reached.
@@ -65,19 +65,19 @@ pub struct Record {
 }
 
 impl Record {
-    /// From when it was due until its start.
+    /// Schedule lag: from the intended start to the start.
     pub fn wait_ns(&self) -> u64 {
-        self.start_ns - self.scheduled_ns
+        self.start_ns - self.intended_start_ns
     }
 
-    /// From its start until its end.
+    /// Service time: from the start to the end.
     pub fn service_ns(&self) -> u64 {
         self.end_ns - self.start_ns
     }
 
-    /// From when it was due until its end.
+    /// Response time: from the intended start to the end.
     pub fn response_ns(&self) -> u64 {
-        self.end_ns - self.scheduled_ns
+        self.end_ns - self.intended_start_ns
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 use sensorbench_driver::ErrorKind;
 use sensorbench_histogram::Latencies;
 
-use crate::plan::ReadyPlan;
+use crate::ready_plan::ReadyPlan;
 use crate::record::{Answer, Failure, Outcome, Record};
 
 /// Figures of one kind of operation in one phase, over one interval or the whole run.
@@ -22,7 +22,7 @@ pub struct Figures {
     pub response: Latencies,
     /// Service times of the same operations.
     pub service: Latencies,
-    /// Times from due to start of the same operations. Empty in a closed loop.
+    /// Schedule lag of the same operations: from intended start to start. Empty in a closed loop.
     pub wait: Latencies,
     /// Service times of operations that failed.
     pub failed: Latencies,

@@ -26,6 +26,18 @@ impl RecordNames {
     }
 }
 
+/// What adds records while others are chosen.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct GrownBy {
+    /// Number of the operation.
+    pub operation: usize,
+    /// Number of its parameter that is the name of the record.
+    pub parameter: usize,
+    /// How many operations the choice stays behind.
+    pub window: u64,
+}
+
 /// Random texts, as long as is chosen from the shortest to the longest.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]

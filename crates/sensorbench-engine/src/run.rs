@@ -5,15 +5,15 @@ use std::sync::{Arc, Barrier, Condvar, Mutex, MutexGuard, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
-use sensorbench_driver::{AsyncConnector, BlockingConnector, Deadline, Driver, DriverError, Sessions};
+use sensorbench_driver::{AsyncConnector, BlockingConnector, Deadline, Driver, DriverError, Sessions, runtime};
 use sensorbench_histogram::Latencies;
 
 use crate::clock::{Clock, RealClock, ask_for_exact_wakeups};
+use crate::cpu::{process_cpu_ns, thread_cpu_ns};
+use crate::multi_statement::{BlockingMultiStatement, MultiStatement};
 use crate::recorder::{Errors, Figures, Interval, Recorded, Recorder, merge_figures};
 use crate::shared::Shared;
 use crate::source::PhaseReport;
-use crate::steps::{BlockingStepping, Stepping};
 use crate::{EngineError, ParameterTable, Plan, ReadyPlan, asynchronous, blocking};
 
 /// A run that is going on, or over.
@@ -69,7 +69,7 @@ pub struct Ended {
     pub figures: Vec<Figures>,
     /// Errors by phase, operation and kind.
     pub errors: Errors,
-    /// How late the engine was where it waited for an operation to be due.
+    /// How late the engine was where it waited for an intended start.
     pub timer_lag: Latencies,
     /// Processor time of the threads that executed operations, in nanoseconds. With an embedded database, its work is in it.
     pub client_cpu_ns: u64,
@@ -223,8 +223,8 @@ impl Run {
         segment
     }
 
-    /// Puts down that something happened now.
-    pub fn mark(&self, name: &str) {
+    /// Notes that something happened now, by its name.
+    pub fn annotate(&self, name: &str) {
         lock(&self.events).push(Event { time_ns: self.now_ns(), name: name.to_owned() });
     }
 
@@ -333,9 +333,9 @@ fn spawn_all(sessions: Sessions, starts: Vec<Start>, finished: &Arc<Finished>) -
 
 fn work_asynchronously(connector: &dyn AsyncConnector, start: &Start, number: usize, workers: usize) {
     ask_for_exact_wakeups();
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match runtime() {
         Ok(runtime) => runtime,
-        Err(error) => return start.give_up(DriverError::Connection(format!("an asynchronous runtime: {error}"))),
+        Err(error) => return start.give_up(error),
     };
     // tokio's budget for a task is meant for one connection. This task is thousands of operations: when the budget is spent,
     // every one of them would be polled in vain, 128 at a time getting on. The worker itself yields often enough.
@@ -344,7 +344,7 @@ fn work_asynchronously(connector: &dyn AsyncConnector, start: &Start, number: us
         let share = in_flight / workers + usize::from(number < in_flight % workers);
         let first_slot = number * (in_flight / workers) + number.min(in_flight % workers);
         let session = match connector.connect(share).await {
-            Ok(session) => Stepping::around(session, &start.shared.plan),
+            Ok(session) => MultiStatement::around(session, &start.shared.plan),
             Err(error) => return start.give_up(error),
         };
         if !start.is_go() {
@@ -367,7 +367,7 @@ fn work_blocking(connector: &dyn BlockingConnector, start: &Start, number: usize
     ask_for_exact_wakeups();
     let deadline = Arc::new(Deadline::new(start.clock.origin(), start.shared.cancelled.clone()));
     let mut session = match connector.connect(deadline.clone()) {
-        Ok(session) => BlockingStepping::around(session, &start.shared.plan, &deadline),
+        Ok(session) => BlockingMultiStatement::around(session, &start.shared.plan, &deadline),
         Err(error) => return start.give_up(error),
     };
     if !start.is_go() {
@@ -377,17 +377,4 @@ fn work_blocking(connector: &dyn BlockingConnector, start: &Start, number: usize
     let worker = blocking::Worker { number, shared, recorder, clock, turn, deadline };
     blocking::work(&worker, session.as_mut());
     start.recorder.set_client_cpu(thread_cpu_ns());
-}
-
-fn thread_cpu_ns() -> u64 {
-    cpu_ns(ClockId::ThreadCPUTime)
-}
-
-fn process_cpu_ns() -> u64 {
-    cpu_ns(ClockId::ProcessCPUTime)
-}
-
-fn cpu_ns(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

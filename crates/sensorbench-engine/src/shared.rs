@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::plan::ReadyPlan;
+use crate::ready_plan::ReadyPlan;
 use crate::source::Source;
 
 /// The state of a run that its workers and its handle look at.

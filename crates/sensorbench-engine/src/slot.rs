@@ -2,7 +2,7 @@
 
 use sensorbench_driver::{DriverError, Request, Rows, digest};
 
-use crate::plan::ReadyPlan;
+use crate::ready_plan::ReadyPlan;
 use crate::record::{Answer, Failure, Outcome, Record};
 use crate::recorder::{Batch, Recorder};
 use crate::source::Ticket;
@@ -74,9 +74,9 @@ impl Slot {
         if let Err(error) = result {
             batch.add_failure(Failure { phase, operation, error });
         }
-        let scheduled_ns = ticket.due_ns.unwrap_or(start_ns).min(start_ns);
+        let intended_start_ns = ticket.intended_start_ns.unwrap_or(start_ns).min(start_ns);
         let (slot, k) = (self.number, ticket.k);
-        batch.add(Record { phase, operation, slot, outcome, awaited, k, scheduled_ns, start_ns, end_ns, rows }, recorder);
+        batch.add(Record { phase, operation, slot, outcome, awaited, k, intended_start_ns, start_ns, end_ns, rows }, recorder);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who comes next: operations are handed out one by one, phase by phase, now (closed loop) or when they are due (open loop).
+//! Who comes next: operations are handed out one by one, phase by phase, now (closed loop) or at their intended starts (open loop).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -8,7 +8,7 @@ use sensorbench_workload::{Arrivals, Stream};
 use crate::EngineError;
 use crate::plan::{PlannedPhase, nanoseconds};
 
-/// An operation that is due before the end of its phase may start so much after it: the engine's own timers are late by
+/// An operation whose intended start lies before the end of its phase may start so much after that end: the engine's own timers are late by
 /// some microseconds, which must not look like a server that cannot keep up.
 const GRACE_NS: u64 = 10_000_000;
 
@@ -17,18 +17,18 @@ pub(crate) struct Phase {
     pub name: String,
     operations: u64,
     duration_ns: u64,
-    handing_out: HandingOut,
+    loop_kind: LoopKind,
     /// When the phase began and was over, on the run's clock; u64::MAX while it has not.
     start_ns: AtomicU64,
     end_ns: AtomicU64,
-    unstarted: AtomicU64,
+    dropped: AtomicU64,
 }
 
-enum HandingOut {
-    /// Closed loop: whenever somebody asks.
-    AtOnce(AtomicU64),
-    /// Open loop: as the arrivals, which count from the start of the phase, have it.
-    WhenDue(Mutex<Arrivals>),
+enum LoopKind {
+    /// As soon as somebody asks.
+    ClosedLoop(AtomicU64),
+    /// As the arrivals, which count from the start of the phase, have it.
+    OpenLoop(Mutex<Arrivals>),
 }
 
 /// An operation that is handed out.
@@ -36,8 +36,8 @@ enum HandingOut {
 pub(crate) struct Ticket {
     pub phase: usize,
     pub k: u64,
-    /// When it was due; None in a closed loop, where it is due when it starts.
-    pub due_ns: Option<u64>,
+    /// Its intended start; None in a closed loop, where that is when it starts.
+    pub intended_start_ns: Option<u64>,
 }
 
 /// What somebody gets who asks for an operation.
@@ -60,8 +60,8 @@ pub struct PhaseReport {
     pub end_ns: Option<u64>,
     /// Operations that were handed out.
     pub started: u64,
-    /// Operations that were due and never started, because all those that may be were in flight.
-    pub unstarted: u64,
+    /// Operations whose intended start has passed and that never started, because all those that may be were in flight.
+    pub dropped: u64,
 }
 
 impl Phase {
@@ -69,23 +69,23 @@ impl Phase {
         if planned.operations.is_none() && planned.duration_s.is_none() {
             return Err(EngineError::Plan(format!("phase {} has no end: give it operations or duration_s", planned.name)));
         }
-        let handing_out = match &planned.pace {
-            None => HandingOut::AtOnce(AtomicU64::new(0)),
-            Some(pace) => HandingOut::WhenDue(Mutex::new(Arrivals::new(pace, stream)?)),
+        let loop_kind = match &planned.pace {
+            None => LoopKind::ClosedLoop(AtomicU64::new(0)),
+            Some(pace) => LoopKind::OpenLoop(Mutex::new(Arrivals::new(pace, stream)?)),
         };
         Ok(Self {
             name: planned.name.clone(),
             operations: planned.operations.unwrap_or(u64::MAX),
             duration_ns: planned.duration_s.map_or(u64::MAX, nanoseconds),
-            handing_out,
+            loop_kind,
             start_ns: AtomicU64::new(u64::MAX),
             end_ns: AtomicU64::new(u64::MAX),
-            unstarted: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
         })
     }
 
     pub fn is_open_loop(&self) -> bool {
-        matches!(self.handing_out, HandingOut::WhenDue(_))
+        matches!(self.loop_kind, LoopKind::OpenLoop(_))
     }
 
     fn limit_ns(&self) -> u64 {
@@ -93,9 +93,9 @@ impl Phase {
     }
 
     fn started(&self) -> u64 {
-        match &self.handing_out {
-            HandingOut::AtOnce(next) => next.load(Ordering::Relaxed).min(self.operations),
-            HandingOut::WhenDue(arrivals) => lock(arrivals).k() - self.unstarted.load(Ordering::Relaxed),
+        match &self.loop_kind {
+            LoopKind::ClosedLoop(next) => next.load(Ordering::Relaxed).min(self.operations),
+            LoopKind::OpenLoop(arrivals) => lock(arrivals).k() - self.dropped.load(Ordering::Relaxed),
         }
     }
 
@@ -106,7 +106,7 @@ impl Phase {
             start_ns: known(&self.start_ns),
             end_ns: known(&self.end_ns),
             started: self.started(),
-            unstarted: self.unstarted.load(Ordering::Relaxed),
+            dropped: self.dropped.load(Ordering::Relaxed),
         }
     }
 }
@@ -153,9 +153,9 @@ impl Source {
             }
             let number = self.current.load(Ordering::Acquire);
             let Some(phase) = self.phases.get(number) else { return Next::Ended };
-            let next = match &phase.handing_out {
-                HandingOut::AtOnce(next) => self.next_at_once(number, phase, next, now_ns),
-                HandingOut::WhenDue(arrivals) => self.next_when_due(number, phase, &mut lock(arrivals), now_ns),
+            let next = match &phase.loop_kind {
+                LoopKind::ClosedLoop(next) => self.next_of_closed_loop(number, phase, next, now_ns),
+                LoopKind::OpenLoop(arrivals) => self.next_of_open_loop(number, phase, &mut lock(arrivals), now_ns),
             };
             if let Some(next) = next {
                 return next;
@@ -165,7 +165,7 @@ impl Source {
 
     /// None when the phase is over.
     #[inline(always)]
-    fn next_at_once(&self, number: usize, phase: &Phase, next: &AtomicU64, now_ns: u64) -> Option<Next> {
+    fn next_of_closed_loop(&self, number: usize, phase: &Phase, next: &AtomicU64, now_ns: u64) -> Option<Next> {
         if now_ns >= phase.limit_ns() {
             self.end_phase(number, phase.limit_ns());
             return None;
@@ -179,7 +179,7 @@ impl Source {
             next.fetch_add(1, Ordering::Relaxed)
         };
         if k < phase.operations {
-            return Some(Next::Ticket(Ticket { phase: number, k, due_ns: None }));
+            return Some(Next::Ticket(Ticket { phase: number, k, intended_start_ns: None }));
         }
         self.end_phase(number, now_ns);
         None
@@ -187,14 +187,14 @@ impl Source {
 
     /// None when the phase is over.
     #[inline(never)]
-    fn next_when_due(&self, number: usize, phase: &Phase, arrivals: &mut Arrivals, now_ns: u64) -> Option<Next> {
+    fn next_of_open_loop(&self, number: usize, phase: &Phase, arrivals: &mut Arrivals, now_ns: u64) -> Option<Next> {
         let (start_ns, limit_ns) = (phase.start_ns.load(Ordering::Relaxed), phase.limit_ns());
         if arrivals.k() >= phase.operations {
             self.end_phase(number, now_ns);
             return None;
         }
-        let due_ns = arrivals.due_ns().map_or(u64::MAX, |due_ns| start_ns + due_ns);
-        if due_ns >= limit_ns {
+        let intended_start_ns = arrivals.intended_start_ns().map_or(u64::MAX, |intended_start_ns| start_ns + intended_start_ns);
+        if intended_start_ns >= limit_ns {
             if now_ns < limit_ns {
                 return Some(Next::NotBefore(limit_ns));
             }
@@ -206,10 +206,10 @@ impl Source {
             self.end_phase(number, limit_ns);
             return None;
         }
-        if due_ns > now_ns {
-            return Some(Next::NotBefore(due_ns));
+        if intended_start_ns > now_ns {
+            return Some(Next::NotBefore(intended_start_ns));
         }
-        let ticket = Ticket { phase: number, k: arrivals.k(), due_ns: Some(due_ns) };
+        let ticket = Ticket { phase: number, k: arrivals.k(), intended_start_ns: Some(intended_start_ns) };
         arrivals.advance();
         Some(Next::Ticket(ticket))
     }
@@ -217,8 +217,8 @@ impl Source {
     fn pass_over(&self, phase: &Phase, arrivals: &mut Arrivals, until_ns: u64) {
         let start_ns = phase.start_ns.load(Ordering::Relaxed);
         let left = phase.operations - arrivals.k();
-        let unstarted = arrivals.pass_over_until(until_ns.saturating_sub(start_ns)).min(left);
-        phase.unstarted.fetch_add(unstarted, Ordering::Relaxed);
+        let dropped = arrivals.pass_over_until(until_ns.saturating_sub(start_ns)).min(left);
+        phase.dropped.fetch_add(dropped, Ordering::Relaxed);
     }
 
     /// Goes on to the phase after `number`, once, however many ask for it.
@@ -237,14 +237,14 @@ impl Source {
         self.current.store(number + 1, Ordering::Release);
     }
 
-    /// Hands out nothing more. What was due by now and did not start is counted.
+    /// Hands out nothing more. What was intended to start by now and did not is counted.
     pub fn stop(&self, now_ns: u64) {
         if self.stopped.swap(true, Ordering::Relaxed) {
             return;
         }
         let number = self.current.load(Ordering::Acquire);
         if let Some(phase) = self.phases.get(number) {
-            if let HandingOut::WhenDue(arrivals) = &phase.handing_out {
+            if let LoopKind::OpenLoop(arrivals) = &phase.loop_kind {
                 self.pass_over(phase, &mut lock(arrivals), now_ns.min(phase.limit_ns()));
             }
             self.end_phase(number, now_ns);
@@ -255,7 +255,7 @@ impl Source {
     pub fn set_rate(&self, now_ns: u64, per_s: f64) -> Result<bool, EngineError> {
         let number = self.current.load(Ordering::Acquire);
         let Some(phase) = self.phases.get(number) else { return Ok(false) };
-        let HandingOut::WhenDue(arrivals) = &phase.handing_out else { return Ok(false) };
+        let LoopKind::OpenLoop(arrivals) = &phase.loop_kind else { return Ok(false) };
         lock(arrivals).set_rate(now_ns.saturating_sub(phase.start_ns.load(Ordering::Relaxed)), per_s)?;
         Ok(true)
     }
@@ -293,8 +293,8 @@ mod tests {
         source
     }
 
-    fn ticket(phase: usize, k: u64, due_ns: Option<u64>) -> Next {
-        Next::Ticket(Ticket { phase, k, due_ns })
+    fn ticket(phase: usize, k: u64, intended_start_ns: Option<u64>) -> Next {
+        Next::Ticket(Ticket { phase, k, intended_start_ns })
     }
 
     #[test]
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_loop_hands_out_what_is_due_when_it_was_due() {
+    fn an_open_loop_hands_out_each_operation_at_its_intended_start() {
         let source = started(vec![phase("measure", None, Some(0.01), Some(1000.0))]);
         assert_eq!(source.next(0), ticket(0, 0, Some(0)));
         assert_eq!(source.next(0), Next::NotBefore(MS));
@@ -328,23 +328,23 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_start_in_time_is_counted_as_unstarted() {
+    fn what_cannot_start_in_time_is_counted_as_dropped() {
         let source = started(vec![phase("measure", None, Some(0.01), Some(1000.0))]);
         source.next(0);
-        // Due before the end and within the grace: starts. After that, the other eight never do.
+        // Its intended start lies before the end, and it is within the grace: it starts. After that, the other eight never do.
         assert_eq!(source.next(12 * MS), ticket(0, 1, Some(MS)));
         assert_eq!(source.next(21 * MS), Next::Ended);
         let report = &source.reports()[0];
-        assert_eq!((report.started, report.unstarted, report.end_ns), (2, 8, Some(10 * MS)));
+        assert_eq!((report.started, report.dropped, report.end_ns), (2, 8, Some(10 * MS)));
     }
 
     #[test]
-    fn stopping_counts_what_was_due() {
+    fn stopping_counts_what_was_intended_to_start() {
         let source = started(vec![phase("measure", Some(1000), None, Some(1000.0))]);
         source.next(0);
         source.stop(3 * MS + 1);
         assert_eq!(source.next(4 * MS), Next::Ended);
-        assert_eq!((source.reports()[0].started, source.reports()[0].unstarted), (1, 3));
+        assert_eq!((source.reports()[0].started, source.reports()[0].dropped), (1, 3));
     }
 
     #[test]
@@ -353,7 +353,7 @@ mod tests {
         source.next(0);
         assert_eq!(source.next(0), Next::NotBefore(1_000 * MS));
         assert!(source.set_rate(500 * MS, 1000.0).unwrap());
-        let Next::NotBefore(due_ns) = source.next(500 * MS) else { panic!("half an operation was left") };
-        assert!(due_ns.abs_diff(500 * MS + MS / 2) <= 1, "{due_ns}");
+        let Next::NotBefore(intended_start_ns) = source.next(500 * MS) else { panic!("half an operation was left") };
+        assert!(intended_start_ns.abs_diff(500 * MS + MS / 2) <= 1, "{intended_start_ns}");
     }
 }

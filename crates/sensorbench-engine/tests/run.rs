@@ -56,7 +56,7 @@ fn threads_share_the_operations() {
 }
 
 #[test]
-fn an_open_loop_keeps_its_rate_and_measures_from_when_operations_are_due() {
+fn an_open_loop_keeps_its_rate_and_measures_from_the_intended_start() {
     for url in ["null:?delay_ms=2", "null:?delay_ms=2&session=blocking"] {
         for arrival in ["constant", "poisson"] {
             let pace = json!({"arrival": arrival, "segments": [{"from_per_s": 500.0}]});
@@ -64,13 +64,13 @@ fn an_open_loop_keeps_its_rate_and_measures_from_when_operations_are_due() {
                 plan(json!({"name": "measure", "duration_s": 1.0, "pace": pace}), json!({"in_flight": 32, "log_every": 1}));
             let (segment, ended) = run_to_end(url, plan);
             let phase = &ended.phases[0];
-            // A machine that is busy at the very end leaves the last ones unstarted; what was due does not depend on that.
-            assert!((400..600).contains(&(phase.started + phase.unstarted)), "{url} {arrival}: {phase:?}");
-            assert!(phase.started > phase.unstarted, "{url} {arrival}: {phase:?}");
+            // A machine that is busy at the very end drops the last ones; what was intended does not depend on that.
+            assert!((400..600).contains(&(phase.started + phase.dropped)), "{url} {arrival}: {phase:?}");
+            assert!(phase.started > phase.dropped, "{url} {arrival}: {phase:?}");
             assert_accounted_for(phase.started, &ended.figures);
             assert_eq!(segment.recorded.log.len() as u64, phase.started);
             for record in &segment.recorded.log {
-                assert!(record.scheduled_ns <= record.start_ns && record.start_ns <= record.end_ns);
+                assert!(record.intended_start_ns <= record.start_ns && record.start_ns <= record.end_ns);
                 assert_eq!(record.response_ns(), record.wait_ns() + record.service_ns());
                 assert!(record.service_ns() >= 2_000_000, "the delay is in the service time");
             }
@@ -85,7 +85,7 @@ fn beyond_capacity_operations_wait_and_what_never_started_is_counted() {
         let plan = plan(json!({"name": "measure", "duration_s": 0.5, "pace": rate(1000.0)}), json!({}));
         let (_, ended) = run_to_end(url, plan);
         let phase = &ended.phases[0];
-        assert_eq!(phase.started + phase.unstarted, 500, "{phase:?}");
+        assert_eq!(phase.started + phase.dropped, 500, "{phase:?}");
         assert!((20..=60).contains(&phase.started), "{phase:?}");
         let figures = &ended.figures[0];
         assert!(figures.response.max() > Some(300_000_000), "the wait of half a second counts: {:?}", figures.response.max());
@@ -164,7 +164,7 @@ fn phases_may_be_closed_and_open_in_turn() {
             {"name": "step 2", "duration_s": 0.2, "pace": rate(500.0)},
         ]);
         let (_, ended) = run_to_end(url, plan(json!(null), json!({"phases": phases, "in_flight": 8})));
-        let started: Vec<u64> = ended.phases.iter().map(|phase| phase.started + phase.unstarted).collect();
+        let started: Vec<u64> = ended.phases.iter().map(|phase| phase.started + phase.dropped).collect();
         assert_eq!(started, [20, 50, 100], "{url}");
     }
 }
@@ -201,11 +201,11 @@ fn segments_taken_on_the_way_add_up_to_the_whole() {
 }
 
 #[test]
-fn marks_and_times_are_on_one_clock() {
+fn annotations_and_times_are_on_one_clock() {
     let run =
         Run::start(null_driver("null:").as_ref(), plan(json!({"name": "measure", "duration_s": 0.1}), json!({})), &[]).unwrap();
     let before_ns = run.now_ns();
-    run.mark("node added");
+    run.annotate("node added");
     let event = run.take().events.remove(0);
     assert!(before_ns <= event.time_ns && event.time_ns <= run.now_ns());
     assert_eq!(event.name, "node added");

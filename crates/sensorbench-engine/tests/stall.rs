@@ -16,7 +16,7 @@ fn a_stall_shows_as_arithmetic_has_it() {
     let run = Run::start(driver.as_ref(), plan(phase, json!({"in_flight": 20_000})), &[]).unwrap();
     assert!(run.wait(Duration::from_secs(60)));
     let (_, ended) = run.end();
-    assert_eq!((ended.phases[0].started, ended.phases[0].unstarted), (200_000, 0));
+    assert_eq!((ended.phases[0].started, ended.phases[0].dropped), (200_000, 0));
     let response = &ended.figures[0].response;
     let measured = [response.quantile(0.99), response.quantile(0.999), response.max()];
     for (measured_ns, expected_s) in measured.into_iter().zip([0.8, 0.98, 1.0]) {

@@ -6,7 +6,7 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
 use sensorbench_dataset::{Value, array_of};
 use sensorbench_driver::Operation;
-use sensorbench_engine::{Plan, ReadyPlan, Work};
+use sensorbench_engine::{ClientSteps, Plan, ReadyPlan};
 
 use crate::arrow_tables::parameter_tables;
 use crate::errors::{EngineError, UsageError, parsed, run_error, schema_error, written};
@@ -15,7 +15,7 @@ use crate::errors::{EngineError, UsageError, parsed, run_error, schema_error, wr
 /// are spread over tables, those of the first.
 #[pyfunction]
 pub fn statement_operations(operation: &str, work: &str) -> PyResult<String> {
-    let (operation, work): (Operation, Work) = (parsed(operation)?, parsed(work)?);
+    let (operation, work): (Operation, ClientSteps) = (parsed(operation)?, parsed(work)?);
     let statements = work.statements_of(&operation).map_err(schema_error)?;
     Ok(written(&statements.all().map(|one| work.for_table(one, 0)).collect::<Vec<_>>()))
 }

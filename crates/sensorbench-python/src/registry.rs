@@ -1,7 +1,7 @@
 //! Which databases are built in. Adding one is one feature in Cargo.toml and one line here.
 
 use pyo3::prelude::*;
-use sensorbench_driver::{Database, NullDatabase, Schema};
+use sensorbench_driver::{About, Database, NullDatabase, Schema};
 use serde_json::json;
 
 use crate::errors::{UsageError, driver_error, parsed, written};
@@ -17,19 +17,19 @@ const DATABASES: &[&dyn Database] = &[
     #[cfg(feature = "hbase")]
     &sensorbench_driver_hbase::HbaseDatabase,
     #[cfg(feature = "mongodb")]
-    &sensorbench_driver_mongodb::MongodbDatabase,
+    &sensorbench_driver_mongodb::MongodbWire(sensorbench_driver_mongodb::MONGODB),
     #[cfg(feature = "mongodb")]
-    &sensorbench_driver_mongodb::FerretdbDatabase,
+    &sensorbench_driver_mongodb::MongodbWire(sensorbench_driver_mongodb::FERRETDB),
     #[cfg(feature = "mongodb")]
-    &sensorbench_driver_mongodb::FerretdbPostgresqlDatabase,
+    &sensorbench_driver_mongodb::MongodbWire(sensorbench_driver_mongodb::FERRETDB_POSTGRESQL),
     #[cfg(feature = "mysql")]
-    &sensorbench_driver_mysql::MysqlDatabase,
+    &sensorbench_driver_mysql::MysqlWire(&sensorbench_driver_mysql::Mysql),
     #[cfg(feature = "mysql")]
-    &sensorbench_driver_mysql::MariadbDatabase,
+    &sensorbench_driver_mysql::MysqlWire(&sensorbench_driver_mysql::Mariadb),
     #[cfg(feature = "odbc")]
     &sensorbench_driver_odbc::OdbcDatabase,
     #[cfg(feature = "postgresql")]
-    &sensorbench_driver_postgresql::PostgresqlDatabase,
+    &sensorbench_driver_postgresql::PostgresqlWire(&sensorbench_driver_postgresql::Postgresql),
     #[cfg(feature = "redis")]
     &sensorbench_driver_redis::RedisDatabase,
     #[cfg(feature = "redis")]
@@ -46,14 +46,15 @@ pub fn database(name: &str) -> PyResult<&'static dyn Database> {
 #[pyfunction]
 pub fn databases() -> String {
     let described = |database: &&dyn Database| {
+        let About { name, schemas, summary, embedded, in_memory, relational, bulk_load } = database.about();
         json!({
-            "name": database.name(),
-            "dialect": database.dialect(),
-            "summary": database.summary(),
-            "embedded": database.embedded(),
-            "in_memory": database.in_memory(),
-            "relational": database.relational(),
-            "bulk_load": database.bulk_load(),
+            "name": name,
+            "dialect": schemas,
+            "summary": summary,
+            "embedded": embedded,
+            "in_memory": in_memory,
+            "relational": relational,
+            "bulk_load": bulk_load,
         })
     };
     written(&DATABASES.iter().map(described).collect::<Vec<_>>())

@@ -58,7 +58,7 @@ impl Run {
                 "start_ns": phase.start_ns,
                 "end_ns": phase.end_ns,
                 "started": phase.started,
-                "unstarted": phase.unstarted,
+                "unstarted": phase.dropped,
                 "operations": operations.collect::<serde_json::Map<_, _>>(),
             })
         };
@@ -119,7 +119,7 @@ impl Run {
     }
 
     fn mark(&self, name: &str) {
-        self.run.mark(name);
+        self.run.annotate(name);
     }
 
     fn set_rate(&self, per_s: f64) -> PyResult<()> {

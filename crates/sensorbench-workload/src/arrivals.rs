@@ -1,4 +1,4 @@
-//! When operations are due: arrivals at a rate that may be constant, random, stepped or ramped, and may change on the way.
+//! Intended starts of operations: arrivals at a rate that may be constant, random, stepped or ramped, and may change on the way.
 
 use libm::{cos, log, sqrt};
 use serde::{Deserialize, Serialize};
@@ -39,9 +39,9 @@ pub struct Pace {
     pub segments: Vec<RateSegment>,
 }
 
-/// The arrivals of a pace: the k-th is due when the integral of the rate reaches the k-th point of a unit-rate process
+/// The arrivals of a pace: the k-th is intended to start when the integral of the rate reaches the k-th point of a unit-rate process
 /// (k for constant arrivals, a sum of k standard exponentials for Poisson ones). Changing the rate therefore re-times
-/// only what is not yet due, and never skips or adds an operation.
+/// only intended starts that lie ahead, and never skips or adds an operation.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     arrival: Arrival,
@@ -127,8 +127,8 @@ impl Arrivals {
         }
     }
 
-    /// When the next operation is due, in nanoseconds after the start; None when the pace brings no more.
-    pub fn due_ns(&mut self) -> Option<u64> {
+    /// The intended start of the next operation, in nanoseconds after the start of the phase; None when the pace brings no more.
+    pub fn intended_start_ns(&mut self) -> Option<u64> {
         while let Some(stretch) = self.stretches.get(self.current) {
             if let Some(elapsed_ns) = stretch.elapsed_at(self.point - stretch.area_before) {
                 return Some((stretch.start_ns + elapsed_ns).round() as u64);
@@ -153,14 +153,14 @@ impl Arrivals {
         self.point += self.gap(self.k);
     }
 
-    /// Counts and passes over what is due before `end_ns`. Of very many, most are not looked at one by one: their number is known
+    /// Counts and passes over what is intended to start before `end_ns`. Of very many, most are not looked at one by one: their number is known
     /// from the area under the rate or, where chance decides, drawn from the Poisson distribution that it has.
     pub fn pass_over_until(&mut self, end_ns: u64) -> u64 {
         let first = self.k;
         let ahead = self.area_until(end_ns) - self.point;
         if ahead > MANY {
             let skipped = match self.arrival {
-                // Rounding decides whether the last ones are due: they are left.
+                // Rounding decides on the last ones: they are left.
                 Arrival::Constant => (ahead - 2.0).floor(),
                 Arrival::Poisson => self.many_until(ahead),
             };
@@ -171,7 +171,7 @@ impl Arrivals {
                 Arrival::Poisson => ahead + self.gap(self.k),
             };
         }
-        while self.due_ns().is_some_and(|due_ns| due_ns < end_ns) {
+        while self.intended_start_ns().is_some_and(|intended_start_ns| intended_start_ns < end_ns) {
             self.advance();
         }
         self.k - first
@@ -191,7 +191,7 @@ impl Arrivals {
         1.0 + (area + sqrt(area) * deviate).round().max(0.0)
     }
 
-    /// From `at_ns` on, operations come at `per_s` without end. What was due before `at_ns` stays due when it was.
+    /// From `at_ns` on, operations come at `per_s` without end. Intended starts before `at_ns` stay.
     pub fn set_rate(&mut self, at_ns: u64, per_s: f64) -> Result<(), WorkloadError> {
         if !per_s.is_finite() || per_s < 0.0 {
             return Err(WorkloadError::Rate(per_s));
@@ -226,25 +226,25 @@ mod tests {
         Arrivals::new(&Pace { arrival, segments: segments.collect() }, Stream::new(1)).unwrap()
     }
 
-    fn due_times_s(arrivals: &mut Arrivals, count: usize) -> Vec<f64> {
+    fn intended_starts_s(arrivals: &mut Arrivals, count: usize) -> Vec<f64> {
         let next = |_| {
-            let due_ns = arrivals.due_ns();
+            let intended_start_ns = arrivals.intended_start_ns();
             arrivals.advance();
-            due_ns.map(|due_ns| due_ns as f64 / NS_PER_S)
+            intended_start_ns.map(|intended_start_ns| intended_start_ns as f64 / NS_PER_S)
         };
         (0..count).map_while(next).collect()
     }
 
     #[test]
     fn constant_arrivals_are_evenly_spaced() {
-        let due = due_times_s(&mut pace(Arrival::Constant, &[(4.0, None, None)]), 4);
-        assert_eq!(due, [0.0, 0.25, 0.5, 0.75]);
+        let intended = intended_starts_s(&mut pace(Arrival::Constant, &[(4.0, None, None)]), 4);
+        assert_eq!(intended, [0.0, 0.25, 0.5, 0.75]);
     }
 
     #[test]
     fn poisson_gaps_have_mean_and_variance_of_the_rate() {
-        let due = due_times_s(&mut pace(Arrival::Poisson, &[(100.0, None, None)]), 200_000);
-        let gaps: Vec<f64> = due.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let intended = intended_starts_s(&mut pace(Arrival::Poisson, &[(100.0, None, None)]), 200_000);
+        let gaps: Vec<f64> = intended.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
         assert!((mean * 100.0 - 1.0).abs() < 0.01, "mean {mean}");
@@ -268,11 +268,11 @@ mod tests {
         let mut one_by_one = arrivals.clone();
         for end_ns in [700_000_000, 1_500_000_000, 1_500_000_001] {
             let before = one_by_one.k();
-            while one_by_one.due_ns().unwrap() < end_ns {
+            while one_by_one.intended_start_ns().unwrap() < end_ns {
                 one_by_one.advance();
             }
             assert_eq!(arrivals.pass_over_until(end_ns), one_by_one.k() - before);
-            assert_eq!(arrivals.due_ns(), one_by_one.due_ns());
+            assert_eq!(arrivals.intended_start_ns(), one_by_one.intended_start_ns());
         }
     }
 
@@ -285,8 +285,8 @@ mod tests {
             .map(|seed| {
                 let mut arrivals = Arrivals::new(&pace, Stream::new(seed)).unwrap();
                 let count = arrivals.pass_over_until(1_000_000_000);
-                let due_ns = arrivals.due_ns().unwrap();
-                assert!((1_000_000_000..1_000_100_000).contains(&due_ns), "{due_ns}");
+                let intended_start_ns = arrivals.intended_start_ns().unwrap();
+                assert!((1_000_000_000..1_000_100_000).contains(&intended_start_ns), "{intended_start_ns}");
                 count as f64
             })
             .collect();
@@ -300,18 +300,18 @@ mod tests {
     #[test]
     fn a_ramp_to_zero_ends() {
         let mut arrivals = pace(Arrival::Constant, &[(10.0, Some(0.0), Some(2.0))]);
-        assert!((10..=11).contains(&due_times_s(&mut arrivals, 100).len()));
+        assert!((10..=11).contains(&intended_starts_s(&mut arrivals, 100).len()));
     }
 
     #[test]
-    fn a_changed_rate_keeps_what_was_due_and_loses_nothing() {
+    fn a_changed_rate_keeps_earlier_intended_starts_and_loses_nothing() {
         let mut arrivals = pace(Arrival::Constant, &[(2.0, None, None)]);
         arrivals.set_rate(1_200_000_000, 10.0).unwrap();
         // Due at 0, 0.5 and 1.0 as before; 0.4 of the next gap had passed at 1.2 s, the rest of it passes at 10/s.
-        let due = due_times_s(&mut arrivals, 5);
-        assert_eq!(due.len(), 5);
-        for (due_s, expected_s) in due.iter().zip([0.0, 0.5, 1.0, 1.26, 1.36]) {
-            assert!((due_s - expected_s).abs() < 1e-6, "{due:?}");
+        let intended = intended_starts_s(&mut arrivals, 5);
+        assert_eq!(intended.len(), 5);
+        for (intended_start_s, expected_s) in intended.iter().zip([0.0, 0.5, 1.0, 1.26, 1.36]) {
+            assert!((intended_start_s - expected_s).abs() < 1e-6, "{intended:?}");
         }
     }
 
@@ -319,9 +319,9 @@ mod tests {
     fn a_rate_of_zero_pauses_until_it_is_raised() {
         let mut arrivals = pace(Arrival::Constant, &[(0.0, None, None)]);
         arrivals.advance();
-        assert_eq!(arrivals.due_ns(), None);
+        assert_eq!(arrivals.intended_start_ns(), None);
         arrivals.set_rate(5_000_000_000, 1.0).unwrap();
-        assert_eq!(arrivals.due_ns(), Some(6_000_000_000));
+        assert_eq!(arrivals.intended_start_ns(), Some(6_000_000_000));
     }
 
     #[test]

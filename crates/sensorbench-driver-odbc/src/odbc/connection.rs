@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::api::{
     Handle, Return, SQL_ATTR_AUTOCOMMIT, SQL_ATTR_CONNECTION_DEAD, SQL_ATTR_LOGIN_TIMEOUT, SQL_ATTR_ODBC_VERSION, SQL_CD_FALSE,
-    SQL_COMMIT, SQL_DRIVER_NOPROMPT, SQL_HANDLE_DBC, SQL_HANDLE_ENV, SQL_HANDLE_STMT, SQL_NTS, SQL_OV_ODBC3, SQL_ROLLBACK,
-    SQL_SUCCESS, SQL_SUCCESS_WITH_INFO,
+    SQL_COMMIT, SQL_DRIVER_NOPROMPT, SQL_HANDLE_DBC, SQL_HANDLE_ENV, SQL_NTS, SQL_OV_ODBC3, SQL_ROLLBACK, SQL_SUCCESS,
+    SQL_SUCCESS_WITH_INFO,
 };
 use super::diagnostics::written;
-use super::{Diagnostics, Manager, Statement, Text, number};
+use super::{Diagnostics, Manager, Text, number};
 
 /// Characters of a fact.
 const FACT_LENGTH: usize = 512;
@@ -171,15 +171,7 @@ impl Connection {
         }
     }
 
-    /// A new statement.
-    pub fn statement(self: &Arc<Self>) -> Result<Statement, Diagnostics> {
-        let mut handle = null_mut();
-        // SAFETY: the connection is open.
-        self.check(unsafe { (self.manager.functions.allocate)(SQL_HANDLE_STMT, self.handle, &mut handle) })?;
-        Ok(Statement::of(self.clone(), handle))
-    }
-
-    fn check(&self, outcome: Return) -> Result<(), Diagnostics> {
+    pub(super) fn check(&self, outcome: Return) -> Result<(), Diagnostics> {
         if matches!(outcome, SQL_SUCCESS | SQL_SUCCESS_WITH_INFO) {
             return Ok(());
         }

@@ -104,6 +104,16 @@ struct Counts {
 // SAFETY: as of the connection; the buffers belong to the statement.
 unsafe impl Send for Statement {}
 
+impl Connection {
+    /// A new statement.
+    pub fn statement(self: &Arc<Self>) -> Result<Statement, Diagnostics> {
+        let mut handle = null_mut();
+        // SAFETY: the connection is open.
+        self.check(unsafe { (self.manager.functions.allocate)(SQL_HANDLE_STMT, self.handle, &mut handle) })?;
+        Ok(Statement::of(self.clone(), handle))
+    }
+}
+
 impl Statement {
     pub(super) fn of(connection: Arc<Connection>, handle: Handle) -> Self {
         Self { connection, handle, parameters: Vec::new(), columns: Vec::new(), counts: Box::default(), statuses: Box::default() }

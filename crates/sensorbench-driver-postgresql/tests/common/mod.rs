@@ -11,10 +11,13 @@ use sensorbench_driver::{
     AsyncSession, Database, Driver, DriverError, Intent, Progress, Request, Rows, Schema, Sessions, TargetUrl, Type, Value,
     ValueRef,
 };
-use sensorbench_driver_postgresql::PostgresqlDatabase;
+use sensorbench_driver_postgresql::{Postgresql, PostgresqlWire};
 use tokio::runtime::Runtime;
 use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config, NoTls};
+
+/// The database that is tested.
+pub const POSTGRESQL: PostgresqlWire = PostgresqlWire(&Postgresql);
 
 /// A namespace of one test at the server.
 pub struct TestServer {
@@ -185,7 +188,7 @@ impl Executor {
 
 /// A driver that is not connected yet.
 pub fn open(url: &str) -> Box<dyn Driver> {
-    PostgresqlDatabase.open(&TargetUrl::parse(url).unwrap()).expect("a valid URL")
+    POSTGRESQL.open(&TargetUrl::parse(url).unwrap()).expect("a valid URL")
 }
 
 /// A schema as it stands in a file.

@@ -1,6 +1,6 @@
 //! Every cell of occupant × intent: what is somebody else's stays as it is, and what is ours goes only when that is wanted.
 
-use super::{Subject, load, open, reading_rows, readings, schema};
+use super::subject::{Subject, load, open, reading_rows, readings, schema};
 use crate::{Driver, DriverError, ErrorKind, Intent, NamespaceGuard, Owner, TargetUrl};
 
 /// What the suite notes in namespaces that it creates.
@@ -119,7 +119,7 @@ fn check_cell(subject: &Subject, occupant: &str, intent: Intent, expected: Expec
 /// As a server lists it, or the path of an embedded database.
 fn namespace_of(subject: &Subject) -> String {
     let url = TargetUrl::parse(&subject.url).expect("a URL");
-    if subject.database.embedded() { url.rest } else { crate::namespace_of(&url).expect("a namespace") }
+    if subject.database.about().embedded { url.rest } else { crate::namespace_of(&url).expect("a namespace") }
 }
 
 fn put_ours(subject: &Subject, driver: &dyn Driver, owner: &Owner) {

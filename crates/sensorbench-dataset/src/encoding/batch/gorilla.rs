@@ -32,8 +32,8 @@
 //! - The number of readings stands ahead, where the paper appends to a stream.
 //! - The paper does not tell how D lies in its bits, nor how 6 bits hold a length of 64. Here, a bias and the less 1 do it.
 
-use super::BatchError;
 use super::bits::{BitReader, BitWriter};
+use super::error::BatchError;
 use super::times::{differences, in_units, unit};
 use super::varint::{append_varint, read_varint};
 

@@ -6,6 +6,7 @@
 
 mod bits;
 mod cost;
+mod error;
 mod gorilla;
 mod packed;
 mod text;
@@ -13,11 +14,11 @@ mod times;
 mod varint;
 
 pub use cost::{BatchCost, batch_cost};
+pub use error::BatchError;
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 /// How a batch of readings is written.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -31,22 +32,6 @@ pub enum BatchEncoding {
     /// Bits that tell how the interval and the value differ from those before, as in Gorilla. A regular reading whose value
     /// stays costs 2 bits, one with a random value about 8 bytes.
     Gorilla,
-}
-
-/// Readings that cannot be encoded, or bytes that cannot be decoded.
-#[derive(Clone, Debug, Error, PartialEq)]
-pub enum BatchError {
-    /// Times without values, or values without times.
-    #[error("a reading has a time and a value, but there are {times} times and {values} values")]
-    Uneven {
-        /// Number of times.
-        times: usize,
-        /// Number of values.
-        values: usize,
-    },
-    /// Bytes that are not a batch.
-    #[error("the bytes are no batch of readings in this encoding")]
-    Malformed,
 }
 
 /// Appends a batch of readings: `times` in µs and as many `values`, in any order. They are sorted by time, and of equal times

@@ -4,7 +4,7 @@
 //! divisor of the differences (LEB128) · each further time as its difference to the one before in units (LEB128) · values
 //! (8 bytes each, least first).
 
-use super::BatchError;
+use super::error::BatchError;
 use super::times::{differences, in_units, unit};
 use super::varint::{append_varint, read_varint};
 

@@ -18,7 +18,7 @@
 
 use std::io::Write;
 
-use super::BatchError;
+use super::error::BatchError;
 use super::times::differences;
 
 /// Appends readings whose times ascend.

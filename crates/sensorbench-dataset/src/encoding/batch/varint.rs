@@ -1,6 +1,6 @@
 //! Numbers in as few bytes as they need: seven bits a byte, least first, the high bit telling that more follow (LEB128).
 
-use super::BatchError;
+use super::error::BatchError;
 
 pub(super) fn append_varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {

@@ -1,0 +1,167 @@
+//! How a database that speaks PostgreSQL's protocol words what the driver wants of it.
+//!
+//! Everything has a default, which is PostgreSQL's own, so that a [`Dialect`] states what it is called and what it does in another way.
+//! How a dialect is asked for the plan of a statement is data of the control plane, by [`About::schemas`].
+
+mod catalog;
+mod postgresql;
+
+use std::collections::BTreeMap;
+
+use futures::future::LocalBoxFuture;
+use sensorbench_driver::{About, Description, DriverError, Size, TargetUrl, Type, quoted};
+use tokio_postgres::{Client, Error};
+
+pub use self::postgresql::Postgresql;
+
+/// How long removing waits for others to be done with the tables.
+const LOCK_TIMEOUT: &str = "30s";
+
+/// A relational server with schemas of its own.
+pub const fn relational(name: &'static str, summary: &'static str) -> About {
+    About { relational: true, bulk_load: Some("binary COPY"), ..About::server(name, summary) }
+}
+
+/// One database that speaks PostgreSQL's protocol. Texts are SQL; `namespace` is the name of sensorbench's schema, not quoted.
+pub trait Dialect: Send + Sync {
+    /// What the database is: [`relational`] with a name and a line, or more.
+    fn about(&self) -> About;
+
+    /// The database as messages name it.
+    fn product(&self) -> &'static str;
+
+    /// The port where the URL names none.
+    fn default_port(&self) -> u16 {
+        5432
+    }
+
+    /// The database where the URL names none: the one that every server has.
+    fn default_database(&self) -> &'static str {
+        "postgres"
+    }
+
+    /// Options of the URL besides those of every server, which [`Dialect::session_settings`] reads.
+    fn options(&self) -> &'static [&'static str] {
+        &["synchronous_commit"]
+    }
+
+    /// What sessions are started with: that tables are found in the namespace and nowhere else, and what the URL's options say.
+    ///
+    /// Fails where an option has another value than it may have.
+    fn session_settings(&self, url: &TargetUrl, namespace: &str) -> Result<String, DriverError> {
+        let mut settings = format!("-c search_path={namespace}");
+        if let Some(word) = synchronous_commit(url)? {
+            settings.push_str(&format!(" -c synchronous_commit={word}"));
+        }
+        Ok(settings)
+    }
+
+    /// A statement that does as little as possible and returns one integer.
+    fn no_op(&self) -> &'static str {
+        "SELECT 1::bigint"
+    }
+
+    /// What a canonical type is called: all types that hold its values exactly, then the one to cast to.
+    fn type_words(&self, canonical: Type) -> (&'static str, &'static str) {
+        match canonical {
+            Type::Boolean => ("boolean", "boolean"),
+            Type::Integer => ("smallint, integer or bigint", "bigint"),
+            Type::Double => ("double precision", "float8"),
+            Type::Timestamp => ("timestamp or timestamptz", "timestamp"),
+            Type::Text => ("text, varchar or name", "text"),
+            Type::Bytes => ("bytea", "bytea"),
+        }
+    }
+
+    /// For the namespace `$1`: is there such a schema, and is there a table in it that could hold our marker?
+    fn occupant(&self) -> &'static str {
+        "\
+    SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1), EXISTS (\
+        SELECT FROM pg_catalog.pg_attribute a \
+        JOIN pg_catalog.pg_class c ON c.oid = a.attrelid \
+        JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+        WHERE n.nspname = $1 AND c.relname = 'sensorbench' AND c.relkind = 'r' AND a.attname = 'mark' AND NOT a.attisdropped)"
+    }
+
+    /// Names of schemas with such a table, of those that the user may read.
+    fn namespaces(&self) -> &'static str {
+        "\
+    SELECT DISTINCT n.nspname::text FROM pg_catalog.pg_attribute a \
+    JOIN pg_catalog.pg_class c ON c.oid = a.attrelid \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE c.relname = 'sensorbench' AND c.relkind = 'r' AND a.attname = 'mark' AND NOT a.attisdropped \
+    AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_table_privilege(c.oid, 'SELECT') ORDER BY 1"
+    }
+
+    /// Statements that create the namespace with an empty table for the marker. Nobody sees it before [`Dialect::end_of_creation`].
+    fn create_namespace(&self, namespace: &str) -> String {
+        let name = quoted(namespace);
+        format!("BEGIN; CREATE SCHEMA {name}; CREATE TABLE {name}.sensorbench (mark text NOT NULL)")
+    }
+
+    /// The statement after which others see the new namespace.
+    fn end_of_creation(&self) -> &'static str {
+        "COMMIT"
+    }
+
+    /// Writes the first marker, `$1`.
+    fn insert_marker(&self, namespace: &str) -> String {
+        format!("INSERT INTO {}.sensorbench (mark) VALUES ($1)", quoted(namespace))
+    }
+
+    /// Writes another marker, `$1`.
+    fn update_marker(&self, namespace: &str) -> String {
+        format!("UPDATE {}.sensorbench SET mark = $1", quoted(namespace))
+    }
+
+    /// Reads the text where a marker would be. Somebody's column of that name may have another type.
+    fn marker(&self, namespace: &str) -> String {
+        format!("SELECT mark::text FROM {}.sensorbench LIMIT 1", quoted(namespace))
+    }
+
+    /// Statements that remove the namespace with all that is in it.
+    fn remove_namespace(&self, namespace: &str) -> String {
+        format!("BEGIN; SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'; DROP SCHEMA {} CASCADE; COMMIT", quoted(namespace))
+    }
+
+    /// The statement that takes in rows in COPY's binary form. Table and columns are quoted.
+    fn copy_into(&self, table: &str, columns: &str) -> String {
+        format!("COPY {table} ({columns}) FROM STDIN (FORMAT binary)")
+    }
+
+    /// Ends the connections that are called `$1` and execute something.
+    fn end_connections(&self) -> &'static str {
+        "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
+            WHERE application_name = $1 AND state = 'active'"
+    }
+
+    /// What answers, and how it is set.
+    fn describe<'a>(&'a self, client: &'a Client) -> LocalBoxFuture<'a, Result<Description, Error>> {
+        Box::pin(catalog::describe(client))
+    }
+
+    /// Has the server write everything to its tables' files, where the user may ask for that.
+    fn flush<'a>(&'a self, client: &'a Client) -> LocalBoxFuture<'a, Result<(), Error>> {
+        Box::pin(catalog::flush(client))
+    }
+
+    /// Bytes of the tables and indexes of the namespace.
+    fn size<'a>(&'a self, client: &'a Client, namespace: &'a str) -> LocalBoxFuture<'a, Result<Size, Error>> {
+        Box::pin(catalog::size(client, namespace))
+    }
+
+    /// Counters and gauges of the server, by their names there.
+    fn status<'a>(&'a self, client: &'a Client) -> LocalBoxFuture<'a, Result<BTreeMap<String, f64>, Error>> {
+        Box::pin(catalog::status(client))
+    }
+}
+
+fn synchronous_commit(url: &TargetUrl) -> Result<Option<&str>, DriverError> {
+    let known = ["on", "off", "local", "remote_write", "remote_apply"];
+    match url.option("synchronous_commit") {
+        Some(word) if !known.contains(&word) => {
+            Err(url.error(format!("option synchronous_commit={word}: expected one of {}", known.join(", "))))
+        }
+        word => Ok(word),
+    }
+}

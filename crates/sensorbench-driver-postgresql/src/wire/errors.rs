@@ -1,0 +1,75 @@
+//! What the library's errors mean, for whoever reads them. `place` is the server as messages name it.
+
+use std::error::Error as _;
+
+use sensorbench_driver::{DriverError, SchemaError};
+use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
+
+/// The server's own words, or the library's with their causes.
+pub fn told(error: &Error) -> String {
+    if let Some(refusal) = error.as_db_error() {
+        let parts = [Some(refusal.message()), refusal.detail(), refusal.hint()];
+        return parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    }
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        words.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    words
+}
+
+/// True when the connection is gone, and not only a statement refused.
+pub fn is_loss(error: &Error) -> bool {
+    // 08 are failures of connections; with 57P the server says that it ends one.
+    error.code().is_none_or(|code| code.code().starts_with("08") || code.code().starts_with("57P"))
+}
+
+/// True when a statement was cancelled, by whomever.
+pub fn is_cancellation(error: &Error) -> bool {
+    error.code() == Some(&SqlState::QUERY_CANCELED)
+}
+
+/// A connection to the server at `place` that was lost on the way.
+pub fn lost(place: &str, error: &Error) -> DriverError {
+    DriverError::Connection(format!("{place}: the connection was lost: {}; the server's log may tell why", told(error)))
+}
+
+/// A statement that the server at `place` refused, unless the connection is gone.
+pub fn statement_error(place: &str, error: Error) -> DriverError {
+    if is_loss(&error) { lost(place, &error) } else { DriverError::Statement(told(&error)) }
+}
+
+/// A statement of the schema file that the server at `place` refused, unless the connection is gone.
+pub fn schema_error(place: &str, path: impl Into<String>, error: Error) -> DriverError {
+    if is_loss(&error) { lost(place, &error) } else { SchemaError::at(path, told(&error)).into() }
+}
+
+/// Rows that the server at `place` refused, unless the connection is gone.
+pub fn data_error(place: &str, table: &str, error: Error) -> DriverError {
+    if is_loss(&error) {
+        return lost(place, &error);
+    }
+    let line = error.as_db_error().and_then(|refusal| refusal.where_()).map(|line| format!(" ({line})"));
+    DriverError::Data(format!("table {table}: {}{}", told(&error), line.unwrap_or_default()))
+}
+
+/// A connection that the server at `place` did not take.
+pub fn not_connected(place: &str, scheme: &str, error: &Error) -> DriverError {
+    let advice = match error.code() {
+        Some(&SqlState::INVALID_PASSWORD | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
+            let variables = format!("SENSORBENCH_{}", scheme.to_uppercase());
+            format!(
+                "check user and password (in the URL, in the file that credentials= names, or in {variables}_USER and \
+                 {variables}_PASSWORD), and certificate= if the server asks for one"
+            )
+        }
+        Some(&SqlState::INVALID_CATALOG_NAME) => format!("name a database that is there, as {scheme}://HOST/DATABASE"),
+        Some(&SqlState::TOO_MANY_CONNECTIONS) => "give a smaller connections=, or raise the server's max_connections".to_owned(),
+        Some(_) => "the server answers but takes no connection".to_owned(),
+        None => "check host and port, that the server runs, and the options tls= and ca=".to_owned(),
+    };
+    DriverError::Connection(format!("{place}: {}; {advice}", told(error)))
+}

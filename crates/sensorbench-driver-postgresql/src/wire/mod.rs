@@ -1,0 +1,20 @@
+//! The protocol of PostgreSQL, which other databases speak, too: connections and their pool, prepared operations, binary COPY, values.
+//! What the databases word differently they say as a [`Dialect`](crate::dialect::Dialect).
+
+mod connection;
+mod control;
+mod copy;
+pub mod errors;
+mod numeric;
+mod pool;
+mod prepared;
+mod session;
+mod tables;
+mod target;
+mod values;
+
+pub use control::Control;
+pub use copy::load;
+pub use session::Connector;
+pub use tables::{check_tables, run};
+pub use target::Target;

@@ -1,0 +1,127 @@
+//! Where the server is, and how connections to it are made.
+
+use std::time::Duration;
+
+use sensorbench_driver::{DriverError, Server, TargetUrl, TlsMode};
+use tokio::time::timeout;
+use tokio_postgres::config::SslMode;
+use tokio_postgres::{CancelToken, Client, Config};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::errors;
+use crate::dialect::Dialect;
+
+/// How long connecting may take.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// What connections are called that nothing is measured on.
+pub const CONTROL: &str = "sensorbench";
+
+/// A server, and sensorbench's schema in one of its databases.
+pub struct Target {
+    /// Which database answers there.
+    pub dialect: &'static dyn Dialect,
+    /// The server as messages name it: the database, hosts and ports.
+    pub place: String,
+    /// Name of sensorbench's schema.
+    pub namespace: String,
+    /// Connections of one client thread, if the URL says so.
+    pub connections: Option<usize>,
+    config: Config,
+    tls: MakeRustlsConnect,
+}
+
+impl Target {
+    pub fn of(dialect: &'static dyn Dialect, url: &TargetUrl) -> Result<Self, DriverError> {
+        let server = Server::of(url, dialect.default_port(), dialect.options())?;
+        Ok(Self {
+            dialect,
+            place: format!("{} at {}", dialect.product(), server.shown()),
+            config: config(&server, dialect.default_database(), &dialect.session_settings(url, &server.namespace)?),
+            // Where encryption is off it is never asked to.
+            tls: MakeRustlsConnect::new(server.tls.client_config(url)?),
+            namespace: server.namespace,
+            connections: server.connections,
+        })
+    }
+
+    /// Opens a connection whose statements find sensorbench's tables, and that the server lists under this name. It is kept going
+    /// by a task of its own.
+    pub async fn connect(&self, name: &str) -> Result<Client, DriverError> {
+        let mut config = self.config.clone();
+        config.application_name(name);
+        let limit = CONNECT_TIMEOUT * config.get_hosts().len() as u32;
+        let connected = timeout(limit, config.connect(self.tls.clone())).await.map_err(|_| self.no_answer(limit))?;
+        let (client, connection) =
+            connected.map_err(|error| errors::not_connected(&self.place, self.dialect.about().name, &error))?;
+        // Whoever waits for an answer is told when it ends; nobody else needs to know.
+        tokio::spawn(connection);
+        Ok(client)
+    }
+
+    /// Asks the server to end what a connection executes. That it could not be reached is no error: then the connection is lost, too.
+    pub async fn cancel(&self, token: CancelToken) {
+        let _ = timeout(CONNECT_TIMEOUT, token.cancel_query(self.tls.clone())).await;
+    }
+
+    fn no_answer(&self, limit: Duration) -> DriverError {
+        DriverError::Connection(format!(
+            "{}: no answer within {} s; check host and port, and that nothing on the way drops packets",
+            self.place,
+            limit.as_secs()
+        ))
+    }
+}
+
+fn config(server: &Server, default_database: &str, settings: &str) -> Config {
+    let mut config = Config::new();
+    for (host, port) in &server.hosts {
+        config.host(host).port(*port);
+    }
+    if let Some(user) = &server.user {
+        config.user(user);
+    }
+    if let Some(password) = &server.password {
+        config.password(password);
+    }
+    config
+        .dbname(server.database.as_deref().unwrap_or(default_database))
+        .options(settings)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .ssl_mode(if server.tls.mode == TlsMode::Off { SslMode::Disable } else { SslMode::Require });
+    config
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::Postgresql;
+
+    fn refused(text: &str) -> String {
+        Target::of(&Postgresql, &TargetUrl::parse(text).unwrap()).err().expect(text).to_string()
+    }
+
+    #[test]
+    fn a_url_says_everything_that_connecting_needs() {
+        let url = "postgresql://me:secret@[::1]:6543,db.example/power?namespace=mine&synchronous_commit=off";
+        let target = Target::of(&Postgresql, &TargetUrl::parse(url).unwrap()).unwrap();
+        assert_eq!(target.place, "PostgreSQL at ::1:6543,db.example:5432");
+        assert_eq!(target.config.get_ports(), [6543, 5432]);
+        assert_eq!(target.config.get_dbname(), Some("power"));
+        assert_eq!(target.config.get_options(), Some("-c search_path=mine -c synchronous_commit=off"));
+        assert_eq!(target.config.get_ssl_mode(), SslMode::Disable);
+    }
+
+    #[test]
+    fn wrong_options_and_files_are_told_without_the_password() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let file = file.path().display();
+        for (text, expected) in [
+            ("postgresql://me:secret@h?synchronous_commit=maybe".to_owned(), "expected one of on, off, local"),
+            (format!("postgresql://me:secret@h?tls=on&ca={file}"), "expected PEM"),
+            (format!("postgresql://me:secret@h?tls=on&certificate={file}&key={file}"), "expected PEM"),
+        ] {
+            let message = refused(&text);
+            assert!(message.contains(expected) && !message.contains("secret"), "{message}");
+        }
+    }
+}

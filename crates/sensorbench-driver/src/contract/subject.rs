@@ -1,0 +1,150 @@
+//! What the suite is about: a driver, and the schema and rows of the contract.
+
+use arrow_array::{RecordBatch, RecordBatchIterator};
+use sensorbench_dataset::{Type, Value, ValueRef, array_of};
+
+use crate::driver::{Database, Driver};
+use crate::error::DriverError;
+use crate::progress::Progress;
+use crate::schema::{Column, Parameter, Schema};
+use crate::url::TargetUrl;
+
+/// A driver and its database, ready for the suite.
+pub struct Subject<'a> {
+    /// The driver.
+    pub database: &'a dyn Database,
+    /// Where the database is. What sensorbench created there is replaced.
+    pub url: String,
+    /// The contract's tables and operations in the driver's words.
+    pub schema: Schema,
+    /// Whether the database stores NaN. If not, loading it must be refused, not turned into something else.
+    pub stores_nan: bool,
+    /// Whether the database stores the two infinities. If not, the suite goes without them.
+    pub stores_infinity: bool,
+    /// Puts something with rows at the target that sensorbench did not create.
+    pub put_foreign: &'a dyn Fn(),
+    /// The rows of it, read past the driver.
+    pub foreign_rows: &'a dyn Fn() -> Vec<String>,
+    /// Removes it again.
+    pub remove_foreign: &'a dyn Fn(),
+}
+
+pub(super) const READINGS: [(&str, Type); 7] = [
+    ("id", Type::Integer),
+    ("flag", Type::Boolean),
+    ("number", Type::Integer),
+    ("value", Type::Double),
+    ("time", Type::Timestamp),
+    ("name", Type::Text),
+    ("data", Type::Bytes),
+];
+pub(super) const MANY_ROWS: i64 = 300_000;
+
+pub(super) type Reading = [Value; 7];
+
+/// The schema with what the suite itself knows: columns of tables, parameters and columns of operations.
+pub(super) fn schema(subject: &Subject) -> Schema {
+    let mut schema = subject.schema.clone();
+    let fields = |names: &[(&str, Type)]| {
+        let field = |(name, value_type): &(&str, Type)| Parameter { name: (*name).to_owned(), value_type: *value_type };
+        names.iter().map(field).collect::<Vec<_>>()
+    };
+    let columns = |names: &[(&str, Type)]| {
+        let column =
+            |(name, value_type): &(&str, Type)| Column { name: (*name).to_owned(), value_type: *value_type, computed: false };
+        names.iter().map(column).collect::<Vec<_>>()
+    };
+    schema.tables.insert("readings".to_owned(), fields(&READINGS));
+    schema.tables.insert("many".to_owned(), fields(&[("id", Type::Integer), ("value", Type::Double)]));
+    for operation in &mut schema.operations {
+        let id = [("id", Type::Integer)];
+        (operation.parameters, operation.columns) = match operation.name.as_str() {
+            "all" => (Vec::new(), columns(&READINGS)),
+            "by_id" => (fields(&id), columns(&READINGS)),
+            "in_time_range" => (
+                fields(&[("from", Type::Timestamp), ("to", Type::Timestamp)]),
+                columns(&[("id", Type::Integer), ("time", Type::Timestamp)]),
+            ),
+            "insert" => (fields(&READINGS), Vec::new()),
+            "slow" => (Vec::new(), columns(&[("value", Type::Double)])),
+            "broken" => (fields(&id), columns(&READINGS)),
+            other => panic!("the contract has no operation {other}"),
+        };
+    }
+    schema
+}
+
+pub(super) fn readings(subject: &Subject) -> Vec<Reading> {
+    let infinity = if subject.stores_infinity { f64::INFINITY } else { f64::MAX };
+    let text = |text: &str| Value::Text(text.into());
+    let bytes = |bytes: &[u8]| Value::Bytes(bytes.into());
+    let second = 1_000_000;
+    let reading = |id: i64, flag: Value, number: i64, value: f64, time: i64, name: Value, data: Value| {
+        [Value::Integer(id), flag, Value::Integer(number), Value::Double(value), Value::Timestamp(time), name, data]
+    };
+    let nulls =
+        [Value::Integer(3), Value::Null, Value::Null, Value::Null, Value::Timestamp(3 * second), Value::Null, Value::Null];
+    vec![
+        reading(1, Value::Boolean(true), i64::MAX, 0.1 + 0.2, second, text("AC1"), bytes(b"\0\x01\xff")),
+        reading(2, Value::Boolean(false), i64::MIN, f64::MIN_POSITIVE, 2 * second, text("日本 été 🌡 ' \" \\ ;--"), bytes(b"")),
+        nulls,
+        reading(4, Value::Boolean(true), 0, -1.797e308, 3 * second + 1, text(""), bytes(&[0; 3])),
+        reading(
+            5,
+            Value::Boolean(true),
+            -1,
+            infinity,
+            1_546_300_800_123_456,
+            text(&"x".repeat(1_000_000)),
+            bytes(&vec![0xab; 1_000_000]),
+        ),
+        reading(6, Value::Boolean(false), 7, -infinity, -123_456_789, text("\u{10ffff}"), bytes(b"'")),
+    ]
+}
+
+pub(super) fn reading_rows(readings: &[Reading]) -> RecordBatch {
+    let columns = READINGS.iter().enumerate().map(|(number, (name, value_type))| {
+        let values = readings.iter().map(|reading| reading[number].as_ref());
+        (*name, array_of(*value_type, values), true)
+    });
+    RecordBatch::try_from_iter_with_nullable(columns).expect("columns of one length")
+}
+
+/// The rows of a further table: some columns of the readings, sorted by them.
+pub(super) fn further_rows(subject: &Subject, columns: &[Parameter]) -> RecordBatch {
+    let place = |column: &Parameter| READINGS.iter().position(|(name, _)| *name == column.name).expect("a column of readings");
+    let places: Vec<usize> = columns.iter().map(place).collect();
+    let mut readings = readings(subject);
+    let number = |value: &Value| match value {
+        Value::Integer(number) | Value::Timestamp(number) => *number,
+        other => panic!("further tables are sorted by numbers and times, not by {other:?}"),
+    };
+    readings.sort_by_key(|reading| places.iter().map(|place| number(&reading[*place])).collect::<Vec<_>>());
+    let arrays = places.iter().zip(columns).map(|(place, column)| {
+        (column.name.as_str(), array_of(column.value_type, readings.iter().map(|reading| reading[*place].as_ref())))
+    });
+    RecordBatch::try_from_iter(arrays).expect("columns of one length")
+}
+
+pub(super) fn many_rows() -> Vec<RecordBatch> {
+    let chunk = |start: i64| {
+        let ids = start..(start + 10_000).min(MANY_ROWS);
+        RecordBatch::try_from_iter([
+            ("id", array_of(Type::Integer, ids.clone().map(ValueRef::Integer))),
+            ("value", array_of(Type::Double, ids.map(|id| ValueRef::Double(id as f64)))),
+        ])
+        .expect("columns of one length")
+    };
+    (0..MANY_ROWS).step_by(10_000).map(chunk).collect()
+}
+
+pub(super) fn load(driver: &dyn Driver, table: &str, batches: Vec<RecordBatch>) -> Result<u64, DriverError> {
+    let schema = batches[0].schema();
+    let progress = Progress::default();
+    driver.load(table, Box::new(RecordBatchIterator::new(batches.into_iter().map(Ok), schema)), &progress)?;
+    Ok(progress.rows())
+}
+
+pub(super) fn open(subject: &Subject) -> Box<dyn Driver> {
+    subject.database.open(&TargetUrl::parse(&subject.url).unwrap()).expect("the target opens")
+}
