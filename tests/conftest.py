@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from sensorbench import lab
@@ -32,6 +33,10 @@ from tests.servers import (
     refuse_unmarked,
     share_addresses,
 )
+
+# No test asserts a time: on a busy machine an example may take long.
+hypothesis.settings.register_profile("sensorbench", deadline=None)
+hypothesis.settings.load_profile("sensorbench")
 
 
 @dataclass(frozen=True)

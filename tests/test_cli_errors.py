@@ -167,7 +167,8 @@ def _plant_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     def planted(*_: object) -> None:
         raise ValueError("planted")
 
-    monkeypatch.setattr("sensorbench.cli.report.is_series", planted)
+    for module in ("cli.report", "app.reports"):
+        monkeypatch.setattr(f"sensorbench.{module}.is_series", planted)
 
 
 @pytest.mark.parametrize("command", [("report", "x"), ("claims", "x", "--json")])

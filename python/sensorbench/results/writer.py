@@ -1,13 +1,14 @@
 """Writing results while they come: numbered, closed segments, so that whatever ends the process leaves readable ones."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import BaseModel
 
 from sensorbench.results.files import release_reserve, remove_result, reserve, whole_file, write_result, write_result_lines
 from sensorbench.results.manifest import MANIFEST_FILE, BaseManifest, ManifestHead, RunManifest, Status, Whole, now
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from sensorbench._engine import Segment
 
 Manifest = TypeVar("Manifest", bound=BaseManifest[Any])
+Model = TypeVar("Model", bound=BaseModel)
 
 SEGMENTS_FOLDER = "segments"
 HISTOGRAM_FILE = "histograms.hlog"
@@ -153,12 +155,12 @@ class ManifestWriter(Generic[Manifest]):
 
     def update(self, **changes: Any) -> None:
         """Changes the manifest."""
-        self.manifest = self.manifest.model_copy(update=changes)
+        self.manifest = _changed(self.manifest, changes)
         write_manifest(self.folder, self.manifest)
 
     def update_plan(self, **changes: Any) -> None:
         """Changes the part of the manifest that is the kind's own."""
-        self.update(plan=self.manifest.plan.model_copy(update=changes))
+        self.update(plan=_changed(self.manifest.plan, changes))
 
     def finish(self, status: Status, reason: str | None = None) -> None:
         """Says how it ended."""
@@ -276,3 +278,11 @@ def summary_of_variant(summary: ComparisonSummary, variant: str) -> ComparisonSu
             "result": result.model_copy(update=own),
         }
     )
+
+
+def _changed(model: Model, changes: Mapping[str, Any]) -> Model:
+    """A part of a manifest with other values. pydantic would take names that it does not have, too, and drop them when it writes."""
+    unknown = changes.keys() - type(model).model_fields
+    if unknown:
+        raise AssertionError(f"{type(model).__name__} has no {', '.join(sorted(unknown))}")
+    return model.model_copy(update=dict(changes))

@@ -138,7 +138,7 @@ class _AtWork:
             return
         if plan.options.rate is not None:
             top = plan.options.rate
-            self.writer.update(
+            self.writer.update_plan(
                 rates={name: [top * share / max(load.shares) for share in load.shares] for name, load in loads.items()}
             )
             return
