@@ -21,9 +21,9 @@ pub struct Connector {
 }
 
 impl AsyncConnector for Connector {
-    fn connect(&self, in_flight: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
+    fn connect(&self, concurrency: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
         Box::pin(async move {
-            let usual = in_flight.div_ceil(IN_FLIGHT_A_CONNECTION).clamp(1, MOST_CONNECTIONS);
+            let usual = concurrency.div_ceil(IN_FLIGHT_A_CONNECTION).clamp(1, MOST_CONNECTIONS);
             let session = self.target.connect(self.target.server.connections.unwrap_or(usual), true).await?;
             let mut prepared = Vec::with_capacity(self.operations.len());
             for asked in self.operations.iter() {

@@ -28,7 +28,7 @@ pub(crate) struct Worker<'a, C> {
     pub session: &'a dyn AsyncSession,
     pub clock: C,
     /// Most operations that this worker may have in flight.
-    pub in_flight: usize,
+    pub concurrency: usize,
     /// Number of its first slot. The others follow, and then those of the next worker.
     pub first_slot: usize,
 }
@@ -104,7 +104,7 @@ impl<C: Clock> Pool<'_, C> {
     /// One slot must always be there for the operation after the one that is starting, as long as more are allowed.
     #[inline(always)]
     fn add_slot_if_needed(&self) {
-        if self.slots.get() < self.worker.in_flight && self.turn.is_free() {
+        if self.slots.get() < self.worker.concurrency && self.turn.is_free() {
             self.add_slot();
         }
     }

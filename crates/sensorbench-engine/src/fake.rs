@@ -112,12 +112,12 @@ mod tests {
     }
 
     /// Twenty seconds at 10,000/s.
-    fn stalled(in_flight: usize) -> Figures {
+    fn stalled(concurrency: usize) -> Figures {
         let plan: Plan = serde_json::from_value(json!({
             "seed": 1,
             "operations": [{"weight": 1.0, "operation": {"name": "nothing"}}],
             "phases": [{"name": "measure", "duration_s": 20.0, "pace": {"segments": [{"from_per_s": RATE as f64}]}}],
-            "in_flight": in_flight,
+            "in_flight": concurrency,
             "timeout_s": 60.0,
         }))
         .unwrap();
@@ -130,7 +130,7 @@ mod tests {
             shared.source.start(0);
             let session = StallingServer(worker_clock.clone());
             let (shared, recorder, session, clock) = (&shared, &*worker_recorder, &session, worker_clock);
-            let worker = Worker { shared, recorder, session, clock, in_flight, first_slot: 0 };
+            let worker = Worker { shared, recorder, session, clock, concurrency, first_slot: 0 };
             work(&worker).await.unwrap();
         });
         let mut totals = vec![Figures::default()];

@@ -24,8 +24,9 @@ pub struct Plan {
     pub draws: Vec<PlannedDraw>,
     /// Stretches of the run, one after the other.
     pub phases: Vec<PlannedPhase>,
-    /// Operations in flight: always so many in a closed loop, at most so many in an open one.
-    pub in_flight: usize,
+    /// Operations in flight: always so many in a closed loop; the limit in an open one.
+    #[serde(rename = "in_flight")]
+    pub concurrency: usize,
     /// Threads that poll asynchronous sessions. Blocking sessions have a thread for each operation in flight.
     #[serde(default = "one")]
     pub threads: usize,

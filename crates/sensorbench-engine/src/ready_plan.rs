@@ -23,7 +23,7 @@ pub struct ReadyPlan {
     pub(crate) workloads: Vec<PhaseWorkload>,
     /// For each phase, whether it is an open loop.
     pub(crate) open_loop: Vec<bool>,
-    pub(crate) in_flight: usize,
+    pub(crate) concurrency: usize,
     pub(crate) threads: usize,
     pub(crate) timeout_ns: u64,
     pub(crate) spin: bool,
@@ -70,7 +70,7 @@ impl ReadyPlan {
             operations: plan.operations.into_iter().map(|planned| planned.operation).collect(),
             workloads,
             open_loop: phases.iter().map(Phase::is_open_loop).collect(),
-            in_flight: plan.in_flight,
+            concurrency: plan.concurrency,
             threads: plan.threads,
             timeout_ns: nanoseconds(plan.timeout_s),
             spin: plan.spin,
@@ -233,7 +233,7 @@ fn of_texts(seed: u64, operation: &str) -> Stream {
 
 fn check_limits(plan: &Plan) -> Result<(), EngineError> {
     let is_positive = |number: f64| number.is_finite() && number > 0.0;
-    let problem = if plan.in_flight == 0 || plan.threads == 0 {
+    let problem = if plan.concurrency == 0 || plan.threads == 0 {
         "in_flight and threads must be at least 1"
     } else if !is_positive(plan.timeout_s) || !is_positive(plan.interval_s) || !is_positive(plan.late_after_ms) {
         "timeout_s, interval_s and late_after_ms must be above zero"

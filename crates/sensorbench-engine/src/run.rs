@@ -132,8 +132,8 @@ impl Run {
         let (plan, mut source) = ReadyPlan::with_source(plan, tables)?;
         let sessions = driver.sessions(&plan.statements)?;
         let workers = match &sessions {
-            Sessions::Asynchronous(_) => plan.threads.min(plan.in_flight),
-            Sessions::Blocking(_) => plan.in_flight,
+            Sessions::Asynchronous(_) => plan.threads.min(plan.concurrency),
+            Sessions::Blocking(_) => plan.concurrency,
         };
         source.expect_threads(workers);
         let recorders: Vec<_> = (0..workers).map(|_| Arc::new(Recorder::new(&plan))).collect();
@@ -340,9 +340,9 @@ fn work_asynchronously(connector: &dyn AsyncConnector, start: &Start, number: us
     // tokio's budget for a task is meant for one connection. This task is thousands of operations: when the budget is spent,
     // every one of them would be polled in vain, 128 at a time getting on. The worker itself yields often enough.
     runtime.block_on(tokio::task::unconstrained(async {
-        let in_flight = start.shared.plan.in_flight;
-        let share = in_flight / workers + usize::from(number < in_flight % workers);
-        let first_slot = number * (in_flight / workers) + number.min(in_flight % workers);
+        let concurrency = start.shared.plan.concurrency;
+        let share = concurrency / workers + usize::from(number < concurrency % workers);
+        let first_slot = number * (concurrency / workers) + number.min(concurrency % workers);
         let session = match connector.connect(share).await {
             Ok(session) => MultiStatement::around(session, &start.shared.plan),
             Err(error) => return start.give_up(error),
@@ -355,7 +355,7 @@ fn work_asynchronously(connector: &dyn AsyncConnector, start: &Start, number: us
             recorder: &start.recorder,
             session: session.as_ref(),
             clock: start.clock.clone(),
-            in_flight: share,
+            concurrency: share,
             first_slot,
         };
         asynchronous::work(&worker).await.expect("a process has file descriptors for two timers a thread");

@@ -19,16 +19,16 @@ fn run_to_end(url: &str, plan: Plan) -> (Segment, Ended) {
 #[test]
 fn a_closed_loop_does_so_many_operations_whatever_the_concurrency() {
     for url in ["null:", "null:?session=blocking"] {
-        for in_flight in [1, 7] {
+        for concurrency in [1, 7] {
             let phases = json!([{"name": "warm_up", "operations": 500}, {"name": "measure", "operations": 10_000}]);
-            let plan = plan(json!(null), json!({"phases": phases, "in_flight": in_flight, "log_every": 1}));
+            let plan = plan(json!(null), json!({"phases": phases, "in_flight": concurrency, "log_every": 1}));
             let (segment, ended) = run_to_end(url, plan);
             assert_eq!(ended.phases.iter().map(|phase| phase.started).collect::<Vec<_>>(), [500, 10_000]);
             assert_accounted_for(10_500, &ended.figures);
             let mut numbers: Vec<u64> =
                 segment.recorded.log.iter().filter(|record| record.phase == 1).map(|record| record.k).collect();
             numbers.sort_unstable();
-            assert_eq!(numbers, (0..10_000).collect::<Vec<_>>(), "{url} with {in_flight} in flight");
+            assert_eq!(numbers, (0..10_000).collect::<Vec<_>>(), "{url} with {concurrency} in flight");
         }
     }
 }

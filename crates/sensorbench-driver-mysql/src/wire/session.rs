@@ -28,8 +28,8 @@ impl Connector {
 }
 
 impl AsyncConnector for Connector {
-    fn connect(&self, in_flight: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
-        let connections = self.setup.link.server.connections.unwrap_or(in_flight.clamp(1, MOST_CONNECTIONS));
+    fn connect(&self, concurrency: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
+        let connections = self.setup.link.server.connections.unwrap_or(concurrency.clamp(1, MOST_CONNECTIONS));
         Box::pin(async move {
             let pool = Pool::open(self.setup.clone(), connections).await?;
             Ok(Box::new(MysqlSession { pool }) as Box<dyn AsyncSession>)

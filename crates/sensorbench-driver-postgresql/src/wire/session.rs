@@ -25,9 +25,9 @@ pub struct Connector {
 }
 
 impl AsyncConnector for Connector {
-    fn connect(&self, in_flight: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
+    fn connect(&self, concurrency: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
         Box::pin(async move {
-            let connections = self.target.connections.unwrap_or(in_flight.clamp(1, MOST_CONNECTIONS));
+            let connections = self.target.connections.unwrap_or(concurrency.clamp(1, MOST_CONNECTIONS));
             let pool = Pool::open(self.target.clone(), self.operations.clone(), connections).await?;
             Ok(Box::new(PostgresqlSession { pool, spare: RefCell::default() }) as Box<dyn AsyncSession>)
         })
