@@ -130,7 +130,7 @@ struct Row {
     value: f64,
 }
 
-/// What makes a batch: site, sensor, start of the stretch.
+/// What makes a batch: site, sensor, start of the time bucket.
 type Group = (String, i64, i64);
 
 fn rows() -> impl Strategy<Value = Vec<Row>> {
@@ -156,7 +156,7 @@ fn every() -> impl Strategy<Value = Every> {
     ]
 }
 
-/// Rows of one group and stretch that follow one another are a batch.
+/// Rows of one group and time bucket that follow one another are a batch.
 fn expected_batches(rows: &[Row], every: Every) -> Vec<(Group, Stored)> {
     let mut batches: Vec<(Group, Stored)> = Vec::new();
     for row in rows {

@@ -72,7 +72,7 @@ pub struct NumberColumn {
     pub step: i64,
 }
 
-/// A stretch of time that ends with a write: as long as so many units, at random from the least to the most.
+/// A span of time that ends with a write: as long as so many units, at random from `min` to `max`.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Span {

@@ -22,7 +22,7 @@ pub struct Plan {
     /// What operations draw their parameters from.
     #[serde(default)]
     pub draws: Vec<PlannedDraw>,
-    /// Stretches of the run, one after the other.
+    /// Phases of the run, one after the other.
     pub phases: Vec<PlannedPhase>,
     /// Operations in flight: always so many in a closed loop; the limit in an open one.
     #[serde(rename = "in_flight")]
@@ -128,12 +128,12 @@ pub enum PlannedDraw {
         window: u64,
         /// Skew towards the newest; uniform if not given.
         exponent: Option<f64>,
-        /// A stretch of time that ends with what was written; two columns more.
+        /// A span of time that ends with what was written; two columns more.
         span: Option<Span>,
     },
 }
 
-/// A stretch of the run.
+/// A phase of the run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedPhase {

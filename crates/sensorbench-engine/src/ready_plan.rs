@@ -108,7 +108,7 @@ impl ReadyPlan {
         self.work.iter().all(ClientSteps::is_one_statement)
     }
 
-    /// True when rows of later stretches of time must come first.
+    /// True when rows of later time buckets must come first.
     pub(crate) fn is_latest_first(&self, operation: usize) -> bool {
         self.operations[operation].order.first().is_some_and(|order| order.direction == Direction::Descending)
     }

@@ -12,7 +12,7 @@ use crate::plan::{PlannedPhase, nanoseconds};
 /// some microseconds, which must not look like a server that cannot keep up.
 const GRACE_NS: u64 = 10_000_000;
 
-/// A stretch of a run, made ready.
+/// A phase of a run, made ready.
 pub(crate) struct Phase {
     pub name: String,
     operations: u64,

@@ -226,7 +226,7 @@ fn plans_that_make_no_sense_are_refused_before_anything_starts() {
     assert!(refused(phase, json!({"operations": operation})).contains("each parameter needs one source"));
 }
 
-/// A plan of one operation that is three statements, in stretches of a month.
+/// A plan of one operation that is three statements, in time buckets of a month.
 fn quarter(changes: Value) -> Plan {
     let operation = json!({
         "weight": 1.0,

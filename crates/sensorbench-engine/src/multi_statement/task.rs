@@ -74,7 +74,7 @@ impl<'a, 'r> Task<'a, 'r> {
             return Ok(std::iter::once(Set::Own).chain((0..later).map(Set::OfLater)).map(statement).collect());
         };
         let mut parts = for_each.parts.of(self.own, found);
-        if for_each.parts.are_stretches() && self.plan.is_latest_first(self.operation) {
+        if for_each.parts.are_time_buckets() && self.plan.is_latest_first(self.operation) {
             parts.reverse();
         }
         Ok(parts.into_iter().map(|part| statement(Set::With(part))).collect())

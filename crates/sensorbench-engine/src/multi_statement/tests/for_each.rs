@@ -1,4 +1,4 @@
-//! One statement for each stretch of time or shard.
+//! One statement for each time bucket or shard.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -12,11 +12,11 @@ use futures::executor::block_on;
 use sensorbench_driver::{AsyncSession, BlockingSession, Deadline, DriverError, Executing, Request, Rows, Value, ValueRef};
 use serde_json::json;
 
-use super::{STRETCH, no_deadline, ready_plan};
+use super::{BUCKET, no_deadline, ready_plan};
 use crate::ReadyPlan;
 use crate::multi_statement::{BlockingMultiStatement, MultiStatement};
 
-/// A plan of three operations: one statement for each stretch of ten microseconds, one statement alone, and one for each of
+/// A plan of three operations: one statement for each time bucket of ten microseconds, one statement alone, and one for each of
 /// three shards.
 fn plan(direction: &str) -> ReadyPlan {
     let read = json!({
@@ -28,7 +28,7 @@ fn plan(direction: &str) -> ReadyPlan {
             "order": [{"column": "time", "direction": direction}],
         },
         "parameters": [{"draw": 0, "column": 0}, {"draw": 0, "column": 0}],
-        "work": {"for_each": {"name": "start", "parts": {"stretches": {"from": 0, "to": 1, "every": {"microseconds": STRETCH}}}}},
+        "work": {"for_each": {"name": "start", "parts": {"stretches": {"from": 0, "to": 1, "every": {"microseconds": BUCKET}}}}},
     });
     let count = json!({
         "weight": 1.0,
@@ -42,7 +42,7 @@ fn plan(direction: &str) -> ReadyPlan {
 #[derive(Default)]
 struct Server {
     latest_first: bool,
-    /// Starts of stretches that it gives an error for.
+    /// Starts of time buckets that it gives an error for.
     refused: Vec<i64>,
     asked: RefCell<Vec<Vec<Value>>>,
     in_flight: Cell<usize>,
@@ -57,7 +57,7 @@ impl Server {
         if self.refused.contains(&start) {
             return Err(DriverError::Statement(format!("no {start}")));
         }
-        let mut times: Vec<i64> = (from.max(start)..to.min(start + STRETCH)).collect();
+        let mut times: Vec<i64> = (from.max(start)..to.min(start + BUCKET)).collect();
         if self.latest_first {
             times.reverse();
         }
@@ -157,7 +157,7 @@ fn executed(plan: &ReadyPlan, server: &Rc<Server>, blocking: bool, requests: Vec
 }
 
 #[test]
-fn rows_of_all_stretches_come_in_their_order() {
+fn rows_of_all_time_buckets_come_in_their_order() {
     for (direction, blocking) in [("ascending", true), ("ascending", false), ("descending", true), ("descending", false)] {
         let latest_first = direction == "descending";
         let server = Rc::new(Server { latest_first, ..Server::default() });
@@ -199,7 +199,7 @@ fn the_first_error_ends_the_operation_and_the_session_goes_on() {
     for blocking in [true, false] {
         let server = Rc::new(Server { refused: vec![0, 20], ..Server::default() });
         let requests = vec![request(0, 30), request(10, 12), request(10, 25)];
-        // What is asked last is answered first: so the error of the last stretch comes first where all are asked at once.
+        // What is asked last is answered first: so the error of the last time bucket comes first where all are asked at once.
         let first = if blocking { "no 0" } else { "no 20" };
         let expected = [Err(first.to_owned()), Ok(vec![10, 11]), Err("no 20".to_owned())];
         assert_eq!(executed(&plan("ascending"), &server, blocking, requests), expected);

@@ -9,14 +9,14 @@ use sensorbench_dataset::encoding::encode_batch;
 use sensorbench_driver::{AsyncSession, BlockingSession, DriverError, Executing, Request, Rows, Value, ValueRef};
 use serde_json::json;
 
-use super::{STRETCH, no_deadline, ready_plan};
+use super::{BUCKET, no_deadline, ready_plan};
 use crate::ReadyPlan;
 use crate::multi_statement::{BlockingMultiStatement, MultiStatement};
 
 /// What was requested of a session: numbers of statements and their parameters.
 type Requested = Vec<(usize, Vec<Value>)>;
 
-/// Remembers what it was asked, and answers a list of the stretches that begin at 0, 10 and 30.
+/// Remembers what it was asked, and answers a list of the time buckets that begin at 0, 10 and 30.
 #[derive(Clone, Default)]
 struct Remembering(Rc<RefCell<Requested>>, Rc<Cell<bool>>);
 
@@ -94,13 +94,13 @@ fn reading(sensor: i64, time: i64, value: f64) -> Vec<Value> {
 const ROW: &str = "row";
 
 fn row_of_ten() -> serde_json::Value {
-    json!([{"name": ROW, "floor": 1, "every": {"microseconds": STRETCH}}])
+    json!([{"name": ROW, "floor": 1, "every": {"microseconds": BUCKET}}])
 }
 
 /// Parameters with the start of their row.
 fn in_row(mut parameters: Vec<Value>) -> Vec<Value> {
     let Value::Timestamp(time) = parameters[1] else { panic!("a time") };
-    parameters.push(Value::Timestamp(time.div_euclid(STRETCH) * STRETCH));
+    parameters.push(Value::Timestamp(time.div_euclid(BUCKET) * BUCKET));
     parameters
 }
 
@@ -239,7 +239,7 @@ fn the_table_follows_from_a_parameter() {
 }
 
 #[test]
-fn stretches_are_looked_up_first() {
+fn time_buckets_are_looked_up_first() {
     let listed = json!({
         "statement": {"list": true},
         "returns": [{"name": "sensor", "type": "integer"}, {"name": "start", "type": "timestamp"}],
@@ -247,7 +247,7 @@ fn stretches_are_looked_up_first() {
         "own": [[0, 0]],
         "from": 1,
         "to": 2,
-        "every": {"microseconds": STRETCH},
+        "every": {"microseconds": BUCKET},
     });
     let read = json!({
         "weight": 1.0,
