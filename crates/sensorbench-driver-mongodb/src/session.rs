@@ -17,7 +17,7 @@ use crate::target::Target;
 
 /// Connections of a client thread where the URL does not say how many: one for each operation in flight, but no more than this,
 /// which is the library's own limit. More operations wait for one of them.
-const MOST_CONNECTIONS: usize = 100;
+const MAX_CONNECTIONS: usize = 100;
 
 pub struct Connector {
     pub target: Arc<Target>,
@@ -27,7 +27,7 @@ pub struct Connector {
 impl AsyncConnector for Connector {
     fn connect(&self, concurrency: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
         Box::pin(async move {
-            let connections = self.target.connections.unwrap_or(concurrency.clamp(1, MOST_CONNECTIONS));
+            let connections = self.target.connections.unwrap_or(concurrency.clamp(1, MAX_CONNECTIONS));
             let client = self.target.client(connections)?;
             let session = MongodbSession {
                 target: self.target.clone(),

@@ -10,7 +10,7 @@ use crate::question::Question;
 use crate::values::{asked_form, canonical, form_of, input, of_text, width};
 
 /// Characters or bytes that a column is bound for; longer ones are read piece by piece.
-const MOST_BOUND: usize = 4000;
+const MAX_BOUND: usize = 4000;
 /// Bytes that the cells of one fetch take at most.
 const BYTES_A_FETCH: usize = 4 << 20;
 /// Room that parameters of variable length have at first.
@@ -188,7 +188,7 @@ fn bind_columns(
 /// Whether values may be longer than a buffer should be wide.
 fn is_long(described: &Described) -> bool {
     let is_long_kind = matches!(described.kind, Kind::Text { is_long: true } | Kind::Bytes { is_long: true });
-    is_long_kind || !(1..=MOST_BOUND).contains(&described.size)
+    is_long_kind || !(1..=MAX_BOUND).contains(&described.size)
 }
 
 /// Units of its encoding, or bytes, that a value takes at most: drivers tell the size in characters.
@@ -198,7 +198,7 @@ fn units(form: Form, described: &Described) -> usize {
         Form::Text(Text::Narrow) => 4,
         _ => 1,
     };
-    described.size.min(MOST_BOUND) * units_a_character
+    described.size.min(MAX_BOUND) * units_a_character
 }
 
 fn cell_bytes(form: Form, described: &Described) -> usize {

@@ -81,9 +81,11 @@ pub struct Span {
     /// Length of a unit in µs.
     pub unit_us: i64,
     /// Fewest units.
-    pub least: u64,
+    #[serde(rename = "least")]
+    pub min: u64,
     /// Most units.
-    pub most: u64,
+    #[serde(rename = "most")]
+    pub max: u64,
 }
 
 /// What the values of a draw are.
@@ -238,7 +240,7 @@ impl Parameters {
         };
         let last = self.value(phase, write, sources[span.time], written, self.readings[write] - 1);
         let Value::Timestamp(last) = last else { return Value::Null };
-        let units = span.least + Stream::new(k).below(written, span.most.saturating_sub(span.least) + 1);
+        let units = span.min + Stream::new(k).below(written, span.max.saturating_sub(span.min) + 1);
         let to = last.saturating_add(1);
         let is_from = column == sources.len();
         Value::Timestamp(if is_from { to.saturating_sub(span.unit_us.saturating_mul(units as i64)) } else { to })

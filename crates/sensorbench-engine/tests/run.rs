@@ -251,12 +251,12 @@ fn quarter(changes: Value) -> Plan {
 
 #[test]
 fn an_operation_of_several_statements_is_one_operation() {
-    for (url, least_ms) in [("null:?delay_ms=2", 2), ("null:?delay_ms=2&session=blocking", 6)] {
+    for (url, min_ms) in [("null:?delay_ms=2", 2), ("null:?delay_ms=2&session=blocking", 6)] {
         let (segment, ended) = run_to_end(url, quarter(json!({"in_flight": 3, "log_every": 1, "answers_every": 1})));
         assert_accounted_for(8, &ended.figures);
         assert_eq!(ended.figures[0].rows, 8, "the rows of all statements are reduced to one");
         assert_eq!((segment.recorded.answers.len(), segment.recorded.log.len()), (8, 8));
-        assert!(segment.recorded.log.iter().all(|record| record.service_ns() >= least_ms * 1_000_000), "{url}");
+        assert!(segment.recorded.log.iter().all(|record| record.service_ns() >= min_ms * 1_000_000), "{url}");
     }
 }
 

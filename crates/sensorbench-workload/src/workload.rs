@@ -124,7 +124,7 @@ impl Workload {
     /// How many numbers of a draw the operations of a kind have used, at the most, after so many operations of all kinds.
     pub fn used_numbers(&self, draw: usize, kind: usize, operations: u64) -> u64 {
         match self.draws[draw].0 {
-            ReadyDraw::Number { per: Some(rows) } => self.mix.most_of_kind(kind, operations).div_ceil(rows),
+            ReadyDraw::Number { per: Some(rows) } => self.mix.max_of_kind(kind, operations).div_ceil(rows),
             _ => operations,
         }
     }

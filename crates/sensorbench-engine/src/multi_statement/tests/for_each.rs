@@ -46,7 +46,7 @@ struct Server {
     refused: Vec<i64>,
     asked: RefCell<Vec<Vec<Value>>>,
     in_flight: Cell<usize>,
-    most_in_flight: Cell<usize>,
+    max_in_flight: Cell<usize>,
 }
 
 impl Server {
@@ -86,7 +86,7 @@ struct InFlight(Rc<Server>);
 impl InFlight {
     fn on(server: &Rc<Server>) -> Self {
         server.in_flight.set(server.in_flight.get() + 1);
-        server.most_in_flight.set(server.most_in_flight.get().max(server.in_flight.get()));
+        server.max_in_flight.set(server.max_in_flight.get().max(server.in_flight.get()));
         Self(server.clone())
     }
 }
@@ -171,7 +171,7 @@ fn rows_of_all_time_buckets_come_in_their_order() {
         let all = if latest_first { [20, 10, 0, -10] } else { [-10, 0, 10, 20] };
         let starts = server.starts();
         assert_eq!([&starts[..4], &starts[8..]], [all, all]);
-        assert_eq!(server.most_in_flight.get(), if blocking { 1 } else { 4 }, "{direction}, blocking: {blocking}");
+        assert_eq!(server.max_in_flight.get(), if blocking { 1 } else { 4 }, "{direction}, blocking: {blocking}");
     }
 }
 
@@ -235,7 +235,7 @@ fn each_shard_is_asked_at_once_where_the_session_is_asynchronous() {
         let count = Request { operation: 2, ..Request::default() };
         executed(&plan("ascending"), &server, blocking, vec![count]);
         assert_eq!(server.asked.take(), [0, 1, 2].map(|shard| vec![Value::Integer(shard)]));
-        assert_eq!(server.most_in_flight.get(), if blocking { 1 } else { 3 });
+        assert_eq!(server.max_in_flight.get(), if blocking { 1 } else { 3 });
     }
 }
 
