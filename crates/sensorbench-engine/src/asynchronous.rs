@@ -11,10 +11,10 @@ use futures::stream::{FuturesUnordered, Stream};
 use sensorbench_driver::{AsyncSession, DriverError, Executing};
 
 use crate::clock::{Clock, Timer};
+use crate::dispatcher::{Next, Ticket};
 use crate::recorder::{Batch, Recorder};
 use crate::shared::Shared;
 use crate::slot::{Done, Slot};
-use crate::source::{Next, Ticket};
 
 /// After so many operations of one slot the others get their turn, even if it never had to wait.
 const OPERATIONS_BETWEEN_YIELDS: u32 = 256;
@@ -130,7 +130,7 @@ impl<C: Clock> Pool<'_, C> {
         let mut timer = self.turn.take().await;
         let mut awaited = false;
         let next = loop {
-            match worker.shared.source.next(worker.clock.now_ns()) {
+            match worker.shared.dispatcher.next(worker.clock.now_ns()) {
                 Next::Ticket(ticket) => break Some((ticket, awaited)),
                 Next::Ended => break None,
                 Next::NotBefore(_) if worker.shared.plan.spin => yield_once().await,
@@ -295,7 +295,7 @@ impl<C: Clock> Future for RunningSlot<'_, C> {
             return Poll::Ready(());
         }
         loop {
-            match this.pool.worker.shared.source.next(this.now_ns) {
+            match this.pool.worker.shared.dispatcher.next(this.now_ns) {
                 Next::Ticket(ticket) => ready!(this.execute(ticket, false, context)),
                 Next::NotBefore(_) if ready!(this.wait(Box::pin(this.pool.next_at_intended_start()), context)) => {}
                 _ => return Poll::Ready(()),

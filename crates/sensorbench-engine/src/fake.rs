@@ -121,13 +121,13 @@ mod tests {
             "timeout_s": 60.0,
         }))
         .unwrap();
-        let (plan, source) = ReadyPlan::with_source(plan, &[]).unwrap();
+        let (plan, dispatcher) = ReadyPlan::with_dispatcher(plan, &[]).unwrap();
         let recorder = Rc::new(Recorder::new(&plan));
-        let shared = Shared { plan, source, cancelled: Arc::new(AtomicBool::new(false)) };
+        let shared = Shared { plan, dispatcher, cancelled: Arc::new(AtomicBool::new(false)) };
         let clock = FakeClock::default();
         let (worker_clock, worker_recorder) = (clock.clone(), recorder.clone());
         clock.run(async move {
-            shared.source.start(0);
+            shared.dispatcher.start(0);
             let session = StallingServer(worker_clock.clone());
             let (shared, recorder, session, clock) = (&shared, &*worker_recorder, &session, worker_clock);
             let worker = Worker { shared, recorder, session, clock, concurrency, first_slot: 0 };

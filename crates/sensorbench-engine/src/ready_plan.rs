@@ -5,10 +5,10 @@ use sensorbench_workload::{Choice, Draw, Grown, Stream, Workload};
 
 use crate::EngineError;
 use crate::client_steps::{ClientSteps, StatementNumbers};
+use crate::dispatcher::{Dispatcher, Phase};
 use crate::parameters::{DrawValues, ParameterTable, Parameters, PhaseWorkload, Records};
 use crate::plan::{Plan, PlannedDraw, PlannedOperation, nanoseconds};
 use crate::records::{GrownBy, RandomText};
-use crate::source::{Phase, Source};
 
 /// A plan made ready: every number is checked, nothing is looked up by name any more.
 pub struct ReadyPlan {
@@ -37,11 +37,11 @@ pub struct ReadyPlan {
 impl ReadyPlan {
     /// Makes a plan ready with the tables that its draws name.
     pub fn new(plan: Plan, tables: &[ParameterTable]) -> Result<Self, EngineError> {
-        Ok(Self::with_source(plan, tables)?.0)
+        Ok(Self::with_dispatcher(plan, tables)?.0)
     }
 
-    /// The same, with the source that hands out its operations.
-    pub(crate) fn with_source(plan: Plan, tables: &[ParameterTable]) -> Result<(Self, Source), EngineError> {
+    /// The same, with the dispatcher of its operations.
+    pub(crate) fn with_dispatcher(plan: Plan, tables: &[ParameterTable]) -> Result<(Self, Dispatcher), EngineError> {
         let draws: Vec<(Draw, DrawValues)> =
             plan.draws.iter().map(|draw| ready_draw(draw, &plan, tables)).collect::<Result<_, _>>()?;
         check_parameters(&plan, &draws)?;
@@ -80,7 +80,7 @@ impl ReadyPlan {
             answers_every: plan.answers_every,
             answers_whole: plan.answers_whole,
         };
-        Ok((ready, Source::new(phases)))
+        Ok((ready, Dispatcher::new(phases)))
     }
 
     /// Number of cells for figures: one for each phase and operation.
