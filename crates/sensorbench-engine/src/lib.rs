@@ -33,8 +33,8 @@ pub use client_steps::{
 };
 pub use clock::{Clock, RealClock, Timer};
 pub use dispatcher::PhaseReport;
-pub use parameters::{NumberColumn, Numbering, ParameterSource, ParameterTable, Span};
-pub use plan::{Plan, PlannedDraw, PlannedOperation, PlannedPhase};
+pub use parameters::{NumberColumn, Numbering, ParameterOrigin, ParameterTable, Span};
+pub use plan::{Plan, PlannedOperation, PlannedPhase, PlannedSource};
 pub use ready_plan::ReadyPlan;
 pub use record::{Answer, OUTCOMES, Outcome, Record};
 pub use recorder::{ErrorCount, Errors, Figures, Interval, Recorded};

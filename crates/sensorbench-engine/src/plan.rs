@@ -5,7 +5,7 @@ use sensorbench_workload::{Choice, MixOrder, Pace};
 use serde::{Deserialize, Serialize};
 
 use crate::client_steps::ClientSteps;
-use crate::parameters::{NumberColumn, Numbering, ParameterSource, Span};
+use crate::parameters::{NumberColumn, Numbering, ParameterOrigin, Span};
 use crate::records::{GrownBy, RecordNames, TextLengths};
 
 /// A run, as the control plane describes it.
@@ -19,9 +19,9 @@ pub struct Plan {
     /// In which order kinds of operation come.
     #[serde(default)]
     pub order: MixOrder,
-    /// What operations draw their parameters from.
-    #[serde(default)]
-    pub draws: Vec<PlannedDraw>,
+    /// What operations parameter source their parameters from.
+    #[serde(default, rename = "draws")]
+    pub sources: Vec<PlannedSource>,
     /// Phases of the run, one after the other.
     pub phases: Vec<PlannedPhase>,
     /// Operations in flight: always so many in a closed loop; the limit in an open one.
@@ -72,16 +72,16 @@ pub struct PlannedOperation {
     pub operation: Operation,
     /// Where its parameters come from.
     #[serde(default)]
-    pub parameters: Vec<ParameterSource>,
+    pub parameters: Vec<ParameterOrigin>,
     /// What the client does besides the statement.
     #[serde(default)]
     pub work: ClientSteps,
 }
 
-/// A draw of the run.
+/// A parameter source of the run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub enum PlannedDraw {
+pub enum PlannedSource {
     /// Rows of the table with this number.
     Rows {
         /// Number of the table among those given with the plan.
@@ -117,7 +117,7 @@ pub enum PlannedDraw {
     Numbers {
         /// The columns made from them.
         columns: Vec<NumberColumn>,
-        /// Number of a sequential draw: they are counted for each of its rows.
+        /// Number of a sequential parameter source: they are counted for each of its rows.
         per: Option<usize>,
     },
     /// What was written earlier.

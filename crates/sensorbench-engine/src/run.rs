@@ -127,7 +127,7 @@ impl Start {
 }
 
 impl Run {
-    /// Connects all sessions, then starts. `tables` are those that the plan's draws name.
+    /// Connects all sessions, then starts. `tables` are those that the plan's parameter sources name.
     pub fn start(driver: &dyn Driver, plan: Plan, tables: &[ParameterTable]) -> Result<Self, EngineError> {
         let (plan, mut dispatcher) = ReadyPlan::with_dispatcher(plan, tables)?;
         let sessions = driver.sessions(&plan.statements)?;

@@ -243,8 +243,8 @@ fn quarter(changes: Value) -> Plan {
         },
     });
     let time = |start: i64| json!({"type": "timestamp", "start": start, "step": 0});
-    let draw = json!({"numbers": {"columns": [time(0), time(90 * 86_400_000_000)]}});
-    let mut all = json!({"operations": [operation], "draws": [draw]});
+    let source = json!({"numbers": {"columns": [time(0), time(90 * 86_400_000_000)]}});
+    let mut all = json!({"operations": [operation], "draws": [source]});
     all.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
     plan(json!({"name": "measure", "operations": 8}), all)
 }
