@@ -232,9 +232,9 @@ impl Observed<'_> {
         if self.history_rests().get(&node.address.ip()).is_some_and(is_resting) {
             return None;
         }
-        let asked = Instant::now();
+        let started = Instant::now();
         let history = self.history_of(node).await;
-        self.history_rests().insert(node.address.ip(), Instant::now() + asked.elapsed() * HISTORY_RESTS);
+        self.history_rests().insert(node.address.ip(), Instant::now() + started.elapsed() * HISTORY_RESTS);
         history.ok()
     }
 

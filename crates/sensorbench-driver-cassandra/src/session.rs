@@ -7,7 +7,7 @@ use scylla::client::session::Session;
 use sensorbench_driver::{AsyncConnector, AsyncSession, DriverError, Executing, Request};
 
 use crate::prepared::Prepared;
-use crate::schema::Asked;
+use crate::schema::OperationStatement;
 use crate::target::Target;
 
 /// Connections of a client thread to each node where the URL does not say how many: one for so many operations in flight. Each
@@ -17,7 +17,7 @@ const MAX_CONNECTIONS: usize = 4;
 
 pub struct Connector {
     pub target: Arc<Target>,
-    pub operations: Arc<[Asked]>,
+    pub operations: Arc<[OperationStatement]>,
 }
 
 impl AsyncConnector for Connector {

@@ -49,8 +49,8 @@ pub async fn describe(database: &Database, target: &Target) -> Result<Descriptio
     let engine = status.get_document("storageEngine").ok().and_then(|engine| text(engine, "name"));
     settings.extend(engine.map(|engine| ("storage engine".to_owned(), engine)));
     for (name, concern) in [("write concern", &target.write_concern), ("read concern", &target.read_concern)] {
-        let asked = if concern.is_empty() { "the server's own".to_owned() } else { concern.to_string() };
-        settings.insert(name.to_owned(), asked);
+        let requested = if concern.is_empty() { "the server's own".to_owned() } else { concern.to_string() };
+        settings.insert(name.to_owned(), requested);
     }
     settings.insert("read preference".to_owned(), target.read_from.clone());
     Ok(Description { database: name.to_owned(), version: version.trim_start_matches('v').to_owned(), settings })

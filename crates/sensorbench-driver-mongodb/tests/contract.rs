@@ -254,8 +254,8 @@ fn answers_of_operations_in_flight_are_not_mixed_up_whoever_gives_up() {
     asking.runtime.block_on(async {
         let read = async |number: i64| {
             let (id, parameters) = (number % 50, [Value::Integer(number % 50)]);
-            let asked = asking.ask("read", &parameters);
-            match tokio::time::timeout(Duration::from_micros(if number % 10 == 3 { 200 } else { 60_000_000 }), asked).await {
+            let answered = asking.ask("read", &parameters);
+            match tokio::time::timeout(Duration::from_micros(if number % 10 == 3 { 200 } else { 60_000_000 }), answered).await {
                 Ok(answer) => assert_eq!(answer.unwrap(), [[Value::Double(id as f64)]]),
                 Err(_) => assert_eq!(number % 10, 3, "only those give up that wait for a moment"),
             }

@@ -32,8 +32,8 @@ fn runtime() -> Runtime {
 
 /// Asks the server past the driver, and past the runtime that the session is in.
 fn ask(statements: &[&str]) -> Vec<Row> {
-    let asked = || runtime().block_on(ask_all(statements));
-    std::thread::scope(|scope| scope.spawn(asked).join().unwrap())
+    let answered = || runtime().block_on(ask_all(statements));
+    std::thread::scope(|scope| scope.spawn(answered).join().unwrap())
 }
 
 /// The answer to the last one.

@@ -121,7 +121,7 @@ pub(crate) struct Dispatcher {
     current: AtomicUsize,
     stopped: AtomicBool,
     changing_phase: Mutex<()>,
-    one_thread_asks: bool,
+    has_one_thread: bool,
 }
 
 impl Dispatcher {
@@ -131,13 +131,13 @@ impl Dispatcher {
             current: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
             changing_phase: Mutex::new(()),
-            one_thread_asks: false,
+            has_one_thread: false,
         }
     }
 
     /// Says how many threads will ask for operations, before any does.
     pub fn expect_threads(&mut self, threads: usize) {
-        self.one_thread_asks = threads == 1;
+        self.has_one_thread = threads == 1;
     }
 
     /// The first phase begins now.
@@ -170,7 +170,7 @@ impl Dispatcher {
             self.end_phase(number, phase.limit_ns());
             return None;
         }
-        let k = if self.one_thread_asks {
+        let k = if self.has_one_thread {
             // Without another thread that asks, adding needs no lock on the memory bus.
             let k = next.load(Ordering::Relaxed);
             next.store(k + 1, Ordering::Relaxed);

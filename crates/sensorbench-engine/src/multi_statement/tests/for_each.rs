@@ -44,7 +44,7 @@ struct Server {
     latest_first: bool,
     /// Starts of time buckets that it gives an error for.
     refused: Vec<i64>,
-    asked: RefCell<Vec<Vec<Value>>>,
+    requested: RefCell<Vec<Vec<Value>>>,
     in_flight: Cell<usize>,
     max_in_flight: Cell<usize>,
 }
@@ -74,7 +74,7 @@ impl Server {
             Value::Timestamp(start) => start,
             _ => panic!("a start is a time"),
         };
-        self.asked.take().into_iter().map(start).collect()
+        self.requested.take().into_iter().map(start).collect()
     }
 }
 
@@ -99,9 +99,9 @@ impl Drop for InFlight {
 
 impl AsyncSession for Session {
     fn execute(&self, mut request: Box<Request>) -> Executing<'_> {
-        self.0.asked.borrow_mut().push(request.parameters.clone());
+        self.0.requested.borrow_mut().push(request.parameters.clone());
         let in_flight = InFlight::on(&self.0);
-        let mut polls_left = 100 - self.0.asked.borrow().len();
+        let mut polls_left = 100 - self.0.requested.borrow().len();
         Box::pin(async move {
             poll_fn(|context| {
                 if polls_left == 0 {
@@ -121,7 +121,7 @@ impl AsyncSession for Session {
 
 impl BlockingSession for Session {
     fn execute(&mut self, request: &mut Request) -> Result<(), DriverError> {
-        self.0.asked.borrow_mut().push(request.parameters.clone());
+        self.0.requested.borrow_mut().push(request.parameters.clone());
         let _in_flight = InFlight::on(&self.0);
         self.0.answer(request)
     }
@@ -181,7 +181,7 @@ fn each_statement_gets_the_parameters_of_the_operation_and_its_start() {
         let server = Rc::new(Server::default());
         executed(&plan("ascending"), &server, blocking, vec![request(5, 15), request(12, 13)]);
         let expected = [[5, 15, 0], [5, 15, 10], [12, 13, 10]].map(|times| times.map(Value::Timestamp).to_vec());
-        assert_eq!(server.asked.take(), expected);
+        assert_eq!(server.requested.take(), expected);
     }
 }
 
@@ -215,7 +215,7 @@ fn a_blocking_operation_ends_between_its_statements_when_its_time_is_over() {
     let plan = plan("ascending");
     let mut session = BlockingMultiStatement::around(Box::new(Session(server.clone())), &plan, &cancelled);
     assert!(matches!(session.execute(&mut request(0, 20)), Err(DriverError::Cancelled)));
-    assert!(server.asked.take().is_empty());
+    assert!(server.requested.take().is_empty());
 }
 
 #[test]
@@ -224,17 +224,17 @@ fn an_operation_that_is_one_statement_goes_through_as_it_is() {
         let server = Rc::new(Server::default());
         let other = Request { operation: 1, parameters: vec![Value::Integer(3)], rows: Rows::new() };
         executed(&plan("ascending"), &server, blocking, vec![other]);
-        assert_eq!(server.asked.take(), [[Value::Integer(3)]]);
+        assert_eq!(server.requested.take(), [[Value::Integer(3)]]);
     }
 }
 
 #[test]
-fn each_shard_is_asked_at_once_where_the_session_is_asynchronous() {
+fn shards_are_queried_at_once_where_the_session_is_asynchronous() {
     for blocking in [true, false] {
         let server = Rc::new(Server::default());
         let count = Request { operation: 2, ..Request::default() };
         executed(&plan("ascending"), &server, blocking, vec![count]);
-        assert_eq!(server.asked.take(), [0, 1, 2].map(|shard| vec![Value::Integer(shard)]));
+        assert_eq!(server.requested.take(), [0, 1, 2].map(|shard| vec![Value::Integer(shard)]));
         assert_eq!(server.max_in_flight.get(), if blocking { 1 } else { 3 });
     }
 }
