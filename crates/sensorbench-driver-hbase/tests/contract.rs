@@ -382,8 +382,11 @@ fn an_operation_goes_on_at_another_gateway() {
     let untold = open(server.split('?').next().unwrap());
     assert!(untold.describe().unwrap().settings["settling"].contains("no admin="));
     assert!(untold.size().unwrap().unknown.is_some_and(|why| why.contains("admin=")));
-    let told = driver.describe().unwrap();
-    assert!(told.version.starts_with("2.") && told.settings.contains_key("hbase.client.retries.number"), "{told:?}");
+    let description = driver.describe().unwrap();
+    assert!(
+        description.version.starts_with("2.") && description.settings.contains_key("hbase.client.retries.number"),
+        "{description:?}"
+    );
     let status = driver.status().unwrap();
     let of_servers = |name: &str| status.iter().filter(|(key, _)| key.ends_with(name)).map(|(_, value)| value).sum::<f64>();
     assert!(of_servers(".read_requests") + of_servers(".scan_calls") > 0.0, "{status:?}");

@@ -127,12 +127,12 @@ mod tests {
     #[test]
     fn writes_that_failed_are_told() {
         assert!(check_written(&doc! {"ok": 1, "n": 1}).is_ok());
-        let told = |reply| check_written(&reply).unwrap_err().to_string();
+        let refusal = |reply| check_written(&reply).unwrap_err().to_string();
         assert_eq!(
-            told(doc! {"ok": 1, "writeErrors": [{"index": 0, "code": 11000, "errmsg": "duplicate key"}]}),
+            refusal(doc! {"ok": 1, "writeErrors": [{"index": 0, "code": 11000, "errmsg": "duplicate key"}]}),
             "duplicate key"
         );
         let concern = doc! {"ok": 1, "writeConcernError": {"code": 64, "errmsg": "waiting for replication timed out"}};
-        assert_eq!(told(concern), "the write concern was not met: waiting for replication timed out");
+        assert_eq!(refusal(concern), "the write concern was not met: waiting for replication timed out");
     }
 }

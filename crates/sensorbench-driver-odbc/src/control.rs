@@ -65,12 +65,12 @@ impl<'a> Control<'a> {
 
     /// Does something in one transaction.
     pub fn in_transaction<T>(&self, work: impl FnOnce() -> Result<T, DriverError>) -> Result<T, DriverError> {
-        let told = |diagnostics| self.link.error(&self.connection, &diagnostics);
-        self.connection.set_autocommit(false).map_err(told)?;
+        let error_of = |diagnostics| self.link.error(&self.connection, &diagnostics);
+        self.connection.set_autocommit(false).map_err(error_of)?;
         let outcome = work();
         let ended = if outcome.is_ok() { self.connection.commit() } else { self.connection.roll_back() };
         let outcome = outcome?;
-        ended.and_then(|()| self.connection.set_autocommit(true)).map_err(told)?;
+        ended.and_then(|()| self.connection.set_autocommit(true)).map_err(error_of)?;
         Ok(outcome)
     }
 }

@@ -28,7 +28,7 @@ pub fn load(
     progress: &Progress,
 ) -> Result<(), DriverError> {
     let layout = Layout::of(name, columns, control)?;
-    let told = |diagnostics: Diagnostics| control.link.error(&control.connection, &diagnostics);
+    let error_of = |diagnostics: Diagnostics| control.link.error(&control.connection, &diagnostics);
     control.in_transaction(|| {
         let mut insert = Insert::of(&layout, control)?;
         let mut proof = Proof::of(&layout);
@@ -42,7 +42,7 @@ pub fn load(
             proof.check(&values, control)?;
             uncommitted += rows_of_batch;
             if uncommitted >= ROWS_A_TRANSACTION {
-                control.connection.commit().map_err(told)?;
+                control.connection.commit().map_err(error_of)?;
                 uncommitted = 0;
             }
             progress.add_batch(rows_of_batch, start.elapsed());

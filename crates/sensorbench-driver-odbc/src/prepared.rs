@@ -28,12 +28,12 @@ pub struct Prepared {
 impl Prepared {
     /// Prepares a question.
     pub fn of(link: &Link, connection: &Arc<Connection>, operation_statement: OperationStatement) -> Result<Self, DriverError> {
-        let told = |diagnostics: Diagnostics| link.error(connection, &diagnostics);
+        let error_of = |diagnostics: Diagnostics| link.error(connection, &diagnostics);
         let prepare = || {
-            let mut statement = connection.statement().map_err(told)?;
-            statement.prepare(&operation_statement.text).map_err(told)?;
-            bind_parameters(&mut statement, &operation_statement, link, |_| FIRST_WIDTH).map_err(told)?;
-            let described = statement.described().map_err(told)?;
+            let mut statement = connection.statement().map_err(error_of)?;
+            statement.prepare(&operation_statement.text).map_err(error_of)?;
+            bind_parameters(&mut statement, &operation_statement, link, |_| FIRST_WIDTH).map_err(error_of)?;
+            let described = statement.described().map_err(error_of)?;
             operation_statement.check_columns(described.len())?;
             let long = bind_columns(&mut statement, &operation_statement, &described, link)?;
             Ok((statement, long))
@@ -55,7 +55,7 @@ impl Prepared {
         // The statement must be usable after any error; one that cannot be closed tells so when it is executed again.
         let closed = self.statement.close();
         outcome?;
-        closed.map_err(|diagnostics| self.told(link, diagnostics))
+        closed.map_err(|diagnostics| self.error_of(link, diagnostics))
     }
 
     fn bind<'a>(&mut self, link: &Link, value: &impl Fn(usize) -> ValueRef<'a>) -> Result<(), DriverError> {
@@ -81,13 +81,13 @@ impl Prepared {
     }
 
     fn execute(&mut self, link: &Link, rows: &mut Rows, watched: Option<Watched>) -> Result<(), DriverError> {
-        self.statement.execute(watched).map_err(|diagnostics| self.told(link, diagnostics))?;
+        self.statement.execute(watched).map_err(|diagnostics| self.error_of(link, diagnostics))?;
         if self.operation_statement.columns.is_empty() {
             return Ok(());
         }
         let watched_fetch = watched.filter(|_| !link.dbms().answers_at_once());
         loop {
-            let fetched = self.statement.fetch(watched_fetch).map_err(|diagnostics| self.told(link, diagnostics))?;
+            let fetched = self.statement.fetch(watched_fetch).map_err(|diagnostics| self.error_of(link, diagnostics))?;
             if fetched == 0 {
                 return Ok(());
             }
@@ -117,7 +117,7 @@ impl Prepared {
     fn read_row(&mut self, link: &Link, rows: &mut Rows) -> Result<(), DriverError> {
         for number in 0..self.long.len() {
             let read = if self.long[number] { self.read_long(number, rows) } else { self.read_short(number, rows) };
-            read.map_err(|diagnostics| self.told(link, diagnostics))??;
+            read.map_err(|diagnostics| self.error_of(link, diagnostics))??;
         }
         rows.end_row();
         Ok(())
@@ -142,7 +142,7 @@ impl Prepared {
         Ok(of_text(&self.scratch, &self.operation_statement.columns[number]).map(|value| rows.push(value)))
     }
 
-    fn told(&self, link: &Link, diagnostics: Diagnostics) -> DriverError {
+    fn error_of(&self, link: &Link, diagnostics: Diagnostics) -> DriverError {
         link.error(self.statement.connection(), &diagnostics)
     }
 }

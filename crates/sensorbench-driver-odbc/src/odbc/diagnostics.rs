@@ -35,7 +35,7 @@ impl Diagnostics {
     }
 
     /// One record of our own.
-    pub fn told(state: &str, message: impl Into<String>) -> Self {
+    pub fn with(state: &str, message: impl Into<String>) -> Self {
         Self(vec![Record { state: state.to_owned(), message: message.into() }])
     }
 

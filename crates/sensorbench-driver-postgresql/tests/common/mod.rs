@@ -74,7 +74,7 @@ impl TestServer {
     }
 
     /// An error's message, which never holds the password.
-    pub fn told(&self, error: DriverError) -> String {
+    pub fn message(&self, error: DriverError) -> String {
         let message = format!("{error} {error:?}");
         let password = std::str::from_utf8(self.config.get_password().unwrap()).unwrap();
         assert!(!message.contains(password), "{message}");

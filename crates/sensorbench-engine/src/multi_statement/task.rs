@@ -117,7 +117,9 @@ impl<'a, 'r> Task<'a, 'r> {
                     _ => Set::Own,
                 };
                 let key = self.key(place, &also.once, &parameters)?;
-                let is_known = |key: &Vec<u8>| known.contains(key) || wanted.iter().any(|told| told.key.as_ref() == Some(key));
+                let is_known = |key: &Vec<u8>| {
+                    known.contains(key) || wanted.iter().any(|accompanying| accompanying.key.as_ref() == Some(key))
+                };
                 if !key.as_ref().is_some_and(is_known) {
                     wanted.push(Accompanying {
                         statement: Statement { number: self.steps().also[place][self.table], parameters },
