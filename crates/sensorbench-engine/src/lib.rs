@@ -4,13 +4,13 @@
 //! Start reading at [`Run::start`], then `asynchronous.rs` and `blocking.rs`, which are the two ways in which operations
 //! are executed; `dispatcher.rs` says which comes next, `slot.rs` what happens around a call, `recorder.rs` what is kept.
 
-mod ask;
 mod asynchronous;
 mod blocking;
 mod client_steps;
 mod clock;
 mod cpu;
 mod dispatcher;
+mod execute_once;
 #[cfg(test)]
 mod fake;
 mod multi_statement;
@@ -27,12 +27,12 @@ mod run;
 mod shared;
 mod slot;
 
-pub use ask::ask;
 pub use client_steps::{
     Also, Append, ClientSteps, Decode, Derive, Encode, First, ForEach, Listed, ListedRows, Parts, Reduce, Statements, Tables,
 };
 pub use clock::{Clock, RealClock, Timer};
 pub use dispatcher::PhaseReport;
+pub use execute_once::execute_once;
 pub use parameters::{NumberColumn, Numbering, ParameterOrigin, ParameterTable, Span};
 pub use plan::{Plan, PlannedOperation, PlannedPhase, PlannedSource};
 pub use ready_plan::ReadyPlan;
