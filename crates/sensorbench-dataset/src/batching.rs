@@ -1,4 +1,4 @@
-//! Many rows become few rows of byte-array batches: one for each group and stretch of time.
+//! Many rows become few rows of byte-array batches: one for each group and time bucket.
 
 use std::sync::Arc;
 
@@ -24,9 +24,9 @@ pub struct Batching {
     pub time: String,
     /// Column of the value of a reading, a double.
     pub value: String,
-    /// Length of the stretch of time of one batch.
+    /// Length of the time bucket of one batch.
     pub every: Every,
-    /// Name of the new column with the start of the stretch.
+    /// Name of the new column with the start of the time bucket.
     pub start_column: String,
     /// Name of the new column with the bytes.
     pub bytes_column: String,
@@ -35,9 +35,9 @@ pub struct Batching {
 /// Rows a batch of the output has at the most.
 const OUTPUT_ROWS: usize = 1024;
 
-/// Reads rows from `input` and gives rows with the group's columns, the start of the stretch, and the bytes.
+/// Reads rows from `input` and gives rows with the group's columns, the start of the time bucket, and the bytes.
 ///
-/// Rows of one group and stretch that follow one another make one batch, in whatever order they come. A group and stretch that
+/// Rows of one group and time bucket that follow one another make one batch, in whatever order they come. A group and time bucket that
 /// comes again later makes another batch, so that rows are best sorted by group and time.
 pub struct BatchedRows<R> {
     input: R,
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_and_stretches_are_kept_apart_across_input_batches() {
+    fn groups_and_time_buckets_are_kept_apart_across_input_batches() {
         let readings =
             unbatched(vec![rows(&[("a", -1, 1.0), ("a", 0, 2.0), ("a", 9, 3.0)]), rows(&[("a", 10, 4.0), ("b", 10, 5.0)])]);
         let expected = [("a", -10, -1, 1.0), ("a", 0, 0, 2.0), ("a", 0, 9, 3.0), ("a", 10, 10, 4.0), ("b", 10, 10, 5.0)];
@@ -259,14 +259,14 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_a_stretch_come_in_any_order() {
+    fn rows_of_a_time_bucket_come_in_any_order() {
         let readings = unbatched(vec![rows(&[("a", 5, 1.0), ("a", 4, 2.0)]), rows(&[("a", 9, 3.0), ("a", 5, 4.0)])]);
         let expected = [("a", 0, 4, 2.0), ("a", 0, 5, 4.0), ("a", 0, 9, 3.0)];
         assert_eq!(readings, owned(expected));
     }
 
     #[test]
-    fn a_group_or_stretch_that_comes_again_is_another_batch() {
+    fn a_group_or_time_bucket_that_comes_again_is_another_batch() {
         let readings = unbatched(vec![rows(&[("a", 5, 1.0), ("b", 5, 2.0), ("a", 4, 3.0), ("a", 14, 4.0), ("a", 3, 5.0)])]);
         let expected = [("a", 0, 5, 1.0), ("b", 0, 5, 2.0), ("a", 0, 4, 3.0), ("a", 10, 14, 4.0), ("a", 0, 3, 5.0)];
         assert_eq!(readings, owned(expected));

@@ -7,10 +7,10 @@ mod batching;
 mod column;
 pub mod encoding;
 pub mod generator;
-mod stretch;
+mod time_bucket;
 mod value;
 
 pub use batching::{BatchedRows, Batching, array_of, arrow_type};
 pub use column::{Column, ColumnError, canonical_type};
-pub use stretch::Every;
+pub use time_bucket::Every;
 pub use value::{Type, Value, ValueRef};

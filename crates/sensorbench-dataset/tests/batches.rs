@@ -11,7 +11,7 @@ use sensorbench_dataset::encoding::{BatchEncoding, BatchError, decode_batch, enc
 use sensorbench_dataset::{BatchedRows, Batching, Column, Every, Type, ValueRef, array_of};
 
 const ENCODINGS: [BatchEncoding; 3] = [BatchEncoding::Text, BatchEncoding::Packed, BatchEncoding::Gorilla];
-const MOST_READINGS: usize = 400;
+const MAX_READINGS: usize = 400;
 
 /// What a batch stores: the bits of the values by time. A later reading takes the place of an earlier one.
 type Stored = BTreeMap<i64, u64>;
@@ -52,13 +52,13 @@ fn value() -> impl Strategy<Value = f64> {
 }
 
 fn times() -> impl Strategy<Value = Vec<i64>> {
-    let count = 0..=MOST_READINGS;
+    let count = 0..=MAX_READINGS;
     let evenly = |(start, step, count): (i64, i64, usize)| -> Vec<i64> {
         (0..count as i64).map(|number| start.wrapping_add(number * step)).collect()
     };
     let regular = (any::<i64>(), 1..=86_400_000_000i64, count.clone()).prop_map(evenly);
-    let late = |(start, most, noise): (i64, u64, Vec<u64>)| -> Vec<i64> {
-        let time = |(number, noise): (usize, &u64)| start.wrapping_add(number as i64 * 60_000_000 + (noise % most) as i64);
+    let late = |(start, max, noise): (i64, u64, Vec<u64>)| -> Vec<i64> {
+        let time = |(number, noise): (usize, &u64)| start.wrapping_add(number as i64 * 60_000_000 + (noise % max) as i64);
         noise.iter().enumerate().map(time).collect()
     };
     let jitter = select(vec![10, 1_000, 1_000_000, 10_000_000_000]);
@@ -130,7 +130,7 @@ struct Row {
     value: f64,
 }
 
-/// What makes a batch: site, sensor, start of the stretch.
+/// What makes a batch: site, sensor, start of the time bucket.
 type Group = (String, i64, i64);
 
 fn rows() -> impl Strategy<Value = Vec<Row>> {
@@ -156,7 +156,7 @@ fn every() -> impl Strategy<Value = Every> {
     ]
 }
 
-/// Rows of one group and stretch that follow one another are a batch.
+/// Rows of one group and time bucket that follow one another are a batch.
 fn expected_batches(rows: &[Row], every: Every) -> Vec<(Group, Stored)> {
     let mut batches: Vec<(Group, Stored)> = Vec::new();
     for row in rows {

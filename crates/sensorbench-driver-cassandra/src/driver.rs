@@ -16,7 +16,7 @@ use crate::count::count;
 use crate::encode::TableForm;
 use crate::namespace::Namespace;
 use crate::observe::Observed;
-use crate::schema::Asked;
+use crate::schema::OperationStatement;
 use crate::session::Connector;
 use crate::sstables::Described;
 use crate::target::Target;
@@ -174,7 +174,7 @@ impl Driver for CassandraDriver {
     }
 
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {
-        let operations = operations.iter().map(Asked::of).collect::<Result<_, _>>()?;
+        let operations = operations.iter().map(OperationStatement::of).collect::<Result<_, _>>()?;
         Ok(Sessions::Asynchronous(Box::new(Connector { target: self.target.clone(), operations })))
     }
 }

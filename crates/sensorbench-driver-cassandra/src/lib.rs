@@ -43,7 +43,7 @@ use sensorbench_driver::{About, Database, Driver, DriverError, Schema, SqlSchema
 use serde_json::json;
 
 use crate::driver::CassandraDriver;
-use crate::schema::Asked;
+use crate::schema::OperationStatement;
 use crate::target::Target;
 
 /// The driver.
@@ -62,7 +62,7 @@ impl Database for CassandraDatabase {
     /// Without a server only the form can be checked: what CQL there is, and that its parameters are declared.
     fn check(&self, schema: &Schema) -> Result<(), DriverError> {
         SqlSchema::of(schema)?;
-        schema.operations.iter().try_for_each(|operation| Asked::of(operation).map(|_| ()))
+        schema.operations.iter().try_for_each(|operation| OperationStatement::of(operation).map(|_| ()))
     }
 
     fn no_op(&self) -> Option<Schema> {

@@ -125,14 +125,14 @@ impl Namespace<'_> {
     async fn run(&self, statement: String) -> Result<(), DriverError> {
         let done = self.session.query_unpaged(statement, ()).await;
         done.map(|_| ()).map_err(|error| match errors::execution_error(&self.target.shown, error) {
-            DriverError::Statement(told) => self.namespace_error(told),
+            DriverError::Statement(message) => self.namespace_error(message),
             other => other,
         })
     }
 
-    fn namespace_error(&self, told: String) -> DriverError {
+    fn namespace_error(&self, message: String) -> DriverError {
         DriverError::Namespace(format!(
-            "Cassandra at {}: the keyspace {}: {told}",
+            "Cassandra at {}: the keyspace {}: {message}",
             self.target.shown, self.target.server.namespace
         ))
     }

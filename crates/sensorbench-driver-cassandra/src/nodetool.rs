@@ -31,10 +31,10 @@ pub fn call(program: &Path, node: IpAddr, arguments: &[&str]) -> Result<String, 
 }
 
 /// Reads what `tablestats -F json KEYSPACE` prints.
-pub fn table_bytes(told: &str, keyspace: &str) -> Result<BTreeMap<String, TableBytes>, DriverError> {
+pub fn table_bytes(output: &str, keyspace: &str) -> Result<BTreeMap<String, TableBytes>, DriverError> {
     let unreadable = || DriverError::Data(format!("nodetool tablestats {keyspace}: its output has no sizes of tables"));
     // Warnings may come before it.
-    let json = told.find('{').map_or(told, |start| &told[start..]);
+    let json = output.find('{').map_or(output, |start| &output[start..]);
     let read: Json = serde_json::from_str(json).map_err(|_| unreadable())?;
     let tables = read[keyspace]["tables"].as_object().ok_or_else(unreadable)?;
     let sizes = |(name, table): (&String, &Json)| {
@@ -58,11 +58,11 @@ mod tests {
 
     #[test]
     fn sizes_are_read_whether_they_are_numbers_or_text() {
-        let told = r#"WARN something
+        let output = r#"WARN something
             {"total_number_of_tables": 40, "ks": {"read_count": 1, "tables": {
                 "t": {"space_used_total": "123", "compacted_partition_maximum_bytes": 60},
                 "u": {"space_used_total": 7, "compacted_partition_maximum_bytes": "0"}}}}"#;
-        let sizes = table_bytes(told, "ks").unwrap();
+        let sizes = table_bytes(output, "ks").unwrap();
         assert_eq!(sizes["t"], TableBytes { total: 123, largest_partition: 60 });
         assert_eq!(sizes["u"], TableBytes { total: 7, largest_partition: 0 });
         assert!(table_bytes("nothing", "ks").unwrap_err().to_string().contains("no sizes of tables"));

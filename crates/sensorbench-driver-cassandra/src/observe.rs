@@ -145,8 +145,8 @@ impl Observed<'_> {
 
     fn add_exact(&self, program: &Path, node: IpAddr, size: &mut Size) -> Result<(), DriverError> {
         let keyspace = &self.target.server.namespace;
-        let told = nodetool::call(program, node, &["tablestats", "-F", "json", keyspace])?;
-        for (table, bytes) in nodetool::table_bytes(&told, keyspace)? {
+        let output = nodetool::call(program, node, &["tablestats", "-F", "json", keyspace])?;
+        for (table, bytes) in nodetool::table_bytes(&output, keyspace)? {
             *size.parts.entry(table.clone()).or_default() += bytes.total;
             let largest = size.largest_partitions.entry(table).or_default();
             *largest = bytes.largest_partition.max(*largest);
@@ -174,7 +174,7 @@ impl Observed<'_> {
             let whose = if nodes.len() > 1 { format!("{}.", node.address.ip()) } else { String::new() };
             // A node that is away has nothing to tell; the others have.
             match self.status_of(node).await {
-                Ok(told) => status.extend(told.into_iter().map(|(name, value)| (format!("{whose}{name}"), value))),
+                Ok(output) => status.extend(output.into_iter().map(|(name, value)| (format!("{whose}{name}"), value))),
                 Err(error) if nodes.len() == 1 => return Err(error),
                 Err(_) => {}
             }
@@ -189,8 +189,8 @@ impl Observed<'_> {
         let mut status = BTreeMap::new();
         for (name, columns) in self.named_numbers(node, "thread_pools", &["name"]).await? {
             if columns.get("completed_tasks").is_some_and(|tasks| *tasks > 0.0) {
-                let told = columns.into_iter().filter(|(column, _)| POOL_COLUMNS.contains(&column.as_str()));
-                status.extend(told.map(|(column, value)| (format!("thread_pools.{name}.{column}"), value)));
+                let output = columns.into_iter().filter(|(column, _)| POOL_COLUMNS.contains(&column.as_str()));
+                status.extend(output.map(|(column, value)| (format!("thread_pools.{name}.{column}"), value)));
             }
         }
         for (name, columns) in self.named_numbers(node, "caches", &["name"]).await? {
@@ -232,9 +232,9 @@ impl Observed<'_> {
         if self.history_rests().get(&node.address.ip()).is_some_and(is_resting) {
             return None;
         }
-        let asked = Instant::now();
+        let started = Instant::now();
         let history = self.history_of(node).await;
-        self.history_rests().insert(node.address.ip(), Instant::now() + asked.elapsed() * HISTORY_RESTS);
+        self.history_rests().insert(node.address.ip(), Instant::now() + started.elapsed() * HISTORY_RESTS);
         history.ok()
     }
 

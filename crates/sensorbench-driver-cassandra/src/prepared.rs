@@ -13,7 +13,7 @@ use scylla::statement::prepared::PreparedStatement;
 use sensorbench_driver::{Column, DriverError, Request, Rows, Value, ValueRef};
 
 use crate::errors;
-use crate::schema::Asked;
+use crate::schema::OperationStatement;
 use crate::target::Target;
 use crate::wire::{Form, server_types, type_name};
 
@@ -34,21 +34,21 @@ struct BoundParameter {
 }
 
 impl Prepared {
-    pub async fn of(session: &Session, target: &Target, asked: &Asked) -> Result<Self, DriverError> {
-        let prepared = session.prepare(asked.positional.text.as_str()).await;
-        let mut statement = prepared.map_err(|error| errors::prepare_error(&target.shown, &asked.path, &error))?;
-        let columns = answer_columns(asked, &statement)?;
+    pub async fn of(session: &Session, target: &Target, operation: &OperationStatement) -> Result<Self, DriverError> {
+        let prepared = session.prepare(operation.positional.text.as_str()).await;
+        let mut statement = prepared.map_err(|error| errors::prepare_error(&target.shown, &operation.path, &error))?;
+        let columns = answer_columns(operation, &statement)?;
         statement.set_is_idempotent(!columns.is_empty());
         // Columns are then not described again with every answer. Conditional writes describe theirs only there.
         statement.set_use_cached_result_metadata(!columns.is_empty());
-        if let Some(consistency) = asked.consistency {
+        if let Some(consistency) = operation.consistency {
             statement.set_consistency(consistency);
         }
-        let page_size = asked.page_size.or(target.page_size).filter(|size| *size > 0);
+        let page_size = operation.page_size.or(target.page_size).filter(|size| *size > 0);
         if let Some(page_size) = page_size {
             statement.set_page_size(page_size);
         }
-        let parameters = bound_parameters(asked, &statement)?;
+        let parameters = bound_parameters(operation, &statement)?;
         Ok(Self { statement, is_paged: page_size.is_some() && !columns.is_empty(), parameters, columns })
     }
 
@@ -114,11 +114,11 @@ impl SerializeRow for Bound<'_> {
     }
 }
 
-fn bound_parameters(asked: &Asked, statement: &PreparedStatement) -> Result<Vec<BoundParameter>, DriverError> {
+fn bound_parameters(operation: &OperationStatement, statement: &PreparedStatement) -> Result<Vec<BoundParameter>, DriverError> {
     let bound = |(place, found): (&usize, &ColumnSpec)| {
-        let declared = &asked.parameters[*place];
+        let declared = &operation.parameters[*place];
         let form = Form::of(declared.value_type, found.typ()).ok_or_else(|| {
-            asked.error(format!(
+            operation.error(format!(
                 "Cassandra takes :{} for {}, but it is declared as {}; compare it with a column of type {}",
                 declared.name,
                 type_name(found.typ()),
@@ -128,21 +128,25 @@ fn bound_parameters(asked: &Asked, statement: &PreparedStatement) -> Result<Vec<
         })?;
         Ok(BoundParameter { name: declared.name.clone(), place: *place, form })
     };
-    asked.positional.parameters.iter().zip(statement.get_variable_col_specs().iter()).map(bound).collect()
+    operation.positional.parameters.iter().zip(statement.get_variable_col_specs().iter()).map(bound).collect()
 }
 
-fn answer_columns(asked: &Asked, statement: &PreparedStatement) -> Result<Vec<(String, Form)>, DriverError> {
+fn answer_columns(operation: &OperationStatement, statement: &PreparedStatement) -> Result<Vec<(String, Form)>, DriverError> {
     let found = statement.get_current_result_set_col_specs();
     let found = found.get();
-    if asked.columns.is_empty() {
+    if operation.columns.is_empty() {
         return Ok(Vec::new());
     }
-    if found.len() != asked.columns.len() {
-        return Err(asked.error(format!("it returns {} columns; the operation has {}", found.len(), asked.columns.len())));
+    if found.len() != operation.columns.len() {
+        return Err(operation.error(format!(
+            "it returns {} columns; the operation has {}",
+            found.len(),
+            operation.columns.len()
+        )));
     }
     let column = |(declared, found): (&Column, &ColumnSpec)| {
         let form = Form::of(declared.value_type, found.typ()).ok_or_else(|| {
-            asked.error(format!(
+            operation.error(format!(
                 "column {} should be {} ({}), but Cassandra returns {}",
                 declared.name,
                 declared.value_type.name(),
@@ -152,5 +156,5 @@ fn answer_columns(asked: &Asked, statement: &PreparedStatement) -> Result<Vec<(S
         })?;
         Ok((declared.name.clone(), form))
     };
-    asked.columns.iter().zip(found.iter()).map(column).collect()
+    operation.columns.iter().zip(found.iter()).map(column).collect()
 }

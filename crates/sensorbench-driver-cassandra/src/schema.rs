@@ -19,7 +19,7 @@ struct Statement {
 
 /// An operation's statement as the server is asked to prepare it.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct OperationStatement {
     /// Place of the statement in the schema file.
     pub path: String,
     /// The statement and which parameters its placeholders stand for.
@@ -34,7 +34,7 @@ pub struct Asked {
     pub page_size: Option<i32>,
 }
 
-impl Asked {
+impl OperationStatement {
     pub fn of(operation: &Operation) -> Result<Self, DriverError> {
         let path = format!("operation.{}", operation.name);
         let declared: Statement = parse_part(&path, &operation.statement)?;
@@ -89,9 +89,9 @@ mod tests {
 
     use super::*;
 
-    fn asked(statement: serde_json::Value) -> Result<Asked, DriverError> {
+    fn parsed(statement: serde_json::Value) -> Result<OperationStatement, DriverError> {
         let parameter = Parameter { name: "id".to_owned(), value_type: sensorbench_driver::Type::Integer };
-        Asked::of(&Operation {
+        OperationStatement::of(&Operation {
             name: "q".to_owned(),
             parameters: vec![parameter],
             columns: Vec::new(),
@@ -103,15 +103,15 @@ mod tests {
     #[test]
     fn a_statement_may_have_a_consistency_and_a_page_size_of_its_own() {
         let statement = json!({"statement": "SELECT v FROM t WHERE id = :id", "consistency": "one", "page_size": 0});
-        let asked = asked(statement).unwrap();
-        assert_eq!(asked.positional.text, "SELECT v FROM t WHERE id = ?");
-        assert_eq!((asked.consistency, asked.page_size), (Some(Consistency::One), Some(0)));
+        let parsed = parsed(statement).unwrap();
+        assert_eq!(parsed.positional.text, "SELECT v FROM t WHERE id = ?");
+        assert_eq!((parsed.consistency, parsed.page_size), (Some(Consistency::One), Some(0)));
     }
 
     #[test]
     fn every_word_for_a_level_is_known() {
         assert!(CONSISTENCIES.iter().all(|word| consistency_of(word).is_some()));
-        let error = asked(json!({"statement": "SELECT 1", "consistency": "most"})).unwrap_err().to_string();
+        let error = parsed(json!({"statement": "SELECT 1", "consistency": "most"})).unwrap_err().to_string();
         assert!(error.starts_with("operation.q.consistency: \"most\": expected one of any, one"), "{error}");
     }
 }

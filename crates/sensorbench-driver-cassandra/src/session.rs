@@ -7,24 +7,24 @@ use scylla::client::session::Session;
 use sensorbench_driver::{AsyncConnector, AsyncSession, DriverError, Executing, Request};
 
 use crate::prepared::Prepared;
-use crate::schema::Asked;
+use crate::schema::OperationStatement;
 use crate::target::Target;
 
 /// Connections of a client thread to each node where the URL does not say how many: one for so many operations in flight. Each
 /// connection carries thousands of them, but the server reads a connection with one thread.
 const IN_FLIGHT_A_CONNECTION: usize = 64;
-const MOST_CONNECTIONS: usize = 4;
+const MAX_CONNECTIONS: usize = 4;
 
 pub struct Connector {
     pub target: Arc<Target>,
-    pub operations: Arc<[Asked]>,
+    pub operations: Arc<[OperationStatement]>,
 }
 
 impl AsyncConnector for Connector {
-    fn connect(&self, in_flight: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
+    fn connect(&self, concurrency: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
         Box::pin(async move {
-            let usual = in_flight.div_ceil(IN_FLIGHT_A_CONNECTION).clamp(1, MOST_CONNECTIONS);
-            let session = self.target.connect(self.target.server.connections.unwrap_or(usual), true).await?;
+            let default = concurrency.div_ceil(IN_FLIGHT_A_CONNECTION).clamp(1, MAX_CONNECTIONS);
+            let session = self.target.connect(self.target.server.connections.unwrap_or(default), true).await?;
             let mut prepared = Vec::with_capacity(self.operations.len());
             for asked in self.operations.iter() {
                 prepared.push(Prepared::of(&session, &self.target, asked).await?);

@@ -72,15 +72,15 @@ impl Loader<'_> {
             return Err(error);
         }
         let ended = child.wait_with_output().map_err(|error| self.error(&error.to_string()))?;
-        let told = String::from_utf8_lossy(&ended.stderr);
+        let output = String::from_utf8_lossy(&ended.stderr);
         match fed {
             Ok(()) if ended.status.success() => Ok(()),
-            _ => Err(self.error(told.trim())),
+            _ => Err(self.error(output.trim())),
         }
     }
 
-    fn error(&self, told: &str) -> DriverError {
-        DriverError::Data(format!("table {}: {}: {told}", self.table, self.program.display()))
+    fn error(&self, output: &str) -> DriverError {
+        DriverError::Data(format!("table {}: {}: {output}", self.table, self.program.display()))
     }
 }
 

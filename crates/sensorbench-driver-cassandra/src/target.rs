@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_says_what_is_not_usual() {
+    fn a_url_says_what_is_not_the_default() {
         let plain = target("cassandra://a,b:9999").unwrap();
         assert_eq!((plain.shown.as_str(), plain.consistency), ("a:9042,b:9999", Consistency::LocalQuorum));
         assert_eq!((plain.replication, plain.durable_writes, plain.page_size), (1, true, Some(5000)));

@@ -10,7 +10,7 @@ use sensorbench_driver::{BlockingConnector, BlockingSession, Deadline, DriverErr
 use crate::errors::fjall_error;
 use crate::locks::RowLocks;
 use crate::operation::{Prepared, PreparedPut, PreparedScan};
-use crate::table::MOST_COLUMNS;
+use crate::table::MAX_COLUMNS;
 
 /// After how many rows of a scan the deadline is looked at.
 const ROWS_BETWEEN_DEADLINE_CHECKS: u64 = 256;
@@ -108,7 +108,7 @@ fn execute_scan(
     if matches!(upper, Bound::Excluded(end) if end <= start.as_slice()) {
         return Ok(());
     }
-    let most = scan.limit.map_or(Ok(usize::MAX), |limit| limit_of(&parameters[limit]))?;
+    let limit = scan.limit.map_or(Ok(usize::MAX), |limit| limit_of(&parameters[limit]))?;
     let range = keyspace.range::<&[u8], _>((Bound::Included(start.as_slice()), upper));
     let drain = |guard: fjall::Guard, rows: &mut Rows| {
         let (key, record) = guard.into_inner().map_err(fjall_error)?;
@@ -116,9 +116,9 @@ fn execute_scan(
         if rows.len().is_multiple_of(ROWS_BETWEEN_DEADLINE_CHECKS) { deadline.check() } else { Ok(()) }
     };
     if scan.reverse {
-        range.rev().take(most).try_for_each(|guard| drain(guard, rows))
+        range.rev().take(limit).try_for_each(|guard| drain(guard, rows))
     } else {
-        range.take(most).try_for_each(|guard| drain(guard, rows))
+        range.take(limit).try_for_each(|guard| drain(guard, rows))
     }
 }
 
@@ -142,7 +142,7 @@ fn make_successor(prefix: &mut Vec<u8>) {
 
 #[inline]
 fn push_row(scan: &PreparedScan, parameters: &[Value], key: &[u8], record: &[u8], rows: &mut Rows) -> Result<(), DriverError> {
-    let mut row = [const { KeyPart::Borrowed(ValueRef::Null) }; MOST_COLUMNS];
+    let mut row = [const { KeyPart::Borrowed(ValueRef::Null) }; MAX_COLUMNS];
     scan.table.read(scan.prefix.len(), key, record, &mut row).map_err(data_error)?;
     for place in &scan.columns {
         match scan.prefix.get(*place) {
@@ -182,7 +182,7 @@ fn append_merged<'v>(
     value: impl Fn(usize) -> ValueRef<'v>,
     record: &mut Vec<u8>,
 ) -> Result<(), EncodingError> {
-    let mut row = [const { KeyPart::Borrowed(ValueRef::Null) }; MOST_COLUMNS];
+    let mut row = [const { KeyPart::Borrowed(ValueRef::Null) }; MAX_COLUMNS];
     put.table.read(put.table.key.len(), &[], stored, &mut row)?;
     put.table.append_record(record, |place| if put.values[place].is_some() { value(place) } else { row[place].value() })
 }

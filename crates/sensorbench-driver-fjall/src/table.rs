@@ -7,7 +7,7 @@ use sensorbench_driver::{KeyedSchema, KeyedTable, Parameter, SchemaError, ValueR
 use serde::Deserialize;
 
 /// Columns that a table may have, so that a row's values fit on the stack while it is read.
-pub const MOST_COLUMNS: usize = 16;
+pub const MAX_COLUMNS: usize = 16;
 
 /// `[create.table.NAME]` of a schema file.
 #[derive(Clone, Debug, Deserialize)]
@@ -39,8 +39,8 @@ impl KeyedTable for Table {
         let error = |message: String| Err(SchemaError::at(format!("create.table.{name}.key"), message));
         match self.columns().count() {
             _ if self.key.is_empty() => error("expected at least one column in the key".to_owned()),
-            columns if columns > MOST_COLUMNS => {
-                error(format!("a table of fjall has at most {MOST_COLUMNS} columns; there are {columns}"))
+            columns if columns > MAX_COLUMNS => {
+                error(format!("a table of fjall has at most {MAX_COLUMNS} columns; there are {columns}"))
             }
             _ => Ok(()),
         }
@@ -95,7 +95,7 @@ impl Table {
         known: usize,
         mut key: &'a [u8],
         mut record: &'a [u8],
-        row: &mut [KeyPart<'a>; MOST_COLUMNS],
+        row: &mut [KeyPart<'a>; MAX_COLUMNS],
     ) -> Result<(), EncodingError> {
         for (place, column) in self.key.iter().enumerate().skip(known) {
             row[place] = read_key(&mut key, column.value_type)?;

@@ -77,8 +77,8 @@ impl Driver for HbaseDriver {
                 .insert("settling".to_owned(), "tables are neither flushed nor compacted after loading: no admin=".to_owned());
             return Ok(Description { database: "HBase".to_owned(), version: "not told (no admin=)".to_owned(), settings });
         };
-        let Described { version, settings: told } = admin.describe()?;
-        settings.extend(told);
+        let Described { version, settings: reported } = admin.describe()?;
+        settings.extend(reported);
         Ok(Description { database: "HBase".to_owned(), version, settings })
     }
 
@@ -160,8 +160,8 @@ impl Driver for HbaseDriver {
     /// What each region server counts, by `HOST.NAME`.
     fn status(&self) -> Result<BTreeMap<String, f64>, DriverError> {
         let Some(admin) = self.admin() else { return Ok(BTreeMap::new()) };
-        let named = |(host, told): (String, BTreeMap<String, f64>)| {
-            told.into_iter().map(move |(name, value)| (format!("{host}.{name}"), value))
+        let named = |(host, status): (String, BTreeMap<String, f64>)| {
+            status.into_iter().map(move |(name, value)| (format!("{host}.{name}"), value))
         };
         Ok(admin.status()?.into_iter().flat_map(named).collect())
     }

@@ -12,8 +12,8 @@ const MESSAGE_LENGTH_MAX: usize = 400;
 pub fn driver_error(gateway: &str, error: thrift::Error) -> DriverError {
     match error {
         thrift::Error::User(error) => DriverError::Statement(match error.downcast_ref::<TIOError>() {
-            Some(refused) => told(refused.message.as_deref().unwrap_or("HBase refused it and does not say why")),
-            None => told(&error.to_string()),
+            Some(refused) => describe(refused.message.as_deref().unwrap_or("HBase refused it and does not say why")),
+            None => describe(&error.to_string()),
         }),
         thrift::Error::Application(error) if error.kind == ApplicationErrorKind::UnknownMethod => {
             DriverError::Connection(format!(
@@ -21,7 +21,7 @@ pub fn driver_error(gateway: &str, error: thrift::Error) -> DriverError {
                 error.message
             ))
         }
-        thrift::Error::Application(error) => DriverError::Statement(told(&error.message)),
+        thrift::Error::Application(error) => DriverError::Statement(describe(&error.message)),
         thrift::Error::Transport(error) if error.kind == TransportErrorKind::EndOfFile => DriverError::Connection(format!(
             "the gateway at {gateway} ended the connection; check that it is up, and that transport= is its own (buffered or framed)"
         )),
@@ -36,7 +36,7 @@ pub fn driver_error(gateway: &str, error: thrift::Error) -> DriverError {
 }
 
 /// The first line of a message, without what is too long.
-fn told(message: &str) -> String {
+fn describe(message: &str) -> String {
     let line = message.lines().find(|line| !line.trim().is_empty()).unwrap_or(message).trim();
     match line.char_indices().nth(MESSAGE_LENGTH_MAX) {
         Some((end, _)) => format!("{}…", &line[..end]),
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn messages_are_cut_to_what_can_be_read() {
-        assert_eq!(told("\n  no such table\n\tat org.apache.hadoop"), "no such table");
-        assert_eq!(told(&"é".repeat(500)).chars().count(), MESSAGE_LENGTH_MAX + 1);
+        assert_eq!(describe("\n  no such table\n\tat org.apache.hadoop"), "no such table");
+        assert_eq!(describe(&"é".repeat(500)).chars().count(), MESSAGE_LENGTH_MAX + 1);
     }
 }

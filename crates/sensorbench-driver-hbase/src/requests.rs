@@ -98,17 +98,17 @@ pub fn scan(scan: &PreparedScan, parameters: &[Value], caching: i32) -> Result<O
         Ok(Filter::column(FAMILY, column.name.as_bytes(), *comparison, &bytes))
     });
     let filters = filters.collect::<Result<Vec<_>, DriverError>>()?;
-    let most = scan.limit.map(|limit| limit_of(&parameters[limit])).transpose()?;
-    if most == Some(0) {
+    let limit = scan.limit.map(|limit| limit_of(&parameters[limit])).transpose()?;
+    if limit == Some(0) {
         return Ok(None);
     }
     Ok(Some(TScan {
         start_row: Some(start),
         stop_row: Some(end),
         columns: scan.reading.columns(),
-        limit: most,
+        limit,
         filter_bytes: (!filters.is_empty()).then(|| Filter::all(filters).0),
-        ..whole_scan(most.unwrap_or(caching).min(caching))
+        ..whole_scan(limit.unwrap_or(caching).min(caching))
     }))
 }
 

@@ -51,8 +51,8 @@ fn execute_scan(
     rows: &mut Rows,
     deadline: &Deadline,
 ) -> Result<(), DriverError> {
-    let Some(asked) = requests::scan(scan, parameters, target.caching)? else { return Ok(()) };
-    each_page(gateway, &target.table(&scan.reading.table_name), asked, target.page, |page| {
+    let Some(get) = requests::scan(scan, parameters, target.caching)? else { return Ok(()) };
+    each_page(gateway, &target.table(&scan.reading.table_name), get, target.page, |page| {
         deadline.check()?;
         page.iter().try_for_each(|result| scan.reading.push(parameters, result, rows))
     })
@@ -69,8 +69,8 @@ fn execute_get(
     let table = target.table(&get.reading.table_name);
     let mut gets = requests::gets(get, parameters)?;
     if gets.len() == 1 {
-        let asked = gets.swap_remove(0);
-        let result = gateway.call(|calls| calls.get(table, asked))?;
+        let single = gets.swap_remove(0);
+        let result = gateway.call(|calls| calls.get(table, single))?;
         return get.reading.push(parameters, &result, rows);
     }
     for page in gets.chunks(target.page as usize) {

@@ -203,13 +203,13 @@ fn layouts() -> Schema {
             "statement": {"put": {"table": table, "values": {"name": ":name", "time": ":time", "value": ":value"}}}}));
     }
     let (low, high) = (json!({"name": "low", "type": "double"}), json!({"name": "high", "type": "double"}));
-    let (note, most) = (columns[1].clone(), json!({"name": "most", "type": "integer"}));
+    let (note, max) = (columns[1].clone(), json!({"name": "most", "type": "integer"}));
     operations.extend([
         json!({"name": "between", "parameters": [low, high], "columns": [name, value],
             "statement": {"scan": {"table": "rows", "where": {"value": {"after": ":low", "to": ":high"}}}}}),
         json!({"name": "noted", "parameters": [note], "columns": [name],
             "statement": {"scan": {"table": "rows", "where": {"note": {"from": ":note"}}}}}),
-        json!({"name": "first", "parameters": [name, most], "columns": [name],
+        json!({"name": "first", "parameters": [name, max], "columns": [name],
             "statement": {"scan": {"table": "rows", "from": ":name", "limit": ":most"}}}),
         json!({"name": "all", "parameters": [], "columns": [name, note], "statement": {"scan": {"table": "rows"}}}),
         json!({"name": "note_of", "parameters": [name], "columns": [note],
@@ -304,8 +304,8 @@ fn columns_versions_filters_and_pages_are_what_schemas_say() {
     assert_eq!(between(-1.0, 1.0), ["b", "c\0"], "both bounds are excluded, in every region");
     assert_eq!(names_of("noted", &[text("\u{1}' AND")]), ["b", "c\0", "d'"], "what stands in a parameter is a value");
     assert_eq!(names_of("noted", &[text("é")]), ["d'"]);
-    for (most, expected) in [(0, &names[..0]), (1, &names[1..2]), (2, &names[1..3]), (5, &names[1..6]), (99, &names[1..])] {
-        assert_eq!(names_of("first", &[text("aa"), Value::Integer(most)]), expected, "pages have two rows");
+    for (max, expected) in [(0, &names[..0]), (1, &names[1..2]), (2, &names[1..3]), (5, &names[1..6]), (99, &names[1..])] {
+        assert_eq!(names_of("first", &[text("aa"), Value::Integer(max)]), expected, "pages have two rows");
     }
     assert_eq!(names_of("all", &[]), names);
     let note_of = |asking: &mut Asking, name: &str| asking.execute("note_of", &[text(name)]).unwrap();
@@ -382,8 +382,11 @@ fn an_operation_goes_on_at_another_gateway() {
     let untold = open(server.split('?').next().unwrap());
     assert!(untold.describe().unwrap().settings["settling"].contains("no admin="));
     assert!(untold.size().unwrap().unknown.is_some_and(|why| why.contains("admin=")));
-    let told = driver.describe().unwrap();
-    assert!(told.version.starts_with("2.") && told.settings.contains_key("hbase.client.retries.number"), "{told:?}");
+    let description = driver.describe().unwrap();
+    assert!(
+        description.version.starts_with("2.") && description.settings.contains_key("hbase.client.retries.number"),
+        "{description:?}"
+    );
     let status = driver.status().unwrap();
     let of_servers = |name: &str| status.iter().filter(|(key, _)| key.ends_with(name)).map(|(_, value)| value).sum::<f64>();
     assert!(of_servers(".read_requests") + of_servers(".scan_calls") > 0.0, "{status:?}");

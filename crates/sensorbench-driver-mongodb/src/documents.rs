@@ -171,7 +171,7 @@ impl<'a> Assembly<'a> {
                     self.shared = Some(Shared { collection, base: bytes, slots: each.empty_slots(), rows: 0 });
                 }
                 let shared = self.shared.as_mut().expect("was just made");
-                shared.take_in(each, value).map_err(|what| Unfit(what.told(&self.documents.columns)))?;
+                shared.take_in(each, value).map_err(|what| Unfit(what.describe(&self.documents.columns)))?;
             }
         }
         Ok(())
@@ -194,7 +194,7 @@ enum Displaced {
 }
 
 impl Displaced {
-    fn told(&self, columns: &[Parameter]) -> String {
+    fn describe(&self, columns: &[Parameter]) -> String {
         match self {
             Displaced::NoTime(place) => format!("column {}: expected a time", columns[*place].name),
             Displaced::BetweenSlots(place, time) => {

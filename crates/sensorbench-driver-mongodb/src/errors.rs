@@ -7,7 +7,7 @@ use sensorbench_driver::{DriverError, SchemaError};
 const UNAUTHORIZED: [i32; 2] = [13, 18];
 
 /// The server's own words, or the library's.
-pub fn told(error: &Error) -> String {
+pub fn describe(error: &Error) -> String {
     match error.kind.as_ref() {
         ErrorKind::Command(refusal) if refusal.code_name.is_empty() => refusal.message.clone(),
         ErrorKind::Command(refusal) => format!("{} ({})", refusal.message, refusal.code_name),
@@ -22,17 +22,21 @@ pub fn told(error: &Error) -> String {
 
 /// A command that was refused, unless the server is gone.
 pub fn statement_error(server: &str, error: Error) -> DriverError {
-    if is_refusal(&error) { DriverError::Statement(told(&error)) } else { not_reached(server, &error) }
+    if is_refusal(&error) { DriverError::Statement(describe(&error)) } else { not_reached(server, &error) }
 }
 
 /// A command of the schema file that was refused, unless the server is gone.
 pub fn schema_error(server: &str, path: impl Into<String>, error: Error) -> DriverError {
-    if is_refusal(&error) { SchemaError::at(path, told(&error)).into() } else { not_reached(server, &error) }
+    if is_refusal(&error) { SchemaError::at(path, describe(&error)).into() } else { not_reached(server, &error) }
 }
 
 /// Rows that were refused, unless the server is gone.
 pub fn data_error(server: &str, table: &str, error: Error) -> DriverError {
-    if is_refusal(&error) { DriverError::Data(format!("table {table}: {}", told(&error))) } else { not_reached(server, &error) }
+    if is_refusal(&error) {
+        DriverError::Data(format!("table {table}: {}", describe(&error)))
+    } else {
+        not_reached(server, &error)
+    }
 }
 
 /// Something in the way of sensorbench's own database, unless the server is gone.
@@ -50,7 +54,7 @@ pub fn namespace_error(server: &str, namespace: &str, error: Error) -> DriverErr
         }
         _ => "",
     };
-    DriverError::Namespace(format!("the server at {server}: the database {namespace}: {}{advice}", told(&error)))
+    DriverError::Namespace(format!("the server at {server}: the database {namespace}: {}{advice}", describe(&error)))
 }
 
 /// Whether the server answered, and the answer was no.
@@ -72,5 +76,5 @@ fn not_reached(server: &str, error: &Error) -> DriverError {
         }
         _ => "the server's log may tell why",
     };
-    DriverError::Connection(format!("the server at {server}: {}; {advice}", told(error)))
+    DriverError::Connection(format!("the server at {server}: {}; {advice}", describe(error)))
 }

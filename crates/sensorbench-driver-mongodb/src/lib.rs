@@ -30,7 +30,7 @@
 //! within `{ "$date" = ":time" }` as a date, which has milliseconds and refuses more. Other values are Extended JSON.
 //!
 //! In keys and names of collections, `:number`, and of a time `:time@day` (days since 1970), `:time@hour` (of the day) and
-//! `:time@minute` (of the hour) stand for whole numbers: they make slots within a document, and collections of stretches of time.
+//! `:time@minute` (of the hour) stand for whole numbers: they make slots within a document, and collections of time buckets.
 //!
 //! ```toml
 //! [create.documents.readings_by_day]      # rows that follow each other and give the same document share it

@@ -49,8 +49,8 @@ pub async fn describe(database: &Database, target: &Target) -> Result<Descriptio
     let engine = status.get_document("storageEngine").ok().and_then(|engine| text(engine, "name"));
     settings.extend(engine.map(|engine| ("storage engine".to_owned(), engine)));
     for (name, concern) in [("write concern", &target.write_concern), ("read concern", &target.read_concern)] {
-        let asked = if concern.is_empty() { "the server's own".to_owned() } else { concern.to_string() };
-        settings.insert(name.to_owned(), asked);
+        let requested = if concern.is_empty() { "the server's own".to_owned() } else { concern.to_string() };
+        settings.insert(name.to_owned(), requested);
     }
     settings.insert("read preference".to_owned(), target.read_from.clone());
     Ok(Description { database: name.to_owned(), version: version.trim_start_matches('v').to_owned(), settings })
@@ -64,8 +64,8 @@ pub async fn keeps_nan(database: &Database) -> Result<bool, Error> {
 
 /// What FerretDB keeps the data in: it says so in what it tells at the start.
 async fn backend(database: &Database) -> Option<String> {
-    let told = database.client().database("admin").run_command(doc! {"getLog": "startupWarnings"}).await.ok()?;
-    let lines = told.get_array("log").ok()?.iter().filter_map(Bson::as_str);
+    let reply = database.client().database("admin").run_command(doc! {"getLog": "startupWarnings"}).await.ok()?;
+    let lines = reply.get_array("log").ok()?.iter().filter_map(Bson::as_str);
     lines.filter_map(powered_by).next()
 }
 
@@ -136,16 +136,16 @@ pub async fn size(database: &Database, target: &Target) -> Result<Size, DriverEr
         }
         parts.insert(collection, bytes(&of_one, "storageSize"));
     }
-    let told = bytes(&stats, "storageSize") + bytes(&stats, "indexSize");
-    Ok(Size { total_bytes: told.max(parts.values().sum()), parts, ..Size::default() })
+    let reply = bytes(&stats, "storageSize") + bytes(&stats, "indexSize");
+    Ok(Size { total_bytes: reply.max(parts.values().sum()), parts, ..Size::default() })
 }
 
 /// Counters and gauges of the server that answers, by their names there.
 pub async fn status(database: &Database) -> Result<BTreeMap<String, f64>, Error> {
-    let told = database.run_command(doc! {"serverStatus": 1}).await?;
+    let reply = database.run_command(doc! {"serverStatus": 1}).await?;
     let mut status = BTreeMap::new();
     for section in SECTIONS {
-        if let Some(value) = told.get(section) {
+        if let Some(value) = reply.get(section) {
             add_numbers(section, value, &mut status);
         }
     }

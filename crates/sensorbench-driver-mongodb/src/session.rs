@@ -17,7 +17,7 @@ use crate::target::Target;
 
 /// Connections of a client thread where the URL does not say how many: one for each operation in flight, but no more than this,
 /// which is the library's own limit. More operations wait for one of them.
-const MOST_CONNECTIONS: usize = 100;
+const MAX_CONNECTIONS: usize = 100;
 
 pub struct Connector {
     pub target: Arc<Target>,
@@ -25,9 +25,9 @@ pub struct Connector {
 }
 
 impl AsyncConnector for Connector {
-    fn connect(&self, in_flight: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
+    fn connect(&self, concurrency: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
         Box::pin(async move {
-            let connections = self.target.connections.unwrap_or(in_flight.clamp(1, MOST_CONNECTIONS));
+            let connections = self.target.connections.unwrap_or(concurrency.clamp(1, MAX_CONNECTIONS));
             let client = self.target.client(connections)?;
             let session = MongodbSession {
                 target: self.target.clone(),
@@ -127,12 +127,12 @@ mod tests {
     #[test]
     fn writes_that_failed_are_told() {
         assert!(check_written(&doc! {"ok": 1, "n": 1}).is_ok());
-        let told = |reply| check_written(&reply).unwrap_err().to_string();
+        let refusal = |reply| check_written(&reply).unwrap_err().to_string();
         assert_eq!(
-            told(doc! {"ok": 1, "writeErrors": [{"index": 0, "code": 11000, "errmsg": "duplicate key"}]}),
+            refusal(doc! {"ok": 1, "writeErrors": [{"index": 0, "code": 11000, "errmsg": "duplicate key"}]}),
             "duplicate key"
         );
         let concern = doc! {"ok": 1, "writeConcernError": {"code": 64, "errmsg": "waiting for replication timed out"}};
-        assert_eq!(told(concern), "the write concern was not met: waiting for replication timed out");
+        assert_eq!(refusal(concern), "the write concern was not met: waiting for replication timed out");
     }
 }

@@ -160,13 +160,16 @@ fn a_closed_port_and_a_wrong_password_are_told_with_what_to_do() {
 #[test]
 fn the_server_says_which_one_it_is_and_what_it_counts() {
     let driver = open(&url("told", "&write_concern=1&journal=on"));
-    let told = driver.describe().unwrap();
-    assert!(["MongoDB", "FerretDB"].contains(&told.database.as_str()), "{told:?}");
-    assert!(told.version.starts_with(|c: char| c.is_ascii_digit()), "{told:?}");
-    assert!(told.settings["write concern"].contains("\"j\": true"), "{told:?}");
-    if told.database == "FerretDB" {
-        assert!(told.settings["speaks like MongoDB"].starts_with("7.0"), "{told:?}");
-        assert!(["SQLite", "PostgreSQL"].iter().any(|backend| told.settings["data are in"].starts_with(backend)), "{told:?}");
+    let description = driver.describe().unwrap();
+    assert!(["MongoDB", "FerretDB"].contains(&description.database.as_str()), "{description:?}");
+    assert!(description.version.starts_with(|c: char| c.is_ascii_digit()), "{description:?}");
+    assert!(description.settings["write concern"].contains("\"j\": true"), "{description:?}");
+    if description.database == "FerretDB" {
+        assert!(description.settings["speaks like MongoDB"].starts_with("7.0"), "{description:?}");
+        assert!(
+            ["SQLite", "PostgreSQL"].iter().any(|backend| description.settings["data are in"].starts_with(backend)),
+            "{description:?}"
+        );
     }
     let status = driver.status().unwrap();
     assert!(status.keys().any(|name| name.starts_with("metrics.commands.")), "{status:?}");
@@ -254,8 +257,8 @@ fn answers_of_operations_in_flight_are_not_mixed_up_whoever_gives_up() {
     asking.runtime.block_on(async {
         let read = async |number: i64| {
             let (id, parameters) = (number % 50, [Value::Integer(number % 50)]);
-            let asked = asking.ask("read", &parameters);
-            match tokio::time::timeout(Duration::from_micros(if number % 10 == 3 { 200 } else { 60_000_000 }), asked).await {
+            let answered = asking.ask("read", &parameters);
+            match tokio::time::timeout(Duration::from_micros(if number % 10 == 3 { 200 } else { 60_000_000 }), answered).await {
                 Ok(answer) => assert_eq!(answer.unwrap(), [[Value::Double(id as f64)]]),
                 Err(_) => assert_eq!(number % 10, 3, "only those give up that wait for a moment"),
             }

@@ -21,7 +21,7 @@ const ROWS_A_BATCH: i64 = 65_536;
 /// Each repeat is made of so many turns, so that what else goes on at the machine meets both alike.
 const TURNS: usize = 10;
 const ROWS_A_TURN: i64 = 200_000;
-const MOST_OPERATIONS_A_TURN: i64 = 10_000;
+const MAX_OPERATIONS_A_TURN: i64 = 10_000;
 const NAMESPACE: &str = "sb_overhead";
 
 fn server_url() -> String {
@@ -110,7 +110,7 @@ fn main() {
     load("mysql_load_readings_rows_per_s", driver.as_ref(), "readings", batches(readings));
     driver.settle().unwrap();
     for (rows_an_answer, in_flight) in [(1, 1), (1, 16), (100, 1), (100, 16)] {
-        let operations = (ROWS_A_TURN / rows_an_answer).min(MOST_OPERATIONS_A_TURN);
+        let operations = (ROWS_A_TURN / rows_an_answer).min(MAX_OPERATIONS_A_TURN);
         let ids = scattered(operations as u64, ROWS - rows_an_answer);
         let (operation, parameters) = (&schema(rows_an_answer).operations[0], rows(ids.iter().copied()));
         compare(

@@ -23,7 +23,7 @@
 //! `timestamps = "microseconds"` beside its statement.
 //!
 //! The protocol answers one statement after the other, so that a connection serves one operation at a time. A session opens as
-//! many connections as there may be operations in flight, at most [`MOST_CONNECTIONS`] unless the URL says `connections=`;
+//! many connections as there may be operations in flight, at most [`MAX_CONNECTIONS`] unless the URL says `connections=`;
 //! operations beyond that wait inside the session for a free one, which is part of their service time. One more connection
 //! is there to cancel statements by KILL QUERY. Behind an address that leads to several servers, where a KILL could meet the wrong one,
 //! connections are given up instead.
@@ -38,4 +38,4 @@ mod wire;
 
 pub use database::MysqlWire;
 pub use dialect::{Mariadb, Mysql};
-pub use wire::MOST_CONNECTIONS;
+pub use wire::MAX_CONNECTIONS;

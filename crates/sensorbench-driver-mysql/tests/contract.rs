@@ -32,8 +32,8 @@ fn runtime() -> Runtime {
 
 /// Asks the server past the driver, and past the runtime that the session is in.
 fn ask(statements: &[&str]) -> Vec<Row> {
-    let asked = || runtime().block_on(ask_all(statements));
-    std::thread::scope(|scope| scope.spawn(asked).join().unwrap())
+    let answered = || runtime().block_on(ask_all(statements));
+    std::thread::scope(|scope| scope.spawn(answered).join().unwrap())
 }
 
 /// The answer to the last one.
@@ -66,12 +66,12 @@ fn load(driver: &dyn Driver, table: &str, rows: RecordBatch) -> Result<(), Drive
 }
 
 /// Does something with a session of so many connections.
-fn with_session(driver: &dyn Driver, schema: &Schema, in_flight: usize, work: impl AsyncFnOnce(&dyn AsyncSession)) {
+fn with_session(driver: &dyn Driver, schema: &Schema, concurrency: usize, work: impl AsyncFnOnce(&dyn AsyncSession)) {
     let Sessions::Asynchronous(connector) = driver.sessions(&schema.operations).unwrap() else {
         panic!("sessions are asynchronous")
     };
     runtime().block_on(async {
-        let session = connector.connect(in_flight).await.unwrap();
+        let session = connector.connect(concurrency).await.unwrap();
         work(session.as_ref()).await;
     });
 }

@@ -6,8 +6,8 @@ use sensorbench_driver::{DriverError, Rows, Type, ValueRef};
 
 use crate::link::Link;
 use crate::odbc::Connection;
+use crate::operation_statement::OperationStatement;
 use crate::prepared::Prepared;
-use crate::question::Question;
 
 /// A link and a connection that it made.
 pub struct Control<'a> {
@@ -26,22 +26,22 @@ impl<'a> Control<'a> {
         ran.map_err(|diagnostics| self.link.error(&self.connection, &diagnostics))
     }
 
-    /// The answer to a question of our own.
+    /// The answer to a query of our own.
     pub fn ask(&self, text: String, parameters: &[ValueRef], columns: &[Type]) -> Result<Rows, DriverError> {
         let types: Vec<Type> = parameters.iter().map(|value| value.value_type().unwrap_or(Type::Text)).collect();
         let mut rows = Rows::new();
-        let mut prepared = Prepared::of(self.link, &self.connection, Question::own(text, &types, columns))?;
+        let mut prepared = Prepared::of(self.link, &self.connection, OperationStatement::own(text, &types, columns))?;
         prepared.ask(self.link, |place| parameters[place], &mut rows, None)?;
         Ok(rows)
     }
 
-    /// The one number that a question is answered with; None where there is none.
+    /// The one number that a query is answered with; None where there is none.
     pub fn number(&self, text: String) -> Result<Option<i64>, DriverError> {
         let rows = self.ask(text, &[], &[Type::Integer])?;
         Ok(rows.iter().next().and_then(|row| if let ValueRef::Integer(number) = row.value(0) { Some(number) } else { None }))
     }
 
-    /// Names and values that a question is answered with.
+    /// Names and values that a query is answered with.
     pub fn pairs(&self, text: &str) -> Result<Vec<(String, String)>, DriverError> {
         let rows = self.ask(text.to_owned(), &[], &[Type::Text, Type::Text])?;
         let text = |value| if let ValueRef::Text(text) = value { text.to_owned() } else { String::new() };
@@ -65,12 +65,12 @@ impl<'a> Control<'a> {
 
     /// Does something in one transaction.
     pub fn in_transaction<T>(&self, work: impl FnOnce() -> Result<T, DriverError>) -> Result<T, DriverError> {
-        let told = |diagnostics| self.link.error(&self.connection, &diagnostics);
-        self.connection.set_autocommit(false).map_err(told)?;
+        let error_of = |diagnostics| self.link.error(&self.connection, &diagnostics);
+        self.connection.set_autocommit(false).map_err(error_of)?;
         let outcome = work();
         let ended = if outcome.is_ok() { self.connection.commit() } else { self.connection.roll_back() };
         let outcome = outcome?;
-        ended.and_then(|()| self.connection.set_autocommit(true)).map_err(told)?;
+        ended.and_then(|()| self.connection.set_autocommit(true)).map_err(error_of)?;
         Ok(outcome)
     }
 }

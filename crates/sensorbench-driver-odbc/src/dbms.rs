@@ -35,7 +35,7 @@ impl Dbms {
         }
     }
 
-    /// A question for settings that matter to speed and durability: names and values.
+    /// A query for settings that matter to speed and durability: names and values.
     pub fn settings(self) -> Option<&'static str> {
         match self {
             Dbms::Postgresql => Some(
@@ -67,7 +67,7 @@ impl Dbms {
         }
     }
 
-    /// A question for the bytes of a table with its indexes. `table` is a word.
+    /// A query for the bytes of a table with its indexes. `table` is a word.
     pub fn table_bytes(self, table: &str) -> Option<String> {
         match self {
             Dbms::Postgresql => Some(format!("SELECT pg_catalog.pg_total_relation_size('{table}')")),
@@ -79,10 +79,10 @@ impl Dbms {
         }
     }
 
-    /// A question for the bytes of all that is there, where tables are not told apart.
+    /// A query for the bytes of all that is there, where tables are not told apart.
     pub fn all_bytes(self) -> Option<&'static str> {
-        let question = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
-        (self == Dbms::Sqlite).then_some(question)
+        let operation_statement = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+        (self == Dbms::Sqlite).then_some(operation_statement)
     }
 
     /// Whether an answer is in the client's memory when a statement has been executed, so that there is nothing to call off

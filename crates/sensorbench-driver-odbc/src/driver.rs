@@ -17,8 +17,8 @@ use crate::load;
 use crate::names::MARK;
 use crate::namespace::{Namespace, with_place};
 use crate::odbc::{Fact, Text};
+use crate::operation_statement::OperationStatement;
 use crate::pool::Pool;
-use crate::question::Question;
 use crate::session::Connector;
 
 pub struct OdbcDriver {
@@ -63,8 +63,8 @@ impl Driver for OdbcDriver {
     fn describe(&self) -> Result<Description, DriverError> {
         let control = self.control()?;
         let mut settings = self.settings(&control);
-        if let Some(question) = self.link.dbms().settings() {
-            settings.extend(control.pairs(question)?);
+        if let Some(operation_statement) = self.link.dbms().settings() {
+            settings.extend(control.pairs(operation_statement)?);
         }
         let (database, version) = (control.connection.fact(Fact::DatabaseName), control.connection.fact(Fact::DatabaseVersion));
         Ok(Description { database, version, settings })
@@ -136,15 +136,15 @@ impl Driver for OdbcDriver {
         let mut size = Size::default();
         let tables = Namespace { control: &control }.tables()?;
         for name in tables.iter().map(String::as_str).chain([MARK]) {
-            let Some(question) = self.link.dbms().table_bytes(&self.link.names.table(name)) else { break };
-            let bytes = control.number(question)?.unwrap_or(0).max(0) as u64;
+            let Some(operation_statement) = self.link.dbms().table_bytes(&self.link.names.table(name)) else { break };
+            let bytes = control.number(operation_statement)?.unwrap_or(0).max(0) as u64;
             size.total_bytes += bytes;
             if name != MARK {
                 size.parts.insert(name.to_owned(), bytes);
             }
         }
-        if let Some(question) = self.link.dbms().all_bytes() {
-            size.total_bytes = control.number(question.to_owned())?.unwrap_or(0).max(0) as u64;
+        if let Some(operation_statement) = self.link.dbms().all_bytes() {
+            size.total_bytes = control.number(operation_statement.to_owned())?.unwrap_or(0).max(0) as u64;
         } else if self.link.dbms() == Dbms::Other {
             let database = control.connection.fact(Fact::DatabaseName);
             size.unknown = Some(format!("ODBC has no way to ask for it, and sensorbench knows none for {database}"));
@@ -153,7 +153,8 @@ impl Driver for OdbcDriver {
     }
 
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {
-        let questions = operations.iter().map(|operation| Question::of(operation, &self.link.names)).collect::<Result<_, _>>()?;
-        Ok(Sessions::Blocking(Box::new(Connector { pool: Pool::of(self.link.clone(), questions)? })))
+        let operation_statements =
+            operations.iter().map(|operation| OperationStatement::of(operation, &self.link.names)).collect::<Result<_, _>>()?;
+        Ok(Sessions::Blocking(Box::new(Connector { pool: Pool::of(self.link.clone(), operation_statements)? })))
     }
 }

@@ -45,10 +45,10 @@ impl Layout {
     }
 }
 
-fn describe(question: &str, control: &Control) -> Result<Vec<Described>, DriverError> {
+fn describe(operation_statement: &str, control: &Control) -> Result<Vec<Described>, DriverError> {
     let described = || {
         let mut statement = control.connection.statement()?;
-        statement.prepare(question)?;
+        statement.prepare(operation_statement)?;
         statement.described()
     };
     described().map_err(|diagnostics| control.link.error(&control.connection, &diagnostics))

@@ -48,10 +48,10 @@ mod load;
 mod names;
 mod namespace;
 mod odbc;
+mod operation_statement;
 mod pool;
 mod prepared;
 mod proof;
-mod question;
 mod session;
 mod target;
 mod values;
@@ -64,7 +64,7 @@ use serde_json::json;
 use crate::driver::OdbcDriver;
 use crate::link::Link;
 use crate::names::{MARK, Names, is_word};
-use crate::question::Question;
+use crate::operation_statement::OperationStatement;
 
 /// The driver.
 pub struct OdbcDatabase;
@@ -100,7 +100,7 @@ impl Database for OdbcDatabase {
                 return Err(SchemaError::at(path, message).into());
             }
         }
-        schema.operations.iter().try_for_each(|operation| Question::of(operation, &names).map(drop))
+        schema.operations.iter().try_for_each(|operation| OperationStatement::of(operation, &names).map(drop))
     }
 
     fn no_op(&self) -> Option<Schema> {

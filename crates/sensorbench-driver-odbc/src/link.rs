@@ -46,15 +46,15 @@ impl Link {
 
     /// What went wrong with a statement: refused by the database, or the connection was lost.
     pub fn error(&self, connection: &Connection, diagnostics: &Diagnostics) -> DriverError {
-        let told = self.target.without_secrets(&diagnostics.to_string());
+        let message = self.target.without_secrets(&diagnostics.to_string());
         // 08 are failures of connections, HYT01 their time-out; with 57P PostgreSQL says that it ends one.
         if ["08", "HYT01", "57P"].iter().any(|state| diagnostics.has(state)) || connection.is_dead() {
-            return self.connection_error(format!("the connection was lost: {told}; is the server still running?"));
+            return self.connection_error(format!("the connection was lost: {message}; is the server still running?"));
         }
         // Optional features: what is bound may be the wide characters that it does not take.
         let is_unable = diagnostics.has("HYC00") && self.target.text == Text::Wide;
         let advice = if is_unable { "; a driver that is not for Unicode needs text=utf8 in the URL" } else { "" };
-        DriverError::Statement(format!("{told}{advice}"))
+        DriverError::Statement(format!("{message}{advice}"))
     }
 
     /// An error about this target.

@@ -28,7 +28,7 @@ pub fn load(
     progress: &Progress,
 ) -> Result<(), DriverError> {
     let layout = Layout::of(name, columns, control)?;
-    let told = |diagnostics: Diagnostics| control.link.error(&control.connection, &diagnostics);
+    let error_of = |diagnostics: Diagnostics| control.link.error(&control.connection, &diagnostics);
     control.in_transaction(|| {
         let mut insert = Insert::of(&layout, control)?;
         let mut proof = Proof::of(&layout);
@@ -42,7 +42,7 @@ pub fn load(
             proof.check(&values, control)?;
             uncommitted += rows_of_batch;
             if uncommitted >= ROWS_A_TRANSACTION {
-                control.connection.commit().map_err(told)?;
+                control.connection.commit().map_err(error_of)?;
                 uncommitted = 0;
             }
             progress.add_batch(rows_of_batch, start.elapsed());
@@ -76,15 +76,15 @@ impl<'a> Insert<'a> {
     fn execute(&mut self, values: &Values) -> Result<(), DriverError> {
         let mut next = 0;
         while next < values.rows {
-            let most = next..(next + self.rows).min(values.rows);
-            next += self.execute_some(values, most)?;
+            let wanted = next..(next + self.rows).min(values.rows);
+            next += self.execute_some(values, wanted)?;
         }
         Ok(())
     }
 
     /// Writes as many of these rows as fit into one array; returns how many.
-    fn execute_some(&mut self, values: &Values, most: Range<usize>) -> Result<usize, DriverError> {
-        let (rows, widths) = self.fitting(values, most);
+    fn execute_some(&mut self, values: &Values, wanted: Range<usize>) -> Result<usize, DriverError> {
+        let (rows, widths) = self.fitting(values, wanted);
         let made = self.make_room(rows.len(), &widths).and_then(|()| self.statement.set_parameter_rows(rows.len()));
         let is_taken = made.map_err(|diagnostics| self.refused(&diagnostics, values, &rows))?;
         if !is_taken {
@@ -101,8 +101,8 @@ impl<'a> Insert<'a> {
     }
 
     /// The first of these rows, as many as have room in one array, and how long their longest values are.
-    fn fitting(&self, values: &Values, most: Range<usize>) -> (Range<usize>, Vec<usize>) {
-        let mut rows = most;
+    fn fitting(&self, values: &Values, wanted: Range<usize>) -> (Range<usize>, Vec<usize>) {
+        let mut rows = wanted;
         loop {
             let longest = |column: &Column| rows.clone().map(|row| width(column.value(row))).max().unwrap_or(0);
             let widths: Vec<usize> = values.columns.iter().map(longest).collect();

@@ -127,9 +127,9 @@ impl Namespace<'_> {
 
     /// Texts of this kind, by their places.
     fn noted(&self, kind: &str) -> Result<Vec<String>, DriverError> {
-        let question =
+        let operation_statement =
             format!("SELECT sensorbench_place, sensorbench_text FROM {} WHERE sensorbench_kind = ?", self.marker_table());
-        let rows = self.control.ask(question, &[ValueRef::Text(kind)], &[Type::Integer, Type::Text])?;
+        let rows = self.control.ask(operation_statement, &[ValueRef::Text(kind)], &[Type::Integer, Type::Text])?;
         let mut noted: Vec<(i64, String)> = rows
             .iter()
             .filter_map(|row| match (row.value(0), row.value(1)) {

@@ -7,16 +7,16 @@ use sensorbench_driver::{Deadline, DriverError, Lender, Request};
 
 use crate::link::Link;
 use crate::odbc::{Connection, Running};
+use crate::operation_statement::OperationStatement;
 use crate::prepared::Prepared;
-use crate::question::Question;
 
 /// How often limits are looked at: the most by which an operation outlasts its own before it is called off.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 
-/// Connections with the questions of the run.
+/// Connections with the statements of the run.
 pub struct Pool {
     link: Arc<Link>,
-    questions: Vec<Question>,
+    operation_statements: Vec<OperationStatement>,
     clients: Lender<Client>,
     /// What each connection that was ever made executes.
     running: Mutex<Vec<Arc<Running>>>,
@@ -29,7 +29,7 @@ pub struct Client {
     running: Arc<Running>,
 }
 
-/// A connection and its prepared questions.
+/// A connection and its prepared statements.
 struct Connected {
     prepared: Vec<Prepared>,
     connection: Arc<Connection>,
@@ -37,8 +37,13 @@ struct Connected {
 
 impl Pool {
     /// No connections yet. A thread looks after the limits of operations as long as there is the pool.
-    pub fn of(link: Arc<Link>, questions: Vec<Question>) -> Result<Arc<Self>, DriverError> {
-        let pool = Arc::new(Self { clients: Lender::new(link.target.connections), link, questions, running: Mutex::default() });
+    pub fn of(link: Arc<Link>, operation_statements: Vec<OperationStatement>) -> Result<Arc<Self>, DriverError> {
+        let pool = Arc::new(Self {
+            clients: Lender::new(link.target.connections),
+            link,
+            operation_statements,
+            running: Mutex::default(),
+        });
         let watched = Arc::downgrade(&pool);
         let started = std::thread::Builder::new().name("odbc limits".to_owned()).spawn(move || watch(&watched));
         started.map_err(|error| pool.link.connection_error(format!("no thread that looks after time limits: {error}")))?;
@@ -48,7 +53,7 @@ impl Pool {
     /// Makes one more connection, unless there are as many as there may be.
     pub fn open(&self) -> Result<(), DriverError> {
         self.clients.open(|_| {
-            let connected = Some(Connected::of(&self.link, &self.questions)?);
+            let connected = Some(Connected::of(&self.link, &self.operation_statements)?);
             let running = Arc::new(Running::default());
             self.running().push(running.clone());
             Ok(Client { connected, running })
@@ -76,16 +81,17 @@ fn watch(pool: &Weak<Pool>) {
 }
 
 impl Connected {
-    fn of(link: &Link, questions: &[Question]) -> Result<Self, DriverError> {
+    fn of(link: &Link, operation_statements: &[OperationStatement]) -> Result<Self, DriverError> {
         let connection = link.connect()?;
-        let prepared = questions.iter().map(|question| Prepared::of(link, &connection, question.clone()));
+        let prepared =
+            operation_statements.iter().map(|operation_statement| Prepared::of(link, &connection, operation_statement.clone()));
         Ok(Self { prepared: prepared.collect::<Result<_, _>>()?, connection })
     }
 
-    /// Prepares a question anew after an error: MariaDB's driver, asked once more, waits for the rest of an answer that ended
+    /// Prepares a statement anew after an error: MariaDB's driver, asked once more, waits for the rest of an answer that ended
     /// with one.
     fn prepare_again(&mut self, operation: usize, pool: &Pool) -> Result<(), DriverError> {
-        self.prepared[operation] = Prepared::of(&pool.link, &self.connection, pool.questions[operation].clone())?;
+        self.prepared[operation] = Prepared::of(&pool.link, &self.connection, pool.operation_statements[operation].clone())?;
         Ok(())
     }
 }
@@ -97,7 +103,7 @@ impl Client {
         deadline.check()?;
         let connected = match &mut self.connected {
             Some(connected) => connected,
-            none => none.insert(Connected::of(&pool.link, &pool.questions)?),
+            none => none.insert(Connected::of(&pool.link, &pool.operation_statements)?),
         };
         let Request { operation, parameters, rows } = request;
         let watched = Some((&*self.running, deadline));

@@ -6,11 +6,11 @@ use sensorbench_driver::{DriverError, Rows, ValueRef};
 
 use crate::link::Link;
 use crate::odbc::{Buffer, Connection, Described, Diagnostics, Form, Kind, Moment, Statement, Text, Watched};
-use crate::question::Question;
-use crate::values::{asked_form, canonical, form_of, input, of_text, width};
+use crate::operation_statement::OperationStatement;
+use crate::values::{canonical, form_of, input, of_text, requested_form, width};
 
 /// Characters or bytes that a column is bound for; longer ones are read piece by piece.
-const MOST_BOUND: usize = 4000;
+const MAX_BOUND: usize = 4000;
 /// Bytes that the cells of one fetch take at most.
 const BYTES_A_FETCH: usize = 4 << 20;
 /// Room that parameters of variable length have at first.
@@ -19,7 +19,7 @@ const FIRST_WIDTH: usize = 64;
 /// A prepared question.
 pub struct Prepared {
     statement: Statement,
-    question: Question,
+    operation_statement: OperationStatement,
     /// Which columns may be longer than can be bound. Where there is one, all are read one by one; else this is empty.
     long: Vec<bool>,
     scratch: String,
@@ -27,19 +27,19 @@ pub struct Prepared {
 
 impl Prepared {
     /// Prepares a question.
-    pub fn of(link: &Link, connection: &Arc<Connection>, question: Question) -> Result<Self, DriverError> {
-        let told = |diagnostics: Diagnostics| link.error(connection, &diagnostics);
+    pub fn of(link: &Link, connection: &Arc<Connection>, operation_statement: OperationStatement) -> Result<Self, DriverError> {
+        let error_of = |diagnostics: Diagnostics| link.error(connection, &diagnostics);
         let prepare = || {
-            let mut statement = connection.statement().map_err(told)?;
-            statement.prepare(&question.text).map_err(told)?;
-            bind_parameters(&mut statement, &question, link, |_| FIRST_WIDTH).map_err(told)?;
-            let described = statement.described().map_err(told)?;
-            question.check_columns(described.len())?;
-            let long = bind_columns(&mut statement, &question, &described, link)?;
+            let mut statement = connection.statement().map_err(error_of)?;
+            statement.prepare(&operation_statement.text).map_err(error_of)?;
+            bind_parameters(&mut statement, &operation_statement, link, |_| FIRST_WIDTH).map_err(error_of)?;
+            let described = statement.described().map_err(error_of)?;
+            operation_statement.check_columns(described.len())?;
+            let long = bind_columns(&mut statement, &operation_statement, &described, link)?;
             Ok((statement, long))
         };
-        let (statement, long) = prepare().map_err(|error| question.with_place(error))?;
-        Ok(Self { statement, question, long, scratch: String::new() })
+        let (statement, long) = prepare().map_err(|error| operation_statement.with_place(error))?;
+        Ok(Self { statement, operation_statement, long, scratch: String::new() })
     }
 
     /// Asks it with these values of its parameters, and appends the answer to the rows.
@@ -55,38 +55,39 @@ impl Prepared {
         // The statement must be usable after any error; one that cannot be closed tells so when it is executed again.
         let closed = self.statement.close();
         outcome?;
-        closed.map_err(|diagnostics| self.told(link, diagnostics))
+        closed.map_err(|diagnostics| self.error_of(link, diagnostics))
     }
 
     fn bind<'a>(&mut self, link: &Link, value: &impl Fn(usize) -> ValueRef<'a>) -> Result<(), DriverError> {
-        let Self { statement, question, .. } = self;
-        let forms = (0..question.places.len()).map(|number| statement.parameter(number).form());
+        let Self { statement, operation_statement, .. } = self;
+        let forms = (0..operation_statement.places.len()).map(|number| statement.parameter(number).form());
         let is_too_long = |(number, place): (usize, &usize)| {
             let buffer = statement.parameter(number);
             buffer.form().is_variable() && width(value(*place)) > buffer.width()
         };
-        if link.dbms().binds_each_row(forms) || question.places.iter().enumerate().any(is_too_long) {
+        if link.dbms().binds_each_row(forms) || operation_statement.places.iter().enumerate().any(is_too_long) {
             let widened = |place: usize| width(value(place)).max(FIRST_WIDTH).next_power_of_two();
-            let bound = bind_parameters(statement, question, link, widened);
+            let bound = bind_parameters(statement, operation_statement, link, widened);
             bound.map_err(|diagnostics| link.error(statement.connection(), &diagnostics))?;
         }
-        for (number, place) in question.places.iter().enumerate() {
+        for (number, place) in operation_statement.places.iter().enumerate() {
             let form = statement.parameter(number).form();
-            let input = input(value(*place), form)
-                .map_err(|unfit| DriverError::Data(unfit.at("parameter", &question.parameters[*place].name).to_string()))?;
+            let input = input(value(*place), form).map_err(|unfit| {
+                DriverError::Data(unfit.at("parameter", &operation_statement.parameters[*place].name).to_string())
+            })?;
             statement.set(number, 0, input);
         }
         Ok(())
     }
 
     fn execute(&mut self, link: &Link, rows: &mut Rows, watched: Option<Watched>) -> Result<(), DriverError> {
-        self.statement.execute(watched).map_err(|diagnostics| self.told(link, diagnostics))?;
-        if self.question.columns.is_empty() {
+        self.statement.execute(watched).map_err(|diagnostics| self.error_of(link, diagnostics))?;
+        if self.operation_statement.columns.is_empty() {
             return Ok(());
         }
         let watched_fetch = watched.filter(|_| !link.dbms().answers_at_once());
         loop {
-            let fetched = self.statement.fetch(watched_fetch).map_err(|diagnostics| self.told(link, diagnostics))?;
+            let fetched = self.statement.fetch(watched_fetch).map_err(|diagnostics| self.error_of(link, diagnostics))?;
             if fetched == 0 {
                 return Ok(());
             }
@@ -104,7 +105,7 @@ impl Prepared {
     /// Takes the rows that were fetched out of the bound buffers.
     fn take_rows(&mut self, fetched: usize, rows: &mut Rows) -> Result<(), DriverError> {
         for row in 0..fetched {
-            for (number, column) in self.question.columns.iter().enumerate() {
+            for (number, column) in self.operation_statement.columns.iter().enumerate() {
                 rows.push(canonical(self.statement.column(number).cell(row), column, &mut self.scratch)?);
             }
             rows.end_row();
@@ -116,7 +117,7 @@ impl Prepared {
     fn read_row(&mut self, link: &Link, rows: &mut Rows) -> Result<(), DriverError> {
         for number in 0..self.long.len() {
             let read = if self.long[number] { self.read_long(number, rows) } else { self.read_short(number, rows) };
-            read.map_err(|diagnostics| self.told(link, diagnostics))??;
+            read.map_err(|diagnostics| self.error_of(link, diagnostics))??;
         }
         rows.end_row();
         Ok(())
@@ -124,7 +125,7 @@ impl Prepared {
 
     fn read_short(&mut self, number: usize, rows: &mut Rows) -> Result<Result<(), DriverError>, Diagnostics> {
         self.statement.get(number)?;
-        let (cell, column) = (self.statement.column(number).cell(0), &self.question.columns[number]);
+        let (cell, column) = (self.statement.column(number).cell(0), &self.operation_statement.columns[number]);
         Ok(canonical(cell, column, &mut self.scratch).map(|value| rows.push(value)))
     }
 
@@ -138,37 +139,37 @@ impl Prepared {
             rows.push(ValueRef::Null);
             return Ok(Ok(()));
         }
-        Ok(of_text(&self.scratch, &self.question.columns[number]).map(|value| rows.push(value)))
+        Ok(of_text(&self.scratch, &self.operation_statement.columns[number]).map(|value| rows.push(value)))
     }
 
-    fn told(&self, link: &Link, diagnostics: Diagnostics) -> DriverError {
+    fn error_of(&self, link: &Link, diagnostics: Diagnostics) -> DriverError {
         link.error(self.statement.connection(), &diagnostics)
     }
 }
 
 fn bind_parameters(
     statement: &mut Statement,
-    question: &Question,
+    operation_statement: &OperationStatement,
     link: &Link,
     width: impl Fn(usize) -> usize,
 ) -> Result<(), Diagnostics> {
     let buffer = |place: &usize| {
-        let form = form_of(question.parameters[*place].value_type, question.timestamps, link.target.text);
+        let form = form_of(operation_statement.parameters[*place].value_type, operation_statement.timestamps, link.target.text);
         Buffer::new(form, 1, width(*place))
     };
-    statement.bind_parameters(question.places.iter().map(buffer).collect())
+    statement.bind_parameters(operation_statement.places.iter().map(buffer).collect())
 }
 
 /// Binds as many rows as fit; else returns which columns must be read piece by piece.
 fn bind_columns(
     statement: &mut Statement,
-    question: &Question,
+    operation_statement: &OperationStatement,
     described: &[Described],
     link: &Link,
 ) -> Result<Vec<bool>, DriverError> {
     let mut forms = Vec::with_capacity(described.len());
-    for (column, described) in question.columns.iter().zip(described) {
-        let form = asked_form(column, described, link.target.text).map_err(DriverError::Statement)?;
+    for (column, described) in operation_statement.columns.iter().zip(described) {
+        let form = requested_form(column, described, link.target.text).map_err(DriverError::Statement)?;
         if let Some(reason) = link.dbms().inexact(column).filter(|_| form == Form::Double) {
             return Err(DriverError::Statement(reason));
         }
@@ -188,7 +189,7 @@ fn bind_columns(
 /// Whether values may be longer than a buffer should be wide.
 fn is_long(described: &Described) -> bool {
     let is_long_kind = matches!(described.kind, Kind::Text { is_long: true } | Kind::Bytes { is_long: true });
-    is_long_kind || !(1..=MOST_BOUND).contains(&described.size)
+    is_long_kind || !(1..=MAX_BOUND).contains(&described.size)
 }
 
 /// Units of its encoding, or bytes, that a value takes at most: drivers tell the size in characters.
@@ -198,7 +199,7 @@ fn units(form: Form, described: &Described) -> usize {
         Form::Text(Text::Narrow) => 4,
         _ => 1,
     };
-    described.size.min(MOST_BOUND) * units_a_character
+    described.size.min(MAX_BOUND) * units_a_character
 }
 
 fn cell_bytes(form: Form, described: &Described) -> usize {

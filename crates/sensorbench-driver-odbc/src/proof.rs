@@ -51,9 +51,9 @@ impl<'a> Proof<'a> {
             }
         }
         let condition = if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) };
-        let question = format!("SELECT {} FROM {}{condition}", read.join(", "), self.layout.table);
+        let operation_statement = format!("SELECT {} FROM {}{condition}", read.join(", "), self.layout.table);
         let parameters: Vec<ValueRef> = parameters.into_iter().map(|(value, form)| stored(value, form)).collect();
-        let found = control.ask(question, &parameters, &types)?;
+        let found = control.ask(operation_statement, &parameters, &types)?;
         match self.difference(row, &found) {
             None => Ok(()),
             Some(difference) => Err(DriverError::Data(format!("table {}, {difference}", self.layout.name))),

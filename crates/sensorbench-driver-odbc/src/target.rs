@@ -20,7 +20,7 @@ const PASSWORD: &str = "pwd";
 
 /// Rows that are fetched or written at a time.
 const ROWS: usize = 1000;
-const MOST_ROWS: usize = 32_767;
+const MAX_ROWS: usize = 32_767;
 
 /// Seconds that a server may take to let us in.
 const LOGIN_TIMEOUT_S: u32 = 10;
@@ -137,9 +137,9 @@ fn shown(source: Option<&str>, driver: Option<&str>, server: Option<&str>) -> St
 }
 
 fn rows(url: &TargetUrl) -> Result<usize, DriverError> {
-    let expected = format!("a number from 1 to {MOST_ROWS}");
+    let expected = format!("a number from 1 to {MAX_ROWS}");
     let rows = url.parsed_option("rows", &expected)?.unwrap_or(ROWS);
-    if (1..=MOST_ROWS).contains(&rows) { Ok(rows) } else { Err(url.error(format!("option rows={rows}: expected {expected}"))) }
+    if (1..=MAX_ROWS).contains(&rows) { Ok(rows) } else { Err(url.error(format!("option rows={rows}: expected {expected}"))) }
 }
 
 fn text(url: &TargetUrl) -> Result<Text, DriverError> {

@@ -85,7 +85,7 @@ fn micros_since_1970(moment: Moment) -> Option<i64> {
 }
 
 /// The form in which a column of an answer is asked for, or why it is not what the operation says.
-pub fn asked_form(column: &Column, described: &Described, text: Text) -> Result<Form, String> {
+pub fn requested_form(column: &Column, described: &Described, text: Text) -> Result<Form, String> {
     let is_whole = matches!(described.kind, Kind::Integer) || (described.kind == Kind::Decimal && described.digits <= 0);
     match (column.value_type, described.kind) {
         // Drivers of databases that know no types of expressions call them text; what is in it is looked at when it comes.
@@ -202,18 +202,19 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_asked_for_as_what_they_are() {
-        let asked =
-            |value_type, computed, kind, digits| asked_form(&column(value_type, computed), &described(kind, digits), Text::Wide);
-        assert_eq!(asked(Type::Integer, false, Kind::Decimal, 0), Ok(Form::Integer));
-        assert!(asked(Type::Integer, false, Kind::Decimal, 6).unwrap_err().contains("CAST(… AS BIGINT)"));
-        assert!(asked(Type::Double, false, Kind::Decimal, 2).unwrap_err().contains("returns a decimal"));
-        assert_eq!(asked(Type::Double, true, Kind::Decimal, 2), Ok(Form::Double));
-        assert!(asked(Type::Double, false, Kind::Real, 0).is_err());
-        assert_eq!(asked(Type::Timestamp, false, Kind::Integer, 0), Ok(Form::Integer));
-        assert_eq!(asked(Type::Double, false, Kind::Text { is_long: false }, 0), Ok(Form::Text(Text::Wide)));
-        assert!(asked(Type::Bytes, false, Kind::Text { is_long: false }, 0).is_err());
-        assert!(asked(Type::Text, false, Kind::Bytes { is_long: true }, 0).is_err());
+    fn columns_are_requested_as_what_they_are() {
+        let requested = |value_type, computed, kind, digits| {
+            requested_form(&column(value_type, computed), &described(kind, digits), Text::Wide)
+        };
+        assert_eq!(requested(Type::Integer, false, Kind::Decimal, 0), Ok(Form::Integer));
+        assert!(requested(Type::Integer, false, Kind::Decimal, 6).unwrap_err().contains("CAST(… AS BIGINT)"));
+        assert!(requested(Type::Double, false, Kind::Decimal, 2).unwrap_err().contains("returns a decimal"));
+        assert_eq!(requested(Type::Double, true, Kind::Decimal, 2), Ok(Form::Double));
+        assert!(requested(Type::Double, false, Kind::Real, 0).is_err());
+        assert_eq!(requested(Type::Timestamp, false, Kind::Integer, 0), Ok(Form::Integer));
+        assert_eq!(requested(Type::Double, false, Kind::Text { is_long: false }, 0), Ok(Form::Text(Text::Wide)));
+        assert!(requested(Type::Bytes, false, Kind::Text { is_long: false }, 0).is_err());
+        assert!(requested(Type::Text, false, Kind::Bytes { is_long: true }, 0).is_err());
     }
 
     #[test]

@@ -580,25 +580,25 @@ fn answers_of_another_type_are_told_and_the_session_goes_on() {
     };
     for driver in [POSTGRESQL, MARIADB] {
         let target = created(driver, "namespace=sb_types", &Schema::default());
-        let asked = |operation: Json| {
+        let answered = |operation: Json| {
             let schema = schema_of(json!({"operations": [operation]}));
             let connector = connector(target.as_ref(), &schema);
             session(connector.as_ref(), LONG)
                 .and_then(|mut session| execute(session.as_mut(), 0, &[]))
                 .map_err(|error| error.to_string())
         };
-        let decimal = asked(question("decimal", "double", false, "SELECT CAST(1.5 AS DECIMAL(3, 1))")).unwrap_err();
+        let decimal = answered(question("decimal", "double", false, "SELECT CAST(1.5 AS DECIMAL(3, 1))")).unwrap_err();
         assert!(
             decimal.starts_with("operation.decimal.statement: column c should be a double, but the driver returns"),
             "{decimal}"
         );
-        let average = asked(question("average", "double", true, "SELECT CAST(1.5 AS DECIMAL(3, 1))"));
+        let average = answered(question("average", "double", true, "SELECT CAST(1.5 AS DECIMAL(3, 1))"));
         assert_eq!(average.unwrap(), [[Value::Double(1.5)]]);
-        let cut = asked(question("cut", "integer", false, "SELECT CAST(1.5 AS DECIMAL(3, 1))")).unwrap_err();
+        let cut = answered(question("cut", "integer", false, "SELECT CAST(1.5 AS DECIMAL(3, 1))")).unwrap_err();
         assert!(cut.contains("CAST(… AS BIGINT)"), "{cut}");
-        let misspelt = asked(question("misspelt", "integer", false, "SELEKT 1")).unwrap_err();
+        let misspelt = answered(question("misspelt", "integer", false, "SELEKT 1")).unwrap_err();
         assert!(misspelt.starts_with("operation.misspelt.statement: "), "{misspelt}");
-        let more = asked(question("more", "integer", false, "SELECT 1, 2")).unwrap_err();
+        let more = answered(question("more", "integer", false, "SELECT 1, 2")).unwrap_err();
         assert!(more.starts_with("operation.more.statement: the statement returns 2 columns; the operation has 1 (c)"), "{more}");
         target.guard(&owner()).remove().unwrap();
     }

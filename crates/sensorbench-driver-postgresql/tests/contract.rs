@@ -46,7 +46,7 @@ fn a_wrong_password_is_told_without_showing_it() {
     let driver = open(&server.url_for("wr0ng-secret", server.port()));
     let error = driver.describe().expect_err("refused");
     assert_eq!(error.kind(), ErrorKind::Connection, "{error}");
-    let message = server.told(error);
+    let message = server.message(error);
     assert!(message.contains(&format!(":{}: password authentication failed", server.port())), "{message}");
     assert!(message.contains("check user and password") && !message.contains("wr0ng-secret"), "{message}");
 }
@@ -90,7 +90,7 @@ fn a_schema_of_somebody_else_is_never_touched() {
     for intent in [Intent::Create, Intent::Replace] {
         let error = driver.guard(&owner()).create(&table_of("id bigint, value float8"), "", intent).expect_err("it is theirs");
         assert_eq!(error.kind(), ErrorKind::Namespace, "{error}");
-        assert!(server.told(error).contains("name another one with namespace="));
+        assert!(server.message(error).contains("name another one with namespace="));
     }
     assert_eq!(driver.guard(&owner()).fingerprint().unwrap(), None);
     assert_eq!(driver.guard(&owner()).attach(&Schema::default(), Intent::Attach).unwrap_err().kind(), ErrorKind::Namespace);
@@ -120,7 +120,7 @@ fn what_a_table_cannot_hold_is_told_with_its_place() {
     let refused = |columns: &str| {
         let error = server.driver().guard(&owner()).create(&table_of(columns), "", Intent::Replace).expect_err("refused");
         assert_eq!(error.kind(), ErrorKind::Schema, "{error}");
-        server.told(error)
+        server.message(error)
     };
     assert!(refused("id bigint").contains("fill.t: column \"value\" does not exist"));
     assert!(refused("id bigint, value real").contains("fill.t: column value is float4"));
@@ -136,7 +136,7 @@ fn a_refused_row_ends_the_load_with_its_cause() {
     let refused = |ids: &[i64]| {
         let error = load(driver.as_ref(), ids).expect_err("refused");
         assert_eq!(error.kind(), ErrorKind::Data, "{error}");
-        server.told(error)
+        server.message(error)
     };
     let message = refused(&[1, 2, 3, 2]);
     assert!(message.contains("table t: duplicate key") && message.contains("Key (id)=(2)"), "{message}");
@@ -309,7 +309,7 @@ fn connections_that_are_lost_are_replaced() {
     for outcome in outcomes {
         let error = outcome.expect_err("its connection was lost");
         assert_eq!(error.kind(), ErrorKind::Connection, "{error}");
-        assert!(server.told(error).contains("the connection was lost"));
+        assert!(server.message(error).contains("the connection was lost"));
     }
     still_reads(&session);
     assert!(server.end_connections("test_lost") > 0);
@@ -329,7 +329,7 @@ fn statements_that_do_not_fit_their_operation_are_refused_before_the_run() {
     let refused = |operation: &str| {
         let error = session_for(&server, operation).err().expect("refused");
         assert_eq!(error.kind(), ErrorKind::Schema, "{error}");
-        let message = server.told(error);
+        let message = server.message(error);
         assert!(message.starts_with("operation.q.statement: "), "{message}");
         message
     };

@@ -6,7 +6,7 @@ use sensorbench_driver::{DriverError, Operation, Parameter, Rows, SchemaError, V
 use crate::word::{Fields, Word, WordText};
 
 /// Elements that a row may be made of, and columns that it may have, so that they fit on the stack while it is read.
-pub const MOST_ELEMENTS: usize = 32;
+pub const MAX_ELEMENTS: usize = 32;
 
 /// How rows are read: each of so many elements, one after the other.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ impl Answer {
 
     #[inline(never)]
     fn read_in_any_order(&self, elements: &[Option<&[u8]>], rows: &mut Rows) -> Result<(), DriverError> {
-        let mut row = [const { KeyPart::Borrowed(ValueRef::Null) }; MOST_ELEMENTS];
+        let mut row = [const { KeyPart::Borrowed(ValueRef::Null) }; MAX_ELEMENTS];
         self.read(elements, |place, part| row[place] = part)?;
         row[..self.columns].iter().for_each(|part| rows.push(part.value()));
         Ok(())
@@ -115,8 +115,8 @@ fn columns(operation: &Operation) -> Fields {
 /// Every column comes once.
 fn check_columns(path: &str, operation: &Operation, elements: &[Element]) -> Result<(), SchemaError> {
     let columns = &operation.columns;
-    if elements.len().max(columns.len()) > MOST_ELEMENTS {
-        return Err(SchemaError::at(path, format!("expected at most {MOST_ELEMENTS} elements and columns")));
+    if elements.len().max(columns.len()) > MAX_ELEMENTS {
+        return Err(SchemaError::at(path, format!("expected at most {MAX_ELEMENTS} elements and columns")));
     }
     for (number, element) in elements.iter().enumerate() {
         if element.word.is_ambiguous() {

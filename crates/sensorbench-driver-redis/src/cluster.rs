@@ -60,15 +60,15 @@ impl Topology {
     }
 
     /// Reads the answer to CLUSTER SLOTS: first slot, last slot, master, replicas.
-    fn of(ranges: &[Vec<Value>], asked: &Address) -> Option<Self> {
+    fn of(ranges: &[Vec<Value>], answering: &Address) -> Option<Self> {
         let mut topology = Self { slots: vec![None; SLOTS], ..Self::default() };
         let mut replicas = Vec::new();
         for range in ranges {
             let [Value::Int(first), Value::Int(last), master, others @ ..] = range.as_slice() else { return None };
-            let master = topology.place(address(master, asked)?);
+            let master = topology.place(address(master, answering)?);
             let slots = usize::try_from(*first).ok()?..=usize::try_from(*last).ok()?;
             topology.slots.get_mut(slots)?.fill(Some(master as u16));
-            replicas.extend(others.iter().filter_map(|node| address(node, asked)).map(|address| address.to_string()));
+            replicas.extend(others.iter().filter_map(|node| address(node, answering)).map(|address| address.to_string()));
         }
         replicas.sort_unstable();
         replicas.dedup();
@@ -112,12 +112,12 @@ impl Topology {
 }
 
 /// A node of CLUSTER SLOTS: host, port, and more. Without a host it is the one that was asked.
-fn address(node: &Value, asked: &Address) -> Option<Address> {
+fn address(node: &Value, answering: &Address) -> Option<Address> {
     let Value::Array(node) = node else { return None };
     let [host, Value::Int(port), ..] = node.as_slice() else { return None };
     let host = match host {
         Value::BulkString(host) if !host.is_empty() => String::from_utf8(host.clone()).ok()?,
-        _ => asked.host.clone(),
+        _ => answering.host.clone(),
     };
     Some(Address { host, port: u16::try_from(*port).ok()? })
 }
@@ -132,7 +132,7 @@ pub struct Redirection {
 
 impl Redirection {
     /// Reads it from an error's text, `MOVED 3999 127.0.0.1:6381`, or None when it is another error.
-    pub fn of(text: &str, asked: &Address) -> Option<Self> {
+    pub fn of(text: &str, answering: &Address) -> Option<Self> {
         let (kind, rest) = text.split_once(' ')?;
         let (slot, address) = rest.split_once(' ')?;
         let slot = slot.parse().ok().filter(|slot| usize::from(*slot) < SLOTS)?;
@@ -142,7 +142,7 @@ impl Redirection {
             _ => return None,
         };
         let (host, port) = address.rsplit_once(':')?;
-        let host = if host.is_empty() { &asked.host } else { host };
+        let host = if host.is_empty() { &answering.host } else { host };
         Some(Self { moved, address: Address { host: host.to_owned(), port: port.parse().ok()? } })
     }
 }
@@ -155,7 +155,7 @@ mod tests {
         Value::Array(vec![Value::BulkString(host.into()), Value::Int(port), Value::BulkString("id".into())])
     }
 
-    fn asked() -> Address {
+    fn answering() -> Address {
         Address { host: "seed".to_owned(), port: 1 }
     }
 
@@ -176,27 +176,28 @@ mod tests {
             vec![Value::Int(100), Value::Int(16_000), node("", 2)],
             vec![Value::Int(16_001), Value::Int(16_382), node("a", 1), node("b", 1)],
         ];
-        let mut topology = Topology::of(&ranges, &asked()).unwrap();
+        let mut topology = Topology::of(&ranges, &answering()).unwrap();
         assert_eq!(topology.masters.iter().map(Address::to_string).collect::<Vec<_>>(), ["a:1", "seed:2"]);
         assert_eq!(topology.replicas, 1);
         let slots = |topology: &Topology| [99, 100, 16_001, 16_383].map(|slot: usize| topology.slots[slot]);
         assert_eq!(slots(&topology), [Some(0), Some(1), Some(0), None]);
-        topology.adopt(Topology::of(&[vec![Value::Int(0), Value::Int(16_383), node("b", 1), node("a", 1)]], &asked()).unwrap());
+        topology
+            .adopt(Topology::of(&[vec![Value::Int(0), Value::Int(16_383), node("b", 1), node("a", 1)]], &answering()).unwrap());
         assert_eq!(slots(&topology), [Some(2); 4], "a master that is new comes after those that are known");
-        assert_eq!(topology.move_slot(100, asked()), 3);
+        assert_eq!(topology.move_slot(100, answering()), 3);
         assert_eq!(slots(&topology)[1], Some(3));
-        assert!(Topology::of(&[vec![Value::Nil]], &asked()).is_none());
+        assert!(Topology::of(&[vec![Value::Nil]], &answering()).is_none());
     }
 
     #[test]
     fn redirections_are_told_from_other_errors() {
-        let moved = Redirection::of("MOVED 3999 127.0.0.1:6381", &asked()).unwrap();
+        let moved = Redirection::of("MOVED 3999 127.0.0.1:6381", &answering()).unwrap();
         assert_eq!((moved.moved, moved.address.to_string().as_str()), (Some(3999), "127.0.0.1:6381"));
         assert_eq!(
-            Redirection::of("ASK 1 :7", &asked()).unwrap(),
+            Redirection::of("ASK 1 :7", &answering()).unwrap(),
             Redirection { moved: None, address: Address { host: "seed".to_owned(), port: 7 } }
         );
-        assert_eq!(Redirection::of("ERR MOVED 1 a:1", &asked()), None);
-        assert_eq!(Redirection::of("MOVED 99999 a:1", &asked()), None);
+        assert_eq!(Redirection::of("ERR MOVED 1 a:1", &answering()), None);
+        assert_eq!(Redirection::of("MOVED 99999 a:1", &answering()), None);
     }
 }

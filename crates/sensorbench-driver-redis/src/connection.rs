@@ -355,12 +355,12 @@ impl Connection {
 
 /// What an error of the server means.
 #[cold]
-fn refused(text: &str, asked: &Address) -> Outcome {
-    if let Some(redirection) = Redirection::of(text, asked) {
+fn refused(text: &str, answering: &Address) -> Outcome {
+    if let Some(redirection) = Redirection::of(text, answering) {
         return Outcome::Redirected(Box::new(redirection));
     }
     Outcome::Done(Err(match text.split(' ').next() {
-        Some("CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "NOAUTH") => DriverError::Connection(format!("{asked}: {text}")),
+        Some("CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "NOAUTH") => DriverError::Connection(format!("{answering}: {text}")),
         _ => DriverError::Statement(text.to_owned()),
     }))
 }

@@ -158,24 +158,24 @@ impl Pipe {
         }
     }
 
-    /// Sends the batch that is packed, and waits until at most `in_flight` batches are unanswered.
-    async fn send(&mut self, progress: &Progress, table: &str, in_flight: usize) -> Result<(), DriverError> {
+    /// Sends the batch that is packed, and waits until at most `unanswered` batches are unanswered.
+    async fn send(&mut self, progress: &Progress, table: &str, unanswered: usize) -> Result<(), DriverError> {
         if self.commands > 0 {
             self.batches.push_back(Batch { replies: self.commands, rows: self.rows, start: Instant::now() });
             (self.commands, self.rows) = (0, 0);
         }
-        poll_fn(|context| self.poll_exchange(progress, table, in_flight, context)).await
+        poll_fn(|context| self.poll_exchange(progress, table, unanswered, context)).await
     }
 
     fn poll_exchange(
         &mut self,
         progress: &Progress,
         table: &str,
-        in_flight: usize,
+        unanswered: usize,
         context: &mut Context,
     ) -> Poll<Result<(), DriverError>> {
         let sent = self.outgoing.poll_send(&mut self.stream, context).map_err(|problem| self.address.unreachable(problem))?;
-        while sent.is_pending() || self.batches.len() > in_flight {
+        while sent.is_pending() || self.batches.len() > unanswered {
             let received = ready!(self.incoming.poll_receive(&mut self.stream, context));
             received.map_err(|problem| self.address.unreachable(problem))?;
             self.read_replies(progress, table)?;

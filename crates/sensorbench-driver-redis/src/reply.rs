@@ -2,7 +2,7 @@
 
 use sensorbench_driver::{DriverError, Rows};
 
-use crate::answer::{Answer, MOST_ELEMENTS};
+use crate::answer::{Answer, MAX_ELEMENTS};
 use crate::resp::{Item, Malformed, next_item};
 
 /// Where the reading of a connection's replies stands. Arrays within arrays are read as one long array.
@@ -44,7 +44,7 @@ impl ReplyReader {
             let is_there = match &mut into {
                 Some((answer, rows)) if self.wrong.is_none() && answer.elements() > 0 => match answer.elements() {
                     1 => self.read_row::<1>(bytes, at, answer, rows)?,
-                    _ => self.read_row::<MOST_ELEMENTS>(bytes, at, answer, rows)?,
+                    _ => self.read_row::<MAX_ELEMENTS>(bytes, at, answer, rows)?,
                 },
                 _ => self.skip(bytes, at)?,
             };
@@ -57,14 +57,14 @@ impl ReplyReader {
 
     /// Reads the elements of one row; false when some of them are still to come.
     #[inline]
-    fn read_row<const MOST: usize>(
+    fn read_row<const MAX: usize>(
         &mut self,
         bytes: &[u8],
         at: &mut usize,
         answer: &Answer,
         rows: &mut Rows,
     ) -> Result<bool, Malformed> {
-        let mut elements = [None; MOST];
+        let mut elements = [None; MAX];
         let mut found = 0;
         let (mut end, mut remaining) = (*at, self.remaining);
         while found < answer.elements() && remaining > 0 {

@@ -27,10 +27,10 @@ use crate::resp::packed;
 use crate::target::{Address, Target};
 
 /// Most connections to a server, unless the URL says otherwise: as many as redis-benchmark opens.
-const MOST_CONNECTIONS: usize = 50;
+const MAX_CONNECTIONS: usize = 50;
 
 /// How often an operation follows a cluster's word that its key is elsewhere.
-const MOST_REDIRECTIONS: u32 = 5;
+const MAX_REDIRECTIONS: u32 = 5;
 
 /// How long to wait before a cluster that is changing is asked who has which slots.
 const REFRESH_PAUSE: Duration = Duration::from_millis(20);
@@ -41,10 +41,10 @@ pub struct Connector {
 }
 
 impl AsyncConnector for Connector {
-    fn connect(&self, in_flight: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
+    fn connect(&self, concurrency: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
         Box::pin(async move {
             let topology = Topology::ask(&self.target, &self.target.addresses()).await?;
-            let mut router = Router::new(self.target.clone(), self.operations.clone(), topology, in_flight);
+            let mut router = Router::new(self.target.clone(), self.operations.clone(), topology, concurrency);
             try_join_all(router.connections.iter_mut().map(Connection::connect)).await?;
             Ok(Box::new(Session { router: RefCell::new(router) }) as Box<dyn AsyncSession>)
         })
@@ -81,9 +81,9 @@ struct Ticket {
 }
 
 impl Router {
-    fn new(target: Arc<Target>, operations: Vec<Prepared>, topology: Topology, in_flight: usize) -> Self {
-        let connections_a_master = target.server.connections.unwrap_or(in_flight.clamp(1, MOST_CONNECTIONS));
-        let share = in_flight.div_ceil(connections_a_master * topology.masters.len()).max(1);
+    fn new(target: Arc<Target>, operations: Vec<Prepared>, topology: Topology, concurrency: usize) -> Self {
+        let connections_a_master = target.server.connections.unwrap_or(concurrency.clamp(1, MAX_CONNECTIONS));
+        let share = concurrency.div_ceil(connections_a_master * topology.masters.len()).max(1);
         let mut router = Self {
             target,
             runtime: Handle::current(),
@@ -239,7 +239,7 @@ impl Future for InFlight<'_> {
                 Outcome::Redirected(redirection) => redirection,
             };
             self.redirections += 1;
-            if self.redirections > MOST_REDIRECTIONS {
+            if self.redirections > MAX_REDIRECTIONS {
                 return Poll::Ready((request, Err(redirected_too_often(&redirection.address))));
             }
             match router.redirect(request, *redirection) {

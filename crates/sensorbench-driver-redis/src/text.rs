@@ -4,7 +4,7 @@
 use sensorbench_driver::{Type, ValueRef};
 
 /// Scores are doubles: whole numbers up to here are exact in them.
-const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Appends a value's text; false, with nothing appended, for null, which has none.
 #[inline]
@@ -53,7 +53,7 @@ fn read_integer(bytes: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(bytes).ok()?;
     text.parse().ok().or_else(|| {
         let double: f64 = text.parse().ok()?;
-        (double.fract() == 0.0 && double.abs() <= MOST_EXACT).then_some(double as i64)
+        (double.fract() == 0.0 && double.abs() <= MAX_EXACT).then_some(double as i64)
     })
 }
 

@@ -159,15 +159,15 @@ fn a_session_survives_the_loss_of_its_connections() {
     let host = login.rsplit_once('@').map_or_else(|| login.split_once("//").unwrap().1, |(_, host)| host);
     let driver = loaded(&format!("redis://lost:lost-secret@{host}&connections=3"), 10);
     let client = Client::of(driver.as_ref(), &by_id_schema(), 3);
-    let asked = |id: i64| client.ask("read", &[Value::Integer(id)]);
+    let answered = |id: i64| client.ask("read", &[Value::Integer(id)]);
     for _ in 0..3 {
-        assert_eq!(asked(1).unwrap(), [[Value::Double(1.5)]]);
+        assert_eq!(answered(1).unwrap(), [[Value::Double(1.5)]]);
         assert_eq!(admin.run("", &["CLIENT", "KILL", "USER", "lost"]), redis::Value::Int(3));
-        let error = asked(2).unwrap_err();
+        let error = answered(2).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Connection);
         assert!(error.to_string().contains("the connection was lost") && !error.to_string().contains("secret"), "{error}");
         for id in 3..10 {
-            assert_eq!(asked(id).unwrap(), [[Value::Double(id as f64 + 0.5)]]);
+            assert_eq!(answered(id).unwrap(), [[Value::Double(id as f64 + 0.5)]]);
         }
         // All three are connected again for the next loss.
         client.runtime.block_on(join_all((0..3).map(|id| client.session.execute(client.request("read", &[Value::Integer(id)])))));
@@ -314,21 +314,21 @@ fn a_session_follows_a_slot_that_moves() {
         .collect();
     let from = has_key.iter().position(|has| *has).unwrap();
     let to = (from + 1) % 3;
-    let asked = || client.ask("read", &[Value::Integer(7)]).unwrap();
+    let answered = || client.ask("read", &[Value::Integer(7)]).unwrap();
     for (from, to) in [(from, to), (to, from)] {
         admin.run_on(to, &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &ids[from]]);
         admin.run_on(from, &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &ids[to]]);
-        assert_eq!(asked(), [[Value::Double(7.5)]], "it is still there");
+        assert_eq!(answered(), [[Value::Double(7.5)]], "it is still there");
         let (host, port) = admin.address(to);
         let login = admin.password(to).map_or(Vec::new(), |password| vec!["AUTH".to_owned(), password]);
         let migrate = [["MIGRATE", &host, &port, key, "0", "5000"].map(str::to_owned).to_vec(), login].concat();
         admin.run_on(from, &migrate.iter().map(String::as_str).collect::<Vec<_>>());
-        assert_eq!(asked(), [[Value::Double(7.5)]], "it is asked for elsewhere, once");
+        assert_eq!(answered(), [[Value::Double(7.5)]], "it is asked for elsewhere, once");
         for place in [to, from, 3 - from - to] {
             admin.run_on(place, &["CLUSTER", "SETSLOT", &slot, "NODE", &ids[to]]);
         }
-        assert_eq!(asked(), [[Value::Double(7.5)]], "it has moved");
-        assert_eq!(asked(), [[Value::Double(7.5)]]);
+        assert_eq!(answered(), [[Value::Double(7.5)]], "it has moved");
+        assert_eq!(answered(), [[Value::Double(7.5)]]);
     }
     driver.guard(&owner()).remove().unwrap();
 }

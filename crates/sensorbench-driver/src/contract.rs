@@ -61,7 +61,7 @@ pub fn check(subject: &Subject) {
     keeps_large_values(subject);
     refuses_or_keeps_nan(subject);
     refuses_rows_that_do_not_fit(subject);
-    stops_loading_when_asked(subject);
+    stops_loading_when_requested(subject);
     removes_what_it_created(subject);
 }
 
@@ -259,7 +259,7 @@ fn refuses_rows_that_do_not_fit(subject: &Subject) {
     assert!(error.to_string().contains("unknown"), "the table is named: {error}");
 }
 
-fn stops_loading_when_asked(subject: &Subject) {
+fn stops_loading_when_requested(subject: &Subject) {
     let driver = created(subject);
     let (batches, progress) = (many_rows(), Progress::default());
     progress.stop();

@@ -157,9 +157,9 @@ pub enum Sessions {
 
 /// Makes asynchronous sessions, one for each engine thread.
 pub trait AsyncConnector: Send + Sync {
-    /// Connects and prepares, inside the runtime that will poll the session's futures, for at most `in_flight` operations at
+    /// Connects and prepares, inside the runtime that will poll the session's futures, for at most `concurrency` operations at
     /// a time.
-    fn connect(&self, in_flight: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>>;
+    fn connect(&self, concurrency: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>>;
 }
 
 /// Makes blocking sessions, one for each operation in flight.

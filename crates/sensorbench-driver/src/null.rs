@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The null database. Options: `delay_ms` (each operation takes so long), `stall_at_ms` and `stall_ms` (all operations
-/// that fall into this one stretch of time are held until its end), `session` (`asynchronous` or `blocking`).
+/// that fall into this one span of time are held until its end), `session` (`asynchronous` or `blocking`).
 pub struct NullDatabase;
 
 #[derive(Clone, Copy, Default)]

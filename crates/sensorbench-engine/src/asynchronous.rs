@@ -11,10 +11,10 @@ use futures::stream::{FuturesUnordered, Stream};
 use sensorbench_driver::{AsyncSession, DriverError, Executing};
 
 use crate::clock::{Clock, Timer};
+use crate::dispatcher::{Next, Ticket};
 use crate::recorder::{Batch, Recorder};
 use crate::shared::Shared;
 use crate::slot::{Done, Slot};
-use crate::source::{Next, Ticket};
 
 /// After so many operations of one slot the others get their turn, even if it never had to wait.
 const OPERATIONS_BETWEEN_YIELDS: u32 = 256;
@@ -28,7 +28,7 @@ pub(crate) struct Worker<'a, C> {
     pub session: &'a dyn AsyncSession,
     pub clock: C,
     /// Most operations that this worker may have in flight.
-    pub in_flight: usize,
+    pub concurrency: usize,
     /// Number of its first slot. The others follow, and then those of the next worker.
     pub first_slot: usize,
 }
@@ -104,7 +104,7 @@ impl<C: Clock> Pool<'_, C> {
     /// One slot must always be there for the operation after the one that is starting, as long as more are allowed.
     #[inline(always)]
     fn add_slot_if_needed(&self) {
-        if self.slots.get() < self.worker.in_flight && self.turn.is_free() {
+        if self.slots.get() < self.worker.concurrency && self.turn.is_free() {
             self.add_slot();
         }
     }
@@ -130,7 +130,7 @@ impl<C: Clock> Pool<'_, C> {
         let mut timer = self.turn.take().await;
         let mut awaited = false;
         let next = loop {
-            match worker.shared.source.next(worker.clock.now_ns()) {
+            match worker.shared.dispatcher.next(worker.clock.now_ns()) {
                 Next::Ticket(ticket) => break Some((ticket, awaited)),
                 Next::Ended => break None,
                 Next::NotBefore(_) if worker.shared.plan.spin => yield_once().await,
@@ -295,7 +295,7 @@ impl<C: Clock> Future for RunningSlot<'_, C> {
             return Poll::Ready(());
         }
         loop {
-            match this.pool.worker.shared.source.next(this.now_ns) {
+            match this.pool.worker.shared.dispatcher.next(this.now_ns) {
                 Next::Ticket(ticket) => ready!(this.execute(ticket, false, context)),
                 Next::NotBefore(_) if ready!(this.wait(Box::pin(this.pool.next_at_intended_start()), context)) => {}
                 _ => return Poll::Ready(()),

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use sensorbench_driver::{BlockingSession, Deadline};
 
 use crate::clock::{Clock, RealClock};
+use crate::dispatcher::{Next, Ticket};
 use crate::recorder::{Batch, Recorder};
 use crate::shared::Shared;
 use crate::slot::{Done, Slot};
-use crate::source::{Next, Ticket};
 
 /// A changed rate or a stop is noticed after so long.
 const WAIT_SLICE_NS: u64 = 50_000_000;
@@ -44,8 +44,8 @@ pub(crate) fn work(worker: &Worker, session: &mut dyn BlockingSession) {
 
 /// The next operation and whether it had to be awaited; None when there are no more. It is `now_ns` or a little later.
 fn next(worker: &Worker, now_ns: u64, batch: &mut Batch) -> Option<(Ticket, bool)> {
-    let source = &worker.shared.source;
-    match source.next(now_ns) {
+    let dispatcher = &worker.shared.dispatcher;
+    match dispatcher.next(now_ns) {
         Next::Ticket(ticket) => return Some((ticket, false)),
         Next::Ended => return None,
         Next::NotBefore(_) => batch.hand_over(worker.recorder),
@@ -53,7 +53,7 @@ fn next(worker: &Worker, now_ns: u64, batch: &mut Batch) -> Option<(Ticket, bool
     let _turn = worker.turn.lock().expect("nothing panics while waiting");
     let mut awaited = false;
     loop {
-        match source.next(worker.clock.now_ns()) {
+        match dispatcher.next(worker.clock.now_ns()) {
             Next::Ticket(ticket) => return Some((ticket, awaited)),
             Next::Ended => return None,
             Next::NotBefore(_) if worker.shared.plan.spin => std::hint::spin_loop(),

@@ -112,25 +112,25 @@ mod tests {
     }
 
     /// Twenty seconds at 10,000/s.
-    fn stalled(in_flight: usize) -> Figures {
+    fn stalled(concurrency: usize) -> Figures {
         let plan: Plan = serde_json::from_value(json!({
             "seed": 1,
             "operations": [{"weight": 1.0, "operation": {"name": "nothing"}}],
             "phases": [{"name": "measure", "duration_s": 20.0, "pace": {"segments": [{"from_per_s": RATE as f64}]}}],
-            "in_flight": in_flight,
+            "in_flight": concurrency,
             "timeout_s": 60.0,
         }))
         .unwrap();
-        let (plan, source) = ReadyPlan::with_source(plan, &[]).unwrap();
+        let (plan, dispatcher) = ReadyPlan::with_dispatcher(plan, &[]).unwrap();
         let recorder = Rc::new(Recorder::new(&plan));
-        let shared = Shared { plan, source, cancelled: Arc::new(AtomicBool::new(false)) };
+        let shared = Shared { plan, dispatcher, cancelled: Arc::new(AtomicBool::new(false)) };
         let clock = FakeClock::default();
         let (worker_clock, worker_recorder) = (clock.clone(), recorder.clone());
         clock.run(async move {
-            shared.source.start(0);
+            shared.dispatcher.start(0);
             let session = StallingServer(worker_clock.clone());
             let (shared, recorder, session, clock) = (&shared, &*worker_recorder, &session, worker_clock);
-            let worker = Worker { shared, recorder, session, clock, in_flight, first_slot: 0 };
+            let worker = Worker { shared, recorder, session, clock, concurrency, first_slot: 0 };
             work(&worker).await.unwrap();
         });
         let mut totals = vec![Figures::default()];

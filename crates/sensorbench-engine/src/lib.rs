@@ -2,14 +2,15 @@
 //!
 //! A [`Run`] is a handle: it is started, looked at, steered and stopped from outside, while its own threads do the work.
 //! Start reading at [`Run::start`], then `asynchronous.rs` and `blocking.rs`, which are the two ways in which operations
-//! are executed; `source.rs` says which comes next, `slot.rs` what happens around a call, `recorder.rs` what is kept.
+//! are executed; `dispatcher.rs` says which comes next, `slot.rs` what happens around a call, `recorder.rs` what is kept.
 
-mod ask;
 mod asynchronous;
 mod blocking;
 mod client_steps;
 mod clock;
 mod cpu;
+mod dispatcher;
+mod execute_once;
 #[cfg(test)]
 mod fake;
 mod multi_statement;
@@ -25,22 +26,21 @@ mod reduction;
 mod run;
 mod shared;
 mod slot;
-mod source;
 
-pub use ask::ask;
 pub use client_steps::{
     Also, Append, ClientSteps, Decode, Derive, Encode, First, ForEach, Listed, ListedRows, Parts, Reduce, Statements, Tables,
 };
 pub use clock::{Clock, RealClock, Timer};
-pub use parameters::{NumberColumn, Numbering, ParameterSource, ParameterTable, Span};
-pub use plan::{Plan, PlannedDraw, PlannedOperation, PlannedPhase};
+pub use dispatcher::PhaseReport;
+pub use execute_once::execute_once;
+pub use parameters::{NumberColumn, Numbering, ParameterOrigin, ParameterTable, Span};
+pub use plan::{Plan, PlannedOperation, PlannedPhase, PlannedSource};
 pub use ready_plan::ReadyPlan;
 pub use record::{Answer, OUTCOMES, Outcome, Record};
 pub use recorder::{ErrorCount, Errors, Figures, Interval, Recorded};
 pub use records::{GrownBy, RecordNames, TextLengths};
 pub use reduction::Reduction;
 pub use run::{Ended, Event, Run, Segment, Snapshot};
-pub use source::PhaseReport;
 
 use sensorbench_driver::{DriverError, SchemaError};
 use sensorbench_workload::WorkloadError;

@@ -42,14 +42,14 @@ pub fn load(name: &str, driver: &dyn Driver, table: &str, batches: Vec<RecordBat
 }
 
 /// CPU time of the threads that execute an operation once for each row of `parameters`, in seconds, with connecting.
-pub fn through_the_engine(driver: &dyn Driver, operation: &Operation, parameters: &RecordBatch, in_flight: usize) -> f64 {
-    let sources: Vec<_> = (0..operation.parameters.len()).map(|column| json!({"draw": 0, "column": column})).collect();
+pub fn through_the_engine(driver: &dyn Driver, operation: &Operation, parameters: &RecordBatch, concurrency: usize) -> f64 {
+    let origins: Vec<_> = (0..operation.parameters.len()).map(|column| json!({"draw": 0, "column": column})).collect();
     let plan: Plan = serde_json::from_value(json!({
         "seed": 1,
-        "operations": [{"weight": 1.0, "operation": operation, "parameters": sources}],
+        "operations": [{"weight": 1.0, "operation": operation, "parameters": origins}],
         "draws": [{"rows": {"table": 0, "choice": "sequential"}}],
         "phases": [{"name": "measure", "operations": parameters.num_rows()}],
-        "in_flight": in_flight,
+        "in_flight": concurrency,
         "timeout_s": 60.0,
     }))
     .expect("a plan");

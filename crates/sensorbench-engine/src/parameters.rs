@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::EngineError;
 use crate::records::{GrownBy, RandomText, RecordNames};
 
-/// Candidate rows that operations draw from.
+/// Candidate rows that parameters are taken from.
 #[derive(Clone, Debug, Default)]
 pub struct ParameterTable {
     columns: Vec<Vec<Value>>,
@@ -48,11 +48,12 @@ impl ParameterTable {
 /// Where one parameter of an operation comes from.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct ParameterSource {
-    /// Number of the draw.
-    pub draw: usize,
-    /// What of the draw: a column of its table, a column of numbers, or a parameter of the written operation; behind those, if the
-    /// draw has a span, the beginning and the end of it.
+pub struct ParameterOrigin {
+    /// Number of the parameter source.
+    #[serde(rename = "draw")]
+    pub source: usize,
+    /// What of the parameter source: a column of its table, a column of numbers, or a parameter of the written operation; behind those, if the
+    /// parameter source has a span, the beginning and the end of it.
     pub column: usize,
     /// Each of several readings that one operation writes has a row of its own.
     #[serde(default)]
@@ -72,7 +73,7 @@ pub struct NumberColumn {
     pub step: i64,
 }
 
-/// A stretch of time that ends with a write: as long as so many units, at random from the least to the most.
+/// A span of time that ends with a write: as long as so many units, at random from `min` to `max`.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Span {
@@ -81,14 +82,16 @@ pub struct Span {
     /// Length of a unit in µs.
     pub unit_us: i64,
     /// Fewest units.
-    pub least: u64,
+    #[serde(rename = "least")]
+    pub min: u64,
     /// Most units.
-    pub most: u64,
+    #[serde(rename = "most")]
+    pub max: u64,
 }
 
-/// What the values of a draw are.
+/// What the values of a parameter source are.
 #[derive(Clone, Debug)]
-pub enum DrawValues {
+pub enum SourceValues {
     /// Rows of a table.
     Table(ParameterTable),
     /// Numbers.
@@ -144,34 +147,34 @@ impl Default for Numbering {
 /// What the operations of one phase are, and how they are numbered.
 #[derive(Clone, Debug)]
 pub struct PhaseWorkload {
-    /// Kinds and draws.
+    /// Kinds and parameter sources.
     pub workload: Workload,
     stride: i64,
-    /// By kind of operation and draw, the first number.
+    /// By kind of operation and parameter source, the first number.
     first: Vec<Vec<i64>>,
 }
 
 impl PhaseWorkload {
-    /// A phase's workload with so many kinds of operation and so many draws.
-    pub fn new(workload: Workload, numbering: &Numbering, kinds: usize, draws: usize) -> Self {
+    /// A phase's workload with so many kinds of operation and so many parameter sources.
+    pub fn new(workload: Workload, numbering: &Numbering, kinds: usize, sources: usize) -> Self {
         let used =
-            |draw, kind| numbering.before.iter().map(|before| workload.used_numbers(draw, kind, *before) as i64).sum::<i64>();
-        let first = (0..kinds).map(|kind| (0..draws).map(|draw| numbering.offset + used(draw, kind)).collect()).collect();
+            |source, kind| numbering.before.iter().map(|before| workload.used_numbers(source, kind, *before) as i64).sum::<i64>();
+        let first = (0..kinds).map(|kind| (0..sources).map(|source| numbering.offset + used(source, kind)).collect()).collect();
         Self { stride: numbering.stride, first, workload }
     }
 
-    fn number(&self, kind: usize, draw: usize, drawn: u64) -> i64 {
-        self.first[kind][draw].wrapping_add(self.stride.wrapping_mul(drawn as i64))
+    fn number(&self, kind: usize, source: usize, chosen: u64) -> i64 {
+        self.first[kind][source].wrapping_add(self.stride.wrapping_mul(chosen as i64))
     }
 }
 
 /// Everything that gives the k-th operation its values.
 #[derive(Clone, Debug)]
 pub struct Parameters {
-    /// Values of each draw.
-    pub draws: Vec<DrawValues>,
+    /// Values of each parameter source.
+    pub sources: Vec<SourceValues>,
     /// For each kind of operation, where its parameters come from.
-    pub sources: Vec<Vec<ParameterSource>>,
+    pub origins: Vec<Vec<ParameterOrigin>>,
     /// For each kind of operation, how many readings one of them writes; 1 for those that write none or one.
     pub readings: Vec<u64>,
     /// For each kind of operation, the stream of its random texts.
@@ -190,57 +193,57 @@ impl Parameters {
     /// Appends the values for one of the readings that the k-th operation writes.
     #[inline]
     pub fn append_reading(&self, phase: &PhaseWorkload, kind: usize, k: u64, reading: u64, values: &mut Vec<Value>) {
-        values.extend(self.sources[kind].iter().map(|source| self.value(phase, kind, *source, k, reading)));
+        values.extend(self.origins[kind].iter().map(|origin| self.value(phase, kind, *origin, k, reading)));
     }
 
     /// The value of one parameter for one of the readings that the k-th operation writes.
-    fn value(&self, phase: &PhaseWorkload, kind: usize, source: ParameterSource, k: u64, reading: u64) -> Value {
+    fn value(&self, phase: &PhaseWorkload, kind: usize, origin: ParameterOrigin, k: u64, reading: u64) -> Value {
         let readings = self.readings[kind];
-        let drawn = if source.each && readings > 1 {
-            phase.workload.drawn_for_element(source.draw, k, reading, readings)
+        let chosen = if origin.each && readings > 1 {
+            phase.workload.chosen_for_element(origin.source, k, reading, readings)
         } else {
-            phase.workload.drawn(source.draw, k)
+            phase.workload.chosen(origin.source, k)
         };
-        match &self.draws[source.draw] {
-            DrawValues::Table(table) => table.columns[source.column][drawn as usize].clone(),
-            DrawValues::Numbers(columns) => {
-                let column = columns[source.column];
-                let number = phase.number(kind, source.draw, drawn).wrapping_mul(readings as i64).wrapping_add(reading as i64);
+        match &self.sources[origin.source] {
+            SourceValues::Table(table) => table.columns[origin.column][chosen as usize].clone(),
+            SourceValues::Numbers(columns) => {
+                let column = columns[origin.column];
+                let number = phase.number(kind, origin.source, chosen).wrapping_mul(readings as i64).wrapping_add(reading as i64);
                 let value = column.start.wrapping_add(column.step.wrapping_mul(number));
                 if column.value_type == Type::Timestamp { Value::Timestamp(value) } else { Value::Integer(value) }
             }
-            DrawValues::Records(records) => self.record(phase, records, drawn),
-            DrawValues::NewRecords { first, names } => {
-                names.name(first.wrapping_add(phase.number(kind, source.draw, drawn).cast_unsigned()))
+            SourceValues::Records(records) => self.record(phase, records, chosen),
+            SourceValues::NewRecords { first, names } => {
+                names.name(first.wrapping_add(phase.number(kind, origin.source, chosen).cast_unsigned()))
             }
-            DrawValues::Texts(texts) => {
-                let number = phase.number(kind, source.draw, drawn).cast_unsigned();
-                texts[source.column].text(self.texts[kind], number, source.column)
+            SourceValues::Texts(texts) => {
+                let number = phase.number(kind, origin.source, chosen).cast_unsigned();
+                texts[origin.column].text(self.texts[kind], number, origin.column)
             }
-            DrawValues::Written(write, span) => self.written(phase, *write, *span, source.column, drawn, k),
+            SourceValues::Written(write, span) => self.written(phase, *write, *span, origin.column, chosen, k),
         }
     }
 
     /// The name of a record that was there, or that the operation with the number behind those has added.
-    fn record(&self, phase: &PhaseWorkload, records: &Records, drawn: u64) -> Value {
-        match (records.grown, drawn.checked_sub(records.present)) {
-            (Some(by), Some(added_by)) => self.value(phase, by.operation, self.sources[by.operation][by.parameter], added_by, 0),
-            _ => records.names.name(records.first + drawn),
+    fn record(&self, phase: &PhaseWorkload, records: &Records, chosen: u64) -> Value {
+        match (records.grown, chosen.checked_sub(records.present)) {
+            (Some(by), Some(added_by)) => self.value(phase, by.operation, self.origins[by.operation][by.parameter], added_by, 0),
+            _ => records.names.name(records.first + chosen),
         }
     }
 
     /// A parameter of the write with the number `written`, or an end of the span that ends with it, for the k-th operation. Of a write
     /// of several readings it is one of them, another one for each k, and the span ends with the last.
     fn written(&self, phase: &PhaseWorkload, write: usize, span: Option<Span>, column: usize, written: u64, k: u64) -> Value {
-        let sources = &self.sources[write];
-        let Some(span) = span.filter(|_| column >= sources.len()) else {
-            return self.value(phase, write, sources[column], written, k % self.readings[write]);
+        let origins = &self.origins[write];
+        let Some(span) = span.filter(|_| column >= origins.len()) else {
+            return self.value(phase, write, origins[column], written, k % self.readings[write]);
         };
-        let last = self.value(phase, write, sources[span.time], written, self.readings[write] - 1);
+        let last = self.value(phase, write, origins[span.time], written, self.readings[write] - 1);
         let Value::Timestamp(last) = last else { return Value::Null };
-        let units = span.least + Stream::new(k).below(written, span.most.saturating_sub(span.least) + 1);
+        let units = span.min + Stream::new(k).below(written, span.max.saturating_sub(span.min) + 1);
         let to = last.saturating_add(1);
-        let is_from = column == sources.len();
+        let is_from = column == origins.len();
         Value::Timestamp(if is_from { to.saturating_sub(span.unit_us.saturating_mul(units as i64)) } else { to })
     }
 }

@@ -5,7 +5,7 @@ use sensorbench_workload::{Choice, MixOrder, Pace};
 use serde::{Deserialize, Serialize};
 
 use crate::client_steps::ClientSteps;
-use crate::parameters::{NumberColumn, Numbering, ParameterSource, Span};
+use crate::parameters::{NumberColumn, Numbering, ParameterOrigin, Span};
 use crate::records::{GrownBy, RecordNames, TextLengths};
 
 /// A run, as the control plane describes it.
@@ -19,13 +19,14 @@ pub struct Plan {
     /// In which order kinds of operation come.
     #[serde(default)]
     pub order: MixOrder,
-    /// What operations draw their parameters from.
-    #[serde(default)]
-    pub draws: Vec<PlannedDraw>,
-    /// Stretches of the run, one after the other.
+    /// What operations parameter source their parameters from.
+    #[serde(default, rename = "draws")]
+    pub sources: Vec<PlannedSource>,
+    /// Phases of the run, one after the other.
     pub phases: Vec<PlannedPhase>,
-    /// Operations in flight: always so many in a closed loop, at most so many in an open one.
-    pub in_flight: usize,
+    /// Operations in flight: always so many in a closed loop; the limit in an open one.
+    #[serde(rename = "in_flight")]
+    pub concurrency: usize,
     /// Threads that poll asynchronous sessions. Blocking sessions have a thread for each operation in flight.
     #[serde(default = "one")]
     pub threads: usize,
@@ -71,16 +72,16 @@ pub struct PlannedOperation {
     pub operation: Operation,
     /// Where its parameters come from.
     #[serde(default)]
-    pub parameters: Vec<ParameterSource>,
+    pub parameters: Vec<ParameterOrigin>,
     /// What the client does besides the statement.
     #[serde(default)]
     pub work: ClientSteps,
 }
 
-/// A draw of the run.
+/// A parameter source of the run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub enum PlannedDraw {
+pub enum PlannedSource {
     /// Rows of the table with this number.
     Rows {
         /// Number of the table among those given with the plan.
@@ -116,7 +117,7 @@ pub enum PlannedDraw {
     Numbers {
         /// The columns made from them.
         columns: Vec<NumberColumn>,
-        /// Number of a sequential draw: they are counted for each of its rows.
+        /// Number of a sequential parameter source: they are counted for each of its rows.
         per: Option<usize>,
     },
     /// What was written earlier.
@@ -127,12 +128,12 @@ pub enum PlannedDraw {
         window: u64,
         /// Skew towards the newest; uniform if not given.
         exponent: Option<f64>,
-        /// A stretch of time that ends with what was written; two columns more.
+        /// A span of time that ends with what was written; two columns more.
         span: Option<Span>,
     },
 }
 
-/// A stretch of the run.
+/// A phase of the run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedPhase {

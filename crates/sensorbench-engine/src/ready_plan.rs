@@ -1,14 +1,14 @@
 //! A plan that was checked: nothing is looked up by name any more.
 
 use sensorbench_driver::{Direction, Operation, Value};
-use sensorbench_workload::{Choice, Draw, Grown, Stream, Workload};
+use sensorbench_workload::{Choice, Grown, ParameterSource, Stream, Workload};
 
 use crate::EngineError;
 use crate::client_steps::{ClientSteps, StatementNumbers};
-use crate::parameters::{DrawValues, ParameterTable, Parameters, PhaseWorkload, Records};
-use crate::plan::{Plan, PlannedDraw, PlannedOperation, nanoseconds};
+use crate::dispatcher::{Dispatcher, Phase};
+use crate::parameters::{ParameterTable, Parameters, PhaseWorkload, Records, SourceValues};
+use crate::plan::{Plan, PlannedOperation, PlannedSource, nanoseconds};
 use crate::records::{GrownBy, RandomText};
-use crate::source::{Phase, Source};
 
 /// A plan made ready: every number is checked, nothing is looked up by name any more.
 pub struct ReadyPlan {
@@ -23,7 +23,7 @@ pub struct ReadyPlan {
     pub(crate) workloads: Vec<PhaseWorkload>,
     /// For each phase, whether it is an open loop.
     pub(crate) open_loop: Vec<bool>,
-    pub(crate) in_flight: usize,
+    pub(crate) concurrency: usize,
     pub(crate) threads: usize,
     pub(crate) timeout_ns: u64,
     pub(crate) spin: bool,
@@ -35,25 +35,25 @@ pub struct ReadyPlan {
 }
 
 impl ReadyPlan {
-    /// Makes a plan ready with the tables that its draws name.
+    /// Makes a plan ready with the tables that its parameter sources name.
     pub fn new(plan: Plan, tables: &[ParameterTable]) -> Result<Self, EngineError> {
-        Ok(Self::with_source(plan, tables)?.0)
+        Ok(Self::with_dispatcher(plan, tables)?.0)
     }
 
-    /// The same, with the source that hands out its operations.
-    pub(crate) fn with_source(plan: Plan, tables: &[ParameterTable]) -> Result<(Self, Source), EngineError> {
-        let draws: Vec<(Draw, DrawValues)> =
-            plan.draws.iter().map(|draw| ready_draw(draw, &plan, tables)).collect::<Result<_, _>>()?;
-        check_parameters(&plan, &draws)?;
+    /// The same, with the dispatcher of its operations.
+    pub(crate) fn with_dispatcher(plan: Plan, tables: &[ParameterTable]) -> Result<(Self, Dispatcher), EngineError> {
+        let sources: Vec<(ParameterSource, SourceValues)> =
+            plan.sources.iter().map(|source| ready_source(source, &plan, tables)).collect::<Result<_, _>>()?;
+        check_parameters(&plan, &sources)?;
         check_limits(&plan)?;
         let weights: Vec<f64> = plan.operations.iter().map(|planned| planned.weight).collect();
-        let workload_draws: Vec<Draw> = draws.iter().map(|(draw, _)| *draw).collect();
+        let workload_sources: Vec<ParameterSource> = sources.iter().map(|(source, _)| *source).collect();
         let mut workloads = Vec::new();
         let mut phases = Vec::new();
         for (number, phase) in plan.phases.iter().enumerate() {
             let seed = Stream::new(plan.seed).split(number as u64).number(0);
-            let workload = Workload::new(seed, &weights, plan.order, &workload_draws)?;
-            workloads.push(PhaseWorkload::new(workload, &phase.numbering, plan.operations.len(), draws.len()));
+            let workload = Workload::new(seed, &weights, plan.order, &workload_sources)?;
+            workloads.push(PhaseWorkload::new(workload, &phase.numbering, plan.operations.len(), sources.len()));
             phases.push(Phase::new(phase, Stream::new(seed))?);
         }
         let (statements, steps) = statements(&plan.operations)?;
@@ -61,8 +61,8 @@ impl ReadyPlan {
             statements,
             steps,
             parameters: Parameters {
-                draws: draws.into_iter().map(|(_, values)| values).collect(),
-                sources: plan.operations.iter().map(|planned| planned.parameters.clone()).collect(),
+                sources: sources.into_iter().map(|(_, values)| values).collect(),
+                origins: plan.operations.iter().map(|planned| planned.parameters.clone()).collect(),
                 readings: plan.operations.iter().map(|planned| planned.work.readings()).collect(),
                 texts: plan.operations.iter().map(|planned| of_texts(plan.seed, &planned.operation.name)).collect(),
             },
@@ -70,7 +70,7 @@ impl ReadyPlan {
             operations: plan.operations.into_iter().map(|planned| planned.operation).collect(),
             workloads,
             open_loop: phases.iter().map(Phase::is_open_loop).collect(),
-            in_flight: plan.in_flight,
+            concurrency: plan.concurrency,
             threads: plan.threads,
             timeout_ns: nanoseconds(plan.timeout_s),
             spin: plan.spin,
@@ -80,7 +80,7 @@ impl ReadyPlan {
             answers_every: plan.answers_every,
             answers_whole: plan.answers_whole,
         };
-        Ok((ready, Source::new(phases)))
+        Ok((ready, Dispatcher::new(phases)))
     }
 
     /// Number of cells for figures: one for each phase and operation.
@@ -108,7 +108,7 @@ impl ReadyPlan {
         self.work.iter().all(ClientSteps::is_one_statement)
     }
 
-    /// True when rows of later stretches of time must come first.
+    /// True when rows of later time buckets must come first.
     pub(crate) fn is_latest_first(&self, operation: usize) -> bool {
         self.operations[operation].order.first().is_some_and(|order| order.direction == Direction::Descending)
     }
@@ -139,79 +139,86 @@ fn statements(planned: &[PlannedOperation]) -> Result<(Vec<Operation>, Vec<State
     Ok((all, steps))
 }
 
-fn ready_draw(draw: &PlannedDraw, plan: &Plan, tables: &[ParameterTable]) -> Result<(Draw, DrawValues), EngineError> {
-    Ok(match draw {
-        PlannedDraw::Rows { table, choice } => {
+fn ready_source(
+    source: &PlannedSource,
+    plan: &Plan,
+    tables: &[ParameterTable],
+) -> Result<(ParameterSource, SourceValues), EngineError> {
+    Ok(match source {
+        PlannedSource::Rows { table, choice } => {
             let table = tables.get(*table).ok_or_else(|| EngineError::Plan(format!("there is no parameter table {table}")))?;
             if table.rows() == 0 {
                 return Err(EngineError::Plan("a parameter query found no candidates".to_owned()));
             }
-            (Draw::Rows { rows: table.rows() as u64, choice: *choice }, DrawValues::Table(table.clone()))
+            (ParameterSource::Rows { rows: table.rows() as u64, choice: *choice }, SourceValues::Table(table.clone()))
         }
-        PlannedDraw::Records { first, present, choice, names, grown } => {
+        PlannedSource::Records { first, present, choice, names, grown } => {
             if *present == 0 {
                 return Err(EngineError::Plan("a draw of records needs at least one".to_owned()));
             }
             let by = grown.map(|by| Grown { operation: by.operation, window: by.window });
             (
-                Draw::Records { present: *present, choice: *choice, grown: by },
-                DrawValues::Records(Records { first: *first, present: *present, names: names.clone(), grown: *grown }),
+                ParameterSource::Records { present: *present, choice: *choice, grown: by },
+                SourceValues::Records(Records { first: *first, present: *present, names: names.clone(), grown: *grown }),
             )
         }
-        PlannedDraw::NewRecords { first, names } => {
-            (Draw::Number { per: None }, DrawValues::NewRecords { first: *first, names: names.clone() })
+        PlannedSource::NewRecords { first, names } => {
+            (ParameterSource::Number { per: None }, SourceValues::NewRecords { first: *first, names: names.clone() })
         }
-        PlannedDraw::Texts(lengths) => {
+        PlannedSource::Texts(lengths) => {
             let texts = lengths.iter().map(|lengths| RandomText::of(*lengths)).collect::<Result<_, _>>()?;
-            (Draw::Number { per: None }, DrawValues::Texts(texts))
+            (ParameterSource::Number { per: None }, SourceValues::Texts(texts))
         }
-        PlannedDraw::Numbers { columns, per } => {
-            let per = per.map(|draw| rows_in_order(draw, plan, tables)).transpose()?;
-            (Draw::Number { per }, DrawValues::Numbers(columns.clone()))
+        PlannedSource::Numbers { columns, per } => {
+            let per = per.map(|source| rows_in_order(source, plan, tables)).transpose()?;
+            (ParameterSource::Number { per }, SourceValues::Numbers(columns.clone()))
         }
-        PlannedDraw::Written { operation, window, exponent, span } => (
-            Draw::Written { operation: *operation, window: *window, exponent: *exponent },
-            DrawValues::Written(*operation, *span),
+        PlannedSource::Written { operation, window, exponent, span } => (
+            ParameterSource::Written { operation: *operation, window: *window, exponent: *exponent },
+            SourceValues::Written(*operation, *span),
         ),
     })
 }
 
-/// How many rows a draw goes through in their order.
-fn rows_in_order(draw: usize, plan: &Plan, tables: &[ParameterTable]) -> Result<u64, EngineError> {
-    match plan.draws.get(draw) {
-        Some(PlannedDraw::Rows { table, choice: Choice::Sequential }) => {
+/// How many rows a parameter source goes through in their order.
+fn rows_in_order(source: usize, plan: &Plan, tables: &[ParameterTable]) -> Result<u64, EngineError> {
+    match plan.sources.get(source) {
+        Some(PlannedSource::Rows { table, choice: Choice::Sequential }) => {
             Ok(tables.get(*table).map_or(0, ParameterTable::rows).max(1) as u64)
         }
-        _ => {
-            Err(EngineError::Plan(format!("numbers that count for each row of draw {draw} need its rows in order (sequential)")))
-        }
+        _ => Err(EngineError::Plan(format!(
+            "numbers that count for each row of draw {source} need its rows in order (sequential)"
+        ))),
     }
 }
 
-fn check_parameters(plan: &Plan, draws: &[(Draw, DrawValues)]) -> Result<(), EngineError> {
+fn check_parameters(plan: &Plan, sources: &[(ParameterSource, SourceValues)]) -> Result<(), EngineError> {
     for planned in &plan.operations {
         let name = &planned.operation.name;
         if planned.parameters.len() != planned.operation.parameters.len() {
             return Err(EngineError::Plan(format!("operation {name}: each parameter needs one source")));
         }
-        for source in &planned.parameters {
-            let columns = match draws.get(source.draw) {
-                None => return Err(EngineError::Plan(format!("operation {name}: there is no draw {}", source.draw))),
-                Some((_, DrawValues::Table(table))) => table.columns(),
-                Some((_, DrawValues::Numbers(columns))) => columns.len(),
-                Some((_, DrawValues::Texts(texts))) => texts.len(),
-                Some((_, DrawValues::NewRecords { .. })) => 1,
-                Some((_, DrawValues::Records(records))) => {
+        for origin in &planned.parameters {
+            let columns = match sources.get(origin.source) {
+                None => return Err(EngineError::Plan(format!("operation {name}: there is no draw {}", origin.source))),
+                Some((_, SourceValues::Table(table))) => table.columns(),
+                Some((_, SourceValues::Numbers(columns))) => columns.len(),
+                Some((_, SourceValues::Texts(texts))) => texts.len(),
+                Some((_, SourceValues::NewRecords { .. })) => 1,
+                Some((_, SourceValues::Records(records))) => {
                     check_grown(plan, records)?;
                     1
                 }
-                Some((_, DrawValues::Written(operation, span))) => {
+                Some((_, SourceValues::Written(operation, span))) => {
                     let own = plan.operations.get(*operation).map_or(0, |written| written.parameters.len());
                     own + if span.is_some() { 2 } else { 0 }
                 }
             };
-            if source.column >= columns {
-                return Err(EngineError::Plan(format!("operation {name}: draw {} has no column {}", source.draw, source.column)));
+            if origin.column >= columns {
+                return Err(EngineError::Plan(format!(
+                    "operation {name}: draw {} has no column {}",
+                    origin.source, origin.column
+                )));
             }
         }
     }
@@ -233,7 +240,7 @@ fn of_texts(seed: u64, operation: &str) -> Stream {
 
 fn check_limits(plan: &Plan) -> Result<(), EngineError> {
     let is_positive = |number: f64| number.is_finite() && number > 0.0;
-    let problem = if plan.in_flight == 0 || plan.threads == 0 {
+    let problem = if plan.concurrency == 0 || plan.threads == 0 {
         "in_flight and threads must be at least 1"
     } else if !is_positive(plan.timeout_s) || !is_positive(plan.interval_s) || !is_positive(plan.late_after_ms) {
         "timeout_s, interval_s and late_after_ms must be above zero"

@@ -229,15 +229,15 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    const MOST_RECORDS: usize = 64;
+    const MAX_RECORDS: usize = 64;
     /// So old may a record become before it is handed over: what a killed run may lose besides operations in flight.
-    const MOST_AGE_NS: u64 = 10_000_000;
+    const MAX_AGE_NS: u64 = 10_000_000;
 
     #[inline]
     pub fn add(&mut self, record: Record, recorder: &Recorder) {
         self.records.push(record);
         let age_ns = record.end_ns.saturating_sub(self.records[0].end_ns);
-        if self.records.len() >= Self::MOST_RECORDS || age_ns >= Self::MOST_AGE_NS {
+        if self.records.len() >= Self::MAX_RECORDS || age_ns >= Self::MAX_AGE_NS {
             self.hand_over(recorder);
         }
     }

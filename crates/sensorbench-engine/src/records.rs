@@ -43,9 +43,11 @@ pub struct GrownBy {
 #[serde(deny_unknown_fields)]
 pub struct TextLengths {
     /// Fewest characters.
-    pub least: u32,
+    #[serde(rename = "least")]
+    pub min: u32,
     /// Most characters.
-    pub most: u32,
+    #[serde(rename = "most")]
+    pub max: u32,
     /// How the length is chosen among them; the first of a skewed choice is the shortest.
     #[serde(default)]
     pub choice: Choice,
@@ -54,7 +56,7 @@ pub struct TextLengths {
 /// The same, made ready.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomText {
-    least: u32,
+    min: u32,
     lengths: Chooser,
 }
 
@@ -66,14 +68,14 @@ const A_NUMBER: usize = (u64::BITS / BITS) as usize;
 impl RandomText {
     /// Texts of these lengths.
     pub fn of(lengths: TextLengths) -> Result<Self, WorkloadError> {
-        let TextLengths { least, most, choice } = lengths;
-        Ok(Self { least, lengths: choice.among(u64::from(most.saturating_sub(least)) + 1)? })
+        let TextLengths { min, max, choice } = lengths;
+        Ok(Self { min, lengths: choice.among(u64::from(max.saturating_sub(min)) + 1)? })
     }
 
     /// One of several texts of a number of a stream; another one for each.
     pub fn text(&self, stream: Stream, number: u64, place: usize) -> Value {
         let own = stream.split(number).split(place as u64);
-        let length = self.least as usize + self.lengths.row(own, 0) as usize;
+        let length = self.min as usize + self.lengths.row(own, 0) as usize;
         let characters = own.split(0);
         let mut text = String::with_capacity(length);
         for word in 0..length.div_ceil(A_NUMBER) {
@@ -110,7 +112,7 @@ mod tests {
 
     #[test]
     fn texts_have_all_lengths_and_differ() {
-        let texts = RandomText::of(TextLengths { least: 3, most: 25, choice: Choice::Uniform }).unwrap();
+        let texts = RandomText::of(TextLengths { min: 3, max: 25, choice: Choice::Uniform }).unwrap();
         let all: Vec<Value> = (0..500)
             .flat_map(|number| [(0, 0), (0, 1), (1, 0)].map(|(seed, place)| texts.text(Stream::new(seed), number, place)))
             .collect();
@@ -119,7 +121,7 @@ mod tests {
         let long: Vec<&str> = all.iter().map(as_text).filter(|text| text.len() > 10).collect();
         assert_eq!(long.iter().collect::<HashSet<_>>().len(), long.len());
         assert_eq!(texts.text(Stream::new(1), 7, 1), texts.text(Stream::new(1), 7, 1));
-        let fixed = RandomText::of(TextLengths { least: 100, most: 100, choice: Choice::Uniform }).unwrap();
+        let fixed = RandomText::of(TextLengths { min: 100, max: 100, choice: Choice::Uniform }).unwrap();
         assert_eq!(as_text(&fixed.text(Stream::new(1), 1, 0)).len(), 100);
     }
 }

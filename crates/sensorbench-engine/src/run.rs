@@ -10,10 +10,10 @@ use sensorbench_histogram::Latencies;
 
 use crate::clock::{Clock, RealClock, ask_for_exact_wakeups};
 use crate::cpu::{process_cpu_ns, thread_cpu_ns};
+use crate::dispatcher::PhaseReport;
 use crate::multi_statement::{BlockingMultiStatement, MultiStatement};
 use crate::recorder::{Errors, Figures, Interval, Recorded, Recorder, merge_figures};
 use crate::shared::Shared;
-use crate::source::PhaseReport;
 use crate::{EngineError, ParameterTable, Plan, ReadyPlan, asynchronous, blocking};
 
 /// A run that is going on, or over.
@@ -127,18 +127,18 @@ impl Start {
 }
 
 impl Run {
-    /// Connects all sessions, then starts. `tables` are those that the plan's draws name.
+    /// Connects all sessions, then starts. `tables` are those that the plan's parameter sources name.
     pub fn start(driver: &dyn Driver, plan: Plan, tables: &[ParameterTable]) -> Result<Self, EngineError> {
-        let (plan, mut source) = ReadyPlan::with_source(plan, tables)?;
+        let (plan, mut dispatcher) = ReadyPlan::with_dispatcher(plan, tables)?;
         let sessions = driver.sessions(&plan.statements)?;
         let workers = match &sessions {
-            Sessions::Asynchronous(_) => plan.threads.min(plan.in_flight),
-            Sessions::Blocking(_) => plan.in_flight,
+            Sessions::Asynchronous(_) => plan.threads.min(plan.concurrency),
+            Sessions::Blocking(_) => plan.concurrency,
         };
-        source.expect_threads(workers);
+        dispatcher.expect_threads(workers);
         let recorders: Vec<_> = (0..workers).map(|_| Arc::new(Recorder::new(&plan))).collect();
         let totals = vec![Figures::default(); plan.cells()];
-        let shared = Arc::new(Shared { plan, source, cancelled: Arc::new(AtomicBool::new(false)) });
+        let shared = Arc::new(Shared { plan, dispatcher, cancelled: Arc::new(AtomicBool::new(false)) });
         let clock = RealClock::default();
         let finished = Arc::new(Finished { left: Mutex::new(workers), changed: Condvar::new() });
         let cpu_at_start_ns = process_cpu_ns();
@@ -156,7 +156,7 @@ impl Run {
         let threads = spawn_all(sessions, recorders.iter().map(start).collect(), &finished)?;
         let connected = (0..workers).map(|_| is_ready.recv().expect("every worker tells")).collect::<Result<Vec<()>, _>>();
         given_up.store(connected.is_err(), Ordering::Relaxed);
-        shared.source.start(clock.now_ns());
+        shared.dispatcher.start(clock.now_ns());
         go.wait();
         connected?;
         Ok(Self {
@@ -190,8 +190,8 @@ impl Run {
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
             now_ns: self.now_ns(),
-            phases: self.shared.source.reports(),
-            current_phase: self.shared.source.current_phase(),
+            phases: self.shared.dispatcher.reports(),
+            current_phase: self.shared.dispatcher.current_phase(),
             figures: self.figures(),
         }
     }
@@ -231,7 +231,7 @@ impl Run {
     /// From now on operations come at this rate. An error in a closed loop, which has none.
     pub fn set_rate(&self, per_s: f64) -> Result<(), EngineError> {
         let now_ns = self.now_ns();
-        if !self.shared.source.set_rate(now_ns, per_s)? {
+        if !self.shared.dispatcher.set_rate(now_ns, per_s)? {
             return Err(EngineError::Plan("the rate of a closed loop, or of a run that is over, cannot be set".to_owned()));
         }
         lock(&self.events).push(Event { time_ns: now_ns, name: format!("rate set to {per_s}/s") });
@@ -240,7 +240,7 @@ impl Run {
 
     /// Starts no more operations; those in flight go on.
     pub fn stop(&self) {
-        self.shared.source.stop(self.now_ns());
+        self.shared.dispatcher.stop(self.now_ns());
     }
 
     /// Ends the operations in flight, too.
@@ -271,7 +271,7 @@ impl Run {
             timer_lag.merge(&recorder.timer_lag());
         }
         let ended = Ended {
-            phases: self.shared.source.reports(),
+            phases: self.shared.dispatcher.reports(),
             figures: self.figures(),
             errors,
             timer_lag,
@@ -340,9 +340,9 @@ fn work_asynchronously(connector: &dyn AsyncConnector, start: &Start, number: us
     // tokio's budget for a task is meant for one connection. This task is thousands of operations: when the budget is spent,
     // every one of them would be polled in vain, 128 at a time getting on. The worker itself yields often enough.
     runtime.block_on(tokio::task::unconstrained(async {
-        let in_flight = start.shared.plan.in_flight;
-        let share = in_flight / workers + usize::from(number < in_flight % workers);
-        let first_slot = number * (in_flight / workers) + number.min(in_flight % workers);
+        let concurrency = start.shared.plan.concurrency;
+        let share = concurrency / workers + usize::from(number < concurrency % workers);
+        let first_slot = number * (concurrency / workers) + number.min(concurrency % workers);
         let session = match connector.connect(share).await {
             Ok(session) => MultiStatement::around(session, &start.shared.plan),
             Err(error) => return start.give_up(error),
@@ -355,7 +355,7 @@ fn work_asynchronously(connector: &dyn AsyncConnector, start: &Start, number: us
             recorder: &start.recorder,
             session: session.as_ref(),
             clock: start.clock.clone(),
-            in_flight: share,
+            concurrency: share,
             first_slot,
         };
         asynchronous::work(&worker).await.expect("a process has file descriptors for two timers a thread");

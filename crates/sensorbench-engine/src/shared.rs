@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::dispatcher::Dispatcher;
 use crate::ready_plan::ReadyPlan;
-use crate::source::Source;
 
 /// The state of a run that its workers and its handle look at.
 pub(crate) struct Shared {
     pub plan: ReadyPlan,
-    pub source: Source,
+    pub dispatcher: Dispatcher,
     /// Ends every operation in flight.
     pub cancelled: Arc<AtomicBool>,
 }

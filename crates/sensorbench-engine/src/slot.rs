@@ -2,10 +2,10 @@
 
 use sensorbench_driver::{DriverError, Request, Rows, digest};
 
+use crate::dispatcher::Ticket;
 use crate::ready_plan::ReadyPlan;
 use crate::record::{Answer, Failure, Outcome, Record};
 use crate::recorder::{Batch, Recorder};
-use crate::source::Ticket;
 
 /// A place for one operation in flight. Its memory is used again for each operation.
 pub(crate) struct Slot {

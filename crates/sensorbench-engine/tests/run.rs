@@ -19,16 +19,16 @@ fn run_to_end(url: &str, plan: Plan) -> (Segment, Ended) {
 #[test]
 fn a_closed_loop_does_so_many_operations_whatever_the_concurrency() {
     for url in ["null:", "null:?session=blocking"] {
-        for in_flight in [1, 7] {
+        for concurrency in [1, 7] {
             let phases = json!([{"name": "warm_up", "operations": 500}, {"name": "measure", "operations": 10_000}]);
-            let plan = plan(json!(null), json!({"phases": phases, "in_flight": in_flight, "log_every": 1}));
+            let plan = plan(json!(null), json!({"phases": phases, "in_flight": concurrency, "log_every": 1}));
             let (segment, ended) = run_to_end(url, plan);
             assert_eq!(ended.phases.iter().map(|phase| phase.started).collect::<Vec<_>>(), [500, 10_000]);
             assert_accounted_for(10_500, &ended.figures);
             let mut numbers: Vec<u64> =
                 segment.recorded.log.iter().filter(|record| record.phase == 1).map(|record| record.k).collect();
             numbers.sort_unstable();
-            assert_eq!(numbers, (0..10_000).collect::<Vec<_>>(), "{url} with {in_flight} in flight");
+            assert_eq!(numbers, (0..10_000).collect::<Vec<_>>(), "{url} with {concurrency} in flight");
         }
     }
 }
@@ -226,7 +226,7 @@ fn plans_that_make_no_sense_are_refused_before_anything_starts() {
     assert!(refused(phase, json!({"operations": operation})).contains("each parameter needs one source"));
 }
 
-/// A plan of one operation that is three statements, in stretches of a month.
+/// A plan of one operation that is three statements, in time buckets of a month.
 fn quarter(changes: Value) -> Plan {
     let operation = json!({
         "weight": 1.0,
@@ -243,20 +243,20 @@ fn quarter(changes: Value) -> Plan {
         },
     });
     let time = |start: i64| json!({"type": "timestamp", "start": start, "step": 0});
-    let draw = json!({"numbers": {"columns": [time(0), time(90 * 86_400_000_000)]}});
-    let mut all = json!({"operations": [operation], "draws": [draw]});
+    let source = json!({"numbers": {"columns": [time(0), time(90 * 86_400_000_000)]}});
+    let mut all = json!({"operations": [operation], "draws": [source]});
     all.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
     plan(json!({"name": "measure", "operations": 8}), all)
 }
 
 #[test]
 fn an_operation_of_several_statements_is_one_operation() {
-    for (url, least_ms) in [("null:?delay_ms=2", 2), ("null:?delay_ms=2&session=blocking", 6)] {
+    for (url, min_ms) in [("null:?delay_ms=2", 2), ("null:?delay_ms=2&session=blocking", 6)] {
         let (segment, ended) = run_to_end(url, quarter(json!({"in_flight": 3, "log_every": 1, "answers_every": 1})));
         assert_accounted_for(8, &ended.figures);
         assert_eq!(ended.figures[0].rows, 8, "the rows of all statements are reduced to one");
         assert_eq!((segment.recorded.answers.len(), segment.recorded.log.len()), (8, 8));
-        assert!(segment.recorded.log.iter().all(|record| record.service_ns() >= least_ms * 1_000_000), "{url}");
+        assert!(segment.recorded.log.iter().all(|record| record.service_ns() >= min_ms * 1_000_000), "{url}");
     }
 }
 

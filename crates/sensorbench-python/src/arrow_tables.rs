@@ -12,7 +12,7 @@ use sensorbench_engine::{Answer, Figures, Interval, OUTCOMES, ParameterTable, Re
 
 use crate::errors::{DataError, run_error};
 
-/// The candidates of a plan's draws.
+/// The candidates of a plan's parameter sources.
 pub fn parameter_tables(tables: Vec<PyArrowType<RecordBatchStreamReader>>) -> PyResult<Vec<ParameterTable>> {
     let table = |table: PyArrowType<RecordBatchStreamReader>| {
         let batches: Vec<RecordBatch> =

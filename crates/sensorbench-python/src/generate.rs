@@ -15,7 +15,7 @@ use crate::errors::{DataError, parsed};
 
 type Stream = PyArrowType<Box<dyn RecordBatchReader + Send>>;
 
-/// A generator, of which any stretch of parts can be had.
+/// A generator, of which any range of parts can be had.
 #[pyclass(frozen, module = "sensorbench._engine")]
 pub struct Generator(Arc<dyn Parts>);
 
@@ -29,7 +29,7 @@ impl Generator {
     #[pyo3(signature = (threads, first = 0, end = None))]
     fn rows(&self, threads: usize, first: usize, end: Option<usize>) -> Stream {
         let numbers = first..end.unwrap_or(usize::MAX);
-        PyArrowType(Box::new(GeneratedRows::stretch(self.0.clone(), numbers, threads)))
+        PyArrowType(Box::new(GeneratedRows::range(self.0.clone(), numbers, threads)))
     }
 }
 

@@ -114,7 +114,7 @@ impl Target {
         let operation: Operation = parsed(operation)?;
         let tables = parameter_tables(vec![parameters])?;
         let values = tables.first().filter(|table| table.rows() > 0).map(|table| table.row(0)).unwrap_or_default();
-        let rows = self.call(python, |driver| sensorbench_engine::ask(driver, operation, values))?;
+        let rows = self.call(python, |driver| sensorbench_engine::execute_once(driver, operation, values))?;
         let as_json = |row: RowRef| (0..row.columns()).map(|column| value_as_json(row.value(column))).collect::<Vec<_>>();
         Ok(written(&rows.iter().map(as_json).collect::<Vec<_>>()))
     }

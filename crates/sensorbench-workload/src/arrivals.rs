@@ -16,7 +16,7 @@ pub enum Arrival {
     Poisson,
 }
 
-/// A stretch of time in which the rate changes linearly.
+/// A segment of time in which the rate changes linearly.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateSegment {
@@ -46,7 +46,7 @@ pub struct Pace {
 pub struct Arrivals {
     arrival: Arrival,
     stream: Stream,
-    stretches: Vec<Stretch>,
+    segments: Vec<Segment>,
     current: usize,
     k: u64,
     /// The k-th point of the unit-rate process.
@@ -55,7 +55,7 @@ pub struct Arrivals {
 
 /// A segment placed in time. Times in nanoseconds, areas in operations.
 #[derive(Clone, Copy, Debug)]
-struct Stretch {
+struct Segment {
     start_ns: f64,
     length_ns: f64,
     rate_start: f64,
@@ -63,17 +63,17 @@ struct Stretch {
     area_before: f64,
 }
 
-impl Stretch {
+impl Segment {
     fn slope(&self) -> f64 {
         if self.length_ns.is_finite() && self.length_ns > 0.0 { (self.rate_end - self.rate_start) / self.length_ns } else { 0.0 }
     }
 
-    /// Operations from the start of the stretch until `elapsed_ns` into it.
+    /// Operations from the start of the segment until `elapsed_ns` into it.
     fn area(&self, elapsed_ns: f64) -> f64 {
         self.rate_start * elapsed_ns + 0.5 * self.slope() * elapsed_ns * elapsed_ns
     }
 
-    /// How far into the stretch `area` operations are reached; None when they are not reached in it.
+    /// How far into the segment `area` operations are reached; None when they are not reached in it.
     fn elapsed_at(&self, area: f64) -> Option<f64> {
         if area <= 0.0 {
             return Some(0.0);
@@ -93,19 +93,19 @@ const MANY: f64 = 10_000.0;
 impl Arrivals {
     /// The arrivals of `pace`; equal streams give equal arrivals.
     pub fn new(pace: &Pace, stream: Stream) -> Result<Self, WorkloadError> {
-        let mut stretches: Vec<Stretch> = Vec::with_capacity(pace.segments.len());
+        let mut segments: Vec<Segment> = Vec::with_capacity(pace.segments.len());
         for segment in &pace.segments {
             let rates = [segment.from_per_s, segment.to_per_s.unwrap_or(segment.from_per_s)];
             if let Some(rate) = rates.into_iter().find(|rate| !rate.is_finite() || *rate < 0.0) {
                 return Err(WorkloadError::Rate(rate));
             }
-            let (start_ns, area_before) = match stretches.last() {
+            let (start_ns, area_before) = match segments.last() {
                 None => (0.0, 0.0),
                 Some(last) if last.length_ns.is_infinite() => return Err(WorkloadError::EndlessSegment),
                 Some(last) => (last.start_ns + last.length_ns, last.area_before + last.area(last.length_ns)),
             };
             let length_ns = segment.length_s.map_or(f64::INFINITY, |length_s| length_s * NS_PER_S);
-            stretches.push(Stretch {
+            segments.push(Segment {
                 start_ns,
                 length_ns,
                 rate_start: rates[0] / NS_PER_S,
@@ -113,7 +113,7 @@ impl Arrivals {
                 area_before,
             });
         }
-        let mut arrivals = Self { arrival: pace.arrival, stream, stretches, current: 0, k: 0, point: 0.0 };
+        let mut arrivals = Self { arrival: pace.arrival, stream, segments, current: 0, k: 0, point: 0.0 };
         arrivals.point = arrivals.gap(0);
         Ok(arrivals)
     }
@@ -129,12 +129,12 @@ impl Arrivals {
 
     /// The intended start of the next operation, in nanoseconds after the start of the phase; None when the pace brings no more.
     pub fn intended_start_ns(&mut self) -> Option<u64> {
-        while let Some(stretch) = self.stretches.get(self.current) {
-            if let Some(elapsed_ns) = stretch.elapsed_at(self.point - stretch.area_before) {
-                return Some((stretch.start_ns + elapsed_ns).round() as u64);
+        while let Some(segment) = self.segments.get(self.current) {
+            if let Some(elapsed_ns) = segment.elapsed_at(self.point - segment.area_before) {
+                return Some((segment.start_ns + elapsed_ns).round() as u64);
             }
-            // Stay in an endless stretch: its rate may be changed from zero later on.
-            if self.current + 1 == self.stretches.len() {
+            // Stay in an endless segment: its rate may be changed from zero later on.
+            if self.current + 1 == self.segments.len() {
                 return None;
             }
             self.current += 1;
@@ -179,8 +179,8 @@ impl Arrivals {
 
     /// Operations from the start until `end_ns`.
     fn area_until(&self, end_ns: u64) -> f64 {
-        let in_stretch = |stretch: &Stretch| stretch.area((end_ns as f64 - stretch.start_ns).clamp(0.0, stretch.length_ns));
-        self.stretches.iter().map(in_stretch).sum()
+        let in_segment = |segment: &Segment| segment.area((end_ns as f64 - segment.start_ns).clamp(0.0, segment.length_ns));
+        self.segments.iter().map(in_segment).sum()
     }
 
     /// The next operation and how many follow it within `area` (many) of the unit-rate process: the Poisson distribution as it is
@@ -197,18 +197,18 @@ impl Arrivals {
             return Err(WorkloadError::Rate(per_s));
         }
         let at_ns = at_ns as f64;
-        let kept = self.stretches.iter().take_while(|stretch| stretch.start_ns < at_ns).count();
-        self.stretches.truncate(kept);
+        let kept = self.segments.iter().take_while(|segment| segment.start_ns < at_ns).count();
+        self.segments.truncate(kept);
         let mut area_before = 0.0;
-        if let Some(last) = self.stretches.last_mut() {
+        if let Some(last) = self.segments.last_mut() {
             let (slope, length_ns) = (last.slope(), (at_ns - last.start_ns).min(last.length_ns));
             area_before = last.area_before + last.area(length_ns);
             last.rate_end = last.rate_start + slope * length_ns;
             last.length_ns = length_ns;
         }
         let rate = per_s / NS_PER_S;
-        self.stretches.push(Stretch { start_ns: at_ns, length_ns: f64::INFINITY, rate_start: rate, rate_end: rate, area_before });
-        self.current = self.current.min(self.stretches.len() - 1);
+        self.segments.push(Segment { start_ns: at_ns, length_ns: f64::INFINITY, rate_start: rate, rate_end: rate, area_before });
+        self.current = self.current.min(self.segments.len() - 1);
         Ok(())
     }
 }

@@ -17,7 +17,7 @@ pub use choice::{Choice, Chooser};
 pub use mix::{Mix, MixOrder};
 pub use random::Stream;
 pub use scatter::Scatter;
-pub use workload::{Draw, Grown, Workload};
+pub use workload::{Grown, ParameterSource, Workload};
 pub use zipfian::Zipfian;
 
 use thiserror::Error;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Stream, WorkloadError};
 
 /// Up to here every whole number is a double.
-const MOST_IN_A_ROUND: f64 = 9_007_199_254_740_992.0;
+const MAX_IN_A_ROUND: f64 = 9_007_199_254_740_992.0;
 
 /// In which order the kinds of operation come.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -48,7 +48,7 @@ impl Mix {
             MixOrder::Random => {
                 Ok(Self { upper_ends: sums.map(|sum| (sum / total * u64::MAX as f64) as u64).collect(), round: None })
             }
-            MixOrder::InTurn if total <= MOST_IN_A_ROUND && weights.iter().all(|weight| weight.fract() == 0.0) => {
+            MixOrder::InTurn if total <= MAX_IN_A_ROUND && weights.iter().all(|weight| weight.fract() == 0.0) => {
                 Ok(Self { upper_ends: sums.map(|sum| sum as u64).collect(), round: Some(total as u64) })
             }
             MixOrder::InTurn => Err(WorkloadError::WeightsInTurn(weights.to_vec())),
@@ -76,7 +76,7 @@ impl Mix {
     }
 
     /// How many of the first `operations` are of a kind, at the most: where kinds come in turn, exactly.
-    pub fn most_of_kind(&self, kind: usize, operations: u64) -> u64 {
+    pub fn max_of_kind(&self, kind: usize, operations: u64) -> u64 {
         let Some(round) = self.round else { return operations };
         let (start, weight) = self.share(kind);
         operations / round * weight + (operations % round).saturating_sub(start).min(weight)
@@ -155,11 +155,11 @@ mod tests {
         for k in 0..40 {
             let kind = mix.kind(Stream::new(1), k);
             assert_eq!(mix.ordinal(k), counts[kind], "{k}");
-            assert_eq!([0, 1, 2, 3, 4].map(|kind| mix.most_of_kind(kind, k)), counts, "{k}");
+            assert_eq!([0, 1, 2, 3, 4].map(|kind| mix.max_of_kind(kind, k)), counts, "{k}");
             counts[kind] += 1;
         }
         let mix = Mix::new(&weights, MixOrder::Random).unwrap();
-        assert_eq!((mix.ordinal(17), mix.most_of_kind(2, 17)), (17, 17));
+        assert_eq!((mix.ordinal(17), mix.max_of_kind(2, 17)), (17, 17));
     }
 
     #[test]

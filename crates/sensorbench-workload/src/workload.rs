@@ -4,7 +4,7 @@ use crate::{Choice, Chooser, Mix, MixOrder, Stream, WorkloadError, Zipfian};
 
 /// Where some of the parameters of an operation come from.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Draw {
+pub enum ParameterSource {
     /// A row of a table of candidates.
     Rows {
         /// Number of candidates, at least one.
@@ -21,10 +21,10 @@ pub enum Draw {
         /// What adds others.
         grown: Option<Grown>,
     },
-    /// A number of its own for each k, for writes that must not meet. With `per`, the number of a sequential draw's rows, it counts
+    /// A number of its own for each k, for writes that must not meet. With `per`, the number of a sequential parameter source's rows, it counts
     /// the operations of the same kind that draw the same row of it: so that each row's numbers follow one another.
     Number {
-        /// Rows of the sequential draw, at least one.
+        /// Rows of the sequential parameter source, at least one.
         per: Option<u64>,
     },
     /// The k of an earlier write, so that what was written can be read. The write is at least `window` operations old:
@@ -48,16 +48,16 @@ pub struct Grown {
     pub window: u64,
 }
 
-/// Kinds of operations, their weights and draws: everything about the k-th operation but its text and its values.
+/// Kinds of operations, their weights and parameter sources: everything about the k-th operation but its text and its values.
 #[derive(Clone, Debug)]
 pub struct Workload {
     mix: Mix,
     kinds: Stream,
-    draws: Vec<(ReadyDraw, Stream)>,
+    sources: Vec<(ReadySource, Stream)>,
 }
 
 #[derive(Clone, Debug)]
-enum ReadyDraw {
+enum ReadySource {
     Rows(Chooser),
     Records { present: u64, choice: Choice, grown: Grown },
     Number { per: Option<u64> },
@@ -65,27 +65,27 @@ enum ReadyDraw {
 }
 
 impl Workload {
-    /// A workload with one weight for each kind of operation, and draws that the operations share by their number.
-    pub fn new(seed: u64, weights: &[f64], order: MixOrder, draws: &[Draw]) -> Result<Self, WorkloadError> {
+    /// A workload with one weight for each kind of operation, and parameter sources that the operations share by their number.
+    pub fn new(seed: u64, weights: &[f64], order: MixOrder, sources: &[ParameterSource]) -> Result<Self, WorkloadError> {
         let stream = Stream::new(seed);
-        let ready = |(number, draw): (usize, &Draw)| {
-            let draw = match *draw {
-                Draw::Rows { rows, choice } => ReadyDraw::Rows(choice.among(rows)?),
-                Draw::Records { present, choice, grown: None } => ReadyDraw::Rows(choice.among(present)?),
-                Draw::Records { present, choice, grown: Some(grown) } => {
+        let ready = |(number, source): (usize, &ParameterSource)| {
+            let source = match *source {
+                ParameterSource::Rows { rows, choice } => ReadySource::Rows(choice.among(rows)?),
+                ParameterSource::Records { present, choice, grown: None } => ReadySource::Rows(choice.among(present)?),
+                ParameterSource::Records { present, choice, grown: Some(grown) } => {
                     choice.among(present)?;
-                    ReadyDraw::Records { present, choice, grown }
+                    ReadySource::Records { present, choice, grown }
                 }
-                Draw::Number { per } => ReadyDraw::Number { per },
-                Draw::Written { operation, window, exponent } => {
+                ParameterSource::Number { per } => ReadySource::Number { per },
+                ParameterSource::Written { operation, window, exponent } => {
                     exponent.map(|exponent| Zipfian::new(1, exponent)).transpose()?;
-                    ReadyDraw::Written { operation, window, exponent }
+                    ReadySource::Written { operation, window, exponent }
                 }
             };
-            Ok((draw, stream.split(1 + number as u64)))
+            Ok((source, stream.split(1 + number as u64)))
         };
-        let draws = draws.iter().enumerate().map(ready).collect::<Result<_, WorkloadError>>()?;
-        Ok(Self { mix: Mix::new(weights, order)?, kinds: stream.split(0), draws })
+        let sources = sources.iter().enumerate().map(ready).collect::<Result<_, WorkloadError>>()?;
+        Ok(Self { mix: Mix::new(weights, order)?, kinds: stream.split(0), sources })
     }
 
     /// The kind of the k-th operation.
@@ -94,37 +94,37 @@ impl Workload {
         self.mix.kind(self.kinds, k)
     }
 
-    /// What the draw numbered `draw` gives to the k-th operation: the row of its table, k itself for [`Draw::Number`] (or its count
-    /// for each row), or the k of the write for [`Draw::Written`] (0 while there is none old enough). For [`Draw::Records`] it is the
+    /// What the parameter source numbered `parameter source` gives to the k-th operation: the row of its table, k itself for [`ParameterSource::Number`] (or its count
+    /// for each row), or the k of the write for [`ParameterSource::Written`] (0 while there is none old enough). For [`ParameterSource::Records`] it is the
     /// number of a record that was there at the beginning, or, behind those, the k of the operation that added it.
     #[inline]
-    pub fn drawn(&self, draw: usize, k: u64) -> u64 {
-        let (ready, stream) = &self.draws[draw];
+    pub fn chosen(&self, source: usize, k: u64) -> u64 {
+        let (ready, stream) = &self.sources[source];
         match ready {
             // Where kinds come in turn, those of one kind go through the rows without leaving any out.
-            ReadyDraw::Rows(Chooser::Sequential(rows)) => self.mix.ordinal(k) % rows,
-            ReadyDraw::Rows(chooser) => chooser.row(*stream, k),
-            ReadyDraw::Records { present, choice, grown } => self.record(*present, *choice, *grown, *stream, k),
-            ReadyDraw::Number { per: None } => k,
-            ReadyDraw::Number { per: Some(rows) } => self.mix.ordinal(k) / rows,
-            ReadyDraw::Written { operation, window, exponent } => self.written(*operation, *window, *exponent, *stream, k),
+            ReadySource::Rows(Chooser::Sequential(rows)) => self.mix.ordinal(k) % rows,
+            ReadySource::Rows(chooser) => chooser.row(*stream, k),
+            ReadySource::Records { present, choice, grown } => self.record(*present, *choice, *grown, *stream, k),
+            ReadySource::Number { per: None } => k,
+            ReadySource::Number { per: Some(rows) } => self.mix.ordinal(k) / rows,
+            ReadySource::Written { operation, window, exponent } => self.written(*operation, *window, *exponent, *stream, k),
         }
     }
 
-    /// What the draw numbered `draw` gives to the `element`-th of those that the k-th operation consists of, `elements` of them: a row
+    /// What the parameter source numbered `parameter source` gives to the `element`-th of those that the k-th operation consists of, `elements` of them: a row
     /// of its own for each.
     #[inline]
-    pub fn drawn_for_element(&self, draw: usize, k: u64, element: u64, elements: u64) -> u64 {
-        match &self.draws[draw] {
-            (ReadyDraw::Rows(chooser), stream) => chooser.row(*stream, k * elements + element),
-            _ => self.drawn(draw, k),
+    pub fn chosen_for_element(&self, source: usize, k: u64, element: u64, elements: u64) -> u64 {
+        match &self.sources[source] {
+            (ReadySource::Rows(chooser), stream) => chooser.row(*stream, k * elements + element),
+            _ => self.chosen(source, k),
         }
     }
 
-    /// How many numbers of a draw the operations of a kind have used, at the most, after so many operations of all kinds.
-    pub fn used_numbers(&self, draw: usize, kind: usize, operations: u64) -> u64 {
-        match self.draws[draw].0 {
-            ReadyDraw::Number { per: Some(rows) } => self.mix.most_of_kind(kind, operations).div_ceil(rows),
+    /// How many numbers of a parameter source the operations of a kind have used, at the most, after so many operations of all kinds.
+    pub fn used_numbers(&self, source: usize, kind: usize, operations: u64) -> u64 {
+        match self.sources[source].0 {
+            ReadySource::Number { per: Some(rows) } => self.mix.max_of_kind(kind, operations).div_ceil(rows),
             _ => operations,
         }
     }
@@ -173,25 +173,27 @@ mod tests {
     const BOTH_ORDERS: [MixOrder; 2] = [MixOrder::Random, MixOrder::InTurn];
 
     fn workload(order: MixOrder, exponent: Option<f64>) -> Workload {
-        let draws =
-            [Draw::Rows { rows: 1000, choice: Choice::Uniform }, Draw::Written { operation: WRITE, window: 100, exponent }];
-        Workload::new(42, &[3.0, 1.0], order, &draws).unwrap()
+        let sources = [
+            ParameterSource::Rows { rows: 1000, choice: Choice::Uniform },
+            ParameterSource::Written { operation: WRITE, window: 100, exponent },
+        ];
+        Workload::new(42, &[3.0, 1.0], order, &sources).unwrap()
     }
 
     #[test]
     fn the_kth_operation_depends_on_seed_and_k_alone() {
         for order in BOTH_ORDERS {
             let (forwards, backwards) = (workload(order, None), workload(order, None));
-            let of = |workload: &Workload, k| (workload.operation(k), workload.drawn(0, k), workload.drawn(1, k));
+            let of = |workload: &Workload, k| (workload.operation(k), workload.chosen(0, k), workload.chosen(1, k));
             let expected: Vec<_> = (0..5_000).map(|k| of(&forwards, k)).collect();
             let mut seen: Vec<_> = (0..5_000).rev().map(|k| of(&backwards, k)).collect();
             seen.reverse();
             assert_eq!(seen, expected);
-            let draws = [Draw::Rows { rows: 1000, choice: Choice::Uniform }];
-            let other_seed = Workload::new(43, &[3.0, 1.0], order, &draws).unwrap();
+            let sources = [ParameterSource::Rows { rows: 1000, choice: Choice::Uniform }];
+            let other_seed = Workload::new(43, &[3.0, 1.0], order, &sources).unwrap();
             let differs = (0..5_000).any(|k| other_seed.operation(k) != forwards.operation(k));
             assert_eq!(differs, order == MixOrder::Random);
-            assert!((0..5_000).any(|k| other_seed.drawn(0, k) != forwards.drawn(0, k)));
+            assert!((0..5_000).any(|k| other_seed.chosen(0, k) != forwards.chosen(0, k)));
         }
     }
 
@@ -200,7 +202,7 @@ mod tests {
         for order in BOTH_ORDERS {
             for workload in [workload(order, None), workload(order, Some(0.99))] {
                 for k in 200..5_000 {
-                    let written = workload.drawn(1, k);
+                    let written = workload.chosen(1, k);
                     assert!(written + 100 < k, "operation {k} reads {written}");
                     assert_eq!(workload.operation(written), WRITE, "operation {k} reads {written}");
                 }
@@ -210,12 +212,12 @@ mod tests {
 
     #[test]
     fn numbers_of_each_row_follow_one_another() {
-        let draws = [Draw::Rows { rows: 6, choice: Choice::Sequential }, Draw::Number { per: Some(6) }];
-        let workload = Workload::new(1, &[3.0, 1.0], MixOrder::InTurn, &draws).unwrap();
+        let sources = [ParameterSource::Rows { rows: 6, choice: Choice::Sequential }, ParameterSource::Number { per: Some(6) }];
+        let workload = Workload::new(1, &[3.0, 1.0], MixOrder::InTurn, &sources).unwrap();
         let mut next = [0; 6];
         for k in (0..200).filter(|k| workload.operation(*k) == 0) {
             assert_eq!(workload.used_numbers(1, 0, k), next.into_iter().max().unwrap(), "{k}");
-            let (row, number) = (workload.drawn(0, k), workload.drawn(1, k));
+            let (row, number) = (workload.chosen(0, k), workload.chosen(1, k));
             assert_eq!(number, next[row as usize], "operation {k}, row {row}");
             next[row as usize] += 1;
         }
@@ -223,8 +225,8 @@ mod tests {
     }
 
     fn growing(order: MixOrder, choice: Choice) -> Workload {
-        let draws = [Draw::Records { present: 500, choice, grown: Some(Grown { operation: WRITE, window: 100 }) }];
-        Workload::new(42, &[3.0, 1.0], order, &draws).unwrap()
+        let sources = [ParameterSource::Records { present: 500, choice, grown: Some(Grown { operation: WRITE, window: 100 }) }];
+        Workload::new(42, &[3.0, 1.0], order, &sources).unwrap()
     }
 
     #[test]
@@ -234,7 +236,7 @@ mod tests {
                 let workload = growing(order, choice);
                 let mut added = 0;
                 for k in 0..5_000 {
-                    if let Some(added_by) = workload.drawn(0, k).checked_sub(500) {
+                    if let Some(added_by) = workload.chosen(0, k).checked_sub(500) {
                         added += 1;
                         assert!(added_by + 100 < k && workload.operation(added_by) == WRITE, "operation {k} reads {added_by}");
                     }
@@ -248,11 +250,11 @@ mod tests {
     fn added_records_are_chosen_as_often_as_others() {
         let workload = growing(MixOrder::Random, Choice::Uniform);
         let (start, end) = (40_000, 60_000);
-        let added = (start..end).filter(|k| workload.drawn(0, *k) >= 500).count() as f64;
+        let added = (start..end).filter(|k| workload.chosen(0, *k) >= 500).count() as f64;
         let expected: f64 = (start..end).map(|k| (k - 100) as f64 / 4.0).map(|added| added / (added + 500.0)).sum();
         assert!((added / expected - 1.0).abs() < 0.01, "{added} instead of {expected}");
         let latest = growing(MixOrder::Random, Choice::Latest(0.99));
-        let newest = (start..end).filter(|k| latest.drawn(0, *k) + 1_100 >= 500 + k).count() as f64 / 20_000.0;
+        let newest = (start..end).filter(|k| latest.chosen(0, *k) + 1_100 >= 500 + k).count() as f64 / 20_000.0;
         // 250 of some 13,000 records: the share of the first 250 ranks.
         let zeta = |n: u32| (1..=n).map(|i| f64::from(i).powf(-0.99)).sum::<f64>();
         let expected = zeta(250) / zeta(13_000);
@@ -262,7 +264,7 @@ mod tests {
     #[test]
     fn latest_reads_are_mostly_of_new_writes() {
         let (even, latest) = (workload(MixOrder::Random, None), workload(MixOrder::Random, Some(0.99)));
-        let mean_age = |workload: &Workload| (2_000..4_000).map(|k| k - workload.drawn(1, k)).sum::<u64>() / 2_000;
+        let mean_age = |workload: &Workload| (2_000..4_000).map(|k| k - workload.chosen(1, k)).sum::<u64>() / 2_000;
         assert!(mean_age(&latest) * 2 < mean_age(&even), "{} and {}", mean_age(&latest), mean_age(&even));
     }
 }

@@ -1,5 +1,5 @@
 //! Articles whose sizes and words are those of a real collection. Article k is a function of the seed and k alone, so that any
-//! thread or machine can make any stretch of them.
+//! thread or machine can make any range of them.
 //!
 //! A size is the quantile of a random share. A text is words drawn independently by their frequencies, until it has exactly its
 //! size: it has the vocabulary of real text, and neither grammar nor meaning. Words that are too rare to be listed are made up,
@@ -45,7 +45,7 @@ const WORDS: u64 = 1;
 const MADE_UP: u64 = 2;
 const LINES: u64 = 3;
 
-/// Articles as a generator: those with a stretch of ids, which begin with 1.
+/// Articles as a generator: those with a range of ids, which begin with 1.
 pub struct Articles {
     plan: ArticlesPlan,
     /// For each word, how often it and all words before it are there.
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn any_stretch_is_the_same_with_any_number_of_threads() {
+    fn any_range_is_the_same_with_any_number_of_threads() {
         let whole = articles(1000, 1..1001, 1);
         assert_eq!(whole.iter().map(|(id, _)| *id).collect::<Vec<_>>(), (1..1001).collect::<Vec<_>>());
         assert_eq!(articles(1000, 1..1001, 5), whole);

@@ -279,13 +279,13 @@ mod tests {
     }
 
     #[test]
-    fn stretches_of_its_parts_are_those_of_the_whole() {
+    fn ranges_of_its_parts_are_those_of_the_whole() {
         let whole = rows(200_000, 1);
         let building: Arc<dyn Parts> = Arc::new(Building::new(series(), 42, START_US, 200_000));
-        let stretch = |numbers| GeneratedRows::stretch(building.clone(), numbers, 3).map(Result::unwrap).collect::<Vec<_>>();
+        let range = |numbers| GeneratedRows::range(building.clone(), numbers, 3).map(Result::unwrap).collect::<Vec<_>>();
         assert_eq!(whole.len(), building.parts());
-        assert_eq!([stretch(0..5), stretch(5..6), stretch(6..100)].concat(), whole);
-        assert_eq!(stretch(100..110), []);
+        assert_eq!([range(0..5), range(5..6), range(6..100)].concat(), whole);
+        assert_eq!(range(100..110), []);
     }
 
     #[test]

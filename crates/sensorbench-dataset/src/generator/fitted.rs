@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn values_follow_their_hour_and_are_as_alike_as_asked_for() {
+    fn values_follow_their_hour_and_are_as_alike_as_requested() {
         let readings = readings(&rows(1, 1));
         assert!(
             readings
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_come_as_often_as_asked_for_and_in_whole_intervals() {
+    fn gaps_come_as_often_as_requested_and_in_whole_intervals() {
         let readings = readings(&rows(1, 1));
         let intervals: Vec<i64> = readings.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
         assert!(intervals.iter().all(|interval| interval % 600_000_000 == 0));

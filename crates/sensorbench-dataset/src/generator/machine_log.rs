@@ -33,7 +33,7 @@ pub struct Band {
     pub high: f64,
 }
 
-/// A stretch of the log.
+/// A range of the log.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Piece {

@@ -62,11 +62,11 @@ impl GeneratedRows {
     /// All parts, made by at least one thread.
     pub fn new(parts: Arc<dyn Parts>, threads: usize) -> Self {
         let numbers = 0..parts.parts();
-        Self::stretch(parts, numbers, threads)
+        Self::range(parts, numbers, threads)
     }
 
     /// The parts with these numbers, of which those that there are not have no rows.
-    pub fn stretch(parts: Arc<dyn Parts>, numbers: Range<usize>, threads: usize) -> Self {
+    pub fn range(parts: Arc<dyn Parts>, numbers: Range<usize>, threads: usize) -> Self {
         let numbers = numbers.start..numbers.end.min(parts.parts());
         Self { parts, threads: threads.max(1), numbers, ready: VecDeque::new() }
     }

@@ -114,15 +114,15 @@ pub struct Executor {
 
 impl TestSession {
     /// Connects for so many operations in flight.
-    pub fn connect(driver: &dyn Driver, schema: &Schema, in_flight: usize) -> Self {
-        Self::try_connect(driver, schema, in_flight).expect("the session connects")
+    pub fn connect(driver: &dyn Driver, schema: &Schema, concurrency: usize) -> Self {
+        Self::try_connect(driver, schema, concurrency).expect("the session connects")
     }
 
     /// The same where it may be refused.
-    pub fn try_connect(driver: &dyn Driver, schema: &Schema, in_flight: usize) -> Result<Self, DriverError> {
+    pub fn try_connect(driver: &dyn Driver, schema: &Schema, concurrency: usize) -> Result<Self, DriverError> {
         let Sessions::Asynchronous(connector) = driver.sessions(&schema.operations)? else { panic!("sessions are asynchronous") };
         let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let session = runtime.block_on(connector.connect(in_flight))?;
+        let session = runtime.block_on(connector.connect(concurrency))?;
         let operations = schema.operations.iter().map(|operation| operation.name.clone()).collect();
         Ok(Self { executor: Executor { session, operations }, runtime })
     }

@@ -15,5 +15,5 @@ mod values;
 pub use link::Link;
 pub use load::load;
 pub use schema::{check_tables, run};
-pub use session::{Connector, MOST_CONNECTIONS};
+pub use session::{Connector, MAX_CONNECTIONS};
 pub use statement::Statement;

@@ -14,7 +14,7 @@ use super::statement::Statement;
 
 /// A session has no more connections than these, unless the URL says otherwise. A server executes about as many statements at a time
 /// as it has processors; more connections than these cost it memory and switching between threads, and gain nothing.
-pub const MOST_CONNECTIONS: usize = 64;
+pub const MAX_CONNECTIONS: usize = 64;
 
 pub struct Connector {
     setup: Arc<Setup>,
@@ -28,8 +28,8 @@ impl Connector {
 }
 
 impl AsyncConnector for Connector {
-    fn connect(&self, in_flight: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
-        let connections = self.setup.link.server.connections.unwrap_or(in_flight.clamp(1, MOST_CONNECTIONS));
+    fn connect(&self, concurrency: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
+        let connections = self.setup.link.server.connections.unwrap_or(concurrency.clamp(1, MAX_CONNECTIONS));
         Box::pin(async move {
             let pool = Pool::open(self.setup.clone(), connections).await?;
             Ok(Box::new(MysqlSession { pool }) as Box<dyn AsyncSession>)

@@ -10,7 +10,7 @@ use super::api::{
 };
 
 /// Characters or bytes that are declared to a driver as the short kind of its types; what is longer, as the long kind.
-const MOST_SHORT: usize = 4000;
+const MAX_SHORT: usize = 4000;
 
 /// A point in time as ODBC has it (SQL_TIMESTAMP_STRUCT).
 #[repr(C)]
@@ -169,7 +169,7 @@ impl Buffer {
 
     /// The type that values of this buffer are declared to have when they are parameters.
     pub(super) fn sql_type(&self) -> i16 {
-        let is_short = self.width() <= MOST_SHORT;
+        let is_short = self.width() <= MAX_SHORT;
         match self.form {
             Form::Bit => SQL_BIT,
             Form::Integer => SQL_BIGINT,

@@ -57,7 +57,7 @@ impl Connection {
         login_timeout_s: u32,
     ) -> Result<Arc<Self>, Diagnostics> {
         if let Some(driver) = driver {
-            manager.load_driver(driver).map_err(|error| Diagnostics::told("IM003", error.to_string()))?;
+            manager.load_driver(driver).map_err(|error| Diagnostics::with("IM003", error.to_string()))?;
         }
         let mut connection = Self { manager, text, environment: null_mut(), handle: null_mut(), is_connected: false };
         let functions = &manager.functions;
@@ -184,7 +184,7 @@ impl Connection {
             return Ok(());
         }
         if self.environment.is_null() {
-            return Err(Diagnostics::told("HY001", "the driver manager gives no environment"));
+            return Err(Diagnostics::with("HY001", "the driver manager gives no environment"));
         }
         // SAFETY: the handle is there.
         Err(unsafe { Diagnostics::of(&self.manager.functions, self.text, SQL_HANDLE_ENV, self.environment) })

@@ -6,7 +6,7 @@ use super::Text;
 use super::api::{Functions, Handle, SQL_NO_DATA, SQL_SUCCESS, SQL_SUCCESS_WITH_INFO};
 
 /// No call has more to say than this.
-const MOST_RECORDS: i16 = 8;
+const MAX_RECORDS: i16 = 8;
 /// Characters of one message; longer ones are cut.
 const MESSAGE_LENGTH: usize = 2048;
 const STATE_LENGTH: usize = 5;
@@ -31,11 +31,11 @@ impl Diagnostics {
     pub unsafe fn of(functions: &Functions, text: Text, kind: i16, handle: Handle) -> Self {
         // SAFETY: the caller's.
         let record = |number| unsafe { Record::of(functions, text, kind, handle, number) };
-        Self((1..=MOST_RECORDS).map_while(record).collect())
+        Self((1..=MAX_RECORDS).map_while(record).collect())
     }
 
     /// One record of our own.
-    pub fn told(state: &str, message: impl Into<String>) -> Self {
+    pub fn with(state: &str, message: impl Into<String>) -> Self {
         Self(vec![Record { state: state.to_owned(), message: message.into() }])
     }
 

@@ -99,8 +99,8 @@ fn open(path: &Path, folder: Option<&Path>) -> Result<Library, libloading::Error
 
 /// The library that is missing, which glibc names first: "libpq.so.5: cannot open shared object file: …".
 fn missing_library(error: &libloading::Error) -> Option<String> {
-    let told = reason(error);
-    let (name, _) = told.split_once(": ")?;
+    let message = reason(error);
+    let (name, _) = message.split_once(": ")?;
     (name.contains(".so") && !name.contains('/')).then(|| name.to_owned())
 }
 

@@ -242,8 +242,8 @@ impl Statement {
         let place = (&raw mut taken).cast();
         let functions = &self.connection.manager.functions;
         // SAFETY: the attribute has the size of a pointer.
-        let told = unsafe { (functions.get_statement)(self.handle, SQL_ATTR_PARAMSET_SIZE, place, 0, null_mut()) };
-        if is_success(outcome) && (!is_success(told) || taken == rows) {
+        let confirmed = unsafe { (functions.get_statement)(self.handle, SQL_ATTR_PARAMSET_SIZE, place, 0, null_mut()) };
+        if is_success(outcome) && (!is_success(confirmed) || taken == rows) {
             return Ok(true);
         }
         self.set_attribute(SQL_ATTR_PARAMSET_SIZE, number(1));
@@ -424,5 +424,5 @@ fn is_success(outcome: Return) -> bool {
 }
 
 fn not_text(encoding: &str) -> Diagnostics {
-    Diagnostics::told("22021", format!("the driver returns text that is not {encoding}"))
+    Diagnostics::with("22021", format!("the driver returns text that is not {encoding}"))
 }

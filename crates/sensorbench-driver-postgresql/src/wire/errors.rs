@@ -7,7 +7,7 @@ use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
 /// The server's own words, or the library's with their causes.
-pub fn told(error: &Error) -> String {
+pub fn describe(error: &Error) -> String {
     if let Some(refusal) = error.as_db_error() {
         let parts = [Some(refusal.message()), refusal.detail(), refusal.hint()];
         return parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
@@ -34,17 +34,17 @@ pub fn is_cancellation(error: &Error) -> bool {
 
 /// A connection to the server at `place` that was lost on the way.
 pub fn lost(place: &str, error: &Error) -> DriverError {
-    DriverError::Connection(format!("{place}: the connection was lost: {}; the server's log may tell why", told(error)))
+    DriverError::Connection(format!("{place}: the connection was lost: {}; the server's log may tell why", describe(error)))
 }
 
 /// A statement that the server at `place` refused, unless the connection is gone.
 pub fn statement_error(place: &str, error: Error) -> DriverError {
-    if is_loss(&error) { lost(place, &error) } else { DriverError::Statement(told(&error)) }
+    if is_loss(&error) { lost(place, &error) } else { DriverError::Statement(describe(&error)) }
 }
 
 /// A statement of the schema file that the server at `place` refused, unless the connection is gone.
 pub fn schema_error(place: &str, path: impl Into<String>, error: Error) -> DriverError {
-    if is_loss(&error) { lost(place, &error) } else { SchemaError::at(path, told(&error)).into() }
+    if is_loss(&error) { lost(place, &error) } else { SchemaError::at(path, describe(&error)).into() }
 }
 
 /// Rows that the server at `place` refused, unless the connection is gone.
@@ -53,7 +53,7 @@ pub fn data_error(place: &str, table: &str, error: Error) -> DriverError {
         return lost(place, &error);
     }
     let line = error.as_db_error().and_then(|refusal| refusal.where_()).map(|line| format!(" ({line})"));
-    DriverError::Data(format!("table {table}: {}{}", told(&error), line.unwrap_or_default()))
+    DriverError::Data(format!("table {table}: {}{}", describe(&error), line.unwrap_or_default()))
 }
 
 /// A connection that the server at `place` did not take.
@@ -71,5 +71,5 @@ pub fn not_connected(place: &str, scheme: &str, error: &Error) -> DriverError {
         Some(_) => "the server answers but takes no connection".to_owned(),
         None => "check host and port, that the server runs, and the options tls= and ca=".to_owned(),
     };
-    DriverError::Connection(format!("{place}: {}; {advice}", told(error)))
+    DriverError::Connection(format!("{place}: {}; {advice}", describe(error)))
 }

@@ -17,7 +17,7 @@ use crate::statement::OperationStatement;
 /// Connections of a client thread where the URL does not say how many: one for each operation in flight, but no more than this.
 /// Three client threads then still fit into the 100 connections that a server allows if nobody changed it. More operations
 /// share connections.
-const MOST_CONNECTIONS: usize = 32;
+const MAX_CONNECTIONS: usize = 32;
 
 pub struct Connector {
     pub target: Arc<Target>,
@@ -25,9 +25,9 @@ pub struct Connector {
 }
 
 impl AsyncConnector for Connector {
-    fn connect(&self, in_flight: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
+    fn connect(&self, concurrency: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
         Box::pin(async move {
-            let connections = self.target.connections.unwrap_or(in_flight.clamp(1, MOST_CONNECTIONS));
+            let connections = self.target.connections.unwrap_or(concurrency.clamp(1, MAX_CONNECTIONS));
             let pool = Pool::open(self.target.clone(), self.operations.clone(), connections).await?;
             Ok(Box::new(PostgresqlSession { pool, spare: RefCell::default() }) as Box<dyn AsyncSession>)
         })

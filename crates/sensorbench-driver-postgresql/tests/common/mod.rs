@@ -74,7 +74,7 @@ impl TestServer {
     }
 
     /// An error's message, which never holds the password.
-    pub fn told(&self, error: DriverError) -> String {
+    pub fn message(&self, error: DriverError) -> String {
         let message = format!("{error} {error:?}");
         let password = std::str::from_utf8(self.config.get_password().unwrap()).unwrap();
         assert!(!message.contains(password), "{message}");
@@ -139,10 +139,10 @@ pub struct Executor {
 
 impl TestSession {
     /// Connects for so many operations in flight.
-    pub fn connect(driver: &dyn Driver, schema: &Schema, in_flight: usize) -> Result<Self, DriverError> {
+    pub fn connect(driver: &dyn Driver, schema: &Schema, concurrency: usize) -> Result<Self, DriverError> {
         let Sessions::Asynchronous(connector) = driver.sessions(&schema.operations)? else { panic!("sessions are asynchronous") };
         let runtime = runtime();
-        let session = runtime.block_on(connector.connect(in_flight))?.into();
+        let session = runtime.block_on(connector.connect(concurrency))?.into();
         let operations = Rc::new(schema.operations.iter().map(|operation| operation.name.clone()).collect());
         Ok(Self { session, runtime, operations })
     }
@@ -174,7 +174,7 @@ impl Executor {
     }
 
     /// Executes operations, so many at a time, as `work` says for each of their numbers.
-    pub async fn execute_all(&self, operations: u64, in_flight: usize, work: impl AsyncFn(&Self, u64)) {
+    pub async fn execute_all(&self, operations: u64, concurrency: usize, work: impl AsyncFn(&Self, u64)) {
         let next = RefCell::new(0..operations);
         let slot = || async {
             loop {
@@ -182,7 +182,7 @@ impl Executor {
                 work(self, number).await;
             }
         };
-        futures::future::join_all((0..in_flight).map(|_| slot())).await;
+        futures::future::join_all((0..concurrency).map(|_| slot())).await;
     }
 }
 

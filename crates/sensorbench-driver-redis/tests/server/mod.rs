@@ -92,12 +92,12 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn of(driver: &dyn Driver, schema: &Schema, in_flight: usize) -> Self {
+    pub fn of(driver: &dyn Driver, schema: &Schema, concurrency: usize) -> Self {
         let Sessions::Asynchronous(connector) = driver.sessions(&schema.operations).unwrap() else {
             panic!("sessions are asynchronous")
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let session = runtime.block_on(connector.connect(in_flight)).unwrap();
+        let session = runtime.block_on(connector.connect(concurrency)).unwrap();
         Self { runtime, session, operations: schema.operations.iter().map(|operation| operation.name.clone()).collect() }
     }
 

@@ -43,7 +43,7 @@ impl ClientSteps {
             return error("is only for operations that return rows");
         }
         match parts {
-            Parts::Stretches { from, to, every } => {
+            Parts::TimeBuckets { from, to, every } => {
                 if !is_time(operation, *from) || !is_time(operation, *to) || !every.is_above_zero() {
                     return error("from and to must be timestamps, the stretches above zero");
                 }
@@ -170,9 +170,9 @@ mod tests {
         let read = operation(&[("time", Type::Timestamp), ("value", Type::Double)]);
         assert!(refused(for_each("to", DAYS), &read).contains("parameter :to already"));
         assert!(refused(for_each("from_day", DAYS), &read).contains("parameter :from_day already"));
-        let no_time = Parts::Stretches { from: 0, to: 2, every: DAY };
+        let no_time = Parts::TimeBuckets { from: 0, to: 2, every: DAY };
         assert!(refused(for_each("day", no_time), &read).contains("must be timestamps"));
-        let no_length = Parts::Stretches { from: 0, to: 1, every: Every::Months(0) };
+        let no_length = Parts::TimeBuckets { from: 0, to: 1, every: Every::Months(0) };
         assert!(refused(for_each("day", no_length), &read).contains("above zero"));
         assert!(refused(for_each("shard", Parts::Shards(0)), &read).contains("at least one shard"));
         assert!(refused(for_each("key", rows_of(2)), &read).contains("the column that tells its rows apart"));

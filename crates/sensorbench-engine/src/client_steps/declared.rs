@@ -44,7 +44,7 @@ pub struct ClientSteps {
     pub reduce: Option<Reduce>,
 }
 
-/// A parameter made from another one: the start of the stretch of time that it lies in.
+/// A parameter made from another one: the start of the time bucket that it lies in.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Derive {
@@ -52,7 +52,7 @@ pub struct Derive {
     pub name: String,
     /// Number of the operation's parameter that it is made from, a timestamp.
     pub floor: usize,
-    /// Length of the stretches.
+    /// Length of the time buckets.
     pub every: Every,
 }
 

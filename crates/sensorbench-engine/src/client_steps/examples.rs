@@ -9,7 +9,7 @@ use super::parts::{ForEach, ListedRows, Parts};
 use crate::reduction::Reduction;
 
 pub const DAY: Every = Every::Microseconds(10);
-pub const DAYS: Parts = Parts::Stretches { from: 0, to: 1, every: DAY };
+pub const DAYS: Parts = Parts::TimeBuckets { from: 0, to: 1, every: DAY };
 
 pub fn column(name: &str, value_type: Type) -> Column {
     Column { name: name.to_owned(), value_type, computed: false }

@@ -1,4 +1,4 @@
-//! What the client does besides the statement, as schema files declare it: derived parameters, one statement for each stretch
+//! What the client does besides the statement, as schema files declare it: derived parameters, one statement for each time bucket
 //! of time, each shard or each row of another answer, looking up first what there is, telling others what was written, encoding and
 //! decoding of byte-array batches, reduction of rows to one value or to those that differ. It counts as service time, because a
 //! user of that schema waits for it.

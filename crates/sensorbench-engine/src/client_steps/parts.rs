@@ -19,24 +19,25 @@ pub struct ForEach {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Parts {
-    /// The stretches of time that meet `from`..`to` (`to` excluded); the parameter is the start of a stretch.
-    Stretches {
+    /// The time buckets that meet `from`..`to` (`to` excluded); the parameter is the start of a time bucket.
+    #[serde(rename = "stretches")]
+    TimeBuckets {
         /// Number of the operation's parameter with the first time wanted.
         from: usize,
         /// Number of the operation's parameter with the first time not wanted any more.
         to: usize,
-        /// Length of the stretches.
+        /// Length of the time buckets.
         every: Every,
     },
     /// So many shards; the parameter is the number of a shard, from 0.
     Shards(u32),
-    /// Of the stretches of time that another statement lists, those that meet `from`..`to` (`to` excluded).
+    /// Of the time buckets that another statement lists, those that meet `from`..`to` (`to` excluded).
     Listed(Listed),
     /// The rows of another statement, in their order.
     Rows(ListedRows),
 }
 
-/// Stretches of time that are looked up first, by a statement of its own.
+/// Time buckets that are looked up first, by a statement of its own.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Listed {
@@ -44,7 +45,7 @@ pub struct Listed {
     pub statement: Json,
     /// What it returns.
     pub returns: Vec<Column>,
-    /// Number of the returned column with the start of a stretch.
+    /// Number of the returned column with the start of a time bucket.
     pub start: usize,
     /// Which of the rows are meant, where the statement lists others, too: those with the value of a parameter of the operation (the
     /// second number) in a returned column (the first).
@@ -54,7 +55,7 @@ pub struct Listed {
     pub from: usize,
     /// Number of the operation's parameter with the first time not wanted any more.
     pub to: usize,
-    /// Length of the stretches.
+    /// Length of the time buckets.
     pub every: Every,
 }
 
@@ -102,7 +103,7 @@ impl Parts {
     /// bound of time that is null has none.
     pub fn of(&self, parameters: &[Value], listed: &Rows) -> Vec<Value> {
         match self {
-            Parts::Stretches { from, to, every } => {
+            Parts::TimeBuckets { from, to, every } => {
                 let (from, to) = match (&parameters[*from], &parameters[*to]) {
                     (Value::Timestamp(from), Value::Timestamp(to)) => (*from, *to),
                     _ => (0, 0),
@@ -110,7 +111,7 @@ impl Parts {
                 every.starts(from, to).map(Value::Timestamp).collect()
             }
             Parts::Shards(shards) => (0..*shards).map(|shard| Value::Integer(shard.into())).collect(),
-            Parts::Listed(stretches) => stretches.starts(parameters, listed),
+            Parts::Listed(time_buckets) => time_buckets.starts(parameters, listed),
             Parts::Rows(rows) => rows.parts(listed),
         }
     }
@@ -118,7 +119,7 @@ impl Parts {
     /// The statement that looks the parts up, and what it returns, if one must.
     pub(super) fn list(&self) -> Option<(&Json, &[Column])> {
         match self {
-            Parts::Stretches { .. } | Parts::Shards(_) => None,
+            Parts::TimeBuckets { .. } | Parts::Shards(_) => None,
             Parts::Listed(Listed { statement, returns, .. }) | Parts::Rows(ListedRows { statement, returns, .. }) => {
                 Some((statement, returns))
             }
@@ -126,14 +127,14 @@ impl Parts {
     }
 
     /// True when they are in the order of time, oldest first, whatever the order of the answer.
-    pub fn are_stretches(&self) -> bool {
-        matches!(self, Parts::Stretches { .. } | Parts::Listed(_))
+    pub fn are_time_buckets(&self) -> bool {
+        matches!(self, Parts::TimeBuckets { .. } | Parts::Listed(_))
     }
 
     /// Type of the parameter that says which part it is.
     pub(super) fn value_type(&self) -> Type {
         match self {
-            Parts::Stretches { .. } | Parts::Listed(_) => Type::Timestamp,
+            Parts::TimeBuckets { .. } | Parts::Listed(_) => Type::Timestamp,
             Parts::Shards(_) => Type::Integer,
             Parts::Rows(rows) => rows.returns[rows.column].value_type,
         }

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_for_each_stretch_gets_its_start_after_all_other_parameters() {
+    fn a_statement_for_each_time_bucket_gets_its_start_after_all_other_parameters() {
         assert_eq!(part(DAYS).value_type, Type::Timestamp);
         let starts = |from: Value, to: Value| DAYS.of(&[from, to], &Rows::new());
         assert_eq!(starts(Value::Timestamp(-1), Value::Timestamp(20)), [-10, 0, 10].map(Value::Timestamp));

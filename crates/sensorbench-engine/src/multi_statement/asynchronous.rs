@@ -47,7 +47,7 @@ impl<'a> MultiStatement<'a> {
 
     /// Puts the rows of all statements into the request. The first error ends what is still going on.
     async fn execute_all(&self, task: &Task<'a, '_>, wanted: Wanted, request: &mut Request) -> Result<(), DriverError> {
-        let statements = wanted.also.iter().map(|told| &told.statement).chain(&wanted.own);
+        let statements = wanted.also.iter().map(|accompanying| &accompanying.statement).chain(&wanted.own);
         let executing: FuturesUnordered<_> =
             statements.enumerate().map(|(place, statement)| self.execute_one(task, place, statement)).collect();
         let mut answered: Vec<(usize, Box<Request>)> = executing.try_collect().await?;
@@ -56,7 +56,7 @@ impl<'a> MultiStatement<'a> {
             request.rows.append(&partial.rows);
             self.spare.borrow_mut().push(partial);
         }
-        self.known.borrow_mut().extend(wanted.also.into_iter().filter_map(|told| told.key));
+        self.known.borrow_mut().extend(wanted.also.into_iter().filter_map(|accompanying| accompanying.key));
         Ok(())
     }
 

@@ -39,9 +39,9 @@ impl<'a> BlockingMultiStatement<'a> {
         }
         let statements = task.statements(&self.partial.rows)?;
         // Who reads finds nothing that was not told before.
-        for told in task.also(&statements, &self.known)? {
-            self.execute_one(task, &told.statement)?;
-            self.known.extend(told.key);
+        for accompanying in task.also(&statements, &self.known)? {
+            self.execute_one(task, &accompanying.statement)?;
+            self.known.extend(accompanying.key);
         }
         for statement in &statements {
             self.execute_one(task, statement)?;

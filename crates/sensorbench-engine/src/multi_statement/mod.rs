@@ -1,4 +1,4 @@
-//! One operation that is several statements: one for each stretch of time, each shard or each row of another answer (`for_each`),
+//! One operation that is several statements: one for each time bucket, each shard or each row of another answer (`for_each`),
 //! a look before at what there is or for what is to be changed, one for each of several readings or one for all of them encoded,
 //! and what is to be told to others (`also`). Sessions are wrapped, so that drivers know nothing of it.
 

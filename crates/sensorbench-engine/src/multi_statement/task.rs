@@ -74,7 +74,7 @@ impl<'a, 'r> Task<'a, 'r> {
             return Ok(std::iter::once(Set::Own).chain((0..later).map(Set::OfLater)).map(statement).collect());
         };
         let mut parts = for_each.parts.of(self.own, found);
-        if for_each.parts.are_stretches() && self.plan.is_latest_first(self.operation) {
+        if for_each.parts.are_time_buckets() && self.plan.is_latest_first(self.operation) {
             parts.reverse();
         }
         Ok(parts.into_iter().map(|part| statement(Set::With(part))).collect())
@@ -117,7 +117,9 @@ impl<'a, 'r> Task<'a, 'r> {
                     _ => Set::Own,
                 };
                 let key = self.key(place, &also.once, &parameters)?;
-                let is_known = |key: &Vec<u8>| known.contains(key) || wanted.iter().any(|told| told.key.as_ref() == Some(key));
+                let is_known = |key: &Vec<u8>| {
+                    known.contains(key) || wanted.iter().any(|accompanying| accompanying.key.as_ref() == Some(key))
+                };
                 if !key.as_ref().is_some_and(is_known) {
                     wanted.push(Accompanying {
                         statement: Statement { number: self.steps().also[place][self.table], parameters },

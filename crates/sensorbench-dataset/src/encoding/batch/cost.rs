@@ -21,7 +21,7 @@ pub struct BatchCost {
 }
 
 /// Processor time that each direction is given at the least, in ns.
-const LEAST_NS: u64 = 20_000_000;
+const MIN_NS: u64 = 20_000_000;
 
 /// Encodes and decodes readings of one sensor, each `batch` that follow one another as a batch, again and again on this
 /// thread. The last batch may be shorter.
@@ -94,7 +94,7 @@ fn processor_ns(mut work: impl FnMut()) -> f64 {
         let start_ns = thread_ns();
         (0..repetitions).for_each(|_| work());
         let spent_ns = thread_ns() - start_ns;
-        if spent_ns >= LEAST_NS {
+        if spent_ns >= MIN_NS {
             return spent_ns as f64 / f64::from(repetitions);
         }
         repetitions *= 2;

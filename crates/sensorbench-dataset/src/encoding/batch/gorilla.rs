@@ -57,7 +57,7 @@ const BUCKETS: [Bucket; 5] = [
     Bucket { prefix: 0b11111, prefix_width: 5, width: 64, bias: 0 },
 ];
 
-const MOST_LEADING_ZEROS: u32 = 31;
+const MAX_LEADING_ZEROS: u32 = 31;
 
 /// The part of a XOR that is written.
 #[derive(Clone, Copy)]
@@ -71,7 +71,7 @@ impl Block {
     const NONE: Self = Self { leading_zeros: 0, length: 0 };
 
     fn of(xor: u64) -> Self {
-        let leading_zeros = xor.leading_zeros().min(MOST_LEADING_ZEROS);
+        let leading_zeros = xor.leading_zeros().min(MAX_LEADING_ZEROS);
         Self { leading_zeros, length: 64 - leading_zeros - xor.trailing_zeros() }
     }
 

@@ -1,4 +1,4 @@
-//! Readings of one sensor and one stretch of time as one array of bytes, in one of three encodings.
+//! Readings of one sensor and one time bucket as one array of bytes, in one of three encodings.
 //!
 //! Readings may come in any order. They are stored sorted by time, and of those with equal times the one that came last
 //! stays, as if each had been upserted as a row whose key is its time. What is stored comes back bit for bit: any 64-bit

@@ -1,4 +1,4 @@
-//! One statement for each stretch of time or shard.
+//! One statement for each time bucket or shard.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -12,11 +12,11 @@ use futures::executor::block_on;
 use sensorbench_driver::{AsyncSession, BlockingSession, Deadline, DriverError, Executing, Request, Rows, Value, ValueRef};
 use serde_json::json;
 
-use super::{STRETCH, no_deadline, ready_plan};
+use super::{BUCKET, no_deadline, ready_plan};
 use crate::ReadyPlan;
 use crate::multi_statement::{BlockingMultiStatement, MultiStatement};
 
-/// A plan of three operations: one statement for each stretch of ten microseconds, one statement alone, and one for each of
+/// A plan of three operations: one statement for each time bucket of ten microseconds, one statement alone, and one for each of
 /// three shards.
 fn plan(direction: &str) -> ReadyPlan {
     let read = json!({
@@ -28,7 +28,7 @@ fn plan(direction: &str) -> ReadyPlan {
             "order": [{"column": "time", "direction": direction}],
         },
         "parameters": [{"draw": 0, "column": 0}, {"draw": 0, "column": 0}],
-        "work": {"for_each": {"name": "start", "parts": {"stretches": {"from": 0, "to": 1, "every": {"microseconds": STRETCH}}}}},
+        "work": {"for_each": {"name": "start", "parts": {"stretches": {"from": 0, "to": 1, "every": {"microseconds": BUCKET}}}}},
     });
     let count = json!({
         "weight": 1.0,
@@ -42,11 +42,11 @@ fn plan(direction: &str) -> ReadyPlan {
 #[derive(Default)]
 struct Server {
     latest_first: bool,
-    /// Starts of stretches that it gives an error for.
+    /// Starts of time buckets that it gives an error for.
     refused: Vec<i64>,
-    asked: RefCell<Vec<Vec<Value>>>,
+    requested: RefCell<Vec<Vec<Value>>>,
     in_flight: Cell<usize>,
-    most_in_flight: Cell<usize>,
+    max_in_flight: Cell<usize>,
 }
 
 impl Server {
@@ -57,7 +57,7 @@ impl Server {
         if self.refused.contains(&start) {
             return Err(DriverError::Statement(format!("no {start}")));
         }
-        let mut times: Vec<i64> = (from.max(start)..to.min(start + STRETCH)).collect();
+        let mut times: Vec<i64> = (from.max(start)..to.min(start + BUCKET)).collect();
         if self.latest_first {
             times.reverse();
         }
@@ -74,7 +74,7 @@ impl Server {
             Value::Timestamp(start) => start,
             _ => panic!("a start is a time"),
         };
-        self.asked.take().into_iter().map(start).collect()
+        self.requested.take().into_iter().map(start).collect()
     }
 }
 
@@ -86,7 +86,7 @@ struct InFlight(Rc<Server>);
 impl InFlight {
     fn on(server: &Rc<Server>) -> Self {
         server.in_flight.set(server.in_flight.get() + 1);
-        server.most_in_flight.set(server.most_in_flight.get().max(server.in_flight.get()));
+        server.max_in_flight.set(server.max_in_flight.get().max(server.in_flight.get()));
         Self(server.clone())
     }
 }
@@ -99,9 +99,9 @@ impl Drop for InFlight {
 
 impl AsyncSession for Session {
     fn execute(&self, mut request: Box<Request>) -> Executing<'_> {
-        self.0.asked.borrow_mut().push(request.parameters.clone());
+        self.0.requested.borrow_mut().push(request.parameters.clone());
         let in_flight = InFlight::on(&self.0);
-        let mut polls_left = 100 - self.0.asked.borrow().len();
+        let mut polls_left = 100 - self.0.requested.borrow().len();
         Box::pin(async move {
             poll_fn(|context| {
                 if polls_left == 0 {
@@ -121,7 +121,7 @@ impl AsyncSession for Session {
 
 impl BlockingSession for Session {
     fn execute(&mut self, request: &mut Request) -> Result<(), DriverError> {
-        self.0.asked.borrow_mut().push(request.parameters.clone());
+        self.0.requested.borrow_mut().push(request.parameters.clone());
         let _in_flight = InFlight::on(&self.0);
         self.0.answer(request)
     }
@@ -157,7 +157,7 @@ fn executed(plan: &ReadyPlan, server: &Rc<Server>, blocking: bool, requests: Vec
 }
 
 #[test]
-fn rows_of_all_stretches_come_in_their_order() {
+fn rows_of_all_time_buckets_come_in_their_order() {
     for (direction, blocking) in [("ascending", true), ("ascending", false), ("descending", true), ("descending", false)] {
         let latest_first = direction == "descending";
         let server = Rc::new(Server { latest_first, ..Server::default() });
@@ -171,7 +171,7 @@ fn rows_of_all_stretches_come_in_their_order() {
         let all = if latest_first { [20, 10, 0, -10] } else { [-10, 0, 10, 20] };
         let starts = server.starts();
         assert_eq!([&starts[..4], &starts[8..]], [all, all]);
-        assert_eq!(server.most_in_flight.get(), if blocking { 1 } else { 4 }, "{direction}, blocking: {blocking}");
+        assert_eq!(server.max_in_flight.get(), if blocking { 1 } else { 4 }, "{direction}, blocking: {blocking}");
     }
 }
 
@@ -181,7 +181,7 @@ fn each_statement_gets_the_parameters_of_the_operation_and_its_start() {
         let server = Rc::new(Server::default());
         executed(&plan("ascending"), &server, blocking, vec![request(5, 15), request(12, 13)]);
         let expected = [[5, 15, 0], [5, 15, 10], [12, 13, 10]].map(|times| times.map(Value::Timestamp).to_vec());
-        assert_eq!(server.asked.take(), expected);
+        assert_eq!(server.requested.take(), expected);
     }
 }
 
@@ -199,7 +199,7 @@ fn the_first_error_ends_the_operation_and_the_session_goes_on() {
     for blocking in [true, false] {
         let server = Rc::new(Server { refused: vec![0, 20], ..Server::default() });
         let requests = vec![request(0, 30), request(10, 12), request(10, 25)];
-        // What is asked last is answered first: so the error of the last stretch comes first where all are asked at once.
+        // What is asked last is answered first: so the error of the last time bucket comes first where all are asked at once.
         let first = if blocking { "no 0" } else { "no 20" };
         let expected = [Err(first.to_owned()), Ok(vec![10, 11]), Err("no 20".to_owned())];
         assert_eq!(executed(&plan("ascending"), &server, blocking, requests), expected);
@@ -215,7 +215,7 @@ fn a_blocking_operation_ends_between_its_statements_when_its_time_is_over() {
     let plan = plan("ascending");
     let mut session = BlockingMultiStatement::around(Box::new(Session(server.clone())), &plan, &cancelled);
     assert!(matches!(session.execute(&mut request(0, 20)), Err(DriverError::Cancelled)));
-    assert!(server.asked.take().is_empty());
+    assert!(server.requested.take().is_empty());
 }
 
 #[test]
@@ -224,18 +224,18 @@ fn an_operation_that_is_one_statement_goes_through_as_it_is() {
         let server = Rc::new(Server::default());
         let other = Request { operation: 1, parameters: vec![Value::Integer(3)], rows: Rows::new() };
         executed(&plan("ascending"), &server, blocking, vec![other]);
-        assert_eq!(server.asked.take(), [[Value::Integer(3)]]);
+        assert_eq!(server.requested.take(), [[Value::Integer(3)]]);
     }
 }
 
 #[test]
-fn each_shard_is_asked_at_once_where_the_session_is_asynchronous() {
+fn shards_are_queried_at_once_where_the_session_is_asynchronous() {
     for blocking in [true, false] {
         let server = Rc::new(Server::default());
         let count = Request { operation: 2, ..Request::default() };
         executed(&plan("ascending"), &server, blocking, vec![count]);
-        assert_eq!(server.asked.take(), [0, 1, 2].map(|shard| vec![Value::Integer(shard)]));
-        assert_eq!(server.most_in_flight.get(), if blocking { 1 } else { 3 });
+        assert_eq!(server.requested.take(), [0, 1, 2].map(|shard| vec![Value::Integer(shard)]));
+        assert_eq!(server.max_in_flight.get(), if blocking { 1 } else { 3 });
     }
 }
 

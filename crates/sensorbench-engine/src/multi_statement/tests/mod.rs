@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::{Plan, ReadyPlan};
 
-const STRETCH: i64 = 10;
+const BUCKET: i64 = 10;
 
 fn ready_plan(operations: serde_json::Value) -> ReadyPlan {
     let plan: Plan = serde_json::from_value(json!({

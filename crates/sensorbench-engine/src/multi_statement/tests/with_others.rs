@@ -9,14 +9,14 @@ use sensorbench_dataset::encoding::encode_batch;
 use sensorbench_driver::{AsyncSession, BlockingSession, DriverError, Executing, Request, Rows, Value, ValueRef};
 use serde_json::json;
 
-use super::{STRETCH, no_deadline, ready_plan};
+use super::{BUCKET, no_deadline, ready_plan};
 use crate::ReadyPlan;
 use crate::multi_statement::{BlockingMultiStatement, MultiStatement};
 
 /// What was requested of a session: numbers of statements and their parameters.
 type Requested = Vec<(usize, Vec<Value>)>;
 
-/// Remembers what it was asked, and answers a list of the stretches that begin at 0, 10 and 30.
+/// Remembers what it was asked, and answers a list of the time buckets that begin at 0, 10 and 30.
 #[derive(Clone, Default)]
 struct Remembering(Rc<RefCell<Requested>>, Rc<Cell<bool>>);
 
@@ -46,7 +46,7 @@ impl BlockingSession for Remembering {
 }
 
 /// Executes requests with these parameters on one session, either way; what the session was asked by each, sorted.
-fn asked(plan: &ReadyPlan, remembering: &Remembering, blocking: bool, requests: &[Vec<Value>]) -> Vec<Requested> {
+fn requested(plan: &ReadyPlan, remembering: &Remembering, blocking: bool, requests: &[Vec<Value>]) -> Vec<Requested> {
     let mut asynchronous = MultiStatement::around(Box::new(remembering.clone()), plan);
     let mut blocked = BlockingMultiStatement::around(Box::new(remembering.clone()), plan, &no_deadline());
     let mut execute = |parameters: &Vec<Value>| {
@@ -56,9 +56,9 @@ fn asked(plan: &ReadyPlan, remembering: &Remembering, blocking: bool, requests: 
         } else {
             drop(block_on(asynchronous.as_mut().execute(Box::new(request))));
         }
-        let mut asked = remembering.0.take();
-        asked.sort_by_key(|(number, parameters)| (*number, format!("{parameters:?}")));
-        asked
+        let mut requested = remembering.0.take();
+        requested.sort_by_key(|(number, parameters)| (*number, format!("{parameters:?}")));
+        requested
     };
     requests.iter().map(&mut execute).collect()
 }
@@ -94,13 +94,13 @@ fn reading(sensor: i64, time: i64, value: f64) -> Vec<Value> {
 const ROW: &str = "row";
 
 fn row_of_ten() -> serde_json::Value {
-    json!([{"name": ROW, "floor": 1, "every": {"microseconds": STRETCH}}])
+    json!([{"name": ROW, "floor": 1, "every": {"microseconds": BUCKET}}])
 }
 
 /// Parameters with the start of their row.
 fn in_row(mut parameters: Vec<Value>) -> Vec<Value> {
     let Value::Timestamp(time) = parameters[1] else { panic!("a time") };
-    parameters.push(Value::Timestamp(time.div_euclid(STRETCH) * STRETCH));
+    parameters.push(Value::Timestamp(time.div_euclid(BUCKET) * BUCKET));
     parameters
 }
 
@@ -110,11 +110,11 @@ fn each_of_several_readings_has_a_statement() {
     let later = [reading(1, 10, 0.2), reading(1, 11, 0.3)];
     let request = [in_row(reading(1, 9, 0.1)), later.concat()].concat();
     for blocking in [true, false] {
-        let asked = asked(&plan, &Remembering::default(), blocking, std::slice::from_ref(&request));
+        let requested = requested(&plan, &Remembering::default(), blocking, std::slice::from_ref(&request));
         let expected = [reading(1, 9, 0.1), later[0].clone(), later[1].clone()].map(|one| (0, in_row(one)));
         let mut expected = expected.to_vec();
         expected.sort_by_key(|(number, parameters)| (*number, format!("{parameters:?}")));
-        assert_eq!(asked, [expected], "blocking: {blocking}");
+        assert_eq!(requested, [expected], "blocking: {blocking}");
     }
 }
 
@@ -127,8 +127,8 @@ fn encoded_readings_have_one_statement() {
     encode_batch(sensorbench_dataset::encoding::BatchEncoding::Packed, &[9, 10, 11], &[0.1, 0.2, 0.3], &mut bytes).unwrap();
     let expected = [in_row(reading(1, 9, 0.1)), vec![Value::Bytes(bytes.into())]].concat();
     for blocking in [true, false] {
-        let asked = asked(&plan, &Remembering::default(), blocking, std::slice::from_ref(&request));
-        assert_eq!(asked, [[(0, expected.clone())]], "blocking: {blocking}");
+        let requested = requested(&plan, &Remembering::default(), blocking, std::slice::from_ref(&request));
+        assert_eq!(requested, [[(0, expected.clone())]], "blocking: {blocking}");
     }
 }
 
@@ -138,11 +138,11 @@ fn what_is_to_be_told_once_is_told_again_only_when_it_failed() {
     let requests = [(1, 9), (1, 8), (2, 9), (1, 10), (1, 3)].map(|(sensor, time)| in_row(reading(sensor, time, 0.5)));
     for blocking in [true, false] {
         let remembering = Remembering::default();
-        let counts = |asked: Vec<Requested>| asked.iter().map(Vec::len).collect::<Vec<_>>();
-        assert_eq!(counts(asked(&plan, &remembering, blocking, &requests)), [2, 1, 2, 2, 1], "blocking: {blocking}");
+        let counts = |requested: Vec<Requested>| requested.iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(counts(requested(&plan, &remembering, blocking, &requests)), [2, 1, 2, 2, 1], "blocking: {blocking}");
         remembering.1.set(true);
         // The first error ends a blocking operation; what was not acknowledged is told again.
-        let failing = counts(asked(&plan, &remembering, blocking, &requests[..2]));
+        let failing = counts(requested(&plan, &remembering, blocking, &requests[..2]));
         assert_eq!(failing, if blocking { [1, 1] } else { [2, 2] });
     }
 }
@@ -158,7 +158,7 @@ fn what_is_read_first_is_answered_before_the_writing() {
         let numbers: Vec<usize> = remembering.0.take().into_iter().map(|(number, _)| number).collect();
         assert_eq!(numbers, [1, 2, 0], "blocking: {blocking}");
         remembering.1.set(true);
-        let failed = asked(&plan, &remembering, blocking, &[reading(1, 9, 0.1)]);
+        let failed = requested(&plan, &remembering, blocking, &[reading(1, 9, 0.1)]);
         assert_eq!(failed[0].len(), 1, "nothing is written where the reading failed");
     }
 }
@@ -218,8 +218,8 @@ fn what_was_found_is_written_back_longer() {
 fn what_has_no_once_is_told_each_time() {
     let plan = writing_plan(json!({"also": [{"statement": {}}]}));
     for blocking in [true, false] {
-        let asked = asked(&plan, &Remembering::default(), blocking, &[reading(1, 9, 0.5), reading(1, 9, 0.5)]);
-        assert_eq!(asked[1], [(0, reading(1, 9, 0.5)), (1, reading(1, 9, 0.5))], "blocking: {blocking}");
+        let requested = requested(&plan, &Remembering::default(), blocking, &[reading(1, 9, 0.5), reading(1, 9, 0.5)]);
+        assert_eq!(requested[1], [(0, reading(1, 9, 0.5)), (1, reading(1, 9, 0.5))], "blocking: {blocking}");
     }
 }
 
@@ -229,8 +229,8 @@ fn the_table_follows_from_a_parameter() {
     let plan = writing_plan(json!({"tables": tables, "also": [{"statement": {}, "once": ["sensor"]}]}));
     let requests = [5, -1, 3, 3].map(|sensor| reading(sensor, 9, 0.5));
     for blocking in [true, false] {
-        let asked = asked(&plan, &Remembering::default(), blocking, &requests);
-        let numbers: Vec<Vec<usize>> = asked.iter().map(|one| one.iter().map(|(number, _)| *number).collect()).collect();
+        let requested = requested(&plan, &Remembering::default(), blocking, &requests);
+        let numbers: Vec<Vec<usize>> = requested.iter().map(|one| one.iter().map(|(number, _)| *number).collect()).collect();
         // The operation's own statement for tables 0, 1, 2 has the numbers 0, 1, 2; the other one 3, 4, 5.
         assert_eq!(numbers, [vec![2, 5], vec![2, 5], vec![0, 3], vec![0]], "blocking: {blocking}");
     }
@@ -239,7 +239,7 @@ fn the_table_follows_from_a_parameter() {
 }
 
 #[test]
-fn stretches_are_looked_up_first() {
+fn time_buckets_are_looked_up_first() {
     let listed = json!({
         "statement": {"list": true},
         "returns": [{"name": "sensor", "type": "integer"}, {"name": "start", "type": "timestamp"}],
@@ -247,7 +247,7 @@ fn stretches_are_looked_up_first() {
         "own": [[0, 0]],
         "from": 1,
         "to": 2,
-        "every": {"microseconds": STRETCH},
+        "every": {"microseconds": BUCKET},
     });
     let read = json!({
         "weight": 1.0,
@@ -264,11 +264,15 @@ fn stretches_are_looked_up_first() {
     let range = |from: i64, to: i64| vec![Value::Integer(1), Value::Timestamp(from), Value::Timestamp(to)];
     for blocking in [true, false] {
         let starts: Vec<Vec<Value>> =
-            asked(&plan, &Remembering::default(), blocking, &[range(9, 31), range(10, 30), range(40, 50)])
+            requested(&plan, &Remembering::default(), blocking, &[range(9, 31), range(10, 30), range(40, 50)])
                 .into_iter()
-                .map(|asked| {
-                    assert_eq!(asked.iter().filter(|(number, _)| *number == 1).count(), 1, "one look");
-                    asked.into_iter().filter(|(number, _)| *number == 0).map(|(_, parameters)| parameters[3].clone()).collect()
+                .map(|requested| {
+                    assert_eq!(requested.iter().filter(|(number, _)| *number == 1).count(), 1, "one look");
+                    requested
+                        .into_iter()
+                        .filter(|(number, _)| *number == 0)
+                        .map(|(_, parameters)| parameters[3].clone())
+                        .collect()
                 })
                 .collect();
         let times = |starts: &[i64]| starts.iter().copied().map(Value::Timestamp).collect::<Vec<_>>();

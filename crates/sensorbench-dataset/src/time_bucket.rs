@@ -1,8 +1,8 @@
-//! Stretches of time: what every microsecond lies in exactly one of, all equally long or as long as the calendar says.
+//! Time buckets: what every microsecond lies in exactly one of, all equally long or as long as the calendar says.
 
 use serde::{Deserialize, Serialize};
 
-/// Length of the stretches that time is divided into, counted from the beginning of 1970 in UTC.
+/// Length of the time buckets that time is divided into, counted from the beginning of 1970 in UTC.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Every {
@@ -21,7 +21,7 @@ impl Every {
         }
     }
 
-    /// Number of the stretch that a time lies in; number 0 begins with 1970.
+    /// Number of the time bucket that a time lies in; number 0 begins with 1970.
     #[inline]
     fn number(self, time_us: i64) -> i64 {
         match self {
@@ -30,7 +30,7 @@ impl Every {
         }
     }
 
-    /// When a stretch begins; the first of all times, for one that began earlier.
+    /// When a time bucket begins; the first of all times, for one that began earlier.
     #[inline]
     fn start(self, number: i64) -> i64 {
         match self {
@@ -39,13 +39,13 @@ impl Every {
         }
     }
 
-    /// The start of the stretch that a time lies in.
+    /// The start of the time bucket that a time lies in.
     #[inline]
     pub fn floor(self, time_us: i64) -> i64 {
         self.start(self.number(time_us))
     }
 
-    /// Starts of the stretches that `from_us`..`to_us` (`to_us` excluded) meets.
+    /// Starts of the time buckets that `from_us`..`to_us` (`to_us` excluded) meets.
     pub fn starts(self, from_us: i64, to_us: i64) -> impl DoubleEndedIterator<Item = i64> {
         let first = self.number(from_us);
         let end = if from_us < to_us { self.number(to_us - 1) + 1 } else { first };
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_meets_the_stretches_that_its_times_lie_in() {
+    fn a_range_meets_the_time_buckets_that_its_times_lie_in() {
         let check = |every: Every, from: i64, to: i64, step: usize| {
             let mut expected: Vec<i64> = (from..to).step_by(step).map(|time| every.floor(time)).collect();
             expected.dedup();

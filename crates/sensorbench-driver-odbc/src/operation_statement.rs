@@ -17,7 +17,7 @@ struct Words {
 
 /// What is asked, with `?` for parameters.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct OperationStatement {
     pub text: String,
     /// For each `?`, the place of the parameter.
     pub places: Vec<usize>,
@@ -28,7 +28,7 @@ pub struct Question {
     path: String,
 }
 
-impl Question {
+impl OperationStatement {
     /// The question of an operation.
     pub fn of(operation: &Operation, names: &Names) -> Result<Self, DriverError> {
         let path = format!("operation.{}", operation.name);

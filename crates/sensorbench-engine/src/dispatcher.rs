@@ -12,7 +12,7 @@ use crate::plan::{PlannedPhase, nanoseconds};
 /// some microseconds, which must not look like a server that cannot keep up.
 const GRACE_NS: u64 = 10_000_000;
 
-/// A stretch of a run, made ready.
+/// A phase of a run, made ready.
 pub(crate) struct Phase {
     pub name: String,
     operations: u64,
@@ -116,28 +116,28 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Hands out the operations of a run to whoever asks, from any thread.
-pub(crate) struct Source {
+pub(crate) struct Dispatcher {
     phases: Vec<Phase>,
     current: AtomicUsize,
     stopped: AtomicBool,
     changing_phase: Mutex<()>,
-    one_thread_asks: bool,
+    has_one_thread: bool,
 }
 
-impl Source {
+impl Dispatcher {
     pub fn new(phases: Vec<Phase>) -> Self {
         Self {
             phases,
             current: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
             changing_phase: Mutex::new(()),
-            one_thread_asks: false,
+            has_one_thread: false,
         }
     }
 
     /// Says how many threads will ask for operations, before any does.
     pub fn expect_threads(&mut self, threads: usize) {
-        self.one_thread_asks = threads == 1;
+        self.has_one_thread = threads == 1;
     }
 
     /// The first phase begins now.
@@ -170,7 +170,7 @@ impl Source {
             self.end_phase(number, phase.limit_ns());
             return None;
         }
-        let k = if self.one_thread_asks {
+        let k = if self.has_one_thread {
             // Without another thread that asks, adding needs no lock on the memory bus.
             let k = next.load(Ordering::Relaxed);
             next.store(k + 1, Ordering::Relaxed);
@@ -287,10 +287,10 @@ mod tests {
         Phase::new(&planned, Stream::new(1)).unwrap()
     }
 
-    fn started(phases: Vec<Phase>) -> Source {
-        let source = Source::new(phases);
-        source.start(0);
-        source
+    fn started(phases: Vec<Phase>) -> Dispatcher {
+        let dispatcher = Dispatcher::new(phases);
+        dispatcher.start(0);
+        dispatcher
     }
 
     fn ticket(phase: usize, k: u64, intended_start_ns: Option<u64>) -> Next {
@@ -299,61 +299,61 @@ mod tests {
 
     #[test]
     fn a_closed_loop_hands_out_at_once_until_its_count_and_goes_on() {
-        let source = started(vec![phase("warm_up", Some(2), None, None), phase("measure", None, Some(1.0), None)]);
+        let dispatcher = started(vec![phase("warm_up", Some(2), None, None), phase("measure", None, Some(1.0), None)]);
         assert_eq!(
-            [source.next(5), source.next(6), source.next(7)],
+            [dispatcher.next(5), dispatcher.next(6), dispatcher.next(7)],
             [ticket(0, 0, None), ticket(0, 1, None), ticket(1, 0, None)]
         );
-        assert_eq!(source.next(1_000 * MS + 7), Next::Ended);
-        let reports = source.reports();
+        assert_eq!(dispatcher.next(1_000 * MS + 7), Next::Ended);
+        let reports = dispatcher.reports();
         assert_eq!((reports[0].started, reports[0].end_ns, reports[1].started), (2, Some(7), 1));
     }
 
     #[test]
     fn a_phase_ends_after_it_began_whoever_looked_at_the_clock_before() {
-        let source = started(vec![phase("warm_up", Some(1), None, None), phase("measure", Some(1), None, None)]);
-        source.next(5);
-        assert_eq!(source.next(90), ticket(1, 0, None));
-        assert_eq!(source.next(80), Next::Ended);
-        let report = &source.reports()[1];
+        let dispatcher = started(vec![phase("warm_up", Some(1), None, None), phase("measure", Some(1), None, None)]);
+        dispatcher.next(5);
+        assert_eq!(dispatcher.next(90), ticket(1, 0, None));
+        assert_eq!(dispatcher.next(80), Next::Ended);
+        let report = &dispatcher.reports()[1];
         assert_eq!((report.start_ns, report.end_ns), (Some(90), Some(91)));
     }
 
     #[test]
     fn an_open_loop_hands_out_each_operation_at_its_intended_start() {
-        let source = started(vec![phase("measure", None, Some(0.01), Some(1000.0))]);
-        assert_eq!(source.next(0), ticket(0, 0, Some(0)));
-        assert_eq!(source.next(0), Next::NotBefore(MS));
-        assert_eq!([source.next(5 * MS), source.next(5 * MS)], [ticket(0, 1, Some(MS)), ticket(0, 2, Some(2 * MS))]);
+        let dispatcher = started(vec![phase("measure", None, Some(0.01), Some(1000.0))]);
+        assert_eq!(dispatcher.next(0), ticket(0, 0, Some(0)));
+        assert_eq!(dispatcher.next(0), Next::NotBefore(MS));
+        assert_eq!([dispatcher.next(5 * MS), dispatcher.next(5 * MS)], [ticket(0, 1, Some(MS)), ticket(0, 2, Some(2 * MS))]);
     }
 
     #[test]
     fn what_cannot_start_in_time_is_counted_as_dropped() {
-        let source = started(vec![phase("measure", None, Some(0.01), Some(1000.0))]);
-        source.next(0);
+        let dispatcher = started(vec![phase("measure", None, Some(0.01), Some(1000.0))]);
+        dispatcher.next(0);
         // Its intended start lies before the end, and it is within the grace: it starts. After that, the other eight never do.
-        assert_eq!(source.next(12 * MS), ticket(0, 1, Some(MS)));
-        assert_eq!(source.next(21 * MS), Next::Ended);
-        let report = &source.reports()[0];
+        assert_eq!(dispatcher.next(12 * MS), ticket(0, 1, Some(MS)));
+        assert_eq!(dispatcher.next(21 * MS), Next::Ended);
+        let report = &dispatcher.reports()[0];
         assert_eq!((report.started, report.dropped, report.end_ns), (2, 8, Some(10 * MS)));
     }
 
     #[test]
     fn stopping_counts_what_was_intended_to_start() {
-        let source = started(vec![phase("measure", Some(1000), None, Some(1000.0))]);
-        source.next(0);
-        source.stop(3 * MS + 1);
-        assert_eq!(source.next(4 * MS), Next::Ended);
-        assert_eq!((source.reports()[0].started, source.reports()[0].dropped), (1, 3));
+        let dispatcher = started(vec![phase("measure", Some(1000), None, Some(1000.0))]);
+        dispatcher.next(0);
+        dispatcher.stop(3 * MS + 1);
+        assert_eq!(dispatcher.next(4 * MS), Next::Ended);
+        assert_eq!((dispatcher.reports()[0].started, dispatcher.reports()[0].dropped), (1, 3));
     }
 
     #[test]
     fn the_rate_changes_while_it_runs() {
-        let source = started(vec![phase("measure", None, Some(1.0), Some(1.0))]);
-        source.next(0);
-        assert_eq!(source.next(0), Next::NotBefore(1_000 * MS));
-        assert!(source.set_rate(500 * MS, 1000.0).unwrap());
-        let Next::NotBefore(intended_start_ns) = source.next(500 * MS) else { panic!("half an operation was left") };
+        let dispatcher = started(vec![phase("measure", None, Some(1.0), Some(1.0))]);
+        dispatcher.next(0);
+        assert_eq!(dispatcher.next(0), Next::NotBefore(1_000 * MS));
+        assert!(dispatcher.set_rate(500 * MS, 1000.0).unwrap());
+        let Next::NotBefore(intended_start_ns) = dispatcher.next(500 * MS) else { panic!("half an operation was left") };
         assert!(intended_start_ns.abs_diff(500 * MS + MS / 2) <= 1, "{intended_start_ns}");
     }
 }
