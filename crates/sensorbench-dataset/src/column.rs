@@ -66,8 +66,8 @@ impl<'a> Column<'a> {
             name: name.to_owned(),
             found: batch.schema().fields().iter().map(|field| field.name().clone()).collect(),
         })?;
-        let unfit = || ColumnError::Type { name: name.to_owned(), found: array.data_type().clone() };
-        Ok(match canonical_type(array.data_type()).ok_or_else(unfit)? {
+        let refused = || ColumnError::Type { name: name.to_owned(), found: array.data_type().clone() };
+        Ok(match canonical_type(array.data_type()).ok_or_else(refused)? {
             Type::Boolean => Column::Boolean(array.as_boolean()),
             Type::Integer => Column::Integer(array.as_primitive()),
             Type::Double => Column::Double(array.as_primitive()),

@@ -159,8 +159,8 @@ impl TableForm {
         encoded: &Sender<Result<Vec<Chunk>, DriverError>>,
     ) -> Result<(), DriverError> {
         let hand_over = |chunks: Vec<Chunk>| encoded.blocking_send(Ok(chunks)).map_err(|_| DriverError::Cancelled);
-        let unfit = |what: String| DriverError::Data(format!("table {}{what}", self.table));
-        let array = |column: &Parameter| Column::of(batch, &column.name).map_err(|error| unfit(format!(": {error}")));
+        let refused = |what: String| DriverError::Data(format!("table {}{what}", self.table));
+        let array = |column: &Parameter| Column::of(batch, &column.name).map_err(|error| refused(format!(": {error}")));
         let arrays: Vec<Column> = self.columns.iter().map(array).collect::<Result<_, _>>()?;
         let (mut chunks, mut chunk) = (Vec::new(), Chunk::default());
         for row in 0..batch.num_rows() {
@@ -175,7 +175,7 @@ impl TableForm {
             }
             for (place, array) in arrays.iter().enumerate() {
                 let written = self.forms[place].encode(array.value(row), |bytes| write(bytes, &mut chunk.bytes));
-                written.map_err(|error| unfit(format!(", column {}: {error}", self.columns[place].name)))?;
+                written.map_err(|error| refused(format!(", column {}: {error}", self.columns[place].name)))?;
             }
             chunk.ends.push(chunk.bytes.len());
         }

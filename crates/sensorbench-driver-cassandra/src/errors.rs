@@ -9,7 +9,7 @@ use sensorbench_driver::{DriverError, SchemaError};
 /// An operation that did not succeed.
 pub fn execution_error(server: &str, error: ExecutionError) -> DriverError {
     match &error {
-        ExecutionError::BadQuery(BadQuery::SerializationError(unfit)) => DriverError::Data(unfit.to_string()),
+        ExecutionError::BadQuery(BadQuery::SerializationError(refused)) => DriverError::Data(refused.to_string()),
         ExecutionError::LastAttemptError(attempt) => attempt_error(server, attempt),
         ExecutionError::PrepareError(PrepareError::AllAttemptsFailed { first_attempt }) => attempt_error(server, first_attempt),
         ExecutionError::ConnectionPoolError(_) | ExecutionError::EmptyPlan => lost(server, &error),
@@ -40,7 +40,7 @@ fn attempt_error(server: &str, error: &RequestAttemptError) -> DriverError {
     match error {
         RequestAttemptError::DbError(kind, message) if message.is_empty() => DriverError::Statement(kind.to_string()),
         RequestAttemptError::DbError(_, message) => DriverError::Statement(message.clone()),
-        RequestAttemptError::SerializationError(unfit) => DriverError::Data(unfit.to_string()),
+        RequestAttemptError::SerializationError(refused) => DriverError::Data(refused.to_string()),
         RequestAttemptError::BrokenConnectionError(_) | RequestAttemptError::UnableToAllocStreamId => lost(server, error),
         other => DriverError::Statement(other.to_string()),
     }

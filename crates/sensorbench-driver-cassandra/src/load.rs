@@ -100,7 +100,7 @@ impl Loading<'_> {
 
     fn refused(&self, error: ExecutionError) -> DriverError {
         match errors::execution_error(&self.target.shown, error) {
-            DriverError::Statement(told) => DriverError::Data(format!("table {}: {told}", self.form.table)),
+            DriverError::Statement(message) => DriverError::Data(format!("table {}: {message}", self.form.table)),
             other => other,
         }
     }

@@ -82,7 +82,7 @@ impl Prepared {
                 let column = column.map_err(|error| unreadable(&error))?;
                 let value = match column.slice {
                     None => ValueRef::Null,
-                    Some(slice) => form.read(slice.as_slice()).map_err(|unfit| unreadable(&unfit.at("column", name)))?,
+                    Some(slice) => form.read(slice.as_slice()).map_err(|refused| unreadable(&refused.at("column", name)))?,
                 };
                 into.push(value);
             }
@@ -104,7 +104,7 @@ impl SerializeRow for Bound<'_> {
         for parameter in self.parameters {
             let value = self.values[parameter.place].as_ref();
             let written = parameter.form.write(value, writer);
-            written.map_err(|unfit| SerializationError::new(unfit.at("parameter", &parameter.name)))?;
+            written.map_err(|refused| SerializationError::new(refused.at("parameter", &parameter.name)))?;
         }
         Ok(())
     }

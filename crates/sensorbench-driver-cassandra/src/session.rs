@@ -26,8 +26,8 @@ impl AsyncConnector for Connector {
             let default = concurrency.div_ceil(IN_FLIGHT_A_CONNECTION).clamp(1, MAX_CONNECTIONS);
             let session = self.target.connect(self.target.server.connections.unwrap_or(default), true).await?;
             let mut prepared = Vec::with_capacity(self.operations.len());
-            for asked in self.operations.iter() {
-                prepared.push(Prepared::of(&session, &self.target, asked).await?);
+            for operation in self.operations.iter() {
+                prepared.push(Prepared::of(&session, &self.target, operation).await?);
             }
             Ok(Box::new(CassandraSession { session, prepared, target: self.target.clone() }) as Box<dyn AsyncSession>)
         })

@@ -3,7 +3,7 @@
 use scylla::frame::response::result::{ColumnType, NativeType};
 use scylla::serialize::SerializationError;
 use scylla::serialize::writers::RowWriter;
-use sensorbench_driver::{Type, Unfit, ValueRef, fixed, narrowed};
+use sensorbench_driver::{ConversionError, Type, ValueRef, fixed, narrowed};
 
 const US_PER_MS: i64 = 1000;
 
@@ -58,7 +58,7 @@ impl Form {
 
     /// Hands over a value's bytes, or None for null.
     #[inline]
-    pub fn encode<R>(self, value: ValueRef, hand_over: impl FnOnce(Option<&[u8]>) -> R) -> Result<R, Unfit> {
+    pub fn encode<R>(self, value: ValueRef, hand_over: impl FnOnce(Option<&[u8]>) -> R) -> Result<R, ConversionError> {
         Ok(match (self, value) {
             (_, ValueRef::Null) => hand_over(None),
             (Form::Boolean, ValueRef::Boolean(value)) => hand_over(Some(&[value.into()])),
@@ -71,19 +71,19 @@ impl Form {
             (Form::Microseconds, ValueRef::Timestamp(value)) => hand_over(Some(&value.to_be_bytes())),
             (Form::Text, ValueRef::Text(value)) => hand_over(Some(value.as_bytes())),
             (Form::Blob, ValueRef::Bytes(value)) => hand_over(Some(value)),
-            (_, value) => return Err(Unfit(format!("the value {value} is not of the column's type"))),
+            (_, value) => return Err(ConversionError(format!("the value {value} is not of the column's type"))),
         })
     }
 
     /// Writes a value as the next cell of a row.
     #[inline]
-    pub fn write(self, value: ValueRef, writer: &mut RowWriter) -> Result<(), Unfit> {
-        self.encode(value, |bytes| write_cell(bytes, writer))?.map_err(|error| Unfit(error.to_string()))
+    pub fn write(self, value: ValueRef, writer: &mut RowWriter) -> Result<(), ConversionError> {
+        self.encode(value, |bytes| write_cell(bytes, writer))?.map_err(|error| ConversionError(error.to_string()))
     }
 
     /// Reads a value that is not null.
     #[inline]
-    pub fn read(self, bytes: &[u8]) -> Result<ValueRef<'_>, Unfit> {
+    pub fn read(self, bytes: &[u8]) -> Result<ValueRef<'_>, ConversionError> {
         Ok(match self {
             Form::Boolean => ValueRef::Boolean(fixed::<1>(bytes)? != [0]),
             Form::TinyInt => ValueRef::Integer(i8::from_be_bytes(fixed(bytes)?).into()),
@@ -93,7 +93,7 @@ impl Form {
             Form::Double => ValueRef::Double(f64::from_be_bytes(fixed(bytes)?)),
             Form::Milliseconds => ValueRef::Timestamp(microseconds(i64::from_be_bytes(fixed(bytes)?))?),
             Form::Microseconds => ValueRef::Timestamp(i64::from_be_bytes(fixed(bytes)?)),
-            Form::Text => ValueRef::Text(std::str::from_utf8(bytes).map_err(|error| Unfit(error.to_string()))?),
+            Form::Text => ValueRef::Text(std::str::from_utf8(bytes).map_err(|error| ConversionError(error.to_string()))?),
             Form::Blob => ValueRef::Bytes(bytes),
         })
     }
@@ -131,9 +131,9 @@ pub fn type_name(server: &ColumnType) -> String {
 }
 
 #[inline]
-fn milliseconds(time_us: i64) -> Result<i64, Unfit> {
+fn milliseconds(time_us: i64) -> Result<i64, ConversionError> {
     if time_us % US_PER_MS != 0 {
-        return Err(Unfit(format!(
+        return Err(ConversionError(format!(
             "the time {time_us} µs is no whole number of milliseconds, which is all that a timestamp of Cassandra holds; declare \
              it as bigint, which counts microseconds"
         )));
@@ -142,8 +142,8 @@ fn milliseconds(time_us: i64) -> Result<i64, Unfit> {
 }
 
 #[inline]
-fn microseconds(time_ms: i64) -> Result<i64, Unfit> {
-    time_ms.checked_mul(US_PER_MS).ok_or_else(|| Unfit(format!("the time {time_ms} ms is beyond the year 294,247")))
+fn microseconds(time_ms: i64) -> Result<i64, ConversionError> {
+    time_ms.checked_mul(US_PER_MS).ok_or_else(|| ConversionError(format!("the time {time_ms} ms is beyond the year 294,247")))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Reading values out of documents.
 
 use bson::{RawBsonRef, RawDocument};
-use sensorbench_driver::{Type, Unfit, ValueRef};
+use sensorbench_driver::{ConversionError, Type, ValueRef};
 
 /// Doubles hold every whole number up to this one.
 const EXACT_IN_DOUBLE: i64 = 1 << 53;
@@ -17,9 +17,9 @@ impl Path {
 
     /// Its value in a document; None when it is not there.
     #[inline]
-    pub fn find<'d>(&self, document: &'d RawDocument) -> Result<Option<RawBsonRef<'d>>, Unfit> {
+    pub fn find<'d>(&self, document: &'d RawDocument) -> Result<Option<RawBsonRef<'d>>, ConversionError> {
         let (last, before) = self.0.split_last().expect("a path has at least one part");
-        let get = |document: &'d RawDocument, key: &String| document.get(key).map_err(|error| Unfit(error.to_string()));
+        let get = |document: &'d RawDocument, key: &String| document.get(key).map_err(|error| ConversionError(error.to_string()));
         let mut document = document;
         for key in before {
             match get(document, key)? {
@@ -33,7 +33,7 @@ impl Path {
 
 /// A value of a document as one of a type. What is not there is null.
 #[inline]
-pub fn read(value_type: Type, value: Option<RawBsonRef<'_>>) -> Result<ValueRef<'_>, Unfit> {
+pub fn read(value_type: Type, value: Option<RawBsonRef<'_>>) -> Result<ValueRef<'_>, ConversionError> {
     let Some(value) = value else { return Ok(ValueRef::Null) };
     Ok(match (value_type, value) {
         (_, RawBsonRef::Null) => ValueRef::Null,
@@ -51,12 +51,16 @@ pub fn read(value_type: Type, value: Option<RawBsonRef<'_>>) -> Result<ValueRef<
         (Type::Timestamp, RawBsonRef::Int32(value)) => ValueRef::Timestamp(value.into()),
         (Type::Timestamp, RawBsonRef::DateTime(value)) => {
             let time = value.timestamp_millis().checked_mul(1000);
-            ValueRef::Timestamp(time.ok_or_else(|| Unfit(format!("the date {value} is beyond the year 294,247")))?)
+            ValueRef::Timestamp(time.ok_or_else(|| ConversionError(format!("the date {value} is beyond the year 294,247")))?)
         }
         (Type::Text, RawBsonRef::String(value)) => ValueRef::Text(value),
         (Type::Bytes, RawBsonRef::Binary(value)) => ValueRef::Bytes(value.bytes),
         (value_type, other) => {
-            return Err(Unfit(format!("expected {}, found a value of the type {:?}", value_type.name(), other.element_type())));
+            return Err(ConversionError(format!(
+                "expected {}, found a value of the type {:?}",
+                value_type.name(),
+                other.element_type()
+            )));
         }
     })
 }

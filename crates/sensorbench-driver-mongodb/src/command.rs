@@ -1,7 +1,7 @@
 //! An operation's command, ready to be sent, and how its reply is read.
 
 use bson::{Document, RawDocument, RawDocumentBuf};
-use sensorbench_driver::{Column, DriverError, Operation, Parameter, Request, Rows, SchemaError, Unfit, parse_part};
+use sensorbench_driver::{Column, ConversionError, DriverError, Operation, Parameter, Request, Rows, SchemaError, parse_part};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -109,7 +109,9 @@ impl Prepared {
     pub fn push(&self, document: &RawDocument, request: &mut Request) -> Result<(), DriverError> {
         let Request { rows, parameters, .. } = request;
         match &self.slots {
-            Some(slots) => slots.push(rows, document, |place| parameters[place].as_ref()).map_err(|unfit| self.unfit(unfit)),
+            Some(slots) => {
+                slots.push(rows, document, |place| parameters[place].as_ref()).map_err(|refused| self.refused(refused))
+            }
             None => self.push_row(rows, document),
         }
     }
@@ -117,7 +119,7 @@ impl Prepared {
     fn push_row(&self, rows: &mut Rows, document: &RawDocument) -> Result<(), DriverError> {
         for (path, column) in self.row.iter().zip(&self.columns) {
             let value = path.find(document).and_then(|value| read(column.value_type, value));
-            rows.push(value.map_err(|unfit| self.unfit(unfit.at("column", &column.name)))?);
+            rows.push(value.map_err(|refused| self.refused(refused.at("column", &column.name)))?);
         }
         rows.end_row();
         Ok(())
@@ -142,8 +144,8 @@ impl Prepared {
         }
     }
 
-    fn unfit(&self, unfit: Unfit) -> DriverError {
-        DriverError::Data(format!("{}: {unfit}", self.name))
+    fn refused(&self, refused: ConversionError) -> DriverError {
+        DriverError::Data(format!("{}: {refused}", self.name))
     }
 }
 

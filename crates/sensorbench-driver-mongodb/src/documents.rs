@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 use bson::RawDocumentBuf;
 use bson::oid::ObjectId;
-use sensorbench_driver::{Parameter, SchemaError, Unfit, Value, ValueRef};
+use sensorbench_driver::{ConversionError, Parameter, SchemaError, Value, ValueRef};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -158,11 +158,11 @@ impl<'a> Assembly<'a> {
     }
 
     /// Takes in the next row.
-    pub fn add<'v>(&mut self, value: &dyn Fn(usize) -> ValueRef<'v>) -> Result<(), Unfit> {
-        let misfit = |error: FieldConversionError| Unfit(format!("column {}", error.describe(&self.documents.columns)));
+    pub fn add<'v>(&mut self, value: &dyn Fn(usize) -> ValueRef<'v>) -> Result<(), ConversionError> {
+        let error = |error: FieldConversionError| ConversionError(format!("column {}", error.describe(&self.documents.columns)));
         let (mut collection, mut bytes) = (String::new(), Vec::new());
-        self.documents.collection.write(&mut collection, value).map_err(misfit)?;
-        self.documents.document.append(&mut bytes, value).map_err(misfit)?;
+        self.documents.collection.write(&mut collection, value).map_err(error)?;
+        self.documents.document.append(&mut bytes, value).map_err(error)?;
         match &self.documents.each {
             None => self.ready.push(Ready { collection, document: document_of(bytes), rows: 1 }),
             Some(each) => {
@@ -171,7 +171,7 @@ impl<'a> Assembly<'a> {
                     self.shared = Some(Shared { collection, base: bytes, slots: each.empty_slots(), rows: 0 });
                 }
                 let shared = self.shared.as_mut().expect("was just made");
-                shared.take_in(each, value).map_err(|what| Unfit(what.describe(&self.documents.columns)))?;
+                shared.take_in(each, value).map_err(|what| ConversionError(what.describe(&self.documents.columns)))?;
             }
         }
         Ok(())
@@ -284,7 +284,7 @@ mod tests {
         Documents::of("t", serde_json::from_value(text).unwrap(), &columns())
     }
 
-    fn assembled(documents: &Documents, rows: &[(i64, i64, f64)]) -> Result<Vec<(String, Document, u64)>, Unfit> {
+    fn assembled(documents: &Documents, rows: &[(i64, i64, f64)]) -> Result<Vec<(String, Document, u64)>, ConversionError> {
         let mut assembly = Assembly::new(documents);
         for (sensor, time, value) in rows {
             let row = [ValueRef::Integer(*sensor), ValueRef::Timestamp(*time), ValueRef::Double(*value)];

@@ -118,17 +118,17 @@ impl Source<'_> {
 
     fn add_all(&self, batch: &RecordBatch, assembly: &mut Assembly) -> Result<(), DriverError> {
         let columns = &self.documents.columns;
-        let unfit = |what: String| DriverError::Data(format!("table {}{what}", self.table));
-        let array = |column: &Parameter| Column::of(batch, &column.name).map_err(|error| unfit(format!(": {error}")));
+        let refused = |what: String| DriverError::Data(format!("table {}{what}", self.table));
+        let array = |column: &Parameter| Column::of(batch, &column.name).map_err(|error| refused(format!(": {error}")));
         let arrays: Vec<Column> = columns.iter().map(array).collect::<Result<_, _>>()?;
         for row in 0..batch.num_rows() {
             let is_nan = |array: &Column| matches!(array.value(row), ValueRef::Double(value) if value.is_nan());
             if !self.keeps_nan
                 && let Some(place) = arrays.iter().position(is_nan)
             {
-                return Err(unfit(format!(", column {}: FerretDB does not take NaN; load null instead", columns[place].name)));
+                return Err(refused(format!(", column {}: FerretDB does not take NaN; load null instead", columns[place].name)));
             }
-            assembly.add(&|place| arrays[place].value(row)).map_err(|misfit| unfit(format!(", {misfit}")))?;
+            assembly.add(&|place| arrays[place].value(row)).map_err(|error| refused(format!(", {error}")))?;
         }
         Ok(())
     }

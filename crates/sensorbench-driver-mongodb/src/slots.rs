@@ -1,7 +1,7 @@
 //! Reading rows out of the slots of a document.
 
 use bson::{RawBsonRef, RawDocument};
-use sensorbench_driver::{Column, Parameter, Rows, SchemaError, Type, Unfit, ValueRef};
+use sensorbench_driver::{Column, ConversionError, Parameter, Rows, SchemaError, Type, ValueRef};
 use serde::Deserialize;
 
 use crate::answer::{Path, read};
@@ -75,7 +75,7 @@ impl Slots {
         rows: &mut Rows,
         document: &RawDocument,
         parameter: impl Fn(usize) -> ValueRef<'v>,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), ConversionError> {
         let bound = |place: Option<usize>| match place.map(&parameter) {
             Some(ValueRef::Timestamp(time)) => Some(time),
             _ => None,
@@ -83,7 +83,7 @@ impl Slots {
         let (from, to) = (bound(self.from).unwrap_or(i64::MIN), bound(self.to).unwrap_or(i64::MAX));
         let start = match read(Type::Timestamp, self.start.find(document)?)? {
             ValueRef::Timestamp(start) => start,
-            other => return Err(Unfit(format!("the start of the slots is {other}, expected a time"))),
+            other => return Err(ConversionError(format!("the start of the slots is {other}, expected a time"))),
         };
         let Some(slots) = self.field.find(document)? else { return Ok(()) };
         self.visit(&self.levels, start, slots, &mut |time, value| {
@@ -107,19 +107,19 @@ impl Slots {
         levels: &[Unit],
         start: i64,
         slots: RawBsonRef<'d>,
-        row: &mut impl FnMut(i64, RawBsonRef<'d>) -> Result<(), Unfit>,
-    ) -> Result<(), Unfit> {
+        row: &mut impl FnMut(i64, RawBsonRef<'d>) -> Result<(), ConversionError>,
+    ) -> Result<(), ConversionError> {
         let Some((unit, below)) = levels.split_first() else { return row(start, slots) };
         let RawBsonRef::Document(slots) = slots else {
-            return Err(Unfit("the slots are a single value, expected a document".to_owned()));
+            return Err(ConversionError("the slots are a single value, expected a document".to_owned()));
         };
         for slot in slots {
-            let (key, value) = slot.map_err(|error| Unfit(error.to_string()))?;
+            let (key, value) = slot.map_err(|error| ConversionError(error.to_string()))?;
             if value == RawBsonRef::Null {
                 continue;
             }
             let key = key.as_str();
-            let number: i64 = key.parse().map_err(|_| Unfit(format!("the slot {key:?} has no number")))?;
+            let number: i64 = key.parse().map_err(|_| ConversionError(format!("the slot {key:?} has no number")))?;
             self.visit(below, start + number * unit.length_us(), value, row)?;
         }
         Ok(())
@@ -143,7 +143,7 @@ mod tests {
         Slots::of("x", &serde_json::from_value(text).unwrap(), &[parameter("from"), parameter("to")], &columns)
     }
 
-    fn rows(slots: &Slots, document: bson::Document, from: i64, to: i64) -> Result<Vec<Vec<Value>>, Unfit> {
+    fn rows(slots: &Slots, document: bson::Document, from: i64, to: i64) -> Result<Vec<Vec<Value>>, ConversionError> {
         let document = RawDocumentBuf::try_from(&document).unwrap();
         let mut rows = Rows::new();
         slots.push(&mut rows, &document, |place| ValueRef::Timestamp([from, to][place]))?;

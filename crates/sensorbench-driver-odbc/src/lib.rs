@@ -51,7 +51,7 @@ mod odbc;
 mod operation_statement;
 mod pool;
 mod prepared;
-mod proof;
+mod round_trip;
 mod session;
 mod target;
 mod values;

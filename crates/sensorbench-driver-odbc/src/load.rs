@@ -10,7 +10,7 @@ use sensorbench_driver::{DriverError, Parameter, Progress, ValueRef};
 use crate::control::Control;
 use crate::layout::{Layout, Values};
 use crate::odbc::{Buffer, Diagnostics, Statement};
-use crate::proof::Proof;
+use crate::round_trip::RoundTripCheck;
 use crate::values::{input, width};
 
 /// So many rows, and the rest of their batch, go into one transaction.
@@ -31,7 +31,7 @@ pub fn load(
     let error_of = |diagnostics: Diagnostics| control.link.error(&control.connection, &diagnostics);
     control.in_transaction(|| {
         let mut insert = Insert::of(&layout, control)?;
-        let mut proof = Proof::of(&layout);
+        let mut round_trip = RoundTripCheck::of(&layout);
         let mut uncommitted = 0;
         for batch in rows {
             progress.check()?;
@@ -39,7 +39,7 @@ pub fn load(
             let (rows_of_batch, start) = (batch.num_rows() as u64, Instant::now());
             let values = Values::of(&batch, &layout)?;
             insert.execute(&values)?;
-            proof.check(&values, control)?;
+            round_trip.check(&values, control)?;
             uncommitted += rows_of_batch;
             if uncommitted >= ROWS_A_TRANSACTION {
                 control.connection.commit().map_err(error_of)?;
@@ -132,8 +132,8 @@ impl<'a> Insert<'a> {
     fn write(&mut self, values: &Values, rows: Range<usize>) -> Result<(), DriverError> {
         for (number, ((column, form), array)) in self.layout.columns.iter().zip(&values.columns).enumerate() {
             for (place, row) in rows.clone().enumerate() {
-                let input = input(array.value(row), *form).map_err(|unfit| {
-                    DriverError::Data(format!("table {}, {}", self.layout.name, unfit.at("column", &column.name)))
+                let input = input(array.value(row), *form).map_err(|refused| {
+                    DriverError::Data(format!("table {}, {}", self.layout.name, refused.at("column", &column.name)))
                 })?;
                 self.statement.set(number, place, input);
             }

@@ -72,8 +72,8 @@ impl Prepared {
         }
         for (number, place) in operation_statement.places.iter().enumerate() {
             let form = statement.parameter(number).form();
-            let input = input(value(*place), form).map_err(|unfit| {
-                DriverError::Data(unfit.at("parameter", &operation_statement.parameters[*place].name).to_string())
+            let input = input(value(*place), form).map_err(|refused| {
+                DriverError::Data(refused.at("parameter", &operation_statement.parameters[*place].name).to_string())
             })?;
             statement.set(number, 0, input);
         }

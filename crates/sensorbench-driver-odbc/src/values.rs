@@ -1,7 +1,7 @@
 //! Values on their way to a driver and back.
 
 use chrono::{DateTime, Datelike, NaiveDate, Timelike};
-use sensorbench_driver::{Column, DriverError, Type, Unfit, ValueRef};
+use sensorbench_driver::{Column, ConversionError, DriverError, Type, ValueRef};
 use serde::Deserialize;
 
 use crate::odbc::{Cell, Described, Form, Input, Kind, Moment, Text};
@@ -34,7 +34,7 @@ pub fn form_of(value_type: Type, timestamps: Timestamps, text: Text) -> Form {
 
 /// A value in this form.
 #[inline]
-pub fn input(value: ValueRef, form: Form) -> Result<Input, Unfit> {
+pub fn input(value: ValueRef, form: Form) -> Result<Input, ConversionError> {
     Ok(match (value, form) {
         (ValueRef::Null, _) => Input::Null,
         (ValueRef::Boolean(value), Form::Bit) => Input::Bit(value),
@@ -43,7 +43,7 @@ pub fn input(value: ValueRef, form: Form) -> Result<Input, Unfit> {
         (ValueRef::Timestamp(value), Form::Moment) => Input::Moment(moment(value)?),
         (ValueRef::Text(value), Form::Text(_)) => Input::Text(value),
         (ValueRef::Bytes(value), Form::Bytes) => Input::Bytes(value),
-        (value, _) => return Err(Unfit(format!("the value {value} is not of the column's type"))),
+        (value, _) => return Err(ConversionError(format!("the value {value} is not of the column's type"))),
     })
 }
 
@@ -58,10 +58,10 @@ pub fn width(value: ValueRef) -> usize {
 }
 
 #[inline]
-fn moment(micros_since_1970: i64) -> Result<Moment, Unfit> {
+fn moment(micros_since_1970: i64) -> Result<Moment, ConversionError> {
     let time = DateTime::from_timestamp_micros(micros_since_1970).filter(|time| (1..=9999).contains(&time.year()));
     let time = time.ok_or_else(|| {
-        Unfit(format!(
+        ConversionError(format!(
             "{micros_since_1970} µs since 1970 is outside the years 1 to 9999; \
              store microseconds as BIGINT, and bind them with timestamps = \"microseconds\""
         ))
@@ -111,7 +111,7 @@ pub fn canonical<'a>(cell: Cell<'a>, column: &Column, scratch: &'a mut String) -
         (Type::Double, Cell::Double(value)) => ValueRef::Double(value),
         (Type::Timestamp, Cell::Moment(moment)) => {
             let micros = micros_since_1970(moment);
-            ValueRef::Timestamp(micros.ok_or_else(|| unfit(column, "a time that has no microseconds"))?)
+            ValueRef::Timestamp(micros.ok_or_else(|| refused(column, "a time that has no microseconds"))?)
         }
         (Type::Timestamp, Cell::Integer(value)) => ValueRef::Timestamp(value),
         (Type::Boolean, Cell::Bit(value)) => ValueRef::Boolean(value),
@@ -124,16 +124,16 @@ pub fn canonical<'a>(cell: Cell<'a>, column: &Column, scratch: &'a mut String) -
         (_, Cell::Wide(units)) => {
             scratch.clear();
             for character in char::decode_utf16(units.iter().copied()) {
-                scratch.push(character.map_err(|_| unfit(column, "text that is no UTF-16"))?);
+                scratch.push(character.map_err(|_| refused(column, "text that is no UTF-16"))?);
             }
             of_text(scratch, column)?
         }
         (_, Cell::Narrow(bytes)) => {
-            let text = std::str::from_utf8(bytes).map_err(|_| unfit(column, "text that is no UTF-8"))?;
+            let text = std::str::from_utf8(bytes).map_err(|_| refused(column, "text that is no UTF-8"))?;
             of_text(text, column)?
         }
-        (_, Cell::Cut) => return Err(unfit(column, "a value that is longer than it said before")),
-        (_, other) => return Err(unfit(column, other.kind())),
+        (_, Cell::Cut) => return Err(refused(column, "a value that is longer than it said before")),
+        (_, other) => return Err(refused(column, other.kind())),
     })
 }
 
@@ -147,7 +147,7 @@ pub fn of_text<'a>(text: &'a str, column: &Column) -> Result<ValueRef<'a>, Drive
         Type::Boolean => truth(text.trim()).map(ValueRef::Boolean),
         Type::Bytes => None,
     };
-    value.ok_or_else(|| unfit(column, "other text"))
+    value.ok_or_else(|| refused(column, "other text"))
 }
 
 fn truth(text: &str) -> Option<bool> {
@@ -159,7 +159,7 @@ fn truth(text: &str) -> Option<bool> {
 }
 
 #[cold]
-fn unfit(column: &Column, found: &str) -> DriverError {
+fn refused(column: &Column, found: &str) -> DriverError {
     DriverError::Data(mismatch(column, found))
 }
 

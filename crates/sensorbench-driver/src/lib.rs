@@ -7,6 +7,7 @@
 //! Every driver passes the suite in [`contract`].
 
 pub mod contract;
+mod conversion;
 mod deadline;
 mod digest;
 mod driver;
@@ -25,9 +26,9 @@ mod schema;
 mod server;
 mod sql;
 mod tls;
-mod unfit;
 mod url;
 
+pub use conversion::{ConversionError, fixed, narrowed};
 pub use deadline::Deadline;
 pub use digest::{Digest, digest};
 pub use driver::{
@@ -48,7 +49,6 @@ pub use runtime::runtime;
 pub use schema::{Column, Direction, Operation, Order, Parameter, Schema, SchemaError, parse_part};
 pub use server::{Login, SERVER_OPTIONS, Server, Tls, TlsMode, is_namespace, namespace_of};
 pub use sql::{SqlSchema, SqlStatement, quoted};
-pub use unfit::{Unfit, fixed, narrowed};
 pub use url::{TargetUrl, is_secret};
 
 pub use sensorbench_dataset::{Type, Value, ValueRef};

@@ -32,7 +32,7 @@ impl Tls {
             Some((certificate, key)) => {
                 let private = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(url, key, error))?;
                 let identified = builder.with_client_auth_cert(certificates(url, certificate)?, private);
-                identified.map_err(|error| unfit(url, certificate, error))?
+                identified.map_err(|error| refused(url, certificate, error))?
             }
         };
         if self.mode == TlsMode::Unverified {
@@ -47,7 +47,7 @@ fn roots(url: &TargetUrl, file: Option<&Path>) -> Result<RootCertStore, DriverEr
     let Some(file) = file else { return Ok(webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect()) };
     let mut roots = RootCertStore::empty();
     for certificate in certificates(url, file)? {
-        roots.add(certificate).map_err(|error| unfit(url, file, error))?;
+        roots.add(certificate).map_err(|error| refused(url, file, error))?;
     }
     Ok(roots)
 }
@@ -59,10 +59,10 @@ fn certificates(url: &TargetUrl, file: &Path) -> Result<Vec<CertificateDer<'stat
 }
 
 fn unreadable(url: &TargetUrl, file: &Path, error: impl Display) -> DriverError {
-    unfit(url, file, format!("{error}; expected PEM"))
+    refused(url, file, format!("{error}; expected PEM"))
 }
 
-fn unfit(url: &TargetUrl, file: &Path, error: impl Display) -> DriverError {
+fn refused(url: &TargetUrl, file: &Path, error: impl Display) -> DriverError {
     url.error(format!("{}: {error}", file.display()))
 }
 

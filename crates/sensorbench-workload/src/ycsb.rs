@@ -64,12 +64,12 @@ mod tests {
 
     #[test]
     fn the_most_frequent_record_has_the_share_of_its_rank() {
-        const DRAWS: u64 = 200_000;
+        const SAMPLES: u64 = 200_000;
         let hottest = hash(0) % 1000;
         let zipfian = ScrambledZipfian::new(1000);
-        let found = (0..DRAWS).filter(|k| zipfian.record(Stream::new(5), *k) == hottest).count() as f64;
+        let found = (0..SAMPLES).filter(|k| zipfian.record(Stream::new(5), *k) == hottest).count() as f64;
         // Its own share is 1 / 26.469; other ranks that are hashed to the same record have a thousandth of the rest.
-        let expected = DRAWS as f64 * (1.0 / ZETA + (1.0 - 1.0 / ZETA) / 1000.0);
+        let expected = SAMPLES as f64 * (1.0 / ZETA + (1.0 - 1.0 / ZETA) / 1000.0);
         assert!((found / expected - 1.0).abs() < 0.05, "{found} instead of {expected}");
     }
 }

@@ -79,18 +79,18 @@ mod tests {
 
     #[test]
     fn ranks_have_the_probabilities_of_the_definition() {
-        const DRAWS: u64 = 400_000;
+        const SAMPLES: u64 = 400_000;
         for exponent in [0.5, 0.99, 1.0, 1.5] {
             let zipfian = Zipfian::new(100, exponent).unwrap();
             let mut counts = [0f64; 100];
-            (0..DRAWS).for_each(|k| counts[zipfian.rank(Stream::new(11), k) as usize] += 1.0);
+            (0..SAMPLES).for_each(|k| counts[zipfian.rank(Stream::new(11), k) as usize] += 1.0);
             let weights: Vec<f64> = (1..=100).map(|i| (i as f64).powf(-exponent)).collect();
             let total: f64 = weights.iter().sum();
             let chi_square: f64 = counts
                 .iter()
                 .zip(&weights)
                 .map(|(count, weight)| {
-                    let expected = DRAWS as f64 * weight / total;
+                    let expected = SAMPLES as f64 * weight / total;
                     (count - expected).powi(2) / expected
                 })
                 .sum();

@@ -10,7 +10,7 @@ use mysql_async::prelude::{FromRow, Queryable};
 use mysql_async::{Conn, Error};
 use sensorbench_driver::{Description, Size};
 
-use super::{MARKER_TABLE, quoted};
+use super::names::{MARKER_TABLE, quoted};
 
 /// Settings that matter to speed and durability. Those that a server does not have are passed over.
 const SETTINGS: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version_comment', 'innodb_buffer_pool_size', \

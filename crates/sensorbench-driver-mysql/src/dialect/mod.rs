@@ -6,6 +6,7 @@
 mod catalog;
 mod mariadb;
 mod mysql;
+mod names;
 
 use std::collections::BTreeMap;
 
@@ -15,11 +16,7 @@ use sensorbench_driver::{About, Description, Size};
 
 pub use self::mariadb::Mariadb;
 pub use self::mysql::Mysql;
-
-/// The table that holds the marker.
-pub const MARKER_TABLE: &str = "sensorbench";
-/// Its comment, which nobody else's table has.
-pub const MARKER_COMMENT: &str = "sensorbench made this database and may drop it";
+pub use self::names::{MARKER_COMMENT, MARKER_TABLE, quoted};
 
 /// A relational server with the schemas of MySQL.
 pub const fn relational(name: &'static str, summary: &'static str) -> About {
@@ -133,21 +130,6 @@ pub trait Dialect: Send + Sync {
     }
 }
 
-/// A name between quotes, as MySQL has it.
-pub fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
 fn marker_table(namespace: &str) -> String {
     format!("{}.{}", quoted(namespace), quoted(MARKER_TABLE))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_quoted() {
-        assert_eq!(quoted("a`b"), "`a``b`");
-    }
 }

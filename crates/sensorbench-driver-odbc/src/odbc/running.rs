@@ -40,8 +40,8 @@ impl Running {
     pub fn look(&self) {
         let mut state = self.lock();
         let State { call: Some(call), called_off } = &mut *state else { return };
-        let is_due = call.last.is_none_or(|last| last.elapsed() >= ONCE_MORE_AFTER);
-        if is_due && call.deadline.passed().is_some() {
+        let is_time = call.last.is_none_or(|last| last.elapsed() >= ONCE_MORE_AFTER);
+        if is_time && call.deadline.passed().is_some() {
             // SAFETY: the lock keeps the statement from ending meanwhile.
             unsafe { (call.manager.functions.cancel)(call.statement) };
             call.last = Some(Instant::now());

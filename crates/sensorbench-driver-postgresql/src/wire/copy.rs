@@ -84,8 +84,8 @@ impl Encoder<'_> {
     }
 
     fn encode_batch(&self, batch: &RecordBatch, encoded: &Sender<Result<Chunk, DriverError>>) -> Result<(), DriverError> {
-        let unfit = |column: &str, what: String| DriverError::Data(format!("table {}{column}: {what}", self.table));
-        let array = |column: &Parameter| Column::of(batch, &column.name).map_err(|error| unfit("", error.to_string()));
+        let refused = |column: &str, what: String| DriverError::Data(format!("table {}{column}: {what}", self.table));
+        let array = |column: &Parameter| Column::of(batch, &column.name).map_err(|error| refused("", error.to_string()));
         let arrays: Vec<Column> = self.columns.iter().map(array).collect::<Result<_, _>>()?;
         let mut chunk = empty_chunk();
         let mut rows = 0;
@@ -93,7 +93,8 @@ impl Encoder<'_> {
             chunk.put_i16(arrays.len() as i16);
             for (place, array) in arrays.iter().enumerate() {
                 let value = self.forms[place].encode(array.value(row));
-                let value = value.map_err(|error| unfit(&format!(", column {}", self.columns[place].name), error.to_string()))?;
+                let value =
+                    value.map_err(|error| refused(&format!(", column {}", self.columns[place].name), error.to_string()))?;
                 chunk.put_i32(value.length());
                 value.put(&mut chunk);
             }

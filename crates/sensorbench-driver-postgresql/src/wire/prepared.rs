@@ -59,7 +59,7 @@ impl Prepared {
         for parameter in &self.parameters {
             let value = values[parameter.place].as_ref();
             let encoded = parameter.form.encode(value);
-            encoded.map_err(|unfit| DriverError::Data(format!("parameter {}: {unfit}", parameter.name)))?;
+            encoded.map_err(|refused| DriverError::Data(format!("parameter {}: {refused}", parameter.name)))?;
         }
         Ok(())
     }
@@ -83,7 +83,7 @@ impl Prepared {
         for (number, column) in self.columns.iter().enumerate() {
             let unreadable = |message: &dyn std::fmt::Display| DriverError::Data(format!("column {}: {message}", column.name));
             let value = match row.try_get(number).map_err(|error| unreadable(&error))? {
-                Some(Raw(bytes)) => column.form.read(bytes).map_err(|unfit| unreadable(&unfit))?,
+                Some(Raw(bytes)) => column.form.read(bytes).map_err(|refused| unreadable(&refused))?,
                 None => ValueRef::Null,
             };
             rows.push(value);

@@ -2,7 +2,7 @@
 
 use bytes::BufMut;
 use postgres_types::{Kind, Type as ServerType};
-use sensorbench_driver::{Type, Unfit, ValueRef, fixed, narrowed};
+use sensorbench_driver::{ConversionError, Type, ValueRef, fixed, narrowed};
 
 use super::numeric;
 
@@ -65,7 +65,7 @@ impl Form {
 
     /// What a value is on the wire.
     #[inline]
-    pub fn encode(self, value: ValueRef) -> Result<Encoded, Unfit> {
+    pub fn encode(self, value: ValueRef) -> Result<Encoded, ConversionError> {
         Ok(match (self, value) {
             (_, ValueRef::Null) => Encoded::Null,
             (Form::Boolean, ValueRef::Boolean(value)) => Encoded::Boolean(value),
@@ -76,13 +76,13 @@ impl Form {
             (Form::Timestamp, ValueRef::Timestamp(value)) => Encoded::Int8(server_time(value)?),
             (Form::Text, ValueRef::Text(value)) => Encoded::Bytes(value.as_bytes()),
             (Form::Bytes, ValueRef::Bytes(value)) => Encoded::Bytes(value),
-            (_, value) => return Err(Unfit(format!("the value {value} is not of the column's type"))),
+            (_, value) => return Err(ConversionError(format!("the value {value} is not of the column's type"))),
         })
     }
 
     /// Reads a value that is not null.
     #[inline]
-    pub fn read(self, bytes: &[u8]) -> Result<ValueRef<'_>, Unfit> {
+    pub fn read(self, bytes: &[u8]) -> Result<ValueRef<'_>, ConversionError> {
         Ok(match self {
             Form::Boolean => ValueRef::Boolean(fixed::<1>(bytes)? != [0]),
             Form::Int2 => ValueRef::Integer(i16::from_be_bytes(fixed(bytes)?).into()),
@@ -90,10 +90,11 @@ impl Form {
             Form::Int8 => ValueRef::Integer(i64::from_be_bytes(fixed(bytes)?)),
             Form::Float8 => ValueRef::Double(f64::from_be_bytes(fixed(bytes)?)),
             Form::Timestamp => ValueRef::Timestamp(canonical_time(i64::from_be_bytes(fixed(bytes)?))?),
-            Form::Text => ValueRef::Text(std::str::from_utf8(bytes).map_err(|error| Unfit(error.to_string()))?),
+            Form::Text => ValueRef::Text(std::str::from_utf8(bytes).map_err(|error| ConversionError(error.to_string()))?),
             Form::Bytes => ValueRef::Bytes(bytes),
             Form::Numeric => ValueRef::Double(
-                numeric::to_double(bytes).ok_or_else(|| Unfit("the server sent bytes that are no numeric".to_owned()))?,
+                numeric::to_double(bytes)
+                    .ok_or_else(|| ConversionError("the server sent bytes that are no numeric".to_owned()))?,
             ),
         })
     }
@@ -130,16 +131,16 @@ impl Encoded<'_> {
 
 /// PostgreSQL takes the smallest number for a time that is infinitely early.
 #[inline]
-fn server_time(canonical: i64) -> Result<i64, Unfit> {
+fn server_time(canonical: i64) -> Result<i64, ConversionError> {
     let time = canonical.checked_sub(EPOCH_US).filter(|time| *time != i64::MIN);
-    time.ok_or_else(|| Unfit(format!("the time {canonical} µs is too early for PostgreSQL")))
+    time.ok_or_else(|| ConversionError(format!("the time {canonical} µs is too early for PostgreSQL")))
 }
 
 #[inline]
-fn canonical_time(time: i64) -> Result<i64, Unfit> {
+fn canonical_time(time: i64) -> Result<i64, ConversionError> {
     let is_finite = time != i64::MIN && time != i64::MAX;
     let canonical = time.checked_add(EPOCH_US).filter(|_| is_finite);
-    canonical.ok_or_else(|| Unfit("the time is infinite, or beyond the year 294,247".to_owned()))
+    canonical.ok_or_else(|| ConversionError("the time is infinite, or beyond the year 294,247".to_owned()))
 }
 
 #[cfg(test)]

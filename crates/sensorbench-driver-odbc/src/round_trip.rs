@@ -1,4 +1,4 @@
-//! Proof that a driver and a database keep values as they are: of each kind of value that a column is given, the first one is
+//! The check that a driver and a database keep values as they are: of each kind of value that a column is given, the first one is
 //! read back while rows are loaded. Drivers are known to cut fractions of seconds, round doubles, turn text into question marks
 //! or empty text into null, and say nothing.
 
@@ -12,12 +12,12 @@ use crate::odbc::Form;
 const AFTER_2038: i64 = (1 << 31) * 1_000_000;
 
 /// The kinds of values that each column was given so far.
-pub struct Proof<'a> {
+pub struct RoundTripCheck<'a> {
     layout: &'a Layout,
     seen: Vec<u32>,
 }
 
-impl<'a> Proof<'a> {
+impl<'a> RoundTripCheck<'a> {
     pub fn of(layout: &'a Layout) -> Self {
         Self { layout, seen: vec![0; layout.columns.len()] }
     }
@@ -210,23 +210,23 @@ mod tests {
         let parameter = |name: &str, value_type| sensorbench_driver::Parameter { name: name.to_owned(), value_type };
         let columns = [(parameter("id", Type::Integer), Form::Integer), (parameter("time", Type::Timestamp), Form::Moment)];
         let layout = Layout { name: "log".to_owned(), table: "sensorbench_log".to_owned(), columns: columns.into() };
-        let proof = Proof::of(&layout);
+        let round_trip = RoundTripCheck::of(&layout);
         let written = [ValueRef::Integer(1), ValueRef::Timestamp(1_234_567)];
         let mut found = Rows::new();
-        let none = proof.difference(&written, &found).unwrap();
+        let none = round_trip.difference(&written, &found).unwrap();
         assert!(none.contains("is not found") && none.contains("1234567 µs"), "{none}");
         for micros in [1_000_000, 1_234_000] {
             written[..1].iter().for_each(|value| found.push(*value));
             found.push(ValueRef::Timestamp(micros));
             found.end_row();
         }
-        let cut = proof.difference(&written, &found).unwrap();
+        let cut = round_trip.difference(&written, &found).unwrap();
         assert!(
             cut.starts_with("column time: 1234567 µs since 1970 was written and 1000000 µs since 1970 is read back"),
             "{cut}"
         );
         written.iter().for_each(|value| found.push(*value));
         found.end_row();
-        assert_eq!(proof.difference(&written, &found), None);
+        assert_eq!(round_trip.difference(&written, &found), None);
     }
 }
