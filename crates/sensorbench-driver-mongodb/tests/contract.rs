@@ -102,7 +102,7 @@ impl Asking {
 fn the_server_keeps_the_contract() {
     let is_ferretdb = open(&url("contract", "")).describe().unwrap().database == "FerretDB";
     check(&Subject {
-        database: database(&TargetUrl::parse(&url("contract", "")).unwrap()),
+        database: &database(&TargetUrl::parse(&url("contract", "")).unwrap()),
         url: url("contract", ""),
         schema: serde_json::from_str(include_str!("contract.json")).expect("the schema of the contract"),
         stores_nan: !is_ferretdb,
