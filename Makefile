@@ -62,6 +62,8 @@ test-python: setup ## run the tests of the package, of clusters too (ARGS="-k na
 lint: setup ## check form and types
 	@cargo fmt --all --check
 	@cargo clippy --release --workspace --all-targets --quiet -- -D warnings
+	@# Those are left out of all targets, because cargo neither tests nor measures them unless they are named.
+	@cargo clippy --release --workspace --test contract --bench overhead --quiet -- -D warnings
 	@.venv/bin/ruff check python tests benches
 	@.venv/bin/ruff format --check --quiet python tests benches
 	@.venv/bin/mypy --no-error-summary
