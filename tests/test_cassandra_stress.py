@@ -15,10 +15,11 @@ import pytest
 import scipy
 
 from sensorbench import _engine, lab
-from sensorbench.compat.cassandra_stress import Profile, parse_operations, parse_partitions, read_profile
+from sensorbench.compat.cassandra_stress import parse_operations, parse_partitions, read_profile
 from sensorbench.compat.cassandra_stress.distributions import Distribution, parse_distribution, parse_ratio
 from sensorbench.compat.cassandra_stress.plan import Asked, Mix, ProfileSchema, asked_in, driver_schema, plan_of
 from sensorbench.compat.cassandra_stress.population import Population
+from sensorbench.compat.cassandra_stress.profile import Profile
 from sensorbench.compat.cassandra_stress.queries import parse_query
 from sensorbench.compat.cassandra_stress.streams import split, stream_of
 from sensorbench.compat.cassandra_stress.table import parse_table

@@ -14,10 +14,10 @@ import pytest
 
 from sensorbench import _engine
 from sensorbench.analysis.equality import Answer
-from sensorbench.compat.ycsb import CoreWorkload, overridden, read_properties
+from sensorbench.compat.ycsb import CoreWorkload, overridden
 from sensorbench.compat.ycsb.core_workload import parse_core_workload
 from sensorbench.compat.ycsb.plan import Asked, asked_in, operation_of, plan_of, tables_of
-from sensorbench.compat.ycsb.properties import Properties
+from sensorbench.compat.ycsb.properties import Properties, read_properties
 from sensorbench.errors import UsageError
 from sensorbench.runner.settings import parse_target
 from sensorbench.schemas import Operations, Schema, load_schema

@@ -1,4 +1,4 @@
-from .manifest import RunManifest, SettingManifest, Status
+from .manifest import RunManifest, SettingManifest
 from .planned import ComparisonManifest
 from .reader import ComparisonResult, RunResult, has_results, kind_of, read_comparison, read_run
 from .writer import ComparisonWriter, RunWriter, write_summary
@@ -11,7 +11,6 @@ __all__ = [
     "RunResult",
     "RunWriter",
     "SettingManifest",
-    "Status",
     "has_results",
     "kind_of",
     "read_comparison",

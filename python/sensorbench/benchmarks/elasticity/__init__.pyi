@@ -1,4 +1,4 @@
-from .changes import KINDS, OF_ANY_CLUSTER, Change, parse_change
+from .changes import KINDS, OF_ANY_CLUSTER
 from .options import ElasticityOptions, ElasticityStudyOptions
 from .planning import nodes_of_study, wish_of
 from .run import ElasticityBenchmark, planned
@@ -8,13 +8,11 @@ from .wish import Wish
 __all__ = [
     "KINDS",
     "OF_ANY_CLUSTER",
-    "Change",
     "ElasticityBenchmark",
     "ElasticityOptions",
     "ElasticityStudyOptions",
     "Wish",
     "nodes_of_study",
-    "parse_change",
     "planned",
     "summarise_elasticity",
     "wish_of",

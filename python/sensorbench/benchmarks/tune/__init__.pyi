@@ -2,14 +2,13 @@ from .configured import ConfiguredWork, unknown_settings
 from .goal import measured_figure, percentile_of_offered
 from .options import TuneOptions
 from .planning import plan_tune
-from .run import TuneBenchmark, TunePlan
+from .run import TuneBenchmark
 from .summary import summarise_tune
 
 __all__ = [
     "ConfiguredWork",
     "TuneBenchmark",
     "TuneOptions",
-    "TunePlan",
     "measured_figure",
     "percentile_of_offered",
     "plan_tune",

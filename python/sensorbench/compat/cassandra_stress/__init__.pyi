@@ -1,12 +1,11 @@
 from .options import parse_operations, parse_rate
-from .profile import Profile, read_profile
+from .profile import read_profile
 from .run import Wish, carry_out
 from .text import as_text
 from .visits import Partitions, parse_partitions
 
 __all__ = [
     "Partitions",
-    "Profile",
     "Wish",
     "as_text",
     "carry_out",

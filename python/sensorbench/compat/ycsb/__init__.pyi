@@ -1,6 +1,6 @@
 from .core_workload import CoreWorkload, parse_core_workload
 from .plan import Phase, asked_in, driver_schema, plan_of, tables_of
-from .properties import Property, overridden, read_all_properties, read_properties
+from .properties import Property, overridden, read_all_properties
 from .run import SCHEMA, Wish, carry_out
 from .text import as_text
 
@@ -18,6 +18,5 @@ __all__ = [
     "parse_core_workload",
     "plan_of",
     "read_all_properties",
-    "read_properties",
     "tables_of",
 ]
