@@ -18,7 +18,7 @@ from hdrh.log import HistogramLogReader
 
 from sensorbench.results import read_comparison, read_run, writer
 from sensorbench.results.json_schemas import SCHEMAS_FOLDER, json_schemas
-from sensorbench.results.writer import write_table, write_tables
+from sensorbench.results.writer import ManifestWriter, write_table, write_tables
 from tests.conftest import Cli
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -155,6 +155,16 @@ def test_manifests_keep_to_their_published_schemas(study_folder: Path) -> None:
     assert len(manifests) == 12
     for manifest in manifests:
         validate(manifest, "run-manifest")
+
+
+def test_a_manifest_takes_no_values_that_it_has_no_place_for(tmp_path: Path, study_folder: Path) -> None:
+    written = ManifestWriter(tmp_path / "copy", read_comparison(study_folder).manifest)
+    before = (tmp_path / "copy/manifest.json").read_bytes()
+    with pytest.raises(AssertionError, match="ComparisonManifest has no rates"):
+        written.update(rates=[1.0])
+    with pytest.raises(AssertionError, match="has no state"):
+        written.update_plan(state="running")
+    assert (tmp_path / "copy/manifest.json").read_bytes() == before
 
 
 def test_results_of_the_first_format_stay_readable(cli: Cli, tmp_path: Path) -> None:
