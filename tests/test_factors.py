@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from sensorbench import lab
-from sensorbench.app.reports import write_factors_report
+from sensorbench.app.reports import FACTORS
 from sensorbench.benchmarks.factors import run as factors
 from sensorbench.benchmarks.factors.cells import cells_of
 from sensorbench.benchmarks.factors.file import FactorLoad, FactorsFile
@@ -490,7 +490,7 @@ def test_results_are_reported_again(cli: Cli, tmp_path: Path, monkeypatch: pytes
     out = tmp_path / "out"
     carried_out(null_study({"repeat": 1, "parts": ("delay",)}), out)
     monkeypatch.setitem(FACTOR_STUDIES, "delays", FactorStudy("delays", null_file(), (), {}))
-    summary, page = write_factors_report(out)
+    summary, page = FACTORS.write(out)
     written = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert FactorsSummary.model_validate(written) == summary
     jsonschema.validate(written, json_schemas()["factors-summary"])

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sensorbench.app.reports import write_comparison_report
+from sensorbench.app.reports import COMPARISON
 from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.comparison import ComparisonBenchmark, plan_comparison
 from sensorbench.errors import FailedError
@@ -31,7 +31,7 @@ def run_comparison_and_report(
 
     """
     plan = plan_comparison(comparison, folder, resume=resume, replace=replace, drop_after=drop_after)
-    return run_and_report(ComparisonBenchmark(), plan, folder, progress, write_comparison_report, resume=resume)
+    return run_and_report(ComparisonBenchmark(), plan, folder, progress, COMPARISON.write, resume=resume)
 
 
 def fail_if_wrong(summary: ComparisonSummary) -> None:

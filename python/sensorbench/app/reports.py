@@ -120,13 +120,6 @@ REPORTS: dict[str, Report[Any, Any]] = {
     "series": SERIES,
 }
 
-write_stress_report = STRESS.write
-write_tune_report = TUNE.write
-write_factors_report = FACTORS.write
-write_elasticity_report = ELASTICITY.write
-write_mapreduce_report = MAPREDUCE.write
-write_comparison_report = COMPARISON.write
-
 
 def kind_at(folder: Path) -> str:
     """Of which kind results on disk are. What is none of the others is taken for a comparison, which says what is missing there."""
@@ -144,6 +137,8 @@ def write_report(folder: Path) -> tuple[Any, Path]:
     if kind == "series":
         for part in parts_with_results(folder).values():
             COMPARISON.write(part)
+    if kind == CLUSTERS_KIND:
+        return write_elasticity_comparison(works_of(folder), folder)
     return REPORTS[kind].write(folder)
 
 

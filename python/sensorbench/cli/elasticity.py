@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from sensorbench.analysis.elasticity import LEAST_SETS, Elasticity, Sets, Stability, elasticity, stability
-from sensorbench.app.reports import write_elasticity_comparison, write_elasticity_report
+from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.elasticity import (
     ElasticityBenchmark,
@@ -109,7 +109,7 @@ def run(
 
     if len(options.targets) == 1 and options.repeat == 1:
         written = _run_one(wish(options.targets[0], 0), folder, teller)
-        show_written(written, _print, no_open=no_open, as_json=json)
+        show_written(written, print_elasticity, no_open=no_open, as_json=json)
         return
     _run_interleaved(options.targets, options.repeat, wish, folder, teller)
     show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=json)
@@ -137,7 +137,7 @@ def _run_interleaved(targets: Sequence[str], repeat: int, wish: Callable[[str, i
 def _compare_what_is_there(folders: Sequence[Path], folder: Path, teller: Teller) -> None:
     """Writes the comparison of what is complete. That it cannot be written must not hide why the rest was cut short."""
     try:
-        _, page = write_elasticity_comparison(folders, folder)
+        _, page = reports.write_elasticity_comparison(folders, folder)
         teller.say(f"comparison until then: {page}")
     except (DiskFullError, OSError) as error:
         teller.warn(f"no comparison could be written: {error}; `sensorbench report {folder}` writes it later")
@@ -185,7 +185,7 @@ def run_study(
 
 def _run_one(wish: Wish, folder: Path, teller: Teller) -> tuple[ElasticitySummary, Path]:
     """Carries out a wish and writes its report."""
-    return run_and_report(ElasticityBenchmark(), planned(wish, folder), folder, teller, write_elasticity_report)
+    return run_and_report(ElasticityBenchmark(), planned(wish, folder), folder, teller, reports.ELASTICITY.write)
 
 
 @app.command("compare")
@@ -204,18 +204,13 @@ def compare(
 
 def show_elasticity_comparison(folders: Sequence[Path], out: Path, *, no_open: bool, as_json: bool) -> None:
     """Writes summary and report of several results on disk into `out`, and prints the claims."""
-    show_written(write_elasticity_comparison(folders, out), _print_claims, no_open=no_open, as_json=as_json)
+    show_written(reports.write_elasticity_comparison(folders, out), print_clusters, no_open=no_open, as_json=as_json)
 
 
-def _print_claims(summary: ElasticityComparisonSummary, page: Path) -> None:
+def print_clusters(summary: ElasticityComparisonSummary, page: Path) -> None:
     """Prints each claim with its verdict."""
     print_claims(summary.claims)
     console().print(f"report: {page}", highlight=False)
-
-
-def show_elasticity(folder: Path, *, no_open: bool, as_json: bool) -> None:
-    """Writes summary and report of changes of a cluster on disk, and prints what they say."""
-    show_written(write_elasticity_report(folder), _print, no_open=no_open, as_json=as_json)
 
 
 _COLUMNS = (
@@ -233,7 +228,7 @@ _COLUMNS = (
 )
 
 
-def _print(summary: ElasticitySummary, page: Path) -> None:
+def print_elasticity(summary: ElasticitySummary, page: Path) -> None:
     """Prints a line for each transition."""
     screen, result = console(), summary.result
     table = Table(box=None, padding=(0, 2, 0, 0))

@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 from rich.table import Table
 
-from sensorbench.app.reports import write_factors_report
+from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.factors import FactorOptions, FactorsBenchmark, FactorsPlan, check
 from sensorbench.cli.model_options import takes
@@ -70,16 +70,11 @@ def run_study(
         f"{plan.file.title}: {plan.bench.records:,} records, {len(plan.cells())} configurations under their loads, {plan.rounds} rounds, "
         f"each on fresh servers; results go to {folder}"
     )
-    written = run_and_report(FactorsBenchmark(), plan, folder, teller, write_factors_report, resume=resume)
-    show_written(written, _print, no_open=no_open, as_json=json)
+    written = run_and_report(FactorsBenchmark(), plan, folder, teller, reports.FACTORS.write, resume=resume)
+    show_written(written, print_factors, no_open=no_open, as_json=json)
 
 
-def show_factors(folder: Path, *, no_open: bool, as_json: bool) -> None:
-    """Writes summary and report of a study of factors on disk, and prints what they say."""
-    show_written(write_factors_report(folder), _print, no_open=no_open, as_json=as_json)
-
-
-def _print(summary: FactorsSummary, page: Path) -> None:
+def print_factors(summary: FactorsSummary, page: Path) -> None:
     """Prints what came out, and what to mind."""
     screen = console()
     # The chart library takes its time to be imported.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from sensorbench.app.reports import write_mapreduce_report
+from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.mapreduce import NATIVE, MapReduceBenchmark, MapReduceOptions, Wish, planned, word_of
 from sensorbench.cli.model_options import takes
@@ -62,8 +62,8 @@ def run_study(
         f"{', '.join(map(str, wish.workers))} workers; results go to {folder}"
     )
     check_is_free(folder)
-    written = run_and_report(MapReduceBenchmark(), planned(wish, folder), folder, teller, write_mapreduce_report)
-    show_written(written, _print, no_open=no_open, as_json=json)
+    written = run_and_report(MapReduceBenchmark(), planned(wish, folder), folder, teller, reports.MAPREDUCE.write)
+    show_written(written, print_mapreduce, no_open=no_open, as_json=json)
     _fail_if_wrong(written[0])
 
 
@@ -101,12 +101,8 @@ def _fail_if_wrong(summary: MapReduceSummary) -> None:
         raise FailedError(f"{failed[0].system} failed on Spark with {failed[0].workers} workers: {failed[0].failed}")
 
 
-def show_mapreduce(folder: Path, *, no_open: bool, as_json: bool) -> None:
-    """Writes summary and report of results on disk, and prints what they say."""
-    show_written(write_mapreduce_report(folder), _print, no_open=no_open, as_json=as_json)
-
-
-def _print(summary: MapReduceSummary, page: Path) -> None:
+def print_mapreduce(summary: MapReduceSummary, page: Path) -> None:
+    """Prints how long each job took, what is missing, and whether the results are equal."""
     screen = console()
     table = Table(box=None)
     for column in ("system", "by", "time", "of it set-up", "map tasks", "read", "re-read", "equal"):

@@ -8,17 +8,17 @@ import typer
 from rich.table import Table
 
 from sensorbench.app.reports import REPORTS, kind_at, write_report
-from sensorbench.cli.elasticity import show_elasticity, show_elasticity_comparison
-from sensorbench.cli.factors import show_factors
-from sensorbench.cli.mapreduce import show_mapreduce
+from sensorbench.cli.elasticity import print_clusters, print_elasticity
+from sensorbench.cli.factors import print_factors
+from sensorbench.cli.mapreduce import print_mapreduce
 from sensorbench.cli.options import Json, NoOpen
 from sensorbench.cli.output import print_claims, print_outcome, show_written
 from sensorbench.cli.printing import print_json
-from sensorbench.cli.stress import show_stress
-from sensorbench.cli.tune import show_tune
+from sensorbench.cli.stress import print_stress
+from sensorbench.cli.tune import print_tune
 from sensorbench.progress import console, error_console, print_labelled
 from sensorbench.results import read_comparison
-from sensorbench.results.elasticity import COMPARISON, works_of
+from sensorbench.results.elasticity import COMPARISON
 from sensorbench.results.series import is_series, parts_with_results, read_series
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
@@ -31,16 +31,7 @@ Folder = Annotated[Path, typer.Argument(help="Folder of the results.")]
 
 def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
     """Write the report of results on disk again; also of those that were cut short."""
-    show = _SHOWS.get(kind_at(folder), _show_again)
-    show(folder, no_open=no_open, as_json=json)
-
-
-def _show_clusters(folder: Path, *, no_open: bool, as_json: bool) -> None:
-    show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=as_json)
-
-
-def _show_again(folder: Path, *, no_open: bool, as_json: bool) -> None:
-    show_written(write_report(folder), _print, no_open=no_open, as_json=as_json)
+    show_written(write_report(folder), _PRINTS.get(kind_at(folder), _print), no_open=no_open, as_json=json)
 
 
 def _print(summary: ComparisonSummary | SeriesSummary, page: Path) -> None:
@@ -53,13 +44,13 @@ def _print(summary: ComparisonSummary | SeriesSummary, page: Path) -> None:
 
 
 # What says more than that a page was written, by kind of results.
-_SHOWS: dict[str, Callable[..., None]] = {
-    "stress": show_stress,
-    "elasticity": show_elasticity,
-    COMPARISON: _show_clusters,
-    "tune": show_tune,
-    "factors": show_factors,
-    "mapreduce": show_mapreduce,
+_PRINTS: dict[str, Callable[[Any, Path], None]] = {
+    "stress": print_stress,
+    "elasticity": print_elasticity,
+    COMPARISON: print_clusters,
+    "tune": print_tune,
+    "factors": print_factors,
+    "mapreduce": print_mapreduce,
 }
 # Other kinds are refused as what is no comparison.
 _WITH_CLAIMS = {"factors", "mapreduce", COMPARISON}

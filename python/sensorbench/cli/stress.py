@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from sensorbench.app.reports import write_stress_report
+from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.stress import StressBenchmark, StressOptions, plan_stress, wish_rate
 from sensorbench.cli.model_options import takes
@@ -33,13 +33,8 @@ def run(
     with looks(metrics) as look:
         plan = plan_stress(options, folder, teller, looks=look, replace=replace, drop_after=drop_after)
         teller.say(f"{plan.work.described['data']}, results go to {folder}")
-        written = run_and_report(StressBenchmark(), plan, folder, teller, write_stress_report)
-    show_written(written, _print, no_open=no_open, as_json=json)
-
-
-def show_stress(folder: Path, *, no_open: bool, as_json: bool) -> None:
-    """Writes summary and report of a stress run on disk, and prints what they say."""
-    show_written(write_stress_report(folder), _print, no_open=no_open, as_json=as_json)
+        written = run_and_report(StressBenchmark(), plan, folder, teller, reports.STRESS.write)
+    show_written(written, print_stress, no_open=no_open, as_json=json)
 
 
 def set_rate(
@@ -50,7 +45,7 @@ def set_rate(
     wish_rate(folder, per_s)
 
 
-def _print(summary: StressSummary, page: Path) -> None:
+def print_stress(summary: StressSummary, page: Path) -> None:
     """Prints each step, and the capacity if one was searched."""
     screen, result = console(), summary.result
     table = Table(box=None, padding=(0, 2, 0, 0))

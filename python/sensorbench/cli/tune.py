@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from sensorbench.app.reports import write_tune_report
+from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.tune import TuneOptions
 from sensorbench.cli.model_options import takes
@@ -45,16 +45,11 @@ def tune(
     folder, teller = out or new_folder("tune"), Teller()
     plan = plan_tune(options, folder, teller, allow_durability=allow_durability)
     plan = replace(plan, shown=lambda value: words.of_kind(value, plan.bench.goal.kind))
-    written = run_and_report(TuneBenchmark(), plan, folder, teller, write_tune_report, resume=resume)
-    show_written(written, _print, no_open=no_open, as_json=json)
+    written = run_and_report(TuneBenchmark(), plan, folder, teller, reports.TUNE.write, resume=resume)
+    show_written(written, print_tune, no_open=no_open, as_json=json)
 
 
-def show_tune(folder: Path, *, no_open: bool, as_json: bool) -> None:
-    """Writes summary and report of a search on disk, and prints what they say."""
-    show_written(write_tune_report(folder), _print, no_open=no_open, as_json=as_json)
-
-
-def _print(summary: TuneSummary, page: Path) -> None:
+def print_tune(summary: TuneSummary, page: Path) -> None:
     """Prints what came out, what to paste, and what each setting seems to do."""
     screen, result = console(), summary.result
     screen.print(tune_answer.headline(result), style="bold", highlight=False)
