@@ -94,7 +94,7 @@ impl Database for MongodbWire {
         Ok(Box::new(MongodbDriver::new(Arc::new(Target::of(url)?))))
     }
 
-    /// Without a server only the form can be told: which commands there are, and that their parameters are declared.
+    /// Without a server only the form can be checked: which commands there are, and that their parameters are declared.
     fn check(&self, schema: &Schema) -> Result<(), DriverError> {
         MongodbSchema::of(schema)?;
         schema.operations.iter().try_for_each(|operation| Prepared::of(operation).map(drop))

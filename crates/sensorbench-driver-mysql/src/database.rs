@@ -21,7 +21,7 @@ impl Database for MysqlWire {
         Ok(Box::new(WireDriver::new(Arc::new(Link::of(self.0, url)?))))
     }
 
-    /// The form of every part and the parameters of every statement; the statements themselves only a server can tell.
+    /// The form of every part and the parameters of every statement; the statements themselves only a server can check.
     fn check(&self, schema: &Schema) -> Result<(), DriverError> {
         SqlSchema::of(schema)?;
         schema.operations.iter().try_for_each(|operation| Statement::of(operation).map(drop))

@@ -79,7 +79,7 @@ impl Dbms {
         }
     }
 
-    /// A query for the bytes of all that is there, where tables are not told apart.
+    /// A query for the bytes of all that is there, where tables cannot be distinguished.
     pub fn all_bytes(self) -> Option<&'static str> {
         let operation_statement = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
         (self == Dbms::Sqlite).then_some(operation_statement)

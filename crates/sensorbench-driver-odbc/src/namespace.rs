@@ -146,7 +146,7 @@ impl Namespace<'_> {
     }
 }
 
-/// What a statement is refused for is told with its place in the schema file; a lost connection has no place there.
+/// An error that refuses a statement names its place in the schema file; a lost connection has no place there.
 pub fn with_place(place: String, error: DriverError) -> DriverError {
     match error {
         DriverError::Statement(message) => SchemaError::at(place, message).into(),

@@ -135,36 +135,27 @@ def reference_table(
     asked: dict[int, list[int]],
 ) -> pa.Table:
     """Reference answers to some operations of a plan: `asked` has the numbers k by number of the operation."""
+    rows: list[dict[str, Any]] = []
     with _small_relations_in_memory(workbench):
-        rows = list(_reference_rows(workbench, operations, names, plan, parameters, phase, asked))
+        for number, numbers in asked.items():
+            name = names[number]
+            operation = operations.operation[name]
+            of_each: list[dict[str, Any]] = [{} for _ in numbers]
+            if operation.parameters:
+                of_each = _engine.parameters(as_json(plan), parameters.readers(), phase, number, numbers).to_pylist()
+            for k, values in zip(numbers, of_each, strict=True):
+                answer = reference_answer(workbench, name, operation, values)
+                rows.append(
+                    {
+                        "operation": number,
+                        "k": k,
+                        "rows": answer.rows,
+                        "hash": answer.hash,
+                        "in_order": None,
+                        "computed": list(answer.computed),
+                    }
+                )
     return pa.Table.from_pylist(rows, schema=REFERENCE_SCHEMA)
-
-
-def _reference_rows(
-    workbench: duckdb.DuckDBPyConnection,
-    operations: Operations,
-    names: list[str],
-    plan: dict[str, Any],
-    parameters: Parameters,
-    phase: int,
-    asked: dict[int, list[int]],
-) -> Iterator[dict[str, Any]]:
-    for number, numbers in asked.items():
-        name = names[number]
-        operation = operations.operation[name]
-        of_each: list[dict[str, Any]] = [{} for _ in numbers]
-        if operation.parameters:
-            of_each = _engine.parameters(as_json(plan), parameters.readers(), phase, number, numbers).to_pylist()
-        for k, values in zip(numbers, of_each, strict=True):
-            answer = reference_answer(workbench, name, operation, values)
-            yield {
-                "operation": number,
-                "k": k,
-                "rows": answer.rows,
-                "hash": answer.hash,
-                "in_order": None,
-                "computed": list(answer.computed),
-            }
 
 
 @contextmanager

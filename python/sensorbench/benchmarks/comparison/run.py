@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from sensorbench.benchmarks.comparison.measure import claim_of, is_finished, load_one, run_one, writes_anything
 from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError, message_of
-from sensorbench.lifecycle import Benchmark, Description, RunContext, check_folder, run
+from sensorbench.lifecycle import Benchmark, Description, RunContext, check_folder
 from sensorbench.places import remove_if_empty
 from sensorbench.progress import Teller
-from sensorbench.results import ComparisonManifest, ComparisonResult, ComparisonWriter, has_results, read_comparison, read_run
+from sensorbench.results import ComparisonManifest, ComparisonWriter, has_results, read_run
 from sensorbench.results.latencies import of_kind
 from sensorbench.results.manifest import MEASURE
 from sensorbench.results.ownership import Intent, Owner
@@ -94,18 +94,6 @@ def plan_comparison(
     """The plan of a comparison into a folder. Raises UsageError; writes nothing."""
     check_folder(folder, resume=resume)
     return ComparisonPlan(validated(comparison), folder, resume, replace, drop_after)
-
-
-def run_comparison(plan: ComparisonPlan, progress: Teller) -> ComparisonResult:
-    """Runs a comparison.
-
-    Raises:
-        UsageError: before anything is written.
-        InterruptedRunError, FailedError, DiskFullError: after what was done until then is on disk.
-
-    """
-    run(ComparisonBenchmark(), plan, plan.folder, progress, resume=plan.resume)
-    return read_comparison(plan.folder)
 
 
 # What must be the same in results that are gone on with.
