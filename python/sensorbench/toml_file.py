@@ -15,6 +15,10 @@ from sensorbench.errors import UsageError
 Model = TypeVar("Model", bound=BaseModel)
 
 
+# Keys of earlier versions of files, and what they are called now.
+RENAMED: dict[str, str] = {}
+
+
 class FileModel(BaseModel):
     """A part of a TOML file: unknown keys are refused."""
 
@@ -83,12 +87,20 @@ def _as_written(key: str, lines: dict[str, int]) -> str:
 
 
 def _first_problem(error: ValidationError, lines: dict[str, int], path: Path) -> str:
-    problem: Any = error.errors(include_url=False)[0]
+    problems: list[Any] = list(error.errors(include_url=False))
+    problem = next((one for one in problems if _renamed(one)), problems[0])
     key = ""
     for part in problem["loc"]:
         key += f"[{part}]" if isinstance(part, int) else f".{part}" if key else str(part)
     message = {"extra_forbidden": "unknown key", "missing": "this key is missing"}.get(problem["type"], problem["msg"])
+    if renamed := _renamed(problem):
+        message = f"unknown key; it is called {renamed} now"
     return f"{_place(path, lines, key)}: {message}{_expected(problem)}"
+
+
+def _renamed(problem: Any) -> str | None:
+    """The present name of a key that is unknown by the one that it had."""
+    return RENAMED.get(str(problem["loc"][-1])) if problem["type"] == "extra_forbidden" else None
 
 
 def _expected(problem: Any) -> str:

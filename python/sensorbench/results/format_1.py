@@ -4,9 +4,11 @@ from typing import Any
 
 # The keys that all kinds have. All others of format 1 are part of the plan.
 _SHARED = ("id", "title", "reason", "process", "created", "finished", "version", "command", "environment")
+# Keys of the manifest itself.
+_PRESENT: dict[str, str] = {}
 _STATUS = {"incomplete": "out of space"}
-# Keys within the plan that have another name now, by where they are.
-_RENAMED = {
+# Keys that have another name now, however deep they are, by the key that they are under.
+_RENAMED: dict[str, dict[str, str]] = {
     "search": {"least_per_s": "min_per_s", "most_per_s": "max_per_s"},
     "systems": {"own_means": "native_job"},
     "workload": {
@@ -26,26 +28,24 @@ def kind_in(content: dict[str, Any]) -> Any:
 
 def of_format_2(content: dict[str, Any]) -> dict[str, Any]:
     """A manifest of format 1 as one of format 2. What is missing there is missing here."""
-    own = {key: value for key, value in content.items() if key not in ("format", "kind", "state", "setting", "settings")}
-    variants = content["settings"] if "settings" in content else [content[key] for key in ("setting",) if key in content]
+    own = {
+        _PRESENT.get(key, key): _renamed(value, _RENAMED.get(key, {}))
+        for key, value in content.items()
+        if key not in ("format", "kind", "state", "setting", "settings")
+    }
+    settings = content["settings"] if "settings" in content else [content[key] for key in ("setting",) if key in content]
+    variants = _renamed(settings, _RENAMED.get("settings", {}))
     status = content.get("state", "running")
     head = {"format": 2, "kind": kind_in(content), "status": _STATUS.get(status, status)}
     if content["kind"] == "run":
         return {**own, **head, **({"variant": variants[0]} if variants else {})}
-    plan = {key: _renamed(value, key) for key, value in own.items() if key not in _SHARED}
+    plan = {key: value for key, value in own.items() if key not in _SHARED}
     if head["kind"] == "comparison":
         plan["source"] = content["kind"]
     return {**{key: own[key] for key in _SHARED if key in own}, **head, "variants": variants, "plan": plan}
 
 
-def _renamed(value: Any, key: str) -> Any:
-    names = _RENAMED.get(key, {})
-    if not names or not isinstance(value, dict):
-        return value
-    if key == "systems":
-        return {name: _with_names(system, names) for name, system in value.items()}
-    return _with_names(value, names)
-
-
-def _with_names(value: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    return {names.get(key, key): one for key, one in value.items()}
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {names.get(key, key): _renamed(inner, names) for key, inner in value.items()}
+    return [_renamed(inner, names) for inner in value] if isinstance(value, list) else value
