@@ -182,7 +182,7 @@ def test_every_layout_of_a_part_has_its_operations() -> None:
     for name, part in LAYOUTS.file.parts.items():
         for dialect, layouts in part.schemas.items():
             for layout in layouts:
-                for parameters, _ in layout.variants():
+                for parameters, _ in layout.labelled_parameters():
                     known = Chosen(dialect, layout.schema_, parameters).operations()
                     assert part.workload.mix.keys() <= known.keys(), (name, dialect, layout.schema_)
 
@@ -193,7 +193,7 @@ def test_every_role_is_a_setting_of_some_part() -> None:
         for part in LAYOUTS.file.parts.values()
         for system, dialect in {**SYSTEMS, "cassandra": "cassandra", "cassandra_3": "cassandra"}.items()
         for layout in part.schemas.get(dialect, [])
-        for _, label in layout.variants()
+        for _, label in layout.labelled_parameters()
     }
     for role, settings in LAYOUTS.file.roles.published.items():
         assert set(settings) <= measured, role

@@ -1,4 +1,4 @@
-"""The persistent-log study: variants of a question, query plans, failures that leave the rest standing, several datasets."""
+"""The persistent-log study: instances of an operation, query plans, failures that leave the rest standing, several datasets."""
 
 import json
 import signal
@@ -13,8 +13,8 @@ import pytest
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import UsageError
 from sensorbench.schemas import load_operations
+from sensorbench.schemas.instances import mix_of_instances, with_instances
 from sensorbench.schemas.operations import Draw, Operations
-from sensorbench.schemas.variants import mix_of_variants, with_variants
 from tests.conftest import Cli, run_main
 from tests.servers import LabServers
 
@@ -30,18 +30,18 @@ def summary_of(folder: Path) -> dict[str, Any]:
 
 def test_ranges_of_any_log_have_the_shares_of_the_study_and_say_so() -> None:
     with open_dataset("azure-vm-noise").connect() as workbench:
-        operations = with_variants(load_operations("logs"), {"fetch_range"}, workbench, "test")
-        variants = [one.variant for one in operations.operation.values() if one.variant]
-        assert [variant.of for variant in variants] == ["fetch_range"] * 7
-        assert [variant.share for variant in variants] == pytest.approx(SHARES, rel=0.03)
-        for variant in variants:
-            low, high = workbench.sql(operations.draw[f"ranges.{variant.name}"].query or "").fetchall()[0]
+        operations = with_instances(load_operations("logs"), {"fetch_range"}, workbench, "test")
+        instances = [one.instance for one in operations.operation.values() if one.instance]
+        assert [instance.of for instance in instances] == ["fetch_range"] * 7
+        assert [instance.share for instance in instances] == pytest.approx(SHARES, rel=0.03)
+        for instance in instances:
+            low, high = workbench.sql(operations.draw[f"ranges.{instance.name}"].query or "").fetchall()[0]
             counted = workbench.execute(
                 "SELECT count(*) FILTER (value > ? AND value < ?) / count(*) FROM log", [low, high]
             ).fetchall()
-            assert counted[0][0] == variant.share, "the share told is the one that is there"
-    assert operations.operation["count_range"].variants == "ranges", "what is not asked is not taken apart"
-    assert mix_of_variants({"look_up": 20, "fetch_range": 2}, operations) == {
+            assert counted[0][0] == instance.share, "the share told is the one that is there"
+    assert operations.operation["count_range"].instances == "ranges", "what is not asked is not taken apart"
+    assert mix_of_instances({"look_up": 20, "fetch_range": 2}, operations) == {
         "look_up": 20,
         **{f"fetch_range.{name}": 2 for name in RANGES},
     }
@@ -50,15 +50,15 @@ def test_ranges_of_any_log_have_the_shares_of_the_study_and_say_so() -> None:
 @pytest.mark.parametrize(
     ("query", "problem"),
     [
-        ("SELECT 1.0::DOUBLE AS low, 2.0::DOUBLE AS high", "expected rows with a column 'variant'"),
-        ("SELECT 'a' AS variant, 2.5 AS low, 3.0 AS high", "column low is a DECIMAL"),
+        ("SELECT 1.0::DOUBLE AS low, 2.0::DOUBLE AS high", "expected rows with a column 'instance'"),
+        ("SELECT 'a' AS instance, 2.5 AS low, 3.0 AS high", "column low is a DECIMAL"),
         ("SELECT * FROM nowhere", "Table with name nowhere does not exist"),
     ],
 )
 def test_a_draw_that_gives_no_variants_is_refused(query: str, problem: str) -> None:
     operations: Operations = load_operations("logs").with_draw("ranges", Draw(query=query))
     with pytest.raises(UsageError, match=r"here, draw\.ranges: ") as error:
-        with_variants(operations, {"fetch_range"}, duckdb.connect(), "here")
+        with_instances(operations, {"fetch_range"}, duckdb.connect(), "here")
     assert problem in str(error.value)
 
 

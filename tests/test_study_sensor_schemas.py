@@ -54,7 +54,7 @@ def test_every_role_is_a_setting_of_its_parts() -> None:
             "/".join(filter(None, [system, layout.schema_, label]))
             for system, database in systems.items()
             for layout in grid.schemas.get(database, [])
-            for _, label in layout.variants()
+            for _, label in layout.labelled_parameters()
             if layout.systems is None or system in layout.systems
         }
         for part, grid in SENSOR_SCHEMAS.file.parts.items()

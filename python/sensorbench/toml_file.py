@@ -16,7 +16,9 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 # Keys of earlier versions of files, and what they are called now.
-RENAMED: dict[str, str] = {}
+RENAMED: dict[str, str] = {
+    "variants": "instances",
+}
 
 
 class FileModel(BaseModel):

@@ -114,7 +114,7 @@ def _schemas(grid: Grid) -> dict[str, list[str]]:
 
 
 def _names(layouts: list[Layout]) -> list[str]:
-    return [" ".join(filter(None, [layout.schema_, label])) for layout in layouts for _, label in layout.variants()]
+    return [" ".join(filter(None, [layout.schema_, label])) for layout in layouts for _, label in layout.labelled_parameters()]
 
 
 def _described(study: Study, cells: list[Cell]) -> dict[str, Any]:

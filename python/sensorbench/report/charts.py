@@ -92,7 +92,7 @@ def line_of_settings(rows: list[dict[str, Any]], settings: list[str]) -> alt.Cha
 
 
 def selectivity(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
-    """Latency of each setting by the share of the rows that is asked for. Rows: setting, share, variant, value_s, low_s, high_s."""
+    """Latency of each setting by the share of the rows that is asked for. Rows: setting, share, instance, value_s, low_s, high_s."""
     lines = line_of_settings(rows, settings)
     x = alt.X(
         "share:Q", title="share of the rows, logarithmic", scale=alt.Scale(type="log"), axis=alt.Axis(format="~%", tickCount=6)
@@ -105,7 +105,7 @@ def selectivity(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, An
         y=alt.Y("value_s:Q", title=LATENCY_TITLE, scale=scale, axis=LATENCY_AXIS),
         tooltip=[
             alt.Tooltip("setting:N"),
-            alt.Tooltip("variant:N"),
+            alt.Tooltip("instance:N"),
             alt.Tooltip("share:Q", format=".3~%"),
             alt.Tooltip("value_s:Q", format=".3~s", title="seconds"),
         ],

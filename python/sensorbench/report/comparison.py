@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sensorbench.report import answer, charts, parts, variants, words
+from sensorbench.report import answer, charts, instances, parts, words
 from sensorbench.report.answers import answers
 from sensorbench.report.findings import guarantees
 from sensorbench.report.measured import (
@@ -127,7 +127,7 @@ def _answer(summary: ComparisonSummary) -> Section:
     """Who wins which question."""
     result = summary.result
     rankings = {ranking.operation: ranking for ranking in result.rankings}
-    cards = [_group_card(summary, group, rankings) for group in variants.groups(summary).values()]
+    cards = [_group_card(summary, group, rankings) for group in instances.groups(summary).values()]
     cards += [_card(summary, rankings[name]) for name in asked_once(result)]
     figures = f"Figures are the {result.metric} of the latency"
     if result.metric == "mean_to_p95":
@@ -141,17 +141,17 @@ def _answer(summary: ComparisonSummary) -> Section:
     return Section("answer", "The answer", [headline, Cards(cards), Text(note, "note")])
 
 
-def _variant(result: ComparisonFigures, name: str) -> tuple[str, str]:
-    """What a variant of an operation is called, and its share of the rows."""
+def _instance(result: ComparisonFigures, name: str) -> tuple[str, str]:
+    """What an instance of an operation is called, and its share of the rows."""
     operation = result.operations[name]
-    return operation.variant or "", words.percent(operation.share) if operation.share is not None else ""
+    return operation.instance or "", words.percent(operation.share) if operation.share is not None else ""
 
 
 def _group_card(summary: ComparisonSummary, group: list[str], rankings: dict[str, Ranking]) -> Card:
-    """The answers to the variants of a question."""
+    """The answers to the instances of an operation."""
     rows: list[list[Line]] = []
     for name in group:
-        ranking, title = rankings[name], ", ".join(filter(None, _variant(summary.result, name)))
+        ranking, title = rankings[name], ", ".join(filter(None, _instance(summary.result, name)))
         if ranking.excluded:
             rows.append([title, Piece(f"not ranked: {ranking.excluded}", "bad"), ""])
         else:
@@ -162,7 +162,7 @@ def _group_card(summary: ComparisonSummary, group: list[str], rankings: dict[str
         ".",
     ]
     table = Table([("", "text"), ("", "text"), ("", "duration_s")], rows, "plain")
-    return Card(variants.title(summary, group), summary.result.operations[group[0]].question, [table, Text(note, "note")])
+    return Card(instances.title(summary, group), summary.result.operations[group[0]].question, [table, Text(note, "note")])
 
 
 def _card(summary: ComparisonSummary, ranking: Ranking) -> Card:
@@ -217,19 +217,19 @@ def _failures(result: ComparisonFigures) -> Section | None:
 
 def _selectivity(summary: ComparisonSummary) -> Section | None:
     """Latencies by the share of the rows, and where the optimiser leaves the index."""
-    groups = variants.groups(summary)
+    groups = instances.groups(summary)
     if not groups:
         return None
     drawn = [
         chart(
-            variants.chart_name(name, level),
-            variants.title(summary, group) + (f" · {level}" if level else ""),
-            variants.rows(summary, group, of_level),
+            instances.chart_name(name, level),
+            instances.title(summary, group) + (f" · {level}" if level else ""),
+            instances.rows(summary, group, of_level),
             charts.selectivity,
             of_level,
         )
         for name, group in groups.items()
-        for level, of_level in variants.settings_by_level(summary).items()
+        for level, of_level in instances.settings_by_level(summary).items()
     ]
     text = (
         "Both axes are logarithmic; lines up and down are intervals. The shares are those that the ranges really have in this dataset, "
@@ -241,7 +241,7 @@ def _selectivity(summary: ComparisonSummary) -> Section | None:
 
 
 def _plans(summary: ComparisonSummary, groups: Sequence[list[str]]) -> list[Block]:
-    """How each database says that it goes about the variants of a question."""
+    """How each database says that it goes about the instances of an operation."""
     result = summary.result
     explained = [variant.id for variant in summary.variants if variant.id in result.query_plans]
     text = (
@@ -250,13 +250,13 @@ def _plans(summary: ComparisonSummary, groups: Sequence[list[str]]) -> list[Bloc
     )
     blocks: list[Block] = [Heading("Where the optimiser leaves the index"), Text(text)]
     for group in groups:
-        titles = (_variant(result, name) for name in group)
+        titles = (_instance(result, name) for name in group)
         columns: Columns = [
-            (variants.title(summary, group), "name"),
+            (instances.title(summary, group), "name"),
             *(([title, parts.sure(share) if share else ""], "text") for title, share in titles),
         ]
         rows: list[list[Line]] = [
-            [words.setting(variant), *(variants.access(summary, variant, name) for name in group)] for variant in explained
+            [words.setting(variant), *(instances.access(summary, variant, name) for name in group)] for variant in explained
         ]
         blocks.append(Table(columns, rows))
     texts: list[Block] = []

@@ -31,7 +31,7 @@ def chart(name: str, title: str, rows: list[dict[str, Any]], draw: Callable[...,
 
 def asked_once(result: ComparisonFigures) -> list[str]:
     """The operations that are no variants of one: of a variant curves say more than charts of its own."""
-    return [name for name, operation in result.operations.items() if not operation.variant_of]
+    return [name for name, operation in result.operations.items() if not operation.instance_of]
 
 
 def _by_question(summary: ComparisonSummary, shown: Callable[[OperationFigures], list[Line]]) -> list[list[Line]]:

@@ -123,12 +123,12 @@ def _what_grows(summary: SeriesSummary) -> list[str]:
 
 
 def _titles(summary: SeriesSummary) -> dict[str, str]:
-    """What each chart is about; the share of a variant differs from dataset to dataset."""
+    """What each chart is about; the share of an instance differs from dataset to dataset."""
     titles = {"load": "Loading", "size": "Size on disk"}
     for part in summary.result.parts.values():
         for name, operation in part.operations.items():
-            variant = operation.variant
-            titles[name] = f"{operation.title.rpartition(',')[0]}, {variant}" if variant else operation.title
+            instance = operation.instance
+            titles[name] = f"{operation.title.rpartition(',')[0]}, {instance}" if instance else operation.title
     return titles
 
 

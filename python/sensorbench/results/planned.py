@@ -14,9 +14,9 @@ class OperationManifest(SummaryPart):
     title: str
     question: str
     writes: bool
-    variant_of: str | None = Field(default=None, description="The operation that it is a variant of.")
-    variant: str | None = None
-    share: float | None = Field(default=None, description="The share of all rows that a variant is about.")
+    instance_of: str | None = Field(default=None, description="The operation that it is an instance of.")
+    instance: str | None = None
+    share: float | None = Field(default=None, description="The share of all rows that an instance is about.")
 
 
 class PlannedComparison(SummaryPart):

@@ -9,8 +9,8 @@ from sensorbench.runner.comparison import Comparison, Ready, Up
 from sensorbench.runner.plan import build_plan, draw_parameters, planned_operations
 from sensorbench.runner.registers import with_registers
 from sensorbench.runner.servers import Servers
+from sensorbench.schemas.instances import mix_of_instances, with_instances
 from sensorbench.schemas.stretches import Grain
-from sensorbench.schemas.variants import mix_of_variants, with_variants
 
 
 def grain_of(workbench: duckdb.DuckDBPyConnection, scale: float) -> Grain:
@@ -32,8 +32,8 @@ def validated(comparison: Comparison) -> Ready:
     _check_relations(comparison)
     workbench = comparison.dataset.connect()
     where = f"operations {comparison.operations_name}"
-    operations = with_variants(comparison.operations, set(comparison.workload.mix), workbench, where)
-    workload = comparison.workload.model_copy(update={"mix": mix_of_variants(comparison.workload.mix, operations)})
+    operations = with_instances(comparison.operations, set(comparison.workload.mix), workbench, where)
+    workload = comparison.workload.model_copy(update={"mix": mix_of_instances(comparison.workload.mix, operations)})
     comparison = replace_fields(comparison, operations=operations, workload=workload)
     names = planned_operations(operations, workload)
     parameters = draw_parameters(operations, names, workbench, where)

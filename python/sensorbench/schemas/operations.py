@@ -100,7 +100,7 @@ class Draw(toml_file.FileModel):
         return self
 
 
-class Variant(toml_file.FileModel):
+class OperationInstance(toml_file.FileModel):
     """One place at which an operation is asked: which operation's, its name, and which share of the rows it is about."""
 
     of: str
@@ -108,18 +108,18 @@ class Variant(toml_file.FileModel):
     share: float | None = None
 
 
-def variant_name(variant: Variant) -> str:
-    """The name of the operation that a variant is. No name in a file has a dot."""
-    return f"{variant.of}.{variant.name}"
+def instance_name(instance: OperationInstance) -> str:
+    """The name of the operation that an instance is. No name in a file has a dot."""
+    return f"{instance.of}.{instance.name}"
 
 
 def asked_as(name: str) -> str:
-    """The name under which schemas have the statement of an operation: a variant's is that of its operation."""
+    """The name under which schemas have the statement of an operation: an instance's is that of its operation."""
     return name.partition(".")[0]
 
 
 class Operation(toml_file.FileModel):
-    """One operation. With `variants`, the name of a draw, it is asked at each row of the draw as an operation of its own."""
+    """One operation. With `instances`, the name of a draw, it is asked at each row of the draw as an operation of its own."""
 
     title: str
     question: str
@@ -133,13 +133,13 @@ class Operation(toml_file.FileModel):
     writes: str | None = None
     # It changes a row that is there, instead of adding one.
     changes: bool = False
-    variants: str | None = None
-    variant: Variant | None = Field(default=None, exclude=True)
+    instances: str | None = None
+    instance: OperationInstance | None = Field(default=None, exclude=True)
 
     @model_validator(mode="after")
-    def _variants_are_drawn(self) -> "Operation":
-        if self.variants is not None and self.variants not in self.draws:
-            raise ValueError(f"variants names {self.variants!r}, which is none of the operation's draws")
+    def _instances_are_drawn(self) -> "Operation":
+        if self.instances is not None and self.instances not in self.draws:
+            raise ValueError(f"instances names {self.instances!r}, which is none of the operation's draws")
         return self
 
     @model_validator(mode="after")

@@ -101,8 +101,8 @@ class Schema:
     def fills(self) -> list[TableFill]:
         """How each table is filled, with the parameters of the schema put in."""
         fills = []
-        for name, variants in self.file.fill.items():
-            chosen = self._chosen_of(variants, f"fill.{name}")
+        for name, fills_of_table in self.file.fill.items():
+            chosen = self._chosen_of(fills_of_table, f"fill.{name}")
             if chosen is not None:
                 fills += self._table_fills(name, *chosen)
         return fills
@@ -342,10 +342,10 @@ class Schema:
             )
         return self._operation_text(text.like)
 
-    def _chosen_of(self, variants: list[Part], key: str) -> tuple[Part, str] | None:
+    def _chosen_of(self, parts: list[Part], key: str) -> tuple[Part, str] | None:
         """The one of several parts of the file that is for these parameters, and its key. Raises UsageError for two that are."""
-        places = [key] if len(variants) == 1 else [f"{key}[{number}]" for number in range(len(variants))]
-        wanted = [(part, at) for part, at in zip(variants, places, strict=True) if self._is_for(part.when, f"{at}.when")]
+        places = [key] if len(parts) == 1 else [f"{key}[{number}]" for number in range(len(parts))]
+        wanted = [(part, at) for part, at in zip(parts, places, strict=True) if self._is_for(part.when, f"{at}.when")]
         if len(wanted) > 1:
             raise self.error(wanted[1][1], f"both this and {wanted[0][1]} are for {self.parameters}")
         return wanted[0] if wanted else None
@@ -473,8 +473,8 @@ def load_schema(
     file = toml_file.load(path, SchemaFile, (lambda content: repeated(content, "field", fields)) if fields else None)
     if file.database != database:
         raise toml_file.error_at(path, "database", f"this schema is for {file.database}, but the target is {database}")
-    for fill, variants in file.fill.items():
-        for table in [fill, *(one.table or fill for one in variants)]:
+    for fill, fills in file.fill.items():
+        for table in [fill, *(one.table or fill for one in fills)]:
             if not re.match(WORD, table.replace(_TABLE, "0")):
                 raise toml_file.error_at(path, f"fill.{fill}", f"{table!r}: the name of a table must be a word")
     return Schema(path, name, file, _chosen(path, file, parameters or {}))

@@ -232,7 +232,7 @@ def _sides_of(study: Study, target: TargetSpec, layout: Layout) -> list[Side]:
             layout.in_flight,
             layout.operations_share,
         )
-        for parameters, label in layout.variants()
+        for parameters, label in layout.labelled_parameters()
     ]
 
 

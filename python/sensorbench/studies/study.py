@@ -59,7 +59,7 @@ class Layout(toml_file.FileModel):
     in_flight: int | None = None
     operations_share: float = Field(default=1.0, gt=0.0, le=1.0)
 
-    def variants(self) -> list[tuple[dict[str, ParameterValue], str]]:
+    def labelled_parameters(self) -> list[tuple[dict[str, ParameterValue], str]]:
         """Each choice of parameters, with the label that tells it from the others."""
         choices = [dict(zip(self.parameters, values, strict=True)) for values in product(*self.parameters.values())]
         return [(choice, "-".join(filter(None, [*map(str, choice.values()), self.label]))) for choice in choices]

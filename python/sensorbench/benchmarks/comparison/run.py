@@ -199,14 +199,14 @@ def _unfinished(plan: ComparisonPlan, progress: Teller) -> list[Setting]:
 
 
 def _described(operation: Operation) -> OperationManifest:
-    variant = operation.variant
+    instance = operation.instance
     return OperationManifest(
         title=operation.title,
         question=operation.question,
         writes=operation.writes is not None,
-        variant_of=variant.of if variant else None,
-        variant=variant.name if variant else None,
-        share=variant.share if variant else None,
+        instance_of=instance.of if instance else None,
+        instance=instance.name if instance else None,
+        share=instance.share if instance else None,
     )
 
 

@@ -7,16 +7,16 @@ from sensorbench.results.summary.comparison import ComparisonSummary
 
 
 def groups(summary: ComparisonSummary) -> dict[str, list[str]]:
-    """The names of the variants by the operation that they are variants of."""
+    """The names of the instances by the operation that they are instances of."""
     found: dict[str, list[str]] = {}
     for name, operation in summary.result.operations.items():
-        if operation.variant_of:
-            found.setdefault(operation.variant_of, []).append(name)
+        if operation.instance_of:
+            found.setdefault(operation.instance_of, []).append(name)
     return found
 
 
 def title(summary: ComparisonSummary, group: list[str]) -> str:
-    """What the variants of one operation have in common."""
+    """What the instances of one operation have in common."""
     return summary.result.operations[group[0]].title.rpartition(",")[0]
 
 
@@ -32,18 +32,18 @@ def _level(setting: SettingManifest) -> str:
 
 
 def chart_name(operation: str, level: str) -> str:
-    """The name of the chart of an operation's variants for the settings of one level."""
+    """The name of the chart of an operation's instances for the settings of one level."""
     return "-".join(filter(None, ["selectivity", operation, level]))
 
 
 def rows(summary: ComparisonSummary, group: list[str], settings: list[str]) -> list[dict[str, Any]]:
-    """Share and latency of each variant of which the share is known, above zero."""
+    """Share and latency of each instance of which the share is known, above zero."""
     found = []
     for figure in summary.result.figures:
         interval = figure.latency_s.get(summary.result.metric)
         operation = summary.result.operations[figure.operation]
         if figure.operation in group and figure.variant in settings and interval and interval.value and operation.share:
-            place = {"setting": figure.variant, "share": operation.share, "variant": operation.variant}
+            place = {"setting": figure.variant, "share": operation.share, "instance": operation.instance}
             found.append({**place, "value_s": interval.value, "low_s": interval.low, "high_s": interval.high})
     return found
 

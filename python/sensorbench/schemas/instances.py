@@ -1,47 +1,49 @@
-"""Variants: one operation that is asked at several places, such as seven ranges, each measured as an operation of its own."""
+"""Instances: one operation that is asked at several places, such as seven ranges, each measured as an operation of its own."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sensorbench.errors import UsageError
-from sensorbench.schemas.operations import Draw, Operation, Operations, Variant, variant_name
+from sensorbench.schemas.operations import Draw, Operation, OperationInstance, Operations, instance_name
 from sensorbench.schemas.types import canonical_columns
 
 if TYPE_CHECKING:
     import duckdb
 
-# Columns of a draw of variants that are no parameters: the variant's name, and which share of the rows it is about.
-NAME, SHARE = "variant", "share"
+# Columns of a draw of instances that are no parameters: the instance's name, and which share of the rows it is about.
+NAME, SHARE = "instance", "share"
 
 
-def with_variants(
+def with_instances(
     operations: Operations, names: Collection[str], workbench: "duckdb.DuckDBPyConnection", where: str
 ) -> Operations:
-    """The operations, of those with these names each that has variants replaced by them. `where` says in errors which file asks
+    """The operations, of those with these names each that has instances replaced by them. `where` says in errors which file asks
     for them.
     """
     found: dict[str, Operation] = {}
     draws = dict(operations.draw)
     for name, operation in operations.operation.items():
-        if operation.variants is None or name not in names:
+        if operation.instances is None or name not in names:
             found[name] = operation
             continue
-        for rows in _by_variant(_rows(operations.draw[operation.variants], workbench, f"{where}, draw.{operation.variants}")):
-            variant = Variant(of=name, name=str(rows[0][NAME]), share=rows[0].get(SHARE))
-            draw = f"{operation.variants}.{variant.name}"
+        for rows in _by_instance(_rows(operations.draw[operation.instances], workbench, f"{where}, draw.{operation.instances}")):
+            instance = OperationInstance(of=name, name=str(rows[0][NAME]), share=rows[0].get(SHARE))
+            draw = f"{operation.instances}.{instance.name}"
             draws[draw] = Draw(query=" UNION ALL ".join(_selected(row) for row in rows))
-            own_draws = [draw if one == operation.variants else one for one in operation.draws]
-            found[variant_name(variant)] = _variant(operation, variant, own_draws)
+            own_draws = [draw if one == operation.instances else one for one in operation.draws]
+            found[instance_name(instance)] = _instance(operation, instance, own_draws)
     return operations.model_copy(update={"draw": draws, "operation": found})
 
 
-def mix_of_variants(mix: Mapping[str, float], operations: Operations) -> dict[str, float]:
-    """A mix in which each variant has the weight of its operation."""
+def mix_of_instances(mix: Mapping[str, float], operations: Operations) -> dict[str, float]:
+    """A mix in which each instance has the weight of its operation."""
     whole: dict[str, float] = {}
     for name, weight in mix.items():
-        variants = [key for key, operation in operations.operation.items() if operation.variant and operation.variant.of == name]
-        whole |= dict.fromkeys(variants or [name], weight)
+        instances = [
+            key for key, operation in operations.operation.items() if operation.instance and operation.instance.of == name
+        ]
+        whole |= dict.fromkeys(instances or [name], weight)
     return whole
 
 
@@ -59,8 +61,8 @@ def _rows(draw: Draw, workbench: "duckdb.DuckDBPyConnection", where: str) -> lis
     return rows
 
 
-def _by_variant(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The rows of each variant, in the order in which their first ones come."""
+def _by_instance(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The rows of each instance, in the order in which their first ones come."""
     of_each: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         of_each.setdefault(str(row[NAME]), []).append(row)
@@ -72,9 +74,9 @@ def _selected(row: dict[str, Any]) -> str:
     return f"SELECT {', '.join(_column(key, value) for key, value in row.items() if key not in {NAME, SHARE})}"
 
 
-def _variant(operation: Operation, variant: Variant, draws: list[str]) -> Operation:
-    share = "" if variant.share is None else f" ({_percent(variant.share)})"
-    changes = {"title": f"{operation.title}, {variant.name}{share}", "draws": draws, "variants": None, "variant": variant}
+def _instance(operation: Operation, instance: OperationInstance, draws: list[str]) -> Operation:
+    share = "" if instance.share is None else f" ({_percent(instance.share)})"
+    changes = {"title": f"{operation.title}, {instance.name}{share}", "draws": draws, "instances": None, "instance": instance}
     return operation.model_copy(update=changes)
 
 
