@@ -20,7 +20,7 @@ from sensorbench.benchmarks.stress.summary import summarise_stress
 from sensorbench.compat.ycsb import CoreWorkload
 from sensorbench.progress import Teller
 from sensorbench.report import words
-from sensorbench.runner.settings import parse_target
+from sensorbench.runner.variants import parse_target
 
 AIMS = {
     "null_ops_per_s": "at least 8 million, aim 15 million",

@@ -15,7 +15,7 @@ from tests.conftest import Cli
 from tests.servers import LabServers
 
 TINY = ("--dataset", "beijing-air-quality", "--scale", "0.01", "--operations", "80", "--no-open")
-SETTINGS = {
+VARIANTS = {
     "cassandra-by_sensor",
     "cassandra-by_sensor_month",
     "cassandra-by_sensor_tables",
@@ -54,8 +54,8 @@ def study(lab_servers: LabServers, tmp_path_factory: pytest.TempPathFactory) -> 
 def test_all_servers_give_equal_answers(study: Path) -> None:
     summary = summary_of(study)
     assert summary["answers_equal"] is True
-    assert {setting["id"] for setting in summary["variants"]} == SETTINGS
-    assert summary["result"]["known_answers"].keys() == SETTINGS
+    assert {variant["id"] for variant in summary["variants"]} == VARIANTS
+    assert summary["result"]["known_answers"].keys() == VARIANTS
     assert {checks["wrong"] for checks in summary["result"]["known_answers"].values()} == {0}
     assert len(summary["result"]["answers"]) == 4
     assert all(equality["compared_with_reference"] > 0 for equality in summary["result"]["answers"].values())
@@ -82,13 +82,13 @@ def test_each_kind_of_system_has_a_made_and_a_generic_model(study: Path) -> None
 
 def test_servers_are_watched_on_the_runs_clock(study: Path) -> None:
     result = read_comparison(study)
-    assert {setting: len(runs) for setting, runs in result.runs.items()} == dict.fromkeys(SETTINGS, 3)
-    for setting, runs in result.runs.items():
+    assert {variant: len(runs) for variant, runs in result.runs.items()} == dict.fromkeys(VARIANTS, 3)
+    for variant, runs in result.runs.items():
         for run in runs:
             resources = run.table("resources").to_pylist()
-            server = setting.rpartition("-")[0]
+            server = variant.rpartition("-")[0]
             of_server = [row for row in resources if row["process"].partition(":")[0] == server]
-            assert of_server, f"{setting}: { ({row['process'] for row in resources}) }"
+            assert of_server, f"{variant}: { ({row['process'] for row in resources}) }"
             assert max(row["memory_bytes"] for row in of_server) > 1_000_000
             whole = run.manifest.whole
             assert whole is not None
@@ -105,8 +105,8 @@ def test_servers_are_watched_on_the_runs_clock(study: Path) -> None:
 
 def test_loads_are_counted_and_sized(study: Path) -> None:
     summary = summary_of(study)
-    for setting in SETTINGS:
-        load = summary["result"]["load"][setting]
+    for variant in VARIANTS:
+        load = summary["result"]["load"][variant]
         assert load["readings_per_s"] > 0
         assert load["size"]["total_bytes"] > 0
         assert load["description"]["version"]

@@ -251,7 +251,7 @@ def test_answers_are_compared(given_answer: Answer, problem: str | None) -> None
     assert equality.equal is (problem is None)
     if problem:
         assert problem in equality.mismatches[0].problem
-        assert equality.mismatches[0].setting == "a"
+        assert equality.mismatches[0].variant == "a"
 
 
 def test_computed_values_may_differ_by_the_tolerance() -> None:

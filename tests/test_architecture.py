@@ -73,7 +73,7 @@ MAY_NAME_DATABASES = {
     "analysis/promises.py": "citations of the documents that make a promise",
     "cli/cassandra_stress.py": "the tool of one database",
     "cli/main.py": "the command that is that tool's",
-    "runner/settings.py": URLS,
+    "runner/variants.py": URLS,
     "lab/odbc.py": "the lab's ODBC drivers, which are one for each database",
     "places.py": "the name of a file that the tool of one database writes",
     "compat/cassandra_stress/plan.py": "the tool of one database",

@@ -121,7 +121,7 @@ operations = 200
 repeat = 1
 schedule = {{ in_flight = 2 }}
 """
-SETTINGS = {"sqlite-by_id", "fjall-by_id"}
+VARIANTS = {"sqlite-by_id", "fjall-by_id"}
 
 
 def run(cli: Cli, tmp_path: Path, mix: str) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def run(cli: Cli, tmp_path: Path, mix: str) -> dict[str, Any]:
 def test_articles_are_read_and_added(cli: Cli, tmp_path: Path) -> None:
     summary = run(cli, tmp_path, "{ read_article = 8, insert_article = 2 }")
     assert summary["answers_equal"] is True
-    assert summary["result"]["contents"].keys() == SETTINGS
+    assert summary["result"]["contents"].keys() == VARIANTS
     for checks in summary["result"]["contents"].values():
         assert (checks["wrong"], checks["lost_writes"]) == (0, 0)
         assert checks["asked"] > 0
@@ -144,7 +144,7 @@ def test_articles_are_read_and_added(cli: Cli, tmp_path: Path) -> None:
 
 def test_articles_become_longer(cli: Cli, tmp_path: Path) -> None:
     summary = run(cli, tmp_path, "{ read_article = 4, append_character = 1 }")
-    assert summary["result"]["contents"].keys() == summary["result"]["client_health"].keys() == SETTINGS
+    assert summary["result"]["contents"].keys() == summary["result"]["client_health"].keys() == VARIANTS
     for checks in summary["result"]["contents"].values():
         assert "append_character changed rows that were there" in checks["not_checked"]
     assert [(facts["ok"], facts["errors"]) for facts in summary["result"]["client_health"].values()] == [(200, 0)] * 2

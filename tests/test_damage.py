@@ -316,7 +316,7 @@ def test_the_manifest_of_another_run_is_refused(cli: Cli, finished: Path, tmp_pa
 
 HEAD = {"title": "t", "process": {"pid": 1, "started": 0.0}, "created": "2026-01-01T00:00:00Z", "version": "1", "command": [],
         "workload": {}, "environment": {}}  # fmt: skip
-SETTING = {"id": "a", "target": "a", "database": "sqlite", "embedded": True, "url": "sqlite", "schema_name": "s",
+VARIANT = {"id": "a", "target": "a", "database": "sqlite", "embedded": True, "url": "sqlite", "schema_name": "s",
            "schema_summary": "", "schema_file": ""}  # fmt: skip
 
 
@@ -362,7 +362,7 @@ def a_load(folder: Path) -> tuple[Path, Callable[[], object]]:
     )
     workload = {**dict.fromkeys(numbers, 1), "rate_per_node": None, "mix": {}, "grows": True}
     own = {"operations": {}, "workload": workload, "dataset": {"title": "d", "rows": 1}, "changes": []}
-    manifest = {**HEAD, "kind": "elasticity", "setting": SETTING, **own}
+    manifest = {**HEAD, "kind": "elasticity", "setting": VARIANT, **own}
     write_json(folder / "manifest.json", manifest)
     return write_json(folder / "load.json", {"load_s": 1.0}), lambda: read_elasticity(folder)
 

@@ -46,10 +46,10 @@ def test_readings_in_documents_give_the_answers_of_hbase_cassandra_and_postgresq
     assert summary["result"]["known_answers"].keys() == {one["id"] for one in summary["variants"]}
     assert {checks["wrong"] for checks in summary["result"]["known_answers"].values()} == {0}
     # Reports say which server answered, and what it keeps the documents in.
-    for setting in documents:
-        described = summary["result"]["load"][setting]["description"]
+    for variant in documents:
+        described = summary["result"]["load"][variant]["description"]
         assert (described["database"], described["version"]) == ("FerretDB", "1.24.2")
-        behind = "PostgreSQL" if "postgresql" in setting else "SQLite"
+        behind = "PostgreSQL" if "postgresql" in variant else "SQLite"
         assert described["settings"]["data are in"].startswith(behind)
 
 

@@ -59,7 +59,7 @@ def test_a_run_that_logs_nothing_has_the_same_figures_from_histograms(cli: Cli, 
     for figure in summary["result"]["figures"]:
         assert figure["latency_s"]["median"]["value"] > 0.0
     result = read_comparison(example / "out")
-    runs = [one for of_setting in result.runs.values() for one in of_setting]
+    runs = [one for of_variant in result.runs.values() for one in of_variant]
     assert len(runs) == 2 * 3
     assert all(one.table("operations") is None or one.table("operations").num_rows == 0 for one in runs)
     assert 'data-chart="over-time-mean_of_hour"' in (example / "out" / "report.html").read_text(encoding="utf-8")
@@ -68,10 +68,10 @@ def test_a_run_that_logs_nothing_has_the_same_figures_from_histograms(cli: Cli, 
 def test_a_log_of_every_operation_is_written_on_request(cli: Cli, example: Path) -> None:
     ended, summary = run(cli, example / "experiment.toml", *SHORT, "--set", "workload.log=all")
     assert ended.exit_code == 0, ended.err
-    of_settings = read_comparison(example / "out").runs
-    assert len(of_settings) == 2
-    for setting, runs in of_settings.items():
-        facts = summary["result"]["client_health"][setting]
+    of_variants = read_comparison(example / "out").runs
+    assert len(of_variants) == 2
+    for variant, runs in of_variants.items():
+        facts = summary["result"]["client_health"][variant]
         logged = sum(len([row for row in one.table("operations").to_pylist() if row["phase"] == 1]) for one in runs)
         assert logged == facts["started"] > 0
 

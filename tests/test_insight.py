@@ -330,8 +330,8 @@ def watched(folder: Path, duration: str, schemas: dict[str, str]) -> dict[str, I
     assert run_main(("run", file, "--out", folder / "out", "--replace", "--no-open")) == 0
     result = read_comparison(folder / "out")
     return {
-        setting.id.removesuffix(f"-{setting.schema_name}"): insight(result.runs[setting.id][0], setting.database)
-        for setting in result.manifest.variants
+        variant.id.removesuffix(f"-{variant.schema_name}"): insight(result.runs[variant.id][0], variant.database)
+        for variant in result.manifest.variants
     }
 
 

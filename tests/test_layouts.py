@@ -195,8 +195,8 @@ def test_every_role_is_a_setting_of_some_part() -> None:
         for layout in part.schemas.get(dialect, [])
         for _, label in layout.labelled_parameters()
     }
-    for role, settings in LAYOUTS.file.roles.published.items():
-        assert set(settings) <= measured, role
+    for role, variants in LAYOUTS.file.roles.published.items():
+        assert set(variants) <= measured, role
 
 
 SYSTEMS = {"postgresql": "postgresql", "mariadb": "mysql", "sqlite": "sqlite", "redis": "redis", "fjall": "fjall"}
@@ -298,7 +298,7 @@ def test_the_table_of_questions_names_the_fastest_layout_of_each_system(cli: Cli
         if one["variant"].startswith("sqlite")
     }
     row = rows["latest", "sqlite"]
-    assert row[3] == min(means, key=lambda setting: means[setting])
+    assert row[3] == min(means, key=lambda variant: means[variant])
     assert row[8] == pytest.approx(max(means.values()) / min(means.values()))
     assert row[9] == len(means) > 1
     verdicts = {claim["id"]: claim["verdict"] for claim in summary["claims"]}

@@ -18,7 +18,7 @@ def test_quickstart_compares_four_schemas_on_the_real_sample(cli: Cli, tmp_path:
     assert summary["result"]["dataset"]["scale"] == 1.0
     assert summary["result"]["dataset"]["generated"] is False
     assert len(summary["variants"]) == 4
-    assert {setting["database"] for setting in summary["variants"]} == {"sqlite", "fjall"}
+    assert {variant["database"] for variant in summary["variants"]} == {"sqlite", "fjall"}
     assert len(summary["result"]["rankings"]) == 4
     assert all(ranking["excluded"] is None for ranking in summary["result"]["rankings"])
     assert "all answers were equal" in ended.out

@@ -395,10 +395,10 @@ def copy(own: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def _pass_off(setting: Path) -> None:
-    """Has the runs in a setting's folder say that they are of this setting."""
-    for manifest in setting.glob("run-*/manifest.json"):
-        _change(manifest, lambda said: said["variant"].update(id=setting.name))
+def _pass_off(variant: Path) -> None:
+    """Has the runs in a variant's folder say that they are of this variant."""
+    for manifest in variant.glob("run-*/manifest.json"):
+        _change(manifest, lambda said: said["variant"].update(id=variant.name))
 
 
 @pytest.fixture(scope="module")
@@ -446,7 +446,7 @@ def test_the_runs_behind_an_entry_are_on_disk(cli: Cli, own: Path, study: Path) 
                 for run in figure["runs"]:
                     manifest = json.loads((folder / run["id"] / "manifest.json").read_text(encoding="utf-8"))
                     assert run["date"].removesuffix("+00:00") == manifest["created"].removesuffix("Z")
-                    assert manifest["variant"]["id"] == entry["setting"]
+                    assert manifest["variant"]["id"] == entry["variant"]
     counted = ranked(cli, study, "--writes", "high", "--reads", "low", "--fresh", "yes")[0]
     run = counted["runs"][0]["runs"][0]
     phase = json.loads((study / run["id"] / "manifest.json").read_text(encoding="utf-8"))["whole"]["phases"][-1]
@@ -455,7 +455,7 @@ def test_the_runs_behind_an_entry_are_on_disk(cli: Cli, own: Path, study: Path) 
 
 def test_when_the_measured_figures_of_two_schemas_are_swapped_so_is_their_ranking(cli: Cli, copy: Path) -> None:
     before = ranked(cli, copy)
-    first, second = (copy / "experiments" / entry["setting"] for entry in before)
+    first, second = (copy / "experiments" / entry["variant"] for entry in before)
     aside = copy / "aside"
     first.rename(aside)
     second.rename(first)
@@ -473,10 +473,10 @@ def test_when_the_measured_figures_of_two_schemas_are_swapped_so_is_their_rankin
 def test_a_study_of_parts_is_one_set_of_layouts(cli: Cli, study: Path) -> None:
     entries = ranked(cli, study, *BOTH_HIGH)
     assert len(entries) == 9
-    by_setting = {entry["setting"]: entry for entry in entries}
-    assert by_setting["fjall-batched-300-at_once"]["runs"][0]["readings_per_operation"] == 300
+    by_variant = {entry["variant"]: entry for entry in entries}
+    assert by_variant["fjall-batched-300-at_once"]["runs"][0]["readings_per_operation"] == 300
     assert {figure["comparison"] for figure in entries[0]["runs"]} == {"write", "read"}
-    assert [entry["setting"] for entry in ranked(cli, study, *AT_ONCE)] == ["fjall-typed"]
+    assert [entry["variant"] for entry in ranked(cli, study, *AT_ONCE)] == ["fjall-typed"]
     assert all(entry["paired_with_next"] for entry in entries)
     scores = [entry["score"] for entry in entries]
     assert scores == sorted(scores, reverse=True)
@@ -498,12 +498,12 @@ def test_what_only_another_part_measured_under_the_same_load_is_taken_from_there
             variants=[{**one, "id": other_name} for one in manifest["variants"] if one["id"] == name]
         ),
     )
-    entries = {entry["setting"]: entry for entry in ranked(cli, folder, *BOTH_HIGH)}
+    entries = {entry["variant"]: entry for entry in ranked(cli, folder, *BOTH_HIGH)}
     assert len(entries) == 9
     assert [figure["comparison"] for figure in entries[name]["runs"]] == ["write", "more"]
     assert not entries[name]["paired_with_next"] or entries[name]["rank"] == 9
     _change(more, lambda manifest: manifest["plan"]["workload"]["schedule"].update(in_flight=99))
-    assert name not in {entry["setting"] for entry in ranked(cli, folder, *BOTH_HIGH)}
+    assert name not in {entry["variant"] for entry in ranked(cli, folder, *BOTH_HIGH)}
 
 
 def _change(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
@@ -532,7 +532,7 @@ def test_settings_that_went_wrong_are_left_out_and_told(cli: Cli, copy: Path) ->
     )
     outcome = cli("recommend", *AT_ONCE, "--study", copy, "--json")
     assert [entry["schema"] for entry in outcome.json["ranked"]] == ["by-time"]
-    assert [(one["setting"], "answers were wrong" in one["why"]) for one in outcome.json["left_out"]] == [("sqlite-heap", True)]
+    assert [(one["variant"], "answers were wrong" in one["why"]) for one in outcome.json["left_out"]] == [("sqlite-heap", True)]
     (copy / "experiments" / "sqlite-by-time" / "failure.json").write_text(
         '{"step": "loading", "cause": "no room"}', encoding="utf-8"
     )
@@ -564,8 +564,8 @@ def test_work_that_was_cut_short_is_told(cli: Cli, copy: Path, tmp_path: Path, s
         "interrupted: runs that were completed count" in note
         for note in cli("recommend", *AT_ONCE, "--study", copy, "--json").json["notes"]
     )
-    for setting in (copy / "experiments").iterdir():
-        for run in setting.glob("run-*/manifest.json"):
+    for variant in (copy / "experiments").iterdir():
+        for run in variant.glob("run-*/manifest.json"):
             run.write_text(
                 run.read_text(encoding="utf-8").replace('"status": "complete"', '"status": "interrupted"'), encoding="utf-8"
             )

@@ -15,7 +15,7 @@ from sensorbench.results import RunResult, read_comparison
 from sensorbench.results.history import read_history
 from sensorbench.runner.comparison import Up
 from sensorbench.runner.registers import operations_with_registers, schema_with_registers
-from sensorbench.runner.settings import Setting
+from sensorbench.runner.variants import Variant
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.verification import history
 from sensorbench.verification.guarantees import promised
@@ -113,15 +113,15 @@ def test_what_is_lost_and_rolled_back_behind_the_clients_back_is_found(
     lab_servers.start("postgresql")
     done: dict[str, Any] = {}
 
-    def meddle(so_far: pa.Table, run: _engine.Run, up: Up, setting: Setting) -> pa.Table:
+    def meddle(so_far: pa.Table, run: _engine.Run, up: Up, variant: Variant) -> pa.Table:
         writes = so_far.filter(pc.equal(so_far["f"].cast(pa.string()), "write")).group_by("key").aggregate([("value", "list")])
         deleted, rolled_back = (row for row in writes.to_pylist()[100:102])
         done.update(deleted=deleted["key"], rolled_back=rolled_back["key"], values=rolled_back["value_list"])
-        other_client = setting.engine_target()
+        other_client = variant.engine_target()
         change(other_client, f"DELETE FROM registers WHERE key = {deleted['key']}")
         change(other_client, f"UPDATE registers SET value = {rolled_back['value_list'][0]} WHERE key = {rolled_back['key']}")
         done["time_ns"] = run.now_ns()
-        return original(so_far, run, up, setting)
+        return original(so_far, run, up, variant)
 
     original = history.with_final_reads
     monkeypatch.setattr(history, "with_final_reads", meddle)
@@ -281,5 +281,5 @@ def test_a_study_asks_its_own_questions_as_often_beside_registers(
     assert sum(counts.values()) == pytest.approx(asked, rel=0 if study == "log-analytics" else 0.2)
     assert all(counts.values())
     assert summary["result"]["guarantees"].keys() == {one["id"] for one in summary["variants"]}
-    for of_setting in summary["result"]["guarantees"].values():
-        assert [of_setting["seen"][name]["count"] for name in VIOLATIONS] == [0] * len(VIOLATIONS)
+    for of_variant in summary["result"]["guarantees"].values():
+        assert [of_variant["seen"][name]["count"] for name in VIOLATIONS] == [0] * len(VIOLATIONS)

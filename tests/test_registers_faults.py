@@ -1,4 +1,4 @@
-"""Registers while nodes fail: what was seen is counted beside what the setting promises."""
+"""Registers while nodes fail: what was seen is counted beside what the variant promises."""
 
 import json
 import threading
@@ -96,7 +96,7 @@ def test_a_node_of_cassandra_that_was_paused_answers_with_old_values_at_one_and_
             schedule='{ rate = 300, arrival = "poisson" }',
             duration="14s",
         )
-    one, quorum = (next(of for setting, of in found.items() if setting.endswith(level)) for level in levels)
+    one, quorum = (next(of for variant, of in found.items() if variant.endswith(level)) for level in levels)
     assert not one["promised"]["stale_reads"]["is_made"]
     assert quorum["promised"]["stale_reads"]["is_made"]
     assert one["seen"]["stale_reads"]["count"] > 0

@@ -104,19 +104,19 @@ def test_the_pages_of_all_kinds_say_the_command() -> None:
     assert {name for name, text in pages.items() if "parts.command(" not in text} == set()
 
 
-def warning(setting: str, kind: str) -> Caveat:
-    return Caveat(kind=kind, text=f"{setting or 'It'} was {kind}.", action=f"Mend what is {kind}.", variant=setting)
+def warning(variant: str, kind: str) -> Caveat:
+    return Caveat(kind=kind, text=f"{variant or 'It'} was {kind}.", action=f"Mend what is {kind}.", variant=variant)
 
 
 def test_warnings_are_at_the_top_and_those_of_a_kind_together(study_folder: Path, tmp_path: Path) -> None:
     result = read_comparison(study_folder)
     summary = summarise(result)
-    of_settings = [warning(variant.id, "client-bound") for variant in summary.variants]
+    of_variants = [warning(variant.id, "client-bound") for variant in summary.variants]
     busy, embedded = warning("", "busy"), warning("", "embedded")
-    summary = summary.model_copy(update={"warnings": [*of_settings, busy, embedded]})
+    summary = summary.model_copy(update={"warnings": [*of_variants, busy, embedded]})
     page = write_page(comparison_page(summary, result), tmp_path, with_files=False).read_text(encoding="utf-8")
     header = page[page.index("<header>") : page.index("</header>")]
-    for one in [*of_settings, busy]:
+    for one in [*of_variants, busy]:
         assert page.count(one.text) == header.count(one.text) == 1
         assert page.count(one.action) == header.count(one.action) == 1
     assert header.count('class="banner"') == 2

@@ -13,7 +13,7 @@ from sensorbench.report.elasticity import elasticity_page
 from sensorbench.report.elasticity_comparison import elasticity_comparison_page
 from sensorbench.results.elasticity import COMPARISON, works_of
 from sensorbench.results.json_schemas import json_schemas
-from sensorbench.results.manifest import SettingManifest
+from sensorbench.results.manifest import VariantManifest
 from sensorbench.results.summary.elasticity import (
     AroundChange,
     ArticleCount,
@@ -140,8 +140,8 @@ def work(database: str, transfer_s: float, status: Status = "complete") -> Elast
     )  # fmt: skip
 
 
-def variant(database: str) -> SettingManifest:
-    return SettingManifest(
+def variant(database: str) -> VariantManifest:
+    return VariantManifest(
         id=f"{database}-by-id", target=database, database=database, embedded=False, url="", schema_name="by_id", schema_summary="",
         schema_file="",
     )  # fmt: skip

@@ -10,14 +10,14 @@ from sensorbench.studies import FACTOR_STUDIES, OTHER_STUDIES, STUDIES
 from tests.conftest import SMALL, Cli
 
 QUESTIONS = ["get_sensor_data", "get_peak_data", "get_available_data", "get_floor_zone_data"]
-SETTINGS = ["sqlite-star", "sqlite-natural", "fjall-by_sensor", "fjall-by_sensor_day"]
+VARIANTS = ["sqlite-star", "sqlite-natural", "fjall-by_sensor", "fjall-by_sensor_day"]
 SCHEMAS = Path(__file__).parent.parent / "python/sensorbench/schemas/sensors"
 
 
 def test_four_schemas_in_two_databases_give_equal_answers(summary: dict[str, Any]) -> None:
     assert summary["status"] == "complete"
-    assert [setting["id"] for setting in summary["variants"]] == SETTINGS
-    assert {setting["target"] for setting in summary["variants"]} == {"fjall", "sqlite"}
+    assert [variant["id"] for variant in summary["variants"]] == VARIANTS
+    assert {variant["target"] for variant in summary["variants"]} == {"fjall", "sqlite"}
     assert summary["answers_equal"] is True
     for question in QUESTIONS:
         answers = summary["result"]["answers"][question]
@@ -27,27 +27,27 @@ def test_four_schemas_in_two_databases_give_equal_answers(summary: dict[str, Any
 
 
 def test_answers_computed_by_hand_are_given(summary: dict[str, Any]) -> None:
-    for setting in SETTINGS:
-        checks = summary["result"]["known_answers"][setting]
+    for variant in VARIANTS:
+        checks = summary["result"]["known_answers"][variant]
         assert checks["asked"] >= 5
         assert checks["wrong"] == 0
 
 
 def test_every_operation_is_accounted_for(summary: dict[str, Any]) -> None:
-    for setting in SETTINGS:
-        facts = summary["result"]["client_health"][setting]
+    for variant in VARIANTS:
+        facts = summary["result"]["client_health"][variant]
         assert facts["started"] == facts["ok"] + facts["errors"] + facts["timeouts"] + facts["cancelled"] == 360
         assert facts["dropped"] == 0
 
 
 def test_figures_have_intervals_and_rankings_verdicts(summary: dict[str, Any]) -> None:
-    assert len(summary["result"]["figures"]) == len(SETTINGS) * len(QUESTIONS)
+    assert len(summary["result"]["figures"]) == len(VARIANTS) * len(QUESTIONS)
     for figure in summary["result"]["figures"]:
         interval = figure["latency_s"]["mean_to_p95"]
         assert interval["low"] < interval["value"] < interval["high"]
     assert [ranking["operation"] for ranking in summary["result"]["rankings"]] == QUESTIONS
     for ranking in summary["result"]["rankings"]:
-        assert sorted(place["variant"] for place in ranking["places"]) == sorted(SETTINGS)
+        assert sorted(place["variant"] for place in ranking["places"]) == sorted(VARIANTS)
         assert ranking["places"][0]["against_best"] is None
         words = {place["against_best"]["word"] for place in ranking["places"][1:]}
         assert words <= {"slower", "equivalent", "no difference seen", "inconclusive"}
@@ -55,8 +55,8 @@ def test_figures_have_intervals_and_rankings_verdicts(summary: dict[str, Any]) -
 
 def test_rows_loaded_were_counted_and_sizes_told(summary: dict[str, Any]) -> None:
     readings = summary["result"]["dataset"]["relations"]["measurements"]["rows"]
-    for setting in SETTINGS:
-        load = summary["result"]["load"][setting]
+    for variant in VARIANTS:
+        load = summary["result"]["load"][variant]
         assert load["readings"] == readings
         assert load["size"]["total_bytes"] > 100_000
         assert load["load_s"] > 0

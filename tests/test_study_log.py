@@ -74,7 +74,7 @@ def azure(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def test_real_logs_are_answered_equally(azure: dict[str, Any]) -> None:
     assert azure["answers_equal"] is True
     assert list(azure["result"]["operations"]) == QUESTIONS
-    levels = [setting["id"] for setting in azure["variants"]]
+    levels = [variant["id"] for variant in azure["variants"]]
     assert levels == [f"sqlite-relational-{level}" for level in ("none", "key", "key_value")]
     assert len(azure["result"]["figures"]) == len(levels) * len(QUESTIONS)
     for figure in azure["result"]["figures"]:
@@ -237,7 +237,7 @@ def test_all_servers_but_the_slow_ones_give_equal_answers(cli: Cli, tmp_path: Pa
     summary = summary_of(out)
     assert summary["answers_equal"] is True
     assert summary["result"]["failures"] == {}
-    measured = {setting["id"] for setting in summary["variants"]}
+    measured = {variant["id"] for variant in summary["variants"]}
     assert {"postgresql-relational-key_value", "cassandra-source-key", "cassandra-by_day-key_value", "redis-spread"} <= measured
     plans = summary["result"]["query_plans"]
     assert plans["mariadb-relational-key_value"]["count_range.r1"]["access"] == "index log_value"

@@ -19,7 +19,7 @@ from sensorbench.analysis.intervals import Interval
 from sensorbench.claims.claim import Judgement, Word
 from sensorbench.claims.evidence import Evidence
 from sensorbench.dataset.machine_log import DATASETS, records_of
-from sensorbench.results import ComparisonResult, SettingManifest
+from sensorbench.results import ComparisonResult, VariantManifest
 from sensorbench.results.series import SeriesManifest, write_series
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.comparison import ComparisonFigures, ComparisonSummary, OperationFigures, OutcomeCounts
@@ -60,20 +60,20 @@ class FakeResult(SimpleNamespace):
     size_bytes = ComparisonResult.size_bytes
 
 
-def fake_result(size: str = "1GB", *, settings: Iterable[str] = (), records: int = 0, **known: Any) -> ComparisonResult:
-    """Results of a size, with settings as roles name them and whatever else is known of them."""
+def fake_result(size: str = "1GB", *, variants: Iterable[str] = (), records: int = 0, **known: Any) -> ComparisonResult:
+    """Results of a size, with variants as roles name them and whatever else is known of them."""
     described = {"name": DATASETS.get(size, size), "relations": {"log": {"rows": records or records_of("1GB")}}, "scale": 1.0}
     plan = SimpleNamespace(dataset=described, metric="mean")
-    manifest = SimpleNamespace(plan=plan, variants=[setting_of(name) for name in settings])
+    manifest = SimpleNamespace(plan=plan, variants=[variant_of(name) for name in variants])
     empty: dict[str, Any] = {key: {} for key in ("loads", "plans", "failures")}
-    runs = {setting.id: [] for setting in manifest.variants}
+    runs = {variant.id: [] for variant in manifest.variants}
     return cast("ComparisonResult", FakeResult(manifest=manifest, **{**empty, "runs": runs, **known}))
 
 
-def setting_of(name: str) -> SettingManifest:
+def variant_of(name: str) -> VariantManifest:
     system, schema, label = (*name.split("/"), "")[:3]
     index = label.removesuffix("-by_writes")
-    return SettingManifest(
+    return VariantManifest(
         id=id_of(name), target=system, database=system, system=system, embedded=False, url=system, schema_name=schema, schema_summary="",
         schema_file="", schema_parameters={"index": index} if index else {}, label=label, only_loads=schema.endswith("_only"),
     )  # fmt: skip
@@ -349,7 +349,7 @@ CLUSTER = "cassandra_4/source/key"
 )
 def test_a_failure_is_evidence_of_failing(run: Any, failure: Any, word: Word, told: str) -> None:
     failures = {id_of(CLUSTER): failure} if failure else {}
-    result = fake_result(settings=[CLUSTER], runs={id_of(CLUSTER): [run]}, failures=failures)
+    result = fake_result(variants=[CLUSTER], runs={id_of(CLUSTER): [run]}, failures=failures)
     judgement = JUDGES["LOG-26"](Evidence(result, {}, "mean"))
     assert judgement.word == word
     assert told in judgement.reason
@@ -404,7 +404,7 @@ def test_no_cell_is_without_state_and_reason() -> None:
 def test_cells_say_what_results_have() -> None:
     cluster, single, redis = CLUSTER, "mariadb/relational/none", "redis/source"
     result = fake_result(
-        settings=[cluster, single, redis],
+        variants=[cluster, single, redis],
         loads={id_of(cluster): {}, id_of(single): {}},
         runs={
             id_of(cluster): [asked_run("too many tombstones", error=3)],
@@ -456,8 +456,8 @@ def test_ratings_go_by_the_ratio_to_the_best(ratio: float, word: str) -> None:
     assert rating(ratio) == word
 
 
-def of_settings(times_s: dict[str, float], size: str = "4GB", failing: str = "") -> tuple[Evidence, ComparisonSummary]:
-    """Evidence and summary of settings each of which takes so long for everything."""
+def of_variants(times_s: dict[str, float], size: str = "4GB", failing: str = "") -> tuple[Evidence, ComparisonSummary]:
+    """Evidence and summary of variants each of which takes so long for everything."""
     loads = {
         id_of(name): {"load_s": time, "settle_s": 0.0, "size": {"total_bytes": time * 1e9}} for name, time in times_s.items()
     }
@@ -465,7 +465,7 @@ def of_settings(times_s: dict[str, float], size: str = "4GB", failing: str = "")
         id_of(name): {one: {"access": "scan" if one[-1] in "567" else "index log_value"} for one in FETCH} for name in times_s
     }
     records = records_of(size) if size in SIZES else 1000
-    result = fake_result(size, settings=times_s, loads=loads, plans=plans, records=records)
+    result = fake_result(size, variants=times_s, loads=loads, plans=plans, records=records)
     figures = [
         OperationFigures.model_construct(
             variant=id_of(name),
@@ -484,7 +484,7 @@ MARIADB_KEY, CASSANDRA_KEY, REDIS = "mariadb/relational/key", "cassandra/source/
 
 
 def test_ratings_stand_beside_the_words_of_the_source() -> None:
-    found = {one.title: one for one in sections(*of_settings({MARIADB_KEY: 1.0, CASSANDRA_KEY: 30.0, REDIS: 4.0}, failing=REDIS))}
+    found = {one.title: one for one in sections(*of_variants({MARIADB_KEY: 1.0, CASSANDRA_KEY: 30.0, REDIS: 4.0}, failing=REDIS))}
     table = found["Ratings in words"]
     rows = {
         row[1]: dict(zip([f"{column.title} {number}" for number, column in enumerate(table.columns)], row, strict=True))
@@ -505,7 +505,7 @@ def test_ratings_stand_beside_the_words_of_the_source() -> None:
 
 
 def test_what_was_published_stands_beside_what_was_measured() -> None:
-    found = {one.title: one for one in sections(*of_settings({MARIADB_KEY: 1.0, CASSANDRA_KEY: 30.0, REDIS: 4.0}))}
+    found = {one.title: one for one in sections(*of_variants({MARIADB_KEY: 1.0, CASSANDRA_KEY: 30.0, REDIS: 4.0}))}
     times = found["Published beside measured: times"]
     rows = {(row[0], row[1], row[2]): row[3:] for row in times.rows}
     # That of the loader that is meant here, which the source's main table has another time for.
@@ -519,7 +519,7 @@ def test_what_was_published_stands_beside_what_was_measured() -> None:
     assert sizes["size", "key", "DB-O"] == [3.96e9, 1e9, "1 of 2", "1 of 2"]
     # Here Redis has no size on disk.
     assert not [row for row in sizes if row[0] == "size" and row[2] == "Redis"]
-    other = sections(*of_settings({MARIADB_KEY: 1.0}, size="azure-vm-noise"))
+    other = sections(*of_variants({MARIADB_KEY: 1.0}, size="azure-vm-noise"))
     assert [one.title for one in other] == ["The source's five questions", "Ratings in words"]
 
 
@@ -528,7 +528,7 @@ def test_the_five_questions_are_answered_from_the_figures() -> None:
         "mariadb/relational/none": 1.0, MARIADB_KEY: 2.0, "mariadb/relational/key_value": 3.0, "mariadb_relaxed/relational/key": 1.0,
         CASSANDRA_KEY: 10.0, "cassandra_4/source/key": 15.0, "cassandra_4_rf3_one/source/key": 20.0, "cassandra_4_rf3_all/source/key": 60.0,
     }  # fmt: skip
-    table = next(one for one in sections(*of_settings(times)) if one.title == "The source's five questions")
+    table = next(one for one in sections(*of_variants(times)) if one.title == "The source's five questions")
     suitable, indexes, optimizers, consistency, processes = (answer for _, answer in table.rows)
     assert "60 × as long with cassandra_4_rf3_all-source-key" in suitable
     assert "Not measured: a commercial database, Redis." in suitable
@@ -539,7 +539,7 @@ def test_the_five_questions_are_answered_from_the_figures() -> None:
     assert "2 × for Load" in consistency
     assert "Four nodes of Cassandra instead of one take 1.5 × for Load" in processes
     assert "not what distribution gains" in processes
-    alone = next(one for one in sections(*of_settings({REDIS: 1.0})) if one.title == "The source's five questions")
+    alone = next(one for one in sections(*of_variants({REDIS: 1.0})) if one.title == "The source's five questions")
     assert all(answer for _, answer in alone.rows)
     assert "was not measured" in alone.rows[3][1]
 

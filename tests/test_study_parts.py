@@ -290,8 +290,8 @@ def test_each_part_is_a_comparison_of_its_own(whole: Path) -> None:
     results = {name: read_comparison(whole / name) for name in ("read", "write", "days")}
     assert {name: one.manifest.plan.part for name, one in results.items()} == {name: name for name in results}
     assert results["write"].manifest.title == "Small parts: Writing"
-    settings = {name: [setting.id for setting in one.manifest.variants] for name, one in results.items()}
-    assert settings == {
+    variants = {name: [variant.id for variant in one.manifest.variants] for name, one in results.items()}
+    assert variants == {
         "read": ["sqlite-natural", "sqlite-star", "fjall-by_sensor"],
         "write": ["sqlite-natural", "fjall-by_sensor"],
         "days": ["fjall-by_sensor_day"],
@@ -428,7 +428,7 @@ def test_one_part_alone_is_no_series(cli: Cli, tmp_path: Path) -> None:
     assert not (out / "series.json").exists()
     summary = summary_of(out)
     assert summary["result"]["part"] == "read"
-    assert [setting["id"] for setting in summary["variants"]] == ["sqlite-natural"]
+    assert [variant["id"] for variant in summary["variants"]] == ["sqlite-natural"]
     assert [claim["id"] for claim in summary["claims"]] == ["P-1", "P-4"]
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "study small-parts, part read" in page

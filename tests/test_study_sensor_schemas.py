@@ -256,15 +256,15 @@ def test_the_study_runs_on_an_embedded_database(results: Path) -> None:
 
 
 def test_written_readings_were_read_back(results: Path) -> None:
-    settings = list((results / "write" / "experiments").iterdir())
-    assert len(settings) == 9
-    for setting in settings:
-        contents = json.loads((setting / "contents.json").read_text(encoding="utf-8"))
+    variants = list((results / "write" / "experiments").iterdir())
+    assert len(variants) == 9
+    for variant in variants:
+        contents = json.loads((variant / "contents.json").read_text(encoding="utf-8"))
         # A layout that writes row by row executes a share of the operations.
-        of_a_run = 1 if "typed-150" in setting.name else 40
+        of_a_run = 1 if "typed-150" in variant.name else 40
         written = 3 * (of_a_run + 4)
-        assert (contents["acknowledged_writes"], contents["read_back"]) == (written, written), setting.name
-        assert (contents["wrong"], contents["lost_writes"], contents["one_write_in"]) == (0, 0, 1), setting.name
+        assert (contents["acknowledged_writes"], contents["read_back"]) == (written, written), variant.name
+        assert (contents["wrong"], contents["lost_writes"], contents["one_write_in"]) == (0, 0, 1), variant.name
         assert contents["asked"] > 0
 
 

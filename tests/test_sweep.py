@@ -1,4 +1,4 @@
-"""Sweeps: every choice of a target's options and a schema's parameters is a setting of its own."""
+"""Sweeps: every choice of a target's options and a schema's parameters is a variant of its own."""
 
 import json
 from pathlib import Path
@@ -35,12 +35,12 @@ def test_every_choice_is_measured_and_named(cli: Cli, experiment: Path, tmp_path
     assert outcome.exit_code == 0, outcome.err
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert summary["answers_equal"] is True
-    found = {setting["id"]: setting for setting in summary["variants"]}
+    found = {variant["id"]: variant for variant in summary["variants"]}
     assert list(found) == [
         f"sqlite-relational-index={index}-synchronous={level}" for index in ("none", "key") for level in ("off", "full")
     ]
-    for name, setting in found.items():
-        assert f"index={setting['schema_parameters']['index']}-" in name
+    for name, variant in found.items():
+        assert f"index={variant['schema_parameters']['index']}-" in name
         described = summary["result"]["load"][name]["description"]["settings"]["synchronous"]
         assert (described, name.endswith("=off")) in {("0", True), ("2", False)}, "as SQLite numbers them"
         assert summary["result"]["query_plans"][name]["look_up"]["access"] == (

@@ -18,11 +18,11 @@ from sensorbench.dataset import Dataset, open_dataset
 from sensorbench.errors import UsageError
 from sensorbench.progress import Teller
 from sensorbench.results.ownership import Claim
-from sensorbench.runner.load import load_setting
+from sensorbench.runner.load import load_variant
 from sensorbench.runner.plan import draw_parameters
 from sensorbench.runner.prepare import prepare_tables
-from sensorbench.runner.settings import Setting, parse_target
 from sensorbench.runner.validate import grain_of
+from sensorbench.runner.variants import Variant, parse_target
 from sensorbench.schemas import Schema, load_operations, load_schema, shipped_schemas
 from sensorbench.schemas.arrow_types import ARROW_TYPES
 from sensorbench.schemas.operations import SHIPPED_FOLDER, operations_file
@@ -278,14 +278,14 @@ def test_rows_shrink_with_the_dataset(timelines: Dataset, one: Layout, scale: fl
 def loaded(one: Layout, dataset: Dataset, folder: Path) -> Iterator[tuple[Schema, _engine.Target]]:
     """A dataset in a layout, in a namespace of its own, which is gone at the end."""
     schema = one.on(dataset)
-    setting = place_of(one, schema, folder)
-    target = setting.engine_target()
+    variant = place_of(one, schema, folder)
+    target = variant.engine_target()
     with dataset.connect() as workbench:
         columns = schema.fill_columns(workbench)
         tables = prepare_tables(dataset, schema, columns, workbench, QUIET)
     whole = schema.driver_schema(OPERATIONS, list(schema.file.operation), columns)
-    load_setting(
-        setting, target, whole, tables, dataset.describe().readings, "", claim=Claim(TEST_OWNER, "replace"), teller=QUIET
+    load_variant(
+        variant, target, whole, tables, dataset.describe().readings, "", claim=Claim(TEST_OWNER, "replace"), teller=QUIET
     )
     try:
         yield schema, target
@@ -293,9 +293,9 @@ def loaded(one: Layout, dataset: Dataset, folder: Path) -> Iterator[tuple[Schema
         target.remove(owner=TEST_OWNER.to_json())
 
 
-def place_of(one: Layout, schema: Schema, folder: Path) -> Setting:
+def place_of(one: Layout, schema: Schema, folder: Path) -> Variant:
     url = server_url(one.database, OWN) if one.database in lab.LAB_DATABASES else f"{one.database}:{folder / 'data'}"
-    return Setting(str(one), parse_target(url), schema, url, None)
+    return Variant(str(one), parse_target(url), schema, url, None)
 
 
 def questions() -> dict[str, tuple[float, float]]:

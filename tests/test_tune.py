@@ -36,7 +36,7 @@ from sensorbench.lifecycle.benchmark import run as run_benchmark
 from sensorbench.progress import Teller
 from sensorbench.results.json_schemas import json_schemas
 from sensorbench.results.tune import Measurement, TuneResult, read_tune
-from sensorbench.runner.settings import parse_target
+from sensorbench.runner.variants import parse_target
 from tests.conftest import Cli, commands_on
 
 SHIPPED = sorted(path.stem for path in SPACES.glob("*.toml"))

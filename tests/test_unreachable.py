@@ -78,7 +78,7 @@ def test_one_server_of_two_that_does_not_answer_is_enough(cli: Cli, tmp_path: Pa
 def test_without_the_check_a_folder_would_be_left(
     cli: Cli, tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(servers, "_check_answers", lambda settings: None)
+    monkeypatch.setattr(servers, "_check_answers", lambda variants: None)
     monkeypatch.setattr(RecordWork, "intent", lambda *_: "create")
     monkeypatch.setattr(stress, "check_namespace", lambda *_: None)
     out = tmp_path / "out"

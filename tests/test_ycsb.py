@@ -19,7 +19,7 @@ from sensorbench.compat.ycsb.core_workload import parse_core_workload
 from sensorbench.compat.ycsb.plan import Asked, asked_in, operation_of, plan_of, tables_of
 from sensorbench.compat.ycsb.properties import Properties, read_properties
 from sensorbench.errors import UsageError
-from sensorbench.runner.settings import parse_target
+from sensorbench.runner.variants import parse_target
 from sensorbench.schemas import Operations, Schema, load_schema
 from sensorbench.schemas.operations import SHIPPED_FOLDER, Order
 from sensorbench.verification.answers import answer_of_row

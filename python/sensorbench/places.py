@@ -102,12 +102,12 @@ def _foreign_in(folder: Path) -> Path | None:
 
 
 def _foreign_data_in(data: Path) -> Path | None:
-    """The first thing beside databases that is not called like one of the settings that the manifest names."""
-    settings = _settings_of(data.parent / "manifest.json")
-    return next((entry for entry in sorted(data.iterdir()) if not entry.name.startswith(settings)), None)
+    """The first thing beside databases that is not called like one of the variants that the manifest names."""
+    variants = _variants_of(data.parent / "manifest.json")
+    return next((entry for entry in sorted(data.iterdir()) if not entry.name.startswith(variants)), None)
 
 
-def _settings_of(manifest: Path) -> tuple[str, ...]:
+def _variants_of(manifest: Path) -> tuple[str, ...]:
     try:
         said = json.loads(manifest.read_text(encoding="utf-8"))
         # The last two are those of format 1.

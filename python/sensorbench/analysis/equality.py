@@ -26,7 +26,7 @@ class Mismatch:
     """Two answers to the same operation that differ."""
 
     k: int
-    setting: str
+    variant: str
     other: str
     problem: str
 
@@ -51,30 +51,30 @@ class Equality:
 
 
 def compare_answers(operation: str, answers: Mapping[str, Mapping[int, Answer]], reference: Mapping[int, Answer]) -> Equality:
-    """Compares, operation by operation, the answers of each setting with the reference where there is one, and with those of
-    the first setting that answered the same operation.
+    """Compares, operation by operation, the answers of each variant with the reference where there is one, and with those of
+    the first variant that answered the same operation.
     """
     mismatches: list[Mismatch] = []
     compared = with_reference = 0
     expected: dict[int, tuple[str, Answer]] = {}
-    for setting, of_setting in answers.items():
-        for k, answer in sorted(of_setting.items()):
+    for variant, of_variant in answers.items():
+        for k, answer in sorted(of_variant.items()):
             if k in reference:
                 with_reference += 1
-                _add_mismatch(mismatches, k, setting, answer, REFERENCE, reference[k])
+                _add_mismatch(mismatches, k, variant, answer, REFERENCE, reference[k])
             elif k in expected:
                 compared += 1
-                _add_mismatch(mismatches, k, setting, answer, *expected[k])
-            expected.setdefault(k, (setting, answer))
+                _add_mismatch(mismatches, k, variant, answer, *expected[k])
+            expected.setdefault(k, (variant, answer))
     return Equality(
         operation, compared + with_reference, with_reference, len(mismatches), tuple(mismatches[:MOST_SHOWN]), bool(expected)
     )
 
 
-def _add_mismatch(mismatches: list[Mismatch], k: int, setting: str, answer: Answer, other: str, expected: Answer) -> None:
+def _add_mismatch(mismatches: list[Mismatch], k: int, variant: str, answer: Answer, other: str, expected: Answer) -> None:
     problem = difference(answer, expected)
     if problem:
-        mismatches.append(Mismatch(k, setting, other, problem))
+        mismatches.append(Mismatch(k, variant, other, problem))
 
 
 def difference(answer: Answer, expected: Answer) -> str | None:

@@ -1,4 +1,4 @@
-"""What a database gave its clients while they read and wrote registers, and what its setting promises.
+"""What a database gave its clients while they read and wrote registers, and what its variant promises.
 
 **Model.** A history has operations on keys, each an interval of time from invocation to end. Each key is a register: clients
 write integers to it, each value once per key, and read them back. Meant is one writer per key; where several wrote, the order

@@ -8,7 +8,7 @@ from sensorbench.analysis.guarantees import Finding
 
 @dataclass(frozen=True)
 class Promise:
-    """Whether a setting promises that a finding does not occur, why, on which condition, and who says so."""
+    """Whether a variant promises that a finding does not occur, why, on which condition, and who says so."""
 
     is_made: bool
     why: str
@@ -136,7 +136,7 @@ def promises_of_members(*, alone: bool, by_majority: bool, linearizable: bool) -
 
 
 def broken(promises: Promises, findings: Mapping[str, Finding]) -> tuple[str, ...]:
-    """The findings that a setting promises not to occur, and that did."""
+    """The findings that a variant promises not to occur, and that did."""
     return tuple(name for name, promise in promises.items() if promise.is_made and findings[name].count)
 
 

@@ -1,4 +1,4 @@
-"""Latencies of one kind of operation in one setting, and figures of them.
+"""Latencies of one kind of operation in one variant, and figures of them.
 
 A sample knows of each latency in which run and in which block it was measured. Blocks are stretches of consecutive
 operations, long enough to be nearly independent of one another; latencies next to each other are not.

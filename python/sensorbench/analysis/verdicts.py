@@ -1,4 +1,4 @@
-"""What may be said of two settings: faster, slower, equivalent, no difference seen, inconclusive."""
+"""What may be said of two variants: faster, slower, equivalent, no difference seen, inconclusive."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -33,7 +33,7 @@ def compare(
     confidence: float = CONFIDENCE,
     seed: int = 0,
 ) -> Verdict:
-    """Compares two settings by a figure of their latencies. `paired`: their runs took turns."""
+    """Compares two variants by a figure of their latencies. `paired`: their runs took turns."""
     return judge(ratio_interval(a, b, metric, paired=paired, confidence=confidence, seed=seed), margin=margin)
 
 

@@ -52,7 +52,7 @@ def run_study(
 def _run_part(part: Part, progress: Teller, show: Show, *, resume: bool, replace: bool, drop_after: bool) -> None:
     comparison, described = part.comparison, part.comparison.dataset.describe()
     span = f"{described.readings:,} readings, {described.first_time} to {described.last_time}"
-    progress.say(f"{comparison.title}: {span}; settings: {len(comparison.settings)}, results go to {part.folder}")
+    progress.say(f"{comparison.title}: {span}; variants: {len(comparison.variants)}, results go to {part.folder}")
     summary, page = run_comparison_and_report(
         comparison, part.folder, progress, resume=resume, replace=replace, drop_after=drop_after
     )

@@ -1,6 +1,6 @@
 from .cases import Case, all_of
 from .claim import NOT_MEASURED, Claim, ClaimsFile, Judgement, Word, load_claims, untested_for
-from .evidence import Evidence, Roles, setting_name
+from .evidence import Evidence, Roles, variant_name
 from .judging import Judge, Measured, common_verdict, judged, judged_by, measured, needs, not_tested, told
 from .rules import (
     NEAR,
@@ -41,8 +41,8 @@ __all__ = [
     "needs",
     "not_tested",
     "ratio_over_runs",
-    "setting_name",
     "single_ratio",
     "told",
     "untested_for",
+    "variant_name",
 ]

@@ -27,9 +27,9 @@ class Claim(toml_file.FileModel):
     text: str
     form: str
     published: str
-    # Settings that must have been measured, by the names of the study's roles.
+    # Variants that must have been measured, by the names of the study's roles.
     requires: list[str] = []
-    # The parts of the study that it needs, in each of which those settings must have been measured. A claim that names none is
+    # The parts of the study that it needs, in each of which those variants must have been measured. A claim that names none is
     # about each comparison by itself.
     parts: list[str] = []
     # What else it needs and is not here, in words; such a claim is not tested.

@@ -10,14 +10,14 @@ from sensorbench import toml_file
 from sensorbench.analysis.intervals import Interval, contrast_interval
 from sensorbench.analysis.sample import Floats, Sample
 from sensorbench.benchmarks.comparison import sample_of
-from sensorbench.results import ComparisonResult, RunResult, SettingManifest
+from sensorbench.results import ComparisonResult, RunResult, VariantManifest
 from sensorbench.results.latencies import logged_latencies
 from sensorbench.results.manifest import MEASURE, PhaseFigures
 from sensorbench.results.server_use import server_use
 
 
 class Roles(toml_file.FileModel):
-    """Which setting plays which part in the claims, as system/schema or system/schema/label (a system is a database where the study
+    """Which variant plays which part in the claims, as system/schema or system/schema/label (a system is a database where the study
     names none); the first that was measured does.
     """
 
@@ -25,9 +25,9 @@ class Roles(toml_file.FileModel):
     stand_in: dict[str, list[str]] = {}
 
 
-def setting_name(setting: SettingManifest) -> str:
-    """How roles name a setting: system/schema or system/schema/label."""
-    return "/".join(filter(None, [setting.system or setting.database, setting.schema_name, setting.label]))
+def variant_name(variant: VariantManifest) -> str:
+    """How roles name a variant: system/schema or system/schema/label."""
+    return "/".join(filter(None, [variant.system or variant.database, variant.schema_name, variant.label]))
 
 
 class Evidence:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from sensorbench.claims.claim import Claim, Judgement, untested_for
-from sensorbench.claims.evidence import Evidence, Roles, setting_name
+from sensorbench.claims.evidence import Evidence, Roles, variant_name
 from sensorbench.results import ComparisonResult
 from sensorbench.results.manifest import MEASURE
 from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure, SubstituteVerdict
@@ -58,14 +58,14 @@ def measured(
 
 
 def _roles(wanted: dict[str, list[str]], result: ComparisonResult) -> dict[str, str]:
-    """For each role, the first of its settings that has complete runs."""
+    """For each role, the first of its variants that has complete runs."""
     complete = {
-        setting_name(setting): setting.id
-        for setting in result.manifest.variants
-        if any(run.state == "complete" and MEASURE in run.manifest.phases for run in result.runs[setting.id])
+        variant_name(variant): variant.id
+        for variant in result.manifest.variants
+        if any(run.state == "complete" and MEASURE in run.manifest.phases for run in result.runs[variant.id])
     }
     found = {role: next((complete[name] for name in names if name in complete), None) for role, names in wanted.items()}
-    return {role: setting for role, setting in found.items() if setting is not None}
+    return {role: variant for role, variant in found.items() if variant is not None}
 
 
 def judged(claim: Claim, study: HasJudges, by: Sequence[Measured]) -> JudgedClaim:
@@ -118,22 +118,22 @@ def _figure(judgement: Judgement) -> MeasuredFigure | None:
 
 
 def _requirement(claim: Claim, study: HasJudges) -> list[str]:
-    needed = [_settings_of(role, study) for role in claim.requires]
+    needed = [_variants_of(role, study) for role in claim.requires]
     return [*needed, *needs(claim)]
 
 
 def judged_by(judges: Mapping[str, Callable[[E], Judgement]], claim: Claim, evidence: E) -> JudgedClaim:
-    """What summaries say of a claim that has one judge and needs no settings of a comparison."""
+    """What summaries say of a claim that has one judge and needs no variants of a comparison."""
     judgement = untested_for(claim.lacks) if claim.lacks else judges[claim.id](evidence)
     return told(claim, needs(claim), judgement)
 
 
 def needs(claim: Claim) -> list[str]:
-    """What a claim needs besides settings that were measured, in words."""
+    """What a claim needs besides variants that were measured, in words."""
     return [*([claim.lacks] if claim.lacks else []), *([f"scale {claim.least_scale:g}"] if claim.least_scale else [])]
 
 
-def _settings_of(role: str, study: HasJudges) -> str:
+def _variants_of(role: str, study: HasJudges) -> str:
     return " or ".join(study.roles.published[role])
 
 
@@ -148,7 +148,7 @@ def _has_roles(claim: Claim, evidence: Sequence[Evidence]) -> bool:
 
 def _judgement(claim: Claim, study: HasJudges, evidence: Sequence[Evidence], *, answers_differ: bool) -> Judgement:
     missing = [
-        f"{_settings_of(role, study)}{_place(one, evidence)}"
+        f"{_variants_of(role, study)}{_place(one, evidence)}"
         for one in evidence
         for role in claim.requires
         if role not in one.roles

@@ -22,14 +22,14 @@ from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import Teller, console, error_console, print_labelled
 from sensorbench.report import words
 from sensorbench.results import ComparisonResult, RunResult, read_comparison
-from sensorbench.runner import DATA_FOLDER, ChangeOptions, Side, Workload, make_settings, plan_experiment
+from sensorbench.runner import DATA_FOLDER, ChangeOptions, VariantSpec, Workload, make_variants, plan_experiment
 
 Metric = Annotated[
     str | None,
     typer.Option("--metric", help=f"One of {', '.join(METRICS)}; that of the results if not given.", show_default=False),
 ]
 Margin = Annotated[float, typer.Option("--margin", help="Differences inside this share are equivalent.", min=0.0)]
-Place = Annotated[str, typer.Argument(help="Folder of results, or FOLDER:SETTING for one of its settings.")]
+Place = Annotated[str, typer.Argument(help="Folder of results, or FOLDER:VARIANT for one of its variants.")]
 
 
 Force = Annotated[
@@ -55,22 +55,22 @@ def compare(
             f"{a} and {b} cannot be compared: {'; '.join(obstacles)}. Compare results of one dataset and one workload, "
             "or see the figures without verdicts with --force"
         )
-    # Settings of one comparison took turns; two comparisons were made at different times.
+    # Variants of one comparison took turns; two comparisons were made at different times.
     paired = result_a.folder.resolve() == result_b.folder.resolve()
     rows = []
-    for setting_a, setting_b in _pairs(result_a, chosen_a, result_b, chosen_b):
-        runs_a, runs_b = _complete(result_a, setting_a), _complete(result_b, setting_b)
+    for variant_a, variant_b in _pairs(result_a, chosen_a, result_b, chosen_b):
+        runs_a, runs_b = _complete(result_a, variant_a), _complete(result_b, variant_b)
         for operation in result_a.manifest.plan.operations:
             if operation not in result_b.manifest.plan.operations:
                 continue
             sample_a = sample_of(runs_a, operation)
-            # Of a setting compared with itself, both sides are one sample: no noise lies between them.
-            is_same = paired and setting_a == setting_b
+            # Of a variant compared with itself, both sides are one sample: no noise lies between them.
+            is_same = paired and variant_a == variant_b
             sample_b = sample_a if is_same else sample_of(runs_b, operation)
             if sample_a is None or sample_b is None:
                 continue
             verdict = compare_samples(sample_a, sample_b, metric, paired=paired, margin=margin)
-            rows.append(_row(setting_a, setting_b, operation, metric, verdict, sample_a, sample_b))
+            rows.append(_row(variant_a, variant_b, operation, metric, verdict, sample_a, sample_b))
     if not rows:
         raise UsageError(f"{a} and {b} have no operation in common that was measured in both")
     if obstacles:
@@ -112,12 +112,12 @@ def _left_out(result: ComparisonResult) -> list[str]:
 
 
 def _read(place: str) -> tuple[ComparisonResult, str | None]:
-    folder, colon, setting = place.rpartition(":")
+    folder, colon, variant = place.rpartition(":")
     if colon and not Path(place).exists():
         result = read_comparison(Path(folder))
-        if setting not in result.runs:
-            raise UsageError(f"{folder} has no setting {setting!r}; expected one of {', '.join(result.runs)}")
-        return result, setting
+        if variant not in result.runs:
+            raise UsageError(f"{folder} has no variant {variant!r}; expected one of {', '.join(result.runs)}")
+        return result, variant
     return read_comparison(Path(place)), None
 
 
@@ -128,18 +128,18 @@ def _metric(metric: str | None, result: ComparisonResult) -> str:
 
 
 def _pairs(a: ComparisonResult, chosen_a: str | None, b: ComparisonResult, chosen_b: str | None) -> list[tuple[str, str]]:
-    """Settings that are compared: the chosen ones, those of equal names, or the only ones."""
+    """Variants that are compared: the chosen ones, those of equal names, or the only ones."""
     of_a, of_b = [chosen_a] if chosen_a else list(a.runs), [chosen_b] if chosen_b else list(b.runs)
     if len(of_a) == 1 and len(of_b) == 1:
         return [(of_a[0], of_b[0])]
-    common = [setting for setting in of_a if setting in of_b]
+    common = [variant for variant in of_a if variant in of_b]
     if not common:
-        raise UsageError(f"no setting is in both ({', '.join(of_a)}; {', '.join(of_b)}); choose with FOLDER:SETTING")
-    return [(setting, setting) for setting in common]
+        raise UsageError(f"no variant is in both ({', '.join(of_a)}; {', '.join(of_b)}); choose with FOLDER:VARIANT")
+    return [(variant, variant) for variant in common]
 
 
-def _complete(result: ComparisonResult, setting: str) -> list[RunResult]:
-    return [run for run in result.runs[setting] if run.state == "complete"]
+def _complete(result: ComparisonResult, variant: str) -> list[RunResult]:
+    return [run for run in result.runs[variant] if run.state == "complete"]
 
 
 def _row(a: str, b: str, operation: str, metric: str, verdict: Verdict, sample_a: Sample, sample_b: Sample) -> dict[str, Any]:
@@ -176,13 +176,13 @@ def _print(rows: list[dict[str, Any]], a: str, b: str) -> None:
     screen.print(f"A = {a}\nB = {b}", highlight=False)
     table = Table(box=None)
     has_verdicts = any(row["verdict"] for row in rows)
-    for column in ("setting", "operation", "A", "B", "A / B", "interval", *(("A is", "why") if has_verdicts else ())):
+    for column in ("variant", "operation", "A", "B", "A / B", "interval", *(("A is", "why") if has_verdicts else ())):
         table.add_column(column)
     for row in rows:
-        setting = row["a"] if row["a"] == row["b"] else f"{row['a']} / {row['b']}"
+        variant = row["a"] if row["a"] == row["b"] else f"{row['a']} / {row['b']}"
         interval = f"{words.significant(row['low'])} – {words.significant(row['high'])}" if row["low"] is not None else ""
         table.add_row(
-            setting,
+            variant,
             row["operation"],
             words.duration(row["a_s"]),
             words.duration(row["b_s"]),
@@ -205,13 +205,13 @@ def aa(
     out = out or new_folder(f"aa-{experiment.stem}")
     teller = Teller()
     comparison = plan_experiment(experiment, list(options.changes), out, teller)
-    first = comparison.settings[0]
+    first = comparison.variants[0]
     if first.target.is_url:
         raise UsageError(
             f"aa loads the same data twice side by side: name the target of {experiment} by its database alone ({first.target.label})"
         )
-    pair = make_settings([Side(first.target, first.schema)] * 2, out / DATA_FOLDER)
-    twins = changed(comparison, settings=pair, name=f"aa-{comparison.name}", title=f"A/A check: {comparison.title}")
+    pair = make_variants([VariantSpec(first.target, first.schema)] * 2, out / DATA_FOLDER)
+    twins = changed(comparison, variants=pair, name=f"aa-{comparison.name}", title=f"A/A check: {comparison.title}")
     _, page = run_comparison_and_report(twins, out, teller)
     result = read_comparison(out)
     a, b = pair[0].id, pair[1].id
@@ -245,19 +245,19 @@ def regression(
     result, before = read_comparison(new), [read_comparison(folder) for folder in earlier]
     metric = _metric(metric, result)
     rows = []
-    for setting in result.runs:
+    for variant in result.runs:
         for operation in result.manifest.plan.operations:
-            now = sample_of(_complete(result, setting), operation)
+            now = sample_of(_complete(result, variant), operation)
             was = [
-                sample_of(_complete(one, setting), operation)
+                sample_of(_complete(one, variant), operation)
                 for one in before
-                if setting in one.runs and operation in one.manifest.plan.operations
+                if variant in one.runs and operation in one.manifest.plan.operations
             ]
             if now is not None:
                 judged = judged_regression(
                     [sample.figure(metric) for sample in was if sample is not None], now.figure(metric), margin=margin
                 )
-                rows.append({"setting": setting, "operation": operation, "metric": metric, **vars(judged)})
+                rows.append({"variant": variant, "operation": operation, "metric": metric, **vars(judged)})
     if json:
         print_json(
             {
@@ -268,7 +268,7 @@ def regression(
         )
     else:
         table = Table(box=None)
-        for column in ("setting", "operation", "new", "expected", "between", "verdict"):
+        for column in ("variant", "operation", "new", "expected", "between", "verdict"):
             table.add_column(column)
         for row in rows:
             between = (
@@ -277,7 +277,7 @@ def regression(
                 else f"{row['earlier']} earlier results; three are needed"
             )
             table.add_row(
-                row["setting"],
+                row["variant"],
                 row["operation"],
                 words.duration(row["new"]),
                 words.duration(row["expected"]),
@@ -285,6 +285,6 @@ def regression(
                 row["word"],
             )
         console().print(table)
-    slower = [f"{row['setting']} {row['operation']}" for row in rows if row["word"] == "slower"]
+    slower = [f"{row['variant']} {row['operation']}" for row in rows if row["word"] == "slower"]
     if slower:
         raise FailedError(f"slower than before: {', '.join(slower)}")

@@ -31,6 +31,6 @@ def run(
     out = out or new_folder(experiment.stem)
     teller = Teller()
     comparison = plan_experiment(experiment, list(options.changes), out, teller, options.sweeps)
-    teller.say(f"{comparison.title}: settings: {len(comparison.settings)}, results go to {out}")
+    teller.say(f"{comparison.title}: variants: {len(comparison.variants)}, results go to {out}")
     written = run_comparison_and_report(comparison, out, teller, resume=resume, replace=replace, drop_after=drop_after)
     show_comparison(written, no_open=no_open, as_json=json)

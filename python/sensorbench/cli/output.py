@@ -19,7 +19,7 @@ from sensorbench.results.summary.comparison import ComparisonSummary, RankedVari
 Shown = TypeVar("Shown")
 
 RESULTS_FOLDER = Path("results")
-# More settings do not fit beside one another.
+# More variants do not fit beside one another.
 MOST_COLUMNS = 6
 
 
@@ -57,16 +57,16 @@ def print_outcome(summary: ComparisonSummary, page: Path) -> None:
     screen.print(f"{equal}; report: {page}", highlight=False)
     for caveat in summary.warnings:
         if caveat.kind != "embedded":
-            about = f"{words.setting(caveat.variant)}: " if caveat.variant else ""
+            about = f"{words.variant(caveat.variant)}: " if caveat.variant else ""
             print_labelled(screen, "note", f"{about}{caveat.text} {caveat.action}")
 
 
 def _figures(summary: ComparisonSummary) -> Table:
-    """Each setting's figure at each question."""
+    """Each variant's figure at each question."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("")
     for variant in summary.variants:
-        table.add_column(words.setting(variant.id), justify="right")
+        table.add_column(words.variant(variant.id), justify="right")
     for ranking in summary.result.rankings:
         values = {place.variant: place for place in ranking.places}
         cells = [_cell(values.get(variant.id)) for variant in summary.variants]
@@ -78,7 +78,7 @@ def _figures(summary: ComparisonSummary) -> Table:
 
 
 def _winners(summary: ComparisonSummary) -> Table:
-    """The fastest at each question, and the slowest, where there are too many settings for a line."""
+    """The fastest at each question, and the slowest, where there are too many variants for a line."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("", "fastest, or not known to be slower", "", "slowest", ""):
         table.add_column(column, justify="right" if not column else "left")
@@ -89,7 +89,7 @@ def _winners(summary: ComparisonSummary) -> Table:
             continue
         best, worst = ranking.places[0], ranking.places[-1]
         fastest, slowest = (words.duration(place.value_s) for place in (best, worst))
-        table.add_row(title, answer.winners(ranking), Text(fastest, style="green"), words.setting(worst.variant), slowest)
+        table.add_row(title, answer.winners(ranking), Text(fastest, style="green"), words.variant(worst.variant), slowest)
     return table
 
 

@@ -17,5 +17,5 @@ def quickstart(out: Out = None, no_open: NoOpen = False, json: Json = False) -> 
     teller = Teller()
     options = StudyOptions(datasets=(DATASET,), operations=OPERATIONS)
     comparison = plan_study(require_study("iot"), options, out, teller)[0].comparison
-    teller.say(f"quickstart: {comparison.dataset.describe().title}; settings: {len(comparison.settings)}, results go to {out}")
+    teller.say(f"quickstart: {comparison.dataset.describe().title}; variants: {len(comparison.variants)}, results go to {out}")
     show_comparison(run_comparison_and_report(comparison, out, teller), no_open=no_open, as_json=json)

@@ -53,7 +53,7 @@ def print_use_cases(folder: Path | None, gathered: Gathered, outcomes: Sequence[
     for column in ("use case", "the source advises", "its place here", "best at the same target", "best of all", "how sure"):
         table.add_column(column)
     for one in outcomes:
-        best = words.setting(one.best.candidate.name) if one.best else "nothing that was measured fits"
+        best = words.variant(one.best.candidate.name) if one.best else "nothing that was measured fits"
         sure = one.best.sure if one.best else ""
         table.add_row(one.use_case.text, one.use_case.advice, *_told_advised(one.at_target), best, sure)
     screen.print(table)
@@ -74,7 +74,7 @@ def _told_advised(at_target: Outcome | None) -> tuple[str, str]:
     place = f"{at_target.advised_place} of {len(at_target.ranking.places)} at {at_target.advised.candidate.target}"
     if at_target.best is at_target.advised:
         return place, "the same"
-    return place, f"{words.setting(at_target.best.candidate.name)}, {_factor(at_target.over_advised)}"
+    return place, f"{words.variant(at_target.best.candidate.name)}, {_factor(at_target.over_advised)}"
 
 
 def _told_counts(recommendation: Recommendation) -> str:
@@ -104,7 +104,7 @@ def _table(recommendation: Recommendation) -> Table:
         sizing = [str(entry.sizing.nodes), words.size(entry.sizing.disk_bytes)] if entry.sizing else []
         table.add_row(
             str(number),
-            words.setting(candidate.name),
+            words.variant(candidate.name),
             _rate(entry.written_per_s),
             _latencies(candidate.writes),
             _rate(entry.read_per_s),
@@ -162,12 +162,12 @@ def _smallest_of_level(recommendation: Recommendation) -> str | None:
     if smallest is None or smallest is level[0]:
         return None
     size = words.significant(smallest.bytes_a_reading or 0.0)
-    return f"not told apart from the first, and smaller: {words.setting(smallest.name)} ({size} bytes a reading)"
+    return f"not told apart from the first, and smaller: {words.variant(smallest.name)} ({size} bytes a reading)"
 
 
 def _told_relational(recommendation: Recommendation) -> str:
     found = recommendation.relational
-    name = f" ({words.setting(found.name)})" if found.name else ""
+    name = f" ({words.variant(found.name)})" if found.name else ""
     return f"a relational database {found.verdict}{name}: {found.why}"
 
 
@@ -178,7 +178,7 @@ def _print_sizing(screen: Console, recommendation: Recommendation, sizing: Sizin
     disk = f", {words.size(sizing.disk_bytes)} of disk together" if sizing.disk_bytes else ""
     screen.print()
     screen.print(
-        f"{words.setting(best.name)} for this load: {sizing.nodes} nodes by {sizing.nodes_by}{disk}{memory}", style="bold"
+        f"{words.variant(best.name)} for this load: {sizing.nodes} nodes by {sizing.nodes_by}{disk}{memory}", style="bold"
     )
     table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
     for step in sizing.steps:
@@ -207,13 +207,13 @@ def _print_explanation(screen: Console, recommendation: Recommendation) -> None:
         shares = " and ".join(f"{share:.3g} of the best at {kind}" for kind, share in _told_shares(entry))
         mean = f", geometric mean {entry.place.score:.3g}" if len(entry.place.shares) > 1 else ""
         screen.print(
-            f"{number}. {words.setting(candidate.name)} ({candidate.version or candidate.database}): {shares}{mean}",
+            f"{number}. {words.variant(candidate.name)} ({candidate.version or candidate.database}): {shares}{mean}",
             highlight=False,
         )
         for one in (*candidate.writes, *candidate.asked(ranking.questions)):
             _print_runs(screen, one, recommendation.gathered)
     for reason, names in by_reason([*ranking.left_out, *recommendation.gathered.left_out]).items():
-        named = ", ".join(words.setting(name) for name in names)
+        named = ", ".join(words.variant(name) for name in names)
         screen.print(f"left out, because {reason}: {named}", highlight=False)
 
 

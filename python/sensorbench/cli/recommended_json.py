@@ -27,7 +27,7 @@ def as_json(recommendation: Recommendation) -> dict[str, Any]:
         "relational": asdict(recommendation.relational),
         "load": asdict(wish.load) if wish.load else None,
         "assumptions": told(wish.assumed, capacity_of(best.place.candidate, ranking.questions)) if best.sizing else [],
-        "left_out": [{"setting": name, "why": why} for name, why in (*ranking.left_out, *recommendation.gathered.left_out)],
+        "left_out": [{"variant": name, "why": why} for name, why in (*ranking.left_out, *recommendation.gathered.left_out)],
         **_source_as_json(recommendation.folder, recommendation.gathered, marks(recommendation)),
     }
 
@@ -80,7 +80,7 @@ def _named(candidate: Candidate) -> dict[str, Any]:
         "parameters": candidate.parameters,
         "target": candidate.target,
         "version": candidate.version,
-        "setting": candidate.name,
+        "variant": candidate.name,
     }
 
 

@@ -14,7 +14,7 @@ from sensorbench.lifecycle.status import record_status
 from sensorbench.places import check_is_free
 from sensorbench.progress import Teller
 from sensorbench.results.environment import environment
-from sensorbench.results.manifest import BaseManifest, Planned, Process, SettingManifest, now
+from sensorbench.results.manifest import BaseManifest, Planned, Process, VariantManifest, now
 from sensorbench.results.ownership import Owner, new_id
 from sensorbench.results.reader import has_results, read_manifest
 from sensorbench.results.writer import ManifestWriter
@@ -59,7 +59,7 @@ class Description(Generic[Planned]):
 
     title: str
     plan: Planned
-    variants: Sequence[SettingManifest] = ()
+    variants: Sequence[VariantManifest] = ()
     environment: dict[str, Any] = field(default_factory=dict)
 
 

@@ -4,7 +4,7 @@ from sensorbench.report import words
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant, Ranking
 
-# More settings that are level with the fastest are counted, not named; they are all listed below it.
+# More variants that are level with the fastest are counted, not named; they are all listed below it.
 MOST_NAMED = 3
 
 
@@ -21,23 +21,23 @@ def headline(summary: ComparisonSummary) -> str:
             f"Nothing is ranked: {summary.result.rankings[0].excluded}." if summary.result.rankings else "Nothing was measured."
         )
     if len(summary.variants) == 1:
-        return f"{words.setting(summary.variants[0].id)} was measured alone: there is nothing to compare it with."
+        return f"{words.variant(summary.variants[0].id)} was measured alone: there is nothing to compare it with."
     wins: dict[str, int] = {}
     for ranking in ranked:
         best = [place.variant for place in ranking.places if is_level(place)]
         if len(best) == 1:
             wins[best[0]] = wins.get(best[0], 0) + 1
     if not wins:
-        return f"No setting is clearly the fastest at any of {len(ranked)} questions."
+        return f"No variant is clearly the fastest at any of {len(ranked)} questions."
     told = [
-        f"{words.setting(setting)} is clearly the fastest at {won} of {len(ranked)} questions"
-        for setting, won in sorted(wins.items(), key=lambda win: -win[1])
+        f"{words.variant(variant)} is clearly the fastest at {won} of {len(ranked)} questions"
+        for variant, won in sorted(wins.items(), key=lambda win: -win[1])
     ]
     return "; ".join(told) + "."
 
 
 def is_level(place: RankedVariant) -> bool:
-    """Whether a setting is the fastest, or not known to be slower than it."""
+    """Whether a variant is the fastest, or not known to be slower than it."""
     return place.against_best is None or place.against_best.word != "slower"
 
 
@@ -47,6 +47,6 @@ def sure(ratio: MeasuredFigure) -> str:
 
 
 def winners(ranking: Ranking) -> str:
-    """The fastest setting, and those that are level with it."""
-    level = [words.setting(place.variant) for place in ranking.places if is_level(place)]
+    """The fastest variant, and those that are level with it."""
+    level = [words.variant(place.variant) for place in ranking.places if is_level(place)]
     return " or ".join(level) if len(level) <= MOST_NAMED else f"{level[0]} or {len(level) - 1} others"

@@ -56,7 +56,7 @@ def _checked(title: str, checks_by_variant: dict[str, AnswerChecks]) -> Text | N
     """How answers, or contents after writes, compared with what was expected."""
     if not checks_by_variant:
         return None
-    named = [(words.setting(variant), checks) for variant, checks in checks_by_variant.items()]
+    named = [(words.variant(variant), checks) for variant, checks in checks_by_variant.items()]
     gave = ", ".join(f"{name} {_gave(checks)}" for name, checks in named)
     unanswered = "".join(
         f" {name}: {words.count(checks.unanswered)} questions failed and were not compared."

@@ -52,7 +52,7 @@ def page_environment() -> jinja2.Environment:
 def _shown(line: Line, kind: str = "text") -> Markup:
     """A line in HTML, its values as those of a kind."""
     if isinstance(line, str):
-        return escape(words.setting(line) if kind == "setting" else line)
+        return escape(words.variant(line) if kind == "variant" else line)
     if isinstance(line, Piece):
         return _piece(line, _shown(line.text, kind))
     if line is None or isinstance(line, float | int):

@@ -18,10 +18,10 @@ QUIET = "#8a8a8a"
 HEIGHT = 230
 
 
-def _colour(settings: list[str]) -> alt.Color:
-    names = [words.setting(setting) for setting in settings]
+def _colour(variants: list[str]) -> alt.Color:
+    names = [words.variant(variant) for variant in variants]
     return alt.Color(
-        "setting:N",
+        "variant:N",
         title=None,
         scale=alt.Scale(domain=names, range=COLOURS[: len(names)]),
         legend=alt.Legend(orient="bottom", columns=2),
@@ -40,7 +40,7 @@ STATES_LEGEND = alt.Legend(orient="bottom", symbolFillColor=QUIET, symbolStrokeC
 
 
 def _rows(rows: list[dict[str, Any]]) -> alt.InlineData:
-    return alt.InlineData(values=[{**row, "setting": words.setting(row["setting"])} for row in rows])
+    return alt.InlineData(values=[{**row, "variant": words.variant(row["variant"])} for row in rows])
 
 
 def sized(chart: alt.LayerChart | alt.FacetChart | alt.Chart, height: int = HEIGHT) -> dict[str, Any]:
@@ -55,13 +55,13 @@ COUNT_AXIS = alt.Axis(format="~s", tickCount=6)
 LATENCY_TITLE = "latency, logarithmic"
 
 
-def figures(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
-    """Latency of each setting at one question with its interval. Rows: setting, value_s, low_s, high_s."""
-    y = alt.Y("setting:N", title=None, sort=[words.setting(setting) for setting in settings], axis=alt.Axis(labelLimit=220))
-    base = alt.Chart(_rows(rows)).encode(y=y, color=_colour(settings).legend(None))
+def figures(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, Any]:
+    """Latency of each variant at one question with its interval. Rows: variant, value_s, low_s, high_s."""
+    y = alt.Y("variant:N", title=None, sort=[words.variant(variant) for variant in variants], axis=alt.Axis(labelLimit=220))
+    base = alt.Chart(_rows(rows)).encode(y=y, color=_colour(variants).legend(None))
     axis = alt.X("value_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False, padding=12), axis=LATENCY_AXIS)
     tooltip = [
-        alt.Tooltip("setting:N"),
+        alt.Tooltip("variant:N"),
         alt.Tooltip("value_s:Q", format=".3~s", title="seconds"),
         alt.Tooltip("low_s:Q", format=".3~s"),
         alt.Tooltip("high_s:Q", format=".3~s"),
@@ -70,30 +70,30 @@ def figures(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
     ranges = (
         base.transform_filter("isValid(datum.low_s)").mark_rule(strokeWidth=2.5).encode(x=alt.X("low_s:Q"), x2=alt.X2("high_s:Q"))
     )
-    return sized(ranges + points, height=34 * len(settings) + 10)
+    return sized(ranges + points, height=34 * len(variants) + 10)
 
 
 # Lines of one colour are told apart by their strokes.
 STROKES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]]
 
 
-def line_of_settings(rows: list[dict[str, Any]], settings: list[str]) -> alt.Chart:
-    """A line with points for each of many settings, told apart by colour and stroke."""
-    names = [words.setting(setting) for setting in settings]
+def line_of_variants(rows: list[dict[str, Any]], variants: list[str]) -> alt.Chart:
+    """A line with points for each of many variants, told apart by colour and stroke."""
+    names = [words.variant(variant) for variant in variants]
     strokes = [STROKES[number // len(COLOURS) % len(STROKES)] for number in range(len(names))]
     colours = [COLOURS[number % len(COLOURS)] for number in range(len(names))]
     legend = alt.Legend(orient="bottom", columns=2, labelLimit=320, symbolType="stroke", symbolSize=200, symbolStrokeWidth=3)
     line: alt.Chart = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=30))
     coloured: alt.Chart = line.encode(
-        color=alt.Color("setting:N", title=None, scale=alt.Scale(domain=names, range=colours), legend=legend),
-        strokeDash=alt.StrokeDash("setting:N", scale=alt.Scale(domain=names, range=strokes), legend=None),
+        color=alt.Color("variant:N", title=None, scale=alt.Scale(domain=names, range=colours), legend=legend),
+        strokeDash=alt.StrokeDash("variant:N", scale=alt.Scale(domain=names, range=strokes), legend=None),
     )
     return coloured
 
 
-def selectivity(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
-    """Latency of each setting by the share of the rows that is asked for. Rows: setting, share, instance, value_s, low_s, high_s."""
-    lines = line_of_settings(rows, settings)
+def selectivity(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, Any]:
+    """Latency of each variant by the share of the rows that is asked for. Rows: variant, share, instance, value_s, low_s, high_s."""
+    lines = line_of_variants(rows, variants)
     x = alt.X(
         "share:Q", title="share of the rows, logarithmic", scale=alt.Scale(type="log"), axis=alt.Axis(format="~%", tickCount=6)
     )
@@ -104,7 +104,7 @@ def selectivity(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, An
         x=x,
         y=alt.Y("value_s:Q", title=LATENCY_TITLE, scale=scale, axis=LATENCY_AXIS),
         tooltip=[
-            alt.Tooltip("setting:N"),
+            alt.Tooltip("variant:N"),
             alt.Tooltip("instance:N"),
             alt.Tooltip("share:Q", format=".3~%"),
             alt.Tooltip("value_s:Q", format=".3~s", title="seconds"),
@@ -114,21 +114,21 @@ def selectivity(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, An
         alt.Chart(_rows(rows))
         .transform_filter("isValid(datum.low_s)")
         .mark_rule(opacity=0.4, clip=True)
-        .encode(x=x, y=alt.Y("low_s:Q", scale=scale), y2=alt.Y2("high_s:Q"), color=alt.Color("setting:N"))
+        .encode(x=x, y=alt.Y("low_s:Q", scale=scale), y2=alt.Y2("high_s:Q"), color=alt.Color("variant:N"))
     )
     return sized(ranges + line, height=330)
 
 
-def distribution(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
-    """Which share of the answers came within which time. Rows: setting, latency_s, share."""
+def distribution(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, Any]:
+    """Which share of the answers came within which time. Rows: variant, latency_s, share."""
     line = alt.Chart(_rows(rows)).mark_line(strokeWidth=2, interpolate="step-after")
     return sized(
         line.encode(
             x=alt.X("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS),
             y=alt.Y("share:Q", title="share of answers within", axis=alt.Axis(format="%", tickCount=5)),
-            color=_colour(settings),
+            color=_colour(variants),
             tooltip=[
-                alt.Tooltip("setting:N"),
+                alt.Tooltip("variant:N"),
                 alt.Tooltip("latency_s:Q", format=".3~s", title="seconds"),
                 alt.Tooltip("share:Q", format=".1%"),
             ],
@@ -136,13 +136,13 @@ def distribution(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, A
     )
 
 
-def over_run(rows: list[dict[str, Any]], settings: list[str], marks: list[int]) -> dict[str, Any]:
-    """Latency over the requests of the first run. Rows: setting, request, latency_s, smoothed_s; `marks` are requests to mark."""
-    base = alt.Chart(_rows(rows)).encode(x=alt.X("request:Q", title="number of the request in the run"), color=_colour(settings))
+def over_run(rows: list[dict[str, Any]], variants: list[str], marks: list[int]) -> dict[str, Any]:
+    """Latency over the requests of the first run. Rows: variant, request, latency_s, smoothed_s; `marks` are requests to mark."""
+    base = alt.Chart(_rows(rows)).encode(x=alt.X("request:Q", title="number of the request in the run"), color=_colour(variants))
     y = alt.Y("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS)
     points = base.mark_circle(size=10, opacity=0.35).encode(
         y=y,
-        tooltip=[alt.Tooltip("setting:N"), alt.Tooltip("request:Q"), alt.Tooltip("latency_s:Q", format=".3~s", title="seconds")],
+        tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("request:Q"), alt.Tooltip("latency_s:Q", format=".3~s", title="seconds")],
     )
     line = base.mark_line(strokeWidth=1.8).encode(y=alt.Y("smoothed_s:Q"))
     rules = (
@@ -153,8 +153,8 @@ def over_run(rows: list[dict[str, Any]], settings: list[str], marks: list[int]) 
     return sized(points + line + rules)
 
 
-def over_time(rows: list[dict[str, Any]], settings: list[str], last_s: float) -> dict[str, Any]:
-    """Median and 99th percentile over the time of the first run, which ends at `last_s`. Rows: setting, time_s, quantile,
+def over_time(rows: list[dict[str, Any]], variants: list[str], last_s: float) -> dict[str, Any]:
+    """Median and 99th percentile over the time of the first run, which ends at `last_s`. Rows: variant, time_s, quantile,
     latency_s.
     """
     line = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=14))
@@ -162,10 +162,10 @@ def over_time(rows: list[dict[str, Any]], settings: list[str], last_s: float) ->
         line.encode(
             x=time_axis(last_s),
             y=alt.Y("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS),
-            color=_colour(settings),
+            color=_colour(variants),
             strokeDash=alt.StrokeDash("quantile:N", title=None, legend=alt.Legend(orient="bottom", symbolType="stroke")),
             tooltip=[
-                alt.Tooltip("setting:N"),
+                alt.Tooltip("variant:N"),
                 alt.Tooltip("quantile:N"),
                 alt.Tooltip("time_s:Q"),
                 alt.Tooltip("latency_s:Q", format=".3~s", title="seconds"),
@@ -174,26 +174,26 @@ def over_time(rows: list[dict[str, Any]], settings: list[str], last_s: float) ->
     )
 
 
-def throughput(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
-    """Answers a second of one client, if every answer took as long as at this percentile. Rows: setting, percentile, per_s."""
+def throughput(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, Any]:
+    """Answers a second of one client, if every answer took as long as at this percentile. Rows: variant, percentile, per_s."""
     line = alt.Chart(_rows(rows)).mark_line(strokeWidth=2)
     return sized(
         line.encode(
             x=alt.X("percentile:Q", title="percentile of the latency"),
             y=alt.Y("per_s:Q", title="1 / latency, per second", scale=alt.Scale(type="log", nice=False), axis=COUNT_AXIS),
-            color=_colour(settings),
-            tooltip=[alt.Tooltip("setting:N"), alt.Tooltip("percentile:Q"), alt.Tooltip("per_s:Q", format=",.4~g")],
+            color=_colour(variants),
+            tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("percentile:Q"), alt.Tooltip("per_s:Q", format=",.4~g")],
         )
     )
 
 
-def load(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
-    """How long loading and settling took. Rows: setting, step, seconds."""
+def load(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, Any]:
+    """How long loading and settling took. Rows: variant, step, seconds."""
     bars = alt.Chart(_rows(rows)).mark_bar()
     return sized(
         bars.encode(
             y=alt.Y(
-                "setting:N", title=None, sort=[words.setting(setting) for setting in settings], axis=alt.Axis(labelLimit=220)
+                "variant:N", title=None, sort=[words.variant(variant) for variant in variants], axis=alt.Axis(labelLimit=220)
             ),
             x=alt.X("sum(seconds):Q", title="seconds"),
             color=alt.Color(
@@ -203,49 +203,49 @@ def load(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
                 legend=alt.Legend(orient="bottom"),
             ),
             order=alt.Order("step:N"),
-            tooltip=[alt.Tooltip("setting:N"), alt.Tooltip("step:N"), alt.Tooltip("seconds:Q", format=".3~g")],
+            tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("step:N"), alt.Tooltip("seconds:Q", format=".3~g")],
         ),
-        height=34 * len(settings) + 10,
+        height=34 * len(variants) + 10,
     )
 
 
-def size(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
-    """Bytes on disk. Rows: setting, megabytes."""
+def size(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, Any]:
+    """Bytes on disk. Rows: variant, megabytes."""
     bars = alt.Chart(_rows(rows)).mark_bar()
     return sized(
         bars.encode(
             y=alt.Y(
-                "setting:N", title=None, sort=[words.setting(setting) for setting in settings], axis=alt.Axis(labelLimit=220)
+                "variant:N", title=None, sort=[words.variant(variant) for variant in variants], axis=alt.Axis(labelLimit=220)
             ),
             x=alt.X("megabytes:Q", title="megabytes on disk"),
-            color=_colour(settings).legend(None),
-            tooltip=[alt.Tooltip("setting:N"), alt.Tooltip("megabytes:Q", format=",.4~g")],
+            color=_colour(variants).legend(None),
+            tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("megabytes:Q", format=",.4~g")],
         ),
-        height=34 * len(settings) + 10,
+        height=34 * len(variants) + 10,
     )
 
 
-def rate(rows: list[dict[str, Any]], settings: list[str]) -> dict[str, Any]:
-    """Operations a second over time. Rows: setting, time_s, per_s."""
+def rate(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, Any]:
+    """Operations a second over time. Rows: variant, time_s, per_s."""
     line = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8, interpolate="step-after")
     return sized(
         line.encode(
             x=alt.X("time_s:Q", title="seconds since the run began"),
             y=alt.Y("per_s:Q", title="operations a second", axis=COUNT_AXIS),
-            color=_colour(settings),
-            tooltip=[alt.Tooltip("setting:N"), alt.Tooltip("time_s:Q"), alt.Tooltip("per_s:Q", format=",.4~g")],
+            color=_colour(variants),
+            tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("time_s:Q"), alt.Tooltip("per_s:Q", format=",.4~g")],
         )
     )
 
 
-def processors(rows: list[dict[str, Any]], settings: list[str], last_s: float) -> dict[str, Any]:
-    """Processors that servers kept busy, over time. Rows: setting, time_s, processors."""
-    return _use_over_time(rows, settings, last_s, "processors", "processors busy")
+def processors(rows: list[dict[str, Any]], variants: list[str], last_s: float) -> dict[str, Any]:
+    """Processors that servers kept busy, over time. Rows: variant, time_s, processors."""
+    return _use_over_time(rows, variants, last_s, "processors", "processors busy")
 
 
-def memory(rows: list[dict[str, Any]], settings: list[str], last_s: float) -> dict[str, Any]:
-    """Memory of servers over time. Rows: setting, time_s, megabytes."""
-    return _use_over_time(rows, settings, last_s, "megabytes", "megabytes of memory")
+def memory(rows: list[dict[str, Any]], variants: list[str], last_s: float) -> dict[str, Any]:
+    """Memory of servers over time. Rows: variant, time_s, megabytes."""
+    return _use_over_time(rows, variants, last_s, "megabytes", "megabytes of memory")
 
 
 def time_axis(last_s: float) -> alt.X:
@@ -253,13 +253,13 @@ def time_axis(last_s: float) -> alt.X:
     return alt.X("time_s:Q", title="seconds since the run began", scale=alt.Scale(domain=[0.0, last_s], nice=False))
 
 
-def _use_over_time(rows: list[dict[str, Any]], settings: list[str], last_s: float, quantity: str, title: str) -> dict[str, Any]:
+def _use_over_time(rows: list[dict[str, Any]], variants: list[str], last_s: float, quantity: str, title: str) -> dict[str, Any]:
     line = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=14))
     return sized(
         line.encode(
             x=time_axis(last_s),
             y=alt.Y(f"{quantity}:Q", title=title),
-            color=_colour(settings),
-            tooltip=[alt.Tooltip("setting:N"), alt.Tooltip("time_s:Q"), alt.Tooltip(f"{quantity}:Q", format=",.4~g")],
+            color=_colour(variants),
+            tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("time_s:Q"), alt.Tooltip(f"{quantity}:Q", format=",.4~g")],
         )
     )

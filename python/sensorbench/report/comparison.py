@@ -47,7 +47,7 @@ from sensorbench.results.summary.comparison import (
 )
 from sensorbench.results.summary.envelope import Caveat
 
-# More settings than these are shown when they are clicked at.
+# More variants than these are shown when they are clicked at.
 _MOST_PLACES = 8
 
 
@@ -63,7 +63,7 @@ def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Pag
             _selectivity(summary),
             guarantees(summary.result),
             *own_sections(summary.result.sections),
-            _settings(summary),
+            _variants(summary),
             latencies(summary, result),
             over_run(summary, result),
             throughput(summary, result),
@@ -86,7 +86,7 @@ def _head(summary: ComparisonSummary) -> list[Block | None]:
     about: Line = [
         f"{dataset['title']}: {words.count(rows)} {'articles' if articles else 'readings'}",
         [", ", Piece("generated, not measured", "strong")] if dataset.get("generated") else "",
-        f". {len(summary.variants)} settings, {workload['repeat']} repeats each, run in turn. {summary.created.date()}.",
+        f". {len(summary.variants)} variants, {workload['repeat']} repeats each, run in turn. {summary.created.date()}.",
     ]
     unequal: Line = [
         "The databases did ",
@@ -104,7 +104,7 @@ def _head(summary: ComparisonSummary) -> list[Block | None]:
 
 
 def _warnings(caveats: Sequence[Caveat]) -> list[Block]:
-    """Warnings, those of a kind together: of many settings most have the same."""
+    """Warnings, those of a kind together: of many variants most have the same."""
     by_kind: dict[str, list[Caveat]] = {}
     for caveat in sorted(caveats, key=lambda caveat: caveat.kind):
         by_kind.setdefault(caveat.kind, []).append(caveat)
@@ -119,7 +119,7 @@ def _banner(kind: str, alike: Sequence[Caveat]) -> Block:
 
 
 def _about(caveat: Caveat) -> Line:
-    whose: Line = [Piece(f"{words.setting(caveat.variant)}:", "strong"), " "] if caveat.variant else ""
+    whose: Line = [Piece(f"{words.variant(caveat.variant)}:", "strong"), " "] if caveat.variant else ""
     return [whose, caveat.text]
 
 
@@ -189,7 +189,7 @@ def _place(place: RankedVariant) -> Line:
     if verdict.word == "slower":
         word = [Piece(words.times(verdict.ratio.value), "strong"), " as long"]
     return [
-        f"{words.setting(place.variant)}: {words.duration(place.value_s)}, ",
+        f"{words.variant(place.variant)}: {words.duration(place.value_s)}, ",
         word,
         " ",
         parts.sure(f"({answer.sure(verdict.ratio)})"),
@@ -201,7 +201,7 @@ def _figure_rows(result: ComparisonFigures, operation: str) -> list[dict[str, An
     for figure in result.figures:
         interval = figure.latency_s.get(result.metric)
         if figure.operation == operation and interval and interval.value:
-            rows.append({"setting": figure.variant, "value_s": interval.value, "low_s": interval.low, "high_s": interval.high})
+            rows.append({"variant": figure.variant, "value_s": interval.value, "low_s": interval.low, "high_s": interval.high})
     return rows
 
 
@@ -209,7 +209,7 @@ def _failures(result: ComparisonFigures) -> Section | None:
     if not result.failures:
         return None
     rows: list[list[Line]] = [
-        [words.setting(variant), [Piece(failure.cause, "bad"), " ", parts.sure(f"({failure.step})")]]
+        [words.variant(variant), [Piece(failure.cause, "bad"), " ", parts.sure(f"({failure.step})")]]
         for variant, failure in result.failures.items()
     ]
     return Section("failures", "What failed", [Table([("", "name"), ("", "text")], rows, "")])
@@ -229,7 +229,7 @@ def _selectivity(summary: ComparisonSummary) -> Section | None:
             of_level,
         )
         for name, group in groups.items()
-        for level, of_level in instances.settings_by_level(summary).items()
+        for level, of_level in instances.variants_by_level(summary).items()
     ]
     text = (
         "Both axes are logarithmic; lines up and down are intervals. The shares are those that the ranges really have in this dataset, "
@@ -256,17 +256,17 @@ def _plans(summary: ComparisonSummary, groups: Sequence[list[str]]) -> list[Bloc
             *(([title, parts.sure(share) if share else ""], "text") for title, share in titles),
         ]
         rows: list[list[Line]] = [
-            [words.setting(variant), *(instances.access(summary, variant, name) for name in group)] for variant in explained
+            [words.variant(variant), *(instances.access(summary, variant, name) for name in group)] for variant in explained
         ]
         blocks.append(Table(columns, rows))
     texts: list[Block] = []
     for variant in explained:
         plans = result.query_plans[variant].items()
-        texts += [Heading(words.setting(variant), 4), Definitions([(name, Piece(plan.text, "pre")) for name, plan in plans])]
+        texts += [Heading(words.variant(variant), 4), Definitions([(name, Piece(plan.text, "pre")) for name, plan in plans])]
     return [*blocks, Details("The plans", texts)]
 
 
-def _settings(summary: ComparisonSummary) -> Section:
+def _variants(summary: ComparisonSummary) -> Section:
     """What was compared, and the statements."""
     rows: list[list[Line]] = []
     statements: list[Block] = []
@@ -276,15 +276,15 @@ def _settings(summary: ComparisonSummary) -> Section:
         parameters = ", ".join(f"{key} = {value}" for key, value in variant.schema_parameters.items())
         rows.append(
             [
-                words.setting(variant.id),
+                words.variant(variant.id),
                 f"{database}, inside the client" if variant.embedded else database,
                 [variant.schema_summary, [" ", parts.sure(f"({parameters})")] if parameters else ""],
             ]
         )
         of_variant = [(name, Piece(_statement(statement), "pre")) for name, statement in variant.statements.items()]
-        statements += [Heading(words.setting(variant.id), 4), Definitions(of_variant)]
-    columns: Columns = [("Setting", "name"), ("Database", "text"), ("How the data lie there", "text")]
-    return Section("settings", "What was compared", [Table(columns, rows, ""), Details("The statements", statements)])
+        statements += [Heading(words.variant(variant.id), 4), Definitions(of_variant)]
+    columns: Columns = [("Variant", "name"), ("Database", "text"), ("How the data lie there", "text")]
+    return Section("variants", "What was compared", [Table(columns, rows, ""), Details("The statements", statements)])
 
 
 def _statement(statement: Any) -> str:
@@ -307,7 +307,7 @@ def _models(result: ComparisonFigures) -> Section | None:
     rows: list[list[Line]] = [
         [
             result.operations[row.operation].title,
-            *(cell for model in (row.shaped, row.generic) for cell in (words.setting(model.variant), model.latency_s)),
+            *(cell for model in (row.shaped, row.generic) for cell in (words.variant(model.variant), model.latency_s)),
             ["× ", row.ratio.value, parts.between(row.ratio.low, row.ratio.high)] if row.ratio and row.ratio.value else None,
         ]
         for row in result.models
@@ -336,7 +336,7 @@ def _environment(summary: ComparisonSummary) -> Section:
         if variant.id in result.load:
             options = ", ".join(f"{key} = {value}" for key, value in result.load[variant.id].description.settings.items())
             temperature = result.runs[variant.id].temperature or "not started"
-            servers.append((words.setting(variant.id), f"{variant.url}; {options}; runs {temperature}"))
+            servers.append((words.variant(variant.id), f"{variant.url}; {options}; runs {temperature}"))
     machine = [
         (key.replace("_", " "), words.size(value) if key.endswith("_bytes") else str(value))
         for key, value in summary.environment.items()

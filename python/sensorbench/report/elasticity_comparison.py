@@ -43,7 +43,7 @@ def elasticity_comparison_page(summary: ElasticityComparisonSummary) -> Page:
         sections=[
             Section("figures", "Stabilisation and scores", [_figures(summary.result), Text(note, "note")]),
             Section("claims", "Published findings", [parts.claims_table(summary.claims)]),
-            Section("setting", "Commands", [Facts([parts.command(work.command, work.title) for work in works])]),
+            Section("commands", "Commands", [Facts([parts.command(work.command, work.title) for work in works])]),
         ],
         footer="Made by sensorbench. All numbers are in summary.json. What the words mean is in docs/elasticity.md.",
     )
@@ -52,7 +52,7 @@ def elasticity_comparison_page(summary: ElasticityComparisonSummary) -> Page:
 def _warnings(caveats: Sequence[Caveat]) -> Details | None:
     if not caveats:
         return None
-    lines = [f"{words.setting(caveat.variant)}: {caveat.text} {caveat.action}" for caveat in caveats]
+    lines = [f"{words.variant(caveat.variant)}: {caveat.text} {caveat.action}" for caveat in caveats]
     return Details(f"{len(caveats)} warning{'s' if len(caveats) != 1 else ''}", [Items(lines)])
 
 

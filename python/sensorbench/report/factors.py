@@ -219,7 +219,7 @@ def _setting(summary: FactorsSummary) -> Section:
         ("paper", result.paper),
         parts.command(summary.command),
     ]
-    return Section("setting", "Setting", [Facts(facts)])
+    return Section("setup", "Setup", [Facts(facts)])
 
 
 def _charts(result: FactorsFigures) -> Section | None:

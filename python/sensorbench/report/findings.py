@@ -27,7 +27,7 @@ def guarantees(result: ComparisonFigures) -> Section | None:
         "read again. Operations of unknown outcome (errors, time-outs) raise no alarm."
     )
     columns: Columns = [
-        ("Setting", "name"),
+        ("Variant", "name"),
         ("median, p99, a second", "duration_s"),
         ("checked", "whole"),
         ("unknown", "whole"),
@@ -35,7 +35,7 @@ def guarantees(result: ComparisonFigures) -> Section | None:
     ]
     rows: list[list[Line]] = [
         [
-            words.setting(variant),
+            words.variant(variant),
             _latencies(result, variant),
             found.counts.operations,
             found.counts.unknown,
@@ -83,15 +83,15 @@ def ages(age_ns: dict[str, int] | None) -> list[str]:
     return [words.duration(age / 1e9) for age in (age_ns or {}).values()]
 
 
-def _promise(of_setting: RegisterGuarantees, name: str) -> str:
-    """Whether a setting promises that something does not occur, and whether that was broken."""
-    if of_setting.promised is None:
+def _promise(of_variant: RegisterGuarantees, name: str) -> str:
+    """Whether a variant promises that something does not occur, and whether that was broken."""
+    if of_variant.promised is None:
         return "nothing known is promised"
-    if name not in of_setting.promised:
+    if name not in of_variant.promised:
         return ""
-    if name in of_setting.broken:
+    if name in of_variant.broken:
         return "promised not to occur: broken"
-    return "promised not to occur" if of_setting.promised[name].is_made else "not promised"
+    return "promised not to occur" if of_variant.promised[name].is_made else "not promised"
 
 
 def _of_variant(variant: str, found: RegisterGuarantees) -> list[Block]:
@@ -108,7 +108,7 @@ def _of_variant(variant: str, found: RegisterGuarantees) -> list[Block]:
             for name, promise in found.promised.items()
         ]
         promises = Details("What it promises, and why", [Items(lines)])
-    return [Heading(words.setting(variant)), *examples, promises]
+    return [Heading(words.variant(variant)), *examples, promises]
 
 
 def told(name: str, example: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Draws Pareto fronts: settings by two figures, of which larger is better, and the front of each group."""
+"""Draws Pareto fronts: variants by two figures, of which larger is better, and the front of each group."""
 
 import math
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sensorbench.results import SettingManifest
+from sensorbench.results import VariantManifest
 from sensorbench.results.summary.comparison import ComparisonSummary
 
 
@@ -20,35 +20,35 @@ def title(summary: ComparisonSummary, group: list[str]) -> str:
     return summary.result.operations[group[0]].title.rpartition(",")[0]
 
 
-def settings_by_level(summary: ComparisonSummary) -> dict[str, list[str]]:
-    """The settings that were asked, by what their labels begin with; those without a label stand beside all others."""
-    asked = {setting.id: _level(setting) for setting in summary.variants if not setting.only_loads}
+def variants_by_level(summary: ComparisonSummary) -> dict[str, list[str]]:
+    """The variants that were asked, by what their labels begin with; those without a label stand beside all others."""
+    asked = {variant.id: _level(variant) for variant in summary.variants if not variant.only_loads}
     levels = list(dict.fromkeys(filter(None, asked.values()))) or [""]
-    return {level: [setting for setting, own in asked.items() if own in {"", level}] for level in levels}
+    return {level: [variant for variant, own in asked.items() if own in {"", level}] for level in levels}
 
 
-def _level(setting: SettingManifest) -> str:
-    return setting.label.partition("-")[0]
+def _level(variant: VariantManifest) -> str:
+    return variant.label.partition("-")[0]
 
 
 def chart_name(operation: str, level: str) -> str:
-    """The name of the chart of an operation's instances for the settings of one level."""
+    """The name of the chart of an operation's instances for the variants of one level."""
     return "-".join(filter(None, ["selectivity", operation, level]))
 
 
-def rows(summary: ComparisonSummary, group: list[str], settings: list[str]) -> list[dict[str, Any]]:
+def rows(summary: ComparisonSummary, group: list[str], variants: list[str]) -> list[dict[str, Any]]:
     """Share and latency of each instance of which the share is known, above zero."""
     found = []
     for figure in summary.result.figures:
         interval = figure.latency_s.get(summary.result.metric)
         operation = summary.result.operations[figure.operation]
-        if figure.operation in group and figure.variant in settings and interval and interval.value and operation.share:
-            place = {"setting": figure.variant, "share": operation.share, "instance": operation.instance}
+        if figure.operation in group and figure.variant in variants and interval and interval.value and operation.share:
+            place = {"variant": figure.variant, "share": operation.share, "instance": operation.instance}
             found.append({**place, "value_s": interval.value, "low_s": interval.low, "high_s": interval.high})
     return found
 
 
-def access(summary: ComparisonSummary, setting: str, operation: str) -> str | None:
-    """How a setting's database says that it goes about an operation: an index, or a scan; None where it does not say."""
-    plan = summary.result.query_plans.get(setting, {}).get(operation)
+def access(summary: ComparisonSummary, variant: str, operation: str) -> str | None:
+    """How a variant's database says that it goes about an operation: an index, or a scan; None where it does not say."""
+    plan = summary.result.query_plans.get(variant, {}).get(operation)
     return plan.access if plan else None

@@ -49,7 +49,7 @@ def mapreduce_page(summary: MapReduceSummary) -> Page:
             _reads(result, on_spark) if result.cells else None,
             _words(result) if result.cells else None,
             _gaps(result),
-            _setting(summary),
+            _environment(summary),
             _claims(summary),
         ],
         footer=parts.footer(summary, ". What the words mean is in docs/mapreduce.md."),
@@ -194,7 +194,7 @@ def _gaps(result: MapReduceFigures) -> Section | None:
     return Section("gaps", "Not available here", [Items([f"{gap.system}, {gap.what}: {gap.why}" for gap in result.gaps])])
 
 
-def _setting(summary: MapReduceSummary) -> Section:
+def _environment(summary: MapReduceSummary) -> Section:
     workload = summary.result.workload
     spark = ", ".join(f"{key} {value}" for key, value in summary.environment["spark"].items())
     workers = f"{workload.cores_per_worker} cores and {workload.memory_per_worker} per worker"
@@ -204,7 +204,7 @@ def _setting(summary: MapReduceSummary) -> Section:
         parts.machine(summary.environment, "CPUs"),
         parts.command(summary.command),
     ]
-    return Section("setup-of-all", "Set up", [Facts(facts)])
+    return Section("environment", "Environment", [Facts(facts)])
 
 
 def _claims(summary: MapReduceSummary) -> Section:
@@ -244,7 +244,7 @@ def _workers() -> alt.X:
 def _times(cells: Sequence[JobCell]) -> dict[str, Any]:
     """Every execution as a point (the first of each hollow), and a line through the means."""
     systems = _systems(cells)
-    means = [{"setting": cell.system, "workers": cell.workers, "time": cell.total.value} for cell in cells]
+    means = [{"variant": cell.system, "workers": cell.workers, "time": cell.total.value} for cell in cells]
     points = [
         {
             "system": cell.system,
@@ -257,7 +257,7 @@ def _times(cells: Sequence[JobCell]) -> dict[str, Any]:
         for one in cell.times
     ]
     y = alt.Y("time:Q", title="from submission to result, s", scale=alt.Scale(zero=True))
-    lines = charts.line_of_settings(means, systems).encode(x=_workers(), y=y)
+    lines = charts.line_of_variants(means, systems).encode(x=_workers(), y=y)
     colour = alt.Color(
         "system:N", scale=alt.Scale(domain=systems, range=[*charts.COLOURS, *charts.COLOURS][: len(systems)]), legend=None
     )
@@ -271,10 +271,10 @@ def _times(cells: Sequence[JobCell]) -> dict[str, Any]:
 def _speed_up(speed_ups: Sequence[SpeedUp]) -> dict[str, Any]:
     """Speed-up of each system beside what is linear."""
     fewest, systems = speed_ups[0].from_workers, _systems(speed_ups)
-    rows = [{"setting": one.system, "workers": one.workers, "speed_up": one.speed_up} for one in speed_ups]
-    rows += [{"setting": system, "workers": fewest, "speed_up": 1.0} for system in systems]
+    rows = [{"variant": one.system, "workers": one.workers, "speed_up": one.speed_up} for one in speed_ups]
+    rows += [{"variant": system, "workers": fewest, "speed_up": 1.0} for system in systems]
     y = alt.Y("speed_up:Q", title=f"T({fewest}) over T(n)", scale=alt.Scale(zero=True))
-    lines = charts.line_of_settings(rows, systems).encode(x=_workers(), y=y)
+    lines = charts.line_of_variants(rows, systems).encode(x=_workers(), y=y)
     most = max(one.workers for one in speed_ups)
     linear = [{"workers": fewest, "speed_up": 1.0}, {"workers": most, "speed_up": most / fewest}]
     rule = (

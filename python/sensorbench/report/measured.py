@@ -35,10 +35,10 @@ def asked_once(result: ComparisonFigures) -> list[str]:
 
 
 def _by_question(summary: ComparisonSummary, shown: Callable[[OperationFigures], list[Line]]) -> list[list[Line]]:
-    """A row for each question and setting, grouped by question."""
+    """A row for each question and variant, grouped by question."""
     figures = {(figure.variant, figure.operation): figure for figure in summary.result.figures}
     return [
-        ["" if place else operation.title, words.setting(variant), *shown(figures[variant, name])]
+        ["" if place else operation.title, words.variant(variant), *shown(figures[variant, name])]
         for name, operation in summary.result.operations.items()
         for place, variant in enumerate(ids(summary))
     ]
@@ -55,7 +55,7 @@ def latencies(summary: ComparisonSummary, result: ComparisonResult) -> Section:
     service_columns: Columns = [("service p50", "duration_s"), ("service p99", "duration_s")] if shows_service else []
     columns: Columns = [
         ("Question", "label"),
-        ("Setting", "name"),
+        ("Variant", "name"),
         *((title, "duration_s") for title in _METRICS.values()),
         *service_columns,
         ("rows an answer", "count"),
@@ -130,7 +130,7 @@ def over_run(summary: ComparisonSummary, result: ComparisonResult) -> Section:
             "a database that starts cold is slower before them."
         )
         titles = ["all", *(f"first {one}" for one in (first, second)), *(f"without the first {one}" for one in (first, second))]
-        columns: Columns = [("Question", "label"), ("Setting", "name"), *((title, "duration_s") for title in titles)]
+        columns: Columns = [("Question", "label"), ("Variant", "name"), *((title, "duration_s") for title in titles)]
         rows = _by_question(summary, lambda figure: _view(views[figure.variant, figure.operation] or {}))
         whole = Details("Mean latencies with and without the first requests", [Table(columns, rows, is_grouped=True)])
     return Section("over-run", "Latency over the run", [Text(text), Grid(drawn), whole])
@@ -164,7 +164,7 @@ def throughput(summary: ComparisonSummary, result: ComparisonResult) -> Section:
     changes = [
         Text(
             [
-                Piece(words.setting(variant), "strong"),
+                Piece(words.variant(variant), "strong"),
                 f", run {change.repeat}: from {words.count(change.time_s)} s on, throughput changed from "
                 f"{words.count(change.before_per_s)}/s to {words.count(change.after_per_s)}/s.",
             ],
@@ -186,7 +186,7 @@ def load_and_size(summary: ComparisonSummary, result: ComparisonResult) -> Secti
         chart("size", "Size on disk after settling", values.size(result, variant_ids), charts.size, variant_ids),
     ]
     columns: Columns = [
-        ("Setting", "name"),
+        ("Variant", "name"),
         ("rows", "count"),
         ("load", "duration_s"),
         ("settle", "duration_s"),
@@ -207,21 +207,21 @@ def _loaded(variant: str, load: LoadFigures) -> list[Line]:
     size = load.size.total_bytes
     rates = [load.readings_per_s, load.settled_readings_per_s]
     of_reading = size / load.readings if size is not None else None
-    return [words.setting(variant), load.rows, load.load_s, load.settle_s, *rates, size, of_reading]
+    return [words.variant(variant), load.rows, load.load_s, load.settle_s, *rates, size, of_reading]
 
 
 def client_health(summary: ComparisonSummary) -> Section:
     """Whether the load generator was sound."""
     counts = ("started", "ok", "errors", "timed out", "late", "dropped", "operations/s")
     columns: Columns = [
-        ("Setting", "name"),
+        ("Variant", "name"),
         *((title, "count") for title in counts),
         ("no-op ceiling of the driver", "rate"),
         ("client’s CPU", "text"),
         ("timer lag p99", "duration_s"),
         ("clock drift", "number"),
     ]
-    rows = [[words.setting(variant), *_health(summary.result.client_health[variant])] for variant in ids(summary)]
+    rows = [[words.variant(variant), *_health(summary.result.client_health[variant])] for variant in ids(summary)]
     note = (
         "Every operation is accounted for: started = ok + errors + timed out + cancelled. Response times count from when an operation was "
         "due; in a closed loop that is when it started."

@@ -132,5 +132,5 @@ def _substitute(claim: JudgedClaim) -> Line:
     found = claim.substitute
     if found is None:
         return None
-    roles = " against ".join(words.setting(variant) for variant in found.roles.values())
+    roles = " against ".join(words.variant(variant) for variant in found.roles.values())
     return [verdict(found.verdict, "verdict quiet"), _measured(found.measured), sure(roles)]

@@ -11,8 +11,8 @@ from sensorbench.results.summary.comparison import StudySection
 # Longer tables are shown when they are clicked at.
 _MOST_ROWS = 40
 _FRONT = (
-    "The line joins the settings of one group that no other beats: none is at least as good in both figures and better in one. Beside "
-    "it, a setting is surely dominated when one other of its group is better in both by intervals that do not overlap; of all others "
+    "The line joins the variants of one group that no other beats: none is at least as good in both figures and better in one. Beside "
+    "it, a variant is surely dominated when one other of its group is better in both by intervals that do not overlap; of all others "
     "that is not known. Lines through points are 95\N{NO-BREAK SPACE}% intervals."
 )
 _EFFECTS = (

@@ -66,7 +66,7 @@ def _parts(result: SeriesFigures) -> Section:
     columns: Columns = [
         *first,
         ("readings", "count"),
-        ("settings", "count"),
+        ("variants", "count"),
         ("failed", "count"),
         ("answers", "text"),
         ("state", "text"),
@@ -133,11 +133,11 @@ def _titles(summary: SeriesSummary) -> dict[str, str]:
 
 
 def _growth(summary: SeriesSummary, what: str) -> dict[str, Any]:
-    rows = [{"setting": row.variant, **row.model_dump(exclude={"variant"})} for row in summary.result.growth if row.what == what]
-    settings = list(dict.fromkeys(row["setting"] for row in rows))
-    chart = charts.line_of_settings(rows, settings).encode(
+    rows = [{"variant": row.variant, **row.model_dump(exclude={"variant"})} for row in summary.result.growth if row.what == what]
+    variants = list(dict.fromkeys(row["variant"] for row in rows))
+    chart = charts.line_of_variants(rows, variants).encode(
         x=alt.X("readings:Q", title="readings, logarithmic", scale=alt.Scale(type="log"), axis=charts.COUNT_AXIS),
         y=_AXES.get(what, _LATENCY),
-        tooltip=[alt.Tooltip("setting:N"), alt.Tooltip("dataset:N"), alt.Tooltip("value:Q", format=".3~s")],
+        tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("dataset:N"), alt.Tooltip("value:Q", format=".3~s")],
     )
     return charts.sized(chart, height=330)

@@ -47,8 +47,8 @@ def stress_page(summary: StressSummary, result: StressResult) -> Page:
             _servers(of_all.steps),
             parts.errors(of_all.errors),
             Section(
-                "setting",
-                "Setting",
+                "setup",
+                "Setup",
                 [
                     Facts(
                         [

@@ -185,7 +185,7 @@ def _setting(summary: TuneSummary) -> Section:
         parts.machine(summary.environment),
         parts.command(summary.command),
     ]
-    return Section("setting", "Setting", [Facts(facts)])
+    return Section("setup", "Setup", [Facts(facts)])
 
 
 def _history(trials: Sequence[TuneTrial], result: TuneFigures) -> dict[str, Any]:

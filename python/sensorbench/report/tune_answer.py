@@ -1,4 +1,4 @@
-"""The answer of a search for settings, in words."""
+"""The answer of a search for variants, in words."""
 
 from sensorbench.report import words
 from sensorbench.results.summary.claims import MeasuredFigure

@@ -19,27 +19,27 @@ _PERCENTILES = np.linspace(1, 99, 99)
 MOST_POINTS = 2000
 
 
-def distribution(result: ComparisonResult, settings: list[str], operation: str) -> list[dict[str, Any]]:
+def distribution(result: ComparisonResult, variants: list[str], operation: str) -> list[dict[str, Any]]:
     """Quantiles of all runs together."""
     rows = []
-    for setting in settings:
-        for share, latency_s in zip(_SHARES, _quantiles(result, setting, operation, _SHARES), strict=False):
-            rows.append({"setting": setting, "latency_s": float(latency_s), "share": float(share)})
+    for variant in variants:
+        for share, latency_s in zip(_SHARES, _quantiles(result, variant, operation, _SHARES), strict=False):
+            rows.append({"variant": variant, "latency_s": float(latency_s), "share": float(share)})
     return rows
 
 
-def throughput(result: ComparisonResult, settings: list[str], operation: str) -> list[dict[str, Any]]:
+def throughput(result: ComparisonResult, variants: list[str], operation: str) -> list[dict[str, Any]]:
     """The inverse of the latency at each percentile."""
     rows = []
-    for setting in settings:
-        for percentile, latency_s in zip(_PERCENTILES, _quantiles(result, setting, operation, _PERCENTILES / 100), strict=False):
-            rows.append({"setting": setting, "percentile": float(percentile), "per_s": 1.0 / float(latency_s)})
+    for variant in variants:
+        for percentile, latency_s in zip(_PERCENTILES, _quantiles(result, variant, operation, _PERCENTILES / 100), strict=False):
+            rows.append({"variant": variant, "percentile": float(percentile), "per_s": 1.0 / float(latency_s)})
     return rows
 
 
-def _quantiles(result: ComparisonResult, setting: str, operation: str, shares: Floats) -> Floats:
+def _quantiles(result: ComparisonResult, variant: str, operation: str, shares: Floats) -> Floats:
     """Quantiles of the latencies of all runs; none if there are no latencies."""
-    weighted = [weighted_latencies(run, operation) for run in result.usable_runs(setting)]
+    weighted = [weighted_latencies(run, operation) for run in result.usable_runs(variant)]
     values = np.concatenate([np.empty(0), *(values for values, _ in weighted)])
     weights = np.concatenate([np.empty(0), *(weights for _, weights in weighted)])
     if len(values) == 0:
@@ -51,32 +51,32 @@ def _quantiles(result: ComparisonResult, setting: str, operation: str, shares: F
     return found
 
 
-def over_run(result: ComparisonResult, settings: list[str], operation: str) -> list[dict[str, Any]]:
+def over_run(result: ComparisonResult, variants: list[str], operation: str) -> list[dict[str, Any]]:
     """Each request of the first run, with a smoothed line through them. Nothing where not every request was logged."""
     rows = []
-    for setting in settings:
-        for run in result.usable_runs(setting)[:1]:
+    for variant in variants:
+        for run in result.usable_runs(variant)[:1]:
             if not is_logged_whole(run):
                 continue
             numbers, latencies = logged_latencies(run, operation)
             smoothed = np.exp(exponentially_smoothed(np.log(latencies)))
             step = max(1, len(numbers) // MOST_POINTS)
             rows += [
-                {"setting": setting, "request": float(number), "latency_s": float(latency), "smoothed_s": float(line)}
+                {"variant": variant, "request": float(number), "latency_s": float(latency), "smoothed_s": float(line)}
                 for number, latency, line in zip(numbers[::step], latencies[::step], smoothed[::step], strict=True)
             ]
     return rows
 
 
-def over_time(result: ComparisonResult, settings: list[str], operation: str) -> list[dict[str, Any]]:
+def over_time(result: ComparisonResult, variants: list[str], operation: str) -> list[dict[str, Any]]:
     """Median and 99th percentile of each interval of the first run: where not every request was logged, and where a server's use
     of processor and memory is shown on the same axis.
     """
     rows = []
-    for setting in settings:
-        for run in result.usable_runs(setting)[:1]:
+    for variant in variants:
+        for run in result.usable_runs(variant)[:1]:
             table = run.table("intervals")
-            has_server = bool(server_use(result, run, setting))
+            has_server = bool(server_use(result, run, variant))
             if (is_logged_whole(run) and not has_server) or table is None or MEASURE not in run.manifest.phases:
                 continue
             phase, number = run.manifest.phases.index(MEASURE), run.manifest.operations.index(operation)
@@ -84,32 +84,32 @@ def over_time(result: ComparisonResult, settings: list[str], operation: str) -> 
             # In an interval in which all operations failed, there is no latency.
             for row in intervals.filter(pc.is_valid(intervals["response_p50_ns"])).to_pylist():
                 for quantile in ("p50", "p99"):
-                    place = {"setting": setting, "time_s": row["start_ns"] / 1e9, "quantile": quantile}
+                    place = {"variant": variant, "time_s": row["start_ns"] / 1e9, "quantile": quantile}
                     rows.append({**place, "latency_s": row[f"response_{quantile}_ns"] / 1e9})
     return rows
 
 
-def longest_first_run_s(result: ComparisonResult, settings: list[str]) -> float:
+def longest_first_run_s(result: ComparisonResult, variants: list[str]) -> float:
     """When the longest of the first runs ended; at least a second."""
-    wholes = [run.manifest.whole for setting in settings for run in result.usable_runs(setting)[:1] if run.manifest.whole]
+    wholes = [run.manifest.whole for variant in variants for run in result.usable_runs(variant)[:1] if run.manifest.whole]
     return max([1.0, *(whole.duration_ns / 1e9 for whole in wholes)])
 
 
-def resources(result: ComparisonResult, settings: list[str]) -> list[dict[str, Any]]:
-    """What the servers used over the first run of each setting."""
+def resources(result: ComparisonResult, variants: list[str]) -> list[dict[str, Any]]:
+    """What the servers used over the first run of each variant."""
     return [
-        {"setting": setting, **row}
-        for setting in settings
-        for run in result.usable_runs(setting)[:1]
-        for row in server_use(result, run, setting)
+        {"variant": variant, **row}
+        for variant in variants
+        for run in result.usable_runs(variant)[:1]
+        for row in server_use(result, run, variant)
     ]
 
 
-def views(result: ComparisonResult, setting: str, operation: str) -> dict[str, float | None] | None:
+def views(result: ComparisonResult, variant: str, operation: str) -> dict[str, float | None] | None:
     """Mean latency (s) of all requests, of the first ones, and without them, over all runs, as the source study shows them;
     None where not every request was logged.
     """
-    runs = result.usable_runs(setting)
+    runs = result.usable_runs(variant)
     if not runs or not all(is_logged_whole(run) for run in runs):
         return None
     logged = [logged_latencies(run, operation) for run in runs]
@@ -125,36 +125,36 @@ def views(result: ComparisonResult, setting: str, operation: str) -> dict[str, f
     return found
 
 
-def load(result: ComparisonResult, settings: list[str]) -> list[dict[str, Any]]:
+def load(result: ComparisonResult, variants: list[str]) -> list[dict[str, Any]]:
     """Seconds of loading and settling."""
-    loads = {setting: result.loads[setting] for setting in settings if setting in result.loads}
+    loads = {variant: result.loads[variant] for variant in variants if variant in result.loads}
     return [
-        {"setting": setting, "step": step, "seconds": load[f"{step}_s"]}
-        for setting, load in loads.items()
+        {"variant": variant, "step": step, "seconds": load[f"{step}_s"]}
+        for variant, load in loads.items()
         for step in ("load", "settle")
     ]
 
 
-def size(result: ComparisonResult, settings: list[str]) -> list[dict[str, Any]]:
+def size(result: ComparisonResult, variants: list[str]) -> list[dict[str, Any]]:
     """Megabytes on disk."""
     return [
-        {"setting": setting, "megabytes": result.loads[setting]["size"]["total_bytes"] / 1e6}
-        for setting in settings
-        if setting in result.loads and result.loads[setting]["size"]["total_bytes"] is not None
+        {"variant": variant, "megabytes": result.loads[variant]["size"]["total_bytes"] / 1e6}
+        for variant in variants
+        if variant in result.loads and result.loads[variant]["size"]["total_bytes"] is not None
     ]
 
 
-def rate(result: ComparisonResult, settings: list[str]) -> list[dict[str, Any]]:
+def rate(result: ComparisonResult, variants: list[str]) -> list[dict[str, Any]]:
     """Operations a second in each interval of the first run, without the last, which was cut short."""
     rows = []
-    for setting in settings:
-        for run in result.usable_runs(setting)[:1]:
+    for variant in variants:
+        for run in result.usable_runs(variant)[:1]:
             table = run.table("intervals")
             if table is None:
                 continue
             by_start = table.group_by("start_ns").aggregate([("ok", "sum"), ("length_ns", "max")]).sort_by("start_ns")
             rows += [
-                {"setting": setting, "time_s": row["start_ns"] / 1e9, "per_s": row["ok_sum"] / (row["length_ns_max"] / 1e9)}
+                {"variant": variant, "time_s": row["start_ns"] / 1e9, "per_s": row["ok_sum"] / (row["length_ns_max"] / 1e9)}
                 for row in by_start.to_pylist()[:-1]
             ]
     return rows

@@ -75,7 +75,7 @@ def of_kind(value: Any, kind: str) -> str:
         "rate": lambda per_s: f"{count(per_s)}/s",
         "whole": "{:,}".format,
         "number": significant,
-        "setting": setting,
+        "variant": variant,
     }
     return shown.get(kind, str)(value)
 
@@ -108,6 +108,6 @@ def command(arguments: Sequence[str]) -> str:
     return shlex.join(arguments)
 
 
-def setting(name: str) -> str:
-    """A setting's id as a name: sqlite-star becomes sqlite · star."""
+def variant(name: str) -> str:
+    """A variant's id as a name: sqlite-star becomes sqlite · star."""
     return name.replace("-", " · ")

@@ -1,4 +1,4 @@
-from .manifest import RunManifest, SettingManifest
+from .manifest import RunManifest, VariantManifest
 from .planned import ComparisonManifest
 from .reader import ComparisonResult, RunResult, has_results, kind_of, read_comparison, read_run
 from .writer import ComparisonWriter, RunWriter, write_summary
@@ -10,7 +10,7 @@ __all__ = [
     "RunManifest",
     "RunResult",
     "RunWriter",
-    "SettingManifest",
+    "VariantManifest",
     "has_results",
     "kind_of",
     "read_comparison",

@@ -70,8 +70,8 @@ class Whole(_Part):
     duration_ns: int
 
 
-class SettingManifest(_Part):
-    """One setting of a comparison: a target, a schema and its parameters."""
+class VariantManifest(_Part):
+    """One variant of a comparison: a target, a schema and its parameters."""
 
     id: str
     target: str
@@ -83,7 +83,7 @@ class SettingManifest(_Part):
     schema_summary: str
     schema_file: str
     schema_parameters: dict[str, Any] = {}
-    label: str = Field(default="", description="What tells it from settings with the same target and schema.")
+    label: str = Field(default="", description="What tells it from variants with the same target and schema.")
     only_loads: bool = Field(default=False, description="It was loaded and looked at, but not asked.")
     in_flight: int | None = Field(
         default=None, description="Operations in flight, where they are not as many as the workload says."
@@ -114,7 +114,7 @@ class RunManifest(ManifestHead):
 
     kind: Literal["run"] = "run"
     id: str | None = Field(default=None, description="The id of the results folder, where the run is all there is in it.")
-    variant: SettingManifest
+    variant: VariantManifest
     repeat: int
     temperature: Literal["cold", "warm", "hot"]
     seed: int
@@ -140,7 +140,7 @@ class BaseManifest(ManifestHead, Generic[Planned]):
     version: str
     command: list[str]
     environment: dict[str, Any]
-    variants: list[SettingManifest] = Field(description="What is measured; empty where that follows from the plan.")
+    variants: list[VariantManifest] = Field(description="What is measured; empty where that follows from the plan.")
     plan: Planned
 
 

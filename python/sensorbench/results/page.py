@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 # What the values of a column are, which says how they are shown: labels and names (bold) are never wrapped, text is.
 ValueKind = Literal[
-    "text", "label", "name", "setting", "duration_s", "bytes", "ratio", "share", "count", "rate", "whole", "number"
+    "text", "label", "name", "variant", "duration_s", "bytes", "ratio", "share", "count", "rate", "whole", "number"
 ]
 
 

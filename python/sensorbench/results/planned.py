@@ -174,7 +174,7 @@ class PlannedTune(SummaryPart):
 
 
 class TuneManifest(BaseManifest[PlannedTune]):
-    """`manifest.json` of a search for settings."""
+    """`manifest.json` of a search for variants."""
 
     kind: Literal["tune"] = "tune"
 
@@ -189,7 +189,7 @@ class PlannedCell(SummaryPart):
 
 
 class PlannedFactors(SummaryPart):
-    """Levels of settings, each on fresh servers, under the same loads."""
+    """Levels of variants, each on fresh servers, under the same loads."""
 
     name: str
     target: str

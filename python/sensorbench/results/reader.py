@@ -38,7 +38,7 @@ from sensorbench.results.writer import (
     SEGMENTS_FOLDER,
     SUMMARY_FILE,
     joined_logs,
-    setting_folder,
+    variant_folder,
 )
 
 Manifest = TypeVar("Manifest", bound=ManifestHead)
@@ -158,41 +158,41 @@ class ComparisonResult(Result[ComparisonManifest]):
 
     @property
     def damage(self) -> list[tuple[str, str]]:
-        """What is damaged and was left out: the setting that it is of, and file and problem."""
+        """What is damaged and was left out: the variant that it is of, and file and problem."""
         return list(self._damage())
 
     def _damage(self) -> Iterator[tuple[str, str]]:
-        for setting, runs in self.runs.items():
-            for error in self.left_out.get(setting, []):
-                yield setting, f"{error.path}: {error.problem}; this run is left out"
+        for variant, runs in self.runs.items():
+            for error in self.left_out.get(variant, []):
+                yield variant, f"{error.path}: {error.problem}; this run is left out"
             for run in runs:
-                yield from ((setting, text) for text in told_damage(run))
+                yield from ((variant, text) for text in told_damage(run))
 
-    def loaded_s(self, setting: str) -> float | None:
-        """The time until everything of a setting was loaded and settled; None when it was not."""
-        load = self.loads.get(setting)
+    def loaded_s(self, variant: str) -> float | None:
+        """The time until everything of a variant was loaded and settled; None when it was not."""
+        load = self.loads.get(variant)
         return load["load_s"] + load["settle_s"] if load else None
 
-    def size_bytes(self, setting: str) -> float | None:
-        """What the loaded data of a setting take, on disk or in memory; None when that is not known."""
-        load = self.loads.get(setting)
+    def size_bytes(self, variant: str) -> float | None:
+        """What the loaded data of a variant take, on disk or in memory; None when that is not known."""
+        load = self.loads.get(variant)
         total = load["size"]["total_bytes"] if load else None
         return None if total is None else float(total)
 
-    def bytes_a_reading(self, setting: str) -> float | None:
-        """What a setting takes for each reading of the dataset, all copies and repetitions; None when that is not known."""
-        size, load = self.size_bytes(setting), self.loads.get(setting)
+    def bytes_a_reading(self, variant: str) -> float | None:
+        """What a variant takes for each reading of the dataset, all copies and repetitions; None when that is not known."""
+        size, load = self.size_bytes(variant), self.loads.get(variant)
         return size / load["readings"] if size and load and load["readings"] else None
 
-    def largest_partition_bytes(self, setting: str) -> int | None:
-        """The largest partition of any table of a setting; None where the database has none or does not tell."""
-        load = self.loads.get(setting)
+    def largest_partition_bytes(self, variant: str) -> int | None:
+        """The largest partition of any table of a variant; None where the database has none or does not tell."""
+        load = self.loads.get(variant)
         return max(load["size"].get("largest_partitions", {}).values(), default=None) if load else None
 
-    def usable_runs(self, setting: str) -> list[RunResult]:
+    def usable_runs(self, variant: str) -> list[RunResult]:
         """The runs that figures are taken from: complete ones; when there are none, what is left of the others."""
-        complete = [run for run in self.runs[setting] if run.state == "complete"]
-        return complete or self.runs[setting]
+        complete = [run for run in self.runs[variant] if run.state == "complete"]
+        return complete or self.runs[variant]
 
 
 def told_damage(run: RunResult) -> list[str]:
@@ -236,20 +236,20 @@ def kind_of(folder: Path) -> str | None:
 def read_comparison(folder: Path) -> ComparisonResult:
     """An experiment or study. Raises UsageError when there is none, DamagedResultsError."""
     manifest = read_manifest(folder, ComparisonManifest)
-    settings = [variant.id for variant in manifest.variants]
+    variants = [variant.id for variant in manifest.variants]
     runs, left_out = {}, {}
-    for setting in settings:
-        runs[setting], left_out[setting] = _runs(folder, setting)
+    for variant in variants:
+        runs[variant], left_out[variant] = _runs(folder, variant)
     reference = folder / REFERENCE_FILE
     return ComparisonResult(
         folder,
         manifest,
         runs,
-        _json_files(folder, settings, LOAD_FILE),
-        _json_files(folder, settings, CHECKS_FILE),
-        _json_files(folder, settings, CONTENTS_FILE),
-        _json_files(folder, settings, PLANS_FILE),
-        _json_files(folder, settings, FAILURE_FILE),
+        _json_files(folder, variants, LOAD_FILE),
+        _json_files(folder, variants, CHECKS_FILE),
+        _json_files(folder, variants, CONTENTS_FILE),
+        _json_files(folder, variants, PLANS_FILE),
+        _json_files(folder, variants, FAILURE_FILE),
         read_parquet(reference, _COLUMNS["reference"]) if is_stored(reference) else None,
         _summary(folder),
         left_out,
@@ -268,10 +268,10 @@ def _summary(folder: Path) -> ComparisonSummary | None:
         return None
 
 
-def _runs(folder: Path, setting: str) -> tuple[list[RunResult], list[DamagedResultsError]]:
-    """The runs of a setting, and what was to be one and has lost its manifest."""
+def _runs(folder: Path, variant: str) -> tuple[list[RunResult], list[DamagedResultsError]]:
+    """The runs of a variant, and what was to be one and has lost its manifest."""
     runs, lost = [], []
-    for place in setting_folder(folder, setting).glob("run-*"):
+    for place in variant_folder(folder, variant).glob("run-*"):
         try:
             if not is_stored(place / MANIFEST_FILE):
                 continue
@@ -279,25 +279,25 @@ def _runs(folder: Path, setting: str) -> tuple[list[RunResult], list[DamagedResu
             lost.append(error)
             continue
         run = read_tolerant_run(place)
-        _check_belongs(run, setting)
+        _check_belongs(run, variant)
         runs.append(run)
     return sorted(runs, key=lambda run: run.manifest.repeat), sorted(lost, key=lambda error: error.path)
 
 
-def _check_belongs(run: RunResult, setting: str) -> None:
+def _check_belongs(run: RunResult, variant: str) -> None:
     """Raises UsageError for a manifest of another run."""
     number = _RUN_NUMBER.fullmatch(run.folder.name)
     repeat = run.manifest.repeat
-    if run.manifest.variant.id != setting or (number and int(number[1]) != repeat):
+    if run.manifest.variant.id != variant or (number and int(number[1]) != repeat):
         raise UsageError(
             f"{run.folder / MANIFEST_FILE}: belongs to another run, run {repeat} of {run.manifest.variant.id}; "
-            f"expected that of {setting}/{run.folder.name}"
+            f"expected that of {variant}/{run.folder.name}"
         )
 
 
-def _json_files(folder: Path, settings: list[str], name: str) -> dict[str, dict[str, Any]]:
-    files = {setting: setting_folder(folder, setting) / name for setting in settings}
-    return {setting: _checked_json(file, _MODELS[name]) for setting, file in files.items() if is_stored(file)}
+def _json_files(folder: Path, variants: list[str], name: str) -> dict[str, dict[str, Any]]:
+    files = {variant: variant_folder(folder, variant) / name for variant in variants}
+    return {variant: _checked_json(file, _MODELS[name]) for variant, file in files.items() if is_stored(file)}
 
 
 def _checked_json(file: Path, model: type[BaseModel]) -> dict[str, Any]:

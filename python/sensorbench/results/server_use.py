@@ -6,11 +6,11 @@ from typing import Any
 from sensorbench.results.reader import ComparisonResult, RunResult
 
 
-def server_use(result: ComparisonResult, run: RunResult, setting: str) -> list[dict[str, Any]]:
-    """Processors and memory that the servers of a setting used over a run, all their nodes together; none where the lab knows
+def server_use(result: ComparisonResult, run: RunResult, variant: str) -> list[dict[str, Any]]:
+    """Processors and memory that the servers of a variant used over a run, all their nodes together; none where the lab knows
     no process of them. Rows: time_s, processors (busy on average since the row before), megabytes.
     """
-    manifest = next(one for one in result.manifest.variants if one.id == setting)
+    manifest = next(one for one in result.manifest.variants if one.id == variant)
     server = result.manifest.environment.get("servers", {}).get(manifest.url.partition("?")[0])
     table = run.table("resources")
     if server is None or table is None:

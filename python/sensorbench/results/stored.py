@@ -16,9 +16,9 @@ from sensorbench.results.checksums import CHECKSUMS_FILE, checksum_of, checksums
 
 Model = TypeVar("Model", bound=BaseModel)
 
-# Folders of what can be measured again or left out: settings and their runs.
+# Folders of what can be measured again or left out: variants and their runs.
 _RUN = re.compile(r"run-\d+")
-_SETTINGS = "experiments"
+_VARIANTS = "experiments"
 
 
 class DamagedResultsError(SensorbenchError):
@@ -33,8 +33,8 @@ class DamagedResultsError(SensorbenchError):
 def _advice(path: Path) -> str:
     """What can be done without the file."""
     for folder in path.parents:
-        if folder.parent.name == _SETTINGS or (_RUN.fullmatch(folder.name) and folder.parent.parent.name == _SETTINGS):
-            what = "run" if _RUN.fullmatch(folder.name) else "setting"
+        if folder.parent.name == _VARIANTS or (_RUN.fullmatch(folder.name) and folder.parent.parent.name == _VARIANTS):
+            what = "run" if _RUN.fullmatch(folder.name) else "variant"
             return f"Restore it from a copy; or remove the folder {folder}: the rest can be shown then, and --resume measures this {what} again"
     return "Restore it from a copy"
 

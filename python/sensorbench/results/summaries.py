@@ -46,11 +46,11 @@ def _work(file: Path) -> Measured:
 
 
 def _databases(summary: dict[str, Any]) -> list[str]:
-    """Of a comparison, those of its settings; of a load, a search or a transition, that of its one; of a study of factors, its target.
+    """Of a comparison, those of its variants; of a load, a search or a transition, that of its one; of a study of factors, its target.
     A series has none of its own: its parts do.
     """
-    settings = [*summary.get("variants", ()), *summary.get("settings", ()), summary.get("setting")]
-    named = [setting["database"] for setting in settings if isinstance(setting, dict) and "database" in setting]
+    variants = [*summary.get("variants", ()), *summary.get("settings", ()), summary.get("setting")]
+    named = [variant["database"] for variant in variants if isinstance(variant, dict) and "database" in variant]
     return (
         named
         if named or summary.get("kind") != "factors"

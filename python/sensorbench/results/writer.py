@@ -169,43 +169,43 @@ class ManifestWriter(Generic[Manifest]):
 
 
 class ComparisonWriter(ManifestWriter[ComparisonManifest]):
-    """Writes what belongs to an experiment or study as a whole, and hands out the folders of its settings and runs."""
+    """Writes what belongs to an experiment or study as a whole, and hands out the folders of its variants and runs."""
 
-    def setting_folder(self, setting: str) -> Path:
-        """The folder of a setting's results."""
-        return setting_folder(self.folder, setting)
+    def variant_folder(self, variant: str) -> Path:
+        """The folder of a variant's results."""
+        return variant_folder(self.folder, variant)
 
-    def run_folder(self, setting: str, repeat: int) -> Path:
+    def run_folder(self, variant: str, repeat: int) -> Path:
         """The folder of a run; repeats count from 1."""
-        return run_folder(self.folder, setting, repeat)
+        return run_folder(self.folder, variant, repeat)
 
-    def write_load(self, setting: str, load: dict[str, Any]) -> None:
+    def write_load(self, variant: str, load: dict[str, Any]) -> None:
         """Writes how loading went."""
-        folder = self.setting_folder(setting)
+        folder = self.variant_folder(variant)
         folder.mkdir(parents=True, exist_ok=True)
         write_result(folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
 
-    def write_plans(self, setting: str, plans: dict[str, dict[str, Any]]) -> None:
+    def write_plans(self, variant: str, plans: dict[str, dict[str, Any]]) -> None:
         """Writes how the database goes about each operation, where it tells."""
-        write_result(self.setting_folder(setting) / PLANS_FILE, json.dumps(plans, indent=2) + "\n")
+        write_result(self.variant_folder(variant) / PLANS_FILE, json.dumps(plans, indent=2) + "\n")
 
-    def write_failure(self, setting: str, failure: dict[str, str]) -> None:
-        """Writes why a setting was left out."""
-        folder = self.setting_folder(setting)
+    def write_failure(self, variant: str, failure: dict[str, str]) -> None:
+        """Writes why a variant was left out."""
+        folder = self.variant_folder(variant)
         folder.mkdir(parents=True, exist_ok=True)
         write_result(folder / FAILURE_FILE, json.dumps(failure, indent=2) + "\n")
 
-    def forget_failure(self, setting: str) -> None:
+    def forget_failure(self, variant: str) -> None:
         """Says that what failed before did not fail again."""
-        remove_result(self.setting_folder(setting) / FAILURE_FILE)
+        remove_result(self.variant_folder(variant) / FAILURE_FILE)
 
-    def write_checks(self, setting: str, checks: dict[str, Any]) -> None:
+    def write_checks(self, variant: str, checks: dict[str, Any]) -> None:
         """Writes how the known answers compared."""
-        write_result(self.setting_folder(setting) / CHECKS_FILE, json.dumps(checks, indent=2) + "\n")
+        write_result(self.variant_folder(variant) / CHECKS_FILE, json.dumps(checks, indent=2) + "\n")
 
-    def write_contents(self, setting: str, checks: dict[str, Any]) -> None:
+    def write_contents(self, variant: str, checks: dict[str, Any]) -> None:
         """Writes how the contents compared after runs that wrote."""
-        write_result(self.setting_folder(setting) / CONTENTS_FILE, json.dumps(checks, indent=2) + "\n")
+        write_result(self.variant_folder(variant) / CONTENTS_FILE, json.dumps(checks, indent=2) + "\n")
 
     def write_reference(self, table: pa.Table) -> None:
         """Writes the reference answers."""
@@ -222,14 +222,14 @@ REFERENCE_FILE = "reference.parquet"
 SUMMARY_FILE = "summary.json"
 
 
-def setting_folder(folder: Path, setting: str) -> Path:
-    """The folder of a setting's results."""
-    return folder / EXPERIMENTS_FOLDER / setting
+def variant_folder(folder: Path, variant: str) -> Path:
+    """The folder of a variant's results."""
+    return folder / EXPERIMENTS_FOLDER / variant
 
 
-def run_folder(folder: Path, setting: str, repeat: int) -> Path:
+def run_folder(folder: Path, variant: str, repeat: int) -> Path:
     """The folder of a run; repeats count from 1."""
-    return setting_folder(folder, setting) / f"run-{repeat}"
+    return variant_folder(folder, variant) / f"run-{repeat}"
 
 
 def write_typed_summary(folder: Path, summary: Summary[Any]) -> None:
@@ -241,7 +241,7 @@ def write_summary(folder: Path, summary: ComparisonSummary) -> None:
     """Writes the summary of a comparison, and that of each variant in its folder."""
     write_typed_summary(folder, summary)
     for variant in summary.variants:
-        of_variant = setting_folder(folder, variant.id)
+        of_variant = variant_folder(folder, variant.id)
         if of_variant.exists():
             write_typed_summary(of_variant, summary_of_variant(summary, variant.id))
 

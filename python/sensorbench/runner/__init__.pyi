@@ -4,7 +4,7 @@ from .comparison import DATA_FOLDER, Comparison, Ready, Up
 from .drive import Look, drive_one_phase, run_plan
 from .experiment_file import plan_experiment
 from .lengths import Length, Seconds, SecondsOrNone, seconds
-from .load import check_namespace, load_setting, noted, wait_for
+from .load import check_namespace, load_variant, noted, wait_for
 from .memory import MemoryGuard
 from .monitor import CLIENT
 from .namespaces import OwnedNamespace, owned_namespaces
@@ -15,20 +15,20 @@ from .prepare import PreparedTable, cached_tables, prepare_tables
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
 from .run import run_and_write
 from .servers import Servers, running_servers
-from .settings import (
+from .sweep import swept
+from .validate import up_with, validated
+from .variants import (
     FILE_URL,
     SERVER_URL,
     Database,
-    Setting,
-    Side,
     TargetSpec,
+    Variant,
+    VariantSpec,
     databases,
-    make_settings,
+    make_variants,
     parse_target,
     started_target,
 )
-from .sweep import swept
-from .validate import up_with, validated
 from .workload import MOST_IN_FLIGHT, MOST_IN_FLIGHT_EMBEDDED, WARM_UP, Schedule, Workload
 
 __all__ = [
@@ -60,12 +60,12 @@ __all__ = [
     "Seconds",
     "SecondsOrNone",
     "Servers",
-    "Setting",
-    "Side",
     "StudyRunOptions",
     "SweepOptions",
     "TargetSpec",
     "Up",
+    "Variant",
+    "VariantSpec",
     "Workload",
     "as_json",
     "asked_operation",
@@ -79,9 +79,9 @@ __all__ = [
     "drive_one_phase",
     "driver_ceiling",
     "is_of_registers",
-    "load_setting",
+    "load_variant",
     "looks",
-    "make_settings",
+    "make_variants",
     "noted",
     "owned_namespaces",
     "parse_target",

@@ -10,7 +10,7 @@ from typing import Any
 
 from sensorbench import _engine
 from sensorbench.results.ownership import Owner, new_id
-from sensorbench.runner.settings import Database, Setting
+from sensorbench.runner.variants import Database, Variant
 
 # Long enough for a figure that is only there to be compared with much smaller ones.
 SHORT_S = 0.25
@@ -27,12 +27,12 @@ def driver_ceiling(database: Database, *, in_flight: int = 1, duration_s: float 
         return _ceiling(_engine.Target(f"{database.name}:{Path(folder) / 'empty'}"), schema, in_flight, duration_s or SHORT_S)
 
 
-def server_ceiling(setting: Setting, *, in_flight: int = 1, duration_s: float | None = None) -> float | None:
+def server_ceiling(variant: Variant, *, in_flight: int = 1, duration_s: float | None = None) -> float | None:
     """The same at a server that is up, in a namespace that is removed again; None when the driver knows no such operation."""
-    schema = _engine.no_op_schema(setting.target.database.name)
+    schema = _engine.no_op_schema(variant.target.database.name)
     if schema is None:
         return None
-    return _ceiling(setting.beside(NAMESPACE).engine_target(), schema, in_flight, duration_s or SHORT_S)
+    return _ceiling(variant.beside(NAMESPACE).engine_target(), schema, in_flight, duration_s or SHORT_S)
 
 
 def _ceiling(target: _engine.Target, schema: str, in_flight: int, duration_s: float) -> float:

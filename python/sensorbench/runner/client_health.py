@@ -24,10 +24,10 @@ def check_client_health(
     ceilings = result.manifest.environment.get("driver_ceilings_per_s", {})
     health, caveats = {}, Caveats()
     _add_damaged(caveats, result)
-    for setting in result.manifest.variants:
-        facts = _facts(runs[setting.id], setting.embedded, ceilings.get(setting.database))
-        health[setting.id] = facts
-        _add_of_client(caveats, facts, setting.id)
+    for variant in result.manifest.variants:
+        facts = _facts(runs[variant.id], variant.embedded, ceilings.get(variant.database))
+        health[variant.id] = facts
+        _add_of_client(caveats, facts, variant.id)
     _add_failed(caveats, result)
     _add_general(caveats, result)
     return health, caveats
@@ -181,7 +181,7 @@ def _add_failed(caveats: Caveats, result: ComparisonResult) -> None:
 
 def _add_general(caveats: Caveats, result: ComparisonResult) -> None:
     environment = result.manifest.environment
-    if any(setting.embedded for setting in result.manifest.variants):
+    if any(variant.embedded for variant in result.manifest.variants):
         caveats.add(
             "embedded",
             "Embedded databases run inside the client's process: their latencies have no network in them, and the client's CPU time is theirs, too.",

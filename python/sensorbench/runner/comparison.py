@@ -9,7 +9,7 @@ from sensorbench import _engine
 from sensorbench.dataset import Dataset
 from sensorbench.runner.plan import Parameters
 from sensorbench.runner.servers import Servers
-from sensorbench.runner.settings import Setting
+from sensorbench.runner.variants import Variant
 from sensorbench.runner.workload import Workload
 from sensorbench.schemas import Operations
 
@@ -26,10 +26,10 @@ class Comparison:
     dataset: Dataset
     operations_name: str
     operations: Operations
-    settings: list[Setting]
+    variants: list[Variant]
     workload: Workload
     metric: str
-    # A setting that fails is left out, and said to have failed, instead of ending the whole work.
+    # A variant that fails is left out, and said to have failed, instead of ending the whole work.
     goes_on: bool = False
     # The part of a study that it is; empty where there is but one comparison.
     part: str = ""

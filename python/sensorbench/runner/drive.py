@@ -14,7 +14,7 @@ from sensorbench.results import RunManifest, RunResult, RunWriter, read_run
 from sensorbench.results.manifest import Process, now
 from sensorbench.runner.run import run_and_write
 from sensorbench.runner.servers import Servers
-from sensorbench.runner.settings import Setting
+from sensorbench.runner.variants import Variant
 
 Look = Callable[[Run, dict[str, Any]], None]
 # What a manifest keeps of a plan, as far as it is there; the operations themselves are long, and follow from schema and seed.
@@ -27,7 +27,7 @@ def _nothing_more(*_: object) -> None:
 
 def run_plan(
     target: Target,
-    setting: Setting,
+    variant: Variant,
     plan: dict[str, Any],
     tables: Sequence[pa.Table],
     folder: Path,
@@ -49,7 +49,7 @@ def run_plan(
         id=id_,
         process=Process.this(),
         created=now(),
-        variant=setting.manifest({}),
+        variant=variant.manifest({}),
         repeat=number,
         temperature="warm",
         seed=plan["seed"],
@@ -73,7 +73,7 @@ def run_plan(
 
 def drive_one_phase(
     target: Target,
-    setting: Setting,
+    variant: Variant,
     plan: dict[str, Any],
     tables: Sequence[pa.Table],
     folder: Path,
@@ -90,7 +90,7 @@ def drive_one_phase(
             one(run, snapshot)
 
     try:
-        result = run_plan(target, setting, plan, tables, folder, started, look, id_=id_)
+        result = run_plan(target, variant, plan, tables, folder, started, look, id_=id_)
     except KeyboardInterrupt:
         raise InterruptedRunError(f"interrupted; what was measured until then is in {folder}") from None
     whole = result.manifest.whole

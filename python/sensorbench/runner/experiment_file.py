@@ -14,8 +14,8 @@ from sensorbench.options import DEFAULT_SEED
 from sensorbench.progress import Teller
 from sensorbench.runner.comparison import DATA_FOLDER, Comparison
 from sensorbench.runner.registers import operations_with_registers
-from sensorbench.runner.settings import Side, make_settings, parse_target
 from sensorbench.runner.sweep import swept
+from sensorbench.runner.variants import VariantSpec, make_variants, parse_target
 from sensorbench.runner.workload import Workload
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.schemas.operations import operations_file
@@ -105,7 +105,7 @@ def plan_experiment(
     folder = path.parent
     operations_path = operations_file(file.operations, folder)
     operations = load_operations(file.operations, folder)
-    sides = []
+    specs = []
     for number, entry in enumerate(file.target):
         try:
             target = parse_target(entry.url)
@@ -118,7 +118,7 @@ def plan_experiment(
             parameters=entry.parameters,
             relative_to=folder,
         )
-        sides += swept([Side(target, schema)], sweeps or {})
+        specs += swept([VariantSpec(target, schema)], sweeps or {})
     known_operations = operations_with_registers(operations, set(file.workload.mix)).operation
     for name in file.workload.mix:
         if name not in known_operations:
@@ -137,7 +137,7 @@ def plan_experiment(
         dataset=dataset,
         operations_name=file.operations,
         operations=operations,
-        settings=make_settings(sides, out / DATA_FOLDER),
-        workload=file.workload.with_in_flight(embedded=any(side.target.database.embedded for side in sides)),
+        variants=make_variants(specs, out / DATA_FOLDER),
+        workload=file.workload.with_in_flight(embedded=any(spec.target.database.embedded for spec in specs)),
         metric=file.metric,
     )

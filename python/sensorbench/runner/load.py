@@ -1,4 +1,4 @@
-"""Loading a setting: create, load, settle, count, size."""
+"""Loading a variant: create, load, settle, count, size."""
 
 import json
 import time
@@ -10,13 +10,13 @@ from sensorbench.progress import Task, Teller
 from sensorbench.results.ownership import Claim
 from sensorbench.runner.memory import MemoryGuard
 from sensorbench.runner.prepare import PreparedTable
-from sensorbench.runner.settings import Setting
+from sensorbench.runner.variants import Variant
 
 SLICE_S = 0.2
 
 
-def load_setting(
-    setting: Setting,
+def load_variant(
+    variant: Variant,
     target: Target,
     schema: dict[str, Any],
     tables: list[PreparedTable],
@@ -26,11 +26,11 @@ def load_setting(
     claim: Claim,
     teller: Teller,
 ) -> dict[str, Any]:
-    """Loads a setting into its target and tells how that went. Raises NamespaceError, and FailedError when rows are lost."""
+    """Loads a variant into its target and tells how that went. Raises NamespaceError, and FailedError when rows are lost."""
     target.create(json.dumps(schema), noted(fingerprint, "loading"), intent=claim.intent, owner=claim.owner.to_json())
     rows = sum(table.rows for table in tables)
-    guard = MemoryGuard(setting, rows)
-    with teller.task(f"loading {setting.id}", total=rows) as task:
+    guard = MemoryGuard(variant, rows)
+    with teller.task(f"loading {variant.id}", total=rows) as task:
         loaded: list[dict[str, Any]] = []
         for table in tables:
             load = target.load(table.table, table.open())
@@ -43,12 +43,12 @@ def load_setting(
         start_s = time.monotonic()
         target.settle()
         settle_s = time.monotonic() - start_s
-        _check_counts(setting, target, tables)
+        _check_counts(variant, target, tables)
         target.set_fingerprint(noted(fingerprint, "settled"))
         size = _known_size(target)
         task.end(f"{rows:,} rows in {load_s:.1f} s, settled after {settle_s:.1f} s more, {_told_size(size)}")
     return {
-        "setting": setting.id,
+        "variant": variant.id,
         "tables": loaded,
         "rows": rows,
         "readings": readings,
@@ -96,7 +96,7 @@ def wait_for(load: Load, before: int, task: Task, guard: MemoryGuard) -> None:
         raise
 
 
-def _check_counts(setting: Setting, target: Target, tables: list[PreparedTable]) -> None:
+def _check_counts(variant: Variant, target: Target, tables: list[PreparedTable]) -> None:
     """Rows in must be rows counted."""
     went_in: dict[str, int] = {}
     for table in tables:
@@ -104,4 +104,4 @@ def _check_counts(setting: Setting, target: Target, tables: list[PreparedTable])
     for name, rows in went_in.items():
         counted = target.count(name)
         if counted != rows:
-            raise FailedError(f"{setting.id}: {rows:,} rows went into {name}, but {counted:,} are there")
+            raise FailedError(f"{variant.id}: {rows:,} rows went into {name}, but {counted:,} are there")

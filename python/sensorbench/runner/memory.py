@@ -3,7 +3,7 @@
 import psutil
 
 from sensorbench.errors import FailedError
-from sensorbench.runner.settings import Setting
+from sensorbench.runner.variants import Variant
 
 # So much must stay available: of all memory, and at least.
 LEAST_SHARE = 0.05
@@ -19,13 +19,13 @@ def least_available() -> int:
 
 
 class MemoryGuard:
-    """Watches the memory of this machine while a setting is loaded, and what a database that keeps all data in memory will need."""
+    """Watches the memory of this machine while a variant is loaded, and what a database that keeps all data in memory will need."""
 
-    def __init__(self, setting: Setting, rows: int) -> None:
-        self._setting = setting
+    def __init__(self, variant: Variant, rows: int) -> None:
+        self._variant = variant
         self._rows = rows
         self._before = psutil.virtual_memory().available
-        self._lies_in_memory = setting.target.database.in_memory and setting.target.place in {"started", "lab"}
+        self._lies_in_memory = variant.target.database.in_memory and variant.target.place in {"started", "lab"}
 
     def check(self, loaded: int) -> None:
         """Raises FailedError when the rest of the rows will not fit, or when too little memory is left."""
@@ -34,12 +34,12 @@ class MemoryGuard:
         room = self._before - least_available()
         if needed is not None and needed > room:
             raise FailedError(
-                f"{self._setting.id}: {self._rows:,} rows do not fit into memory: they would need about {needed / 1e9:,.1f} GB, and this machine "
+                f"{self._variant.id}: {self._rows:,} rows do not fit into memory: they would need about {needed / 1e9:,.1f} GB, and this machine "
                 f"has {max(0, room) / 1e9:,.1f} GB for them; stopped after {loaded:,} rows. Use a smaller --scale, or a machine with more memory"
             )
         if available < least_available():
             raise FailedError(
-                f"{self._setting.id}: only {available / 1e9:,.1f} GB of memory are left on this machine; stopped after {loaded:,} of {self._rows:,} "
+                f"{self._variant.id}: only {available / 1e9:,.1f} GB of memory are left on this machine; stopped after {loaded:,} of {self._rows:,} "
                 "rows, before it swaps. Use a smaller --scale or fewer targets at a time"
             )
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from sensorbench import _engine, lab
 from sensorbench.errors import UsageError
-from sensorbench.runner.settings import TargetSpec, parse_target
+from sensorbench.runner.variants import TargetSpec, parse_target
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from sensorbench.schemas.types import canonical_columns
 
 @dataclass(frozen=True)
 class Parameters:
-    """What operations draw from, the same for all settings: in a fixed order, so that equal seeds draw equal parameters."""
+    """What operations draw from, the same for all variants: in a fixed order, so that equal seeds draw equal parameters."""
 
     draws: list[str]
     tables: dict[str, pa.Table] = field(default_factory=dict)
@@ -98,7 +98,7 @@ def _span(workbench: duckdb.DuckDBPyConnection, span: Span, written: Operation) 
 
 
 def build_plan(operations: Operations, schema: Schema, parameters: Parameters, workload: Workload, run: int) -> dict[str, Any]:
-    """The plan of one run of a workload on a setting."""
+    """The plan of one run of a workload on a variant."""
     # Operations that only a draw names (a write that is read) are planned too, with no share of the mix.
     names = planned_operations(operations, workload)
     return {

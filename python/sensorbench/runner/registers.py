@@ -28,7 +28,7 @@ def is_of_registers(name: str) -> bool:
 
 
 def with_registers(comparison: Comparison) -> Comparison:
-    """The comparison with all that its mix asks of registers. Raises UsageError when a setting cannot have them."""
+    """The comparison with all that its mix asks of registers. Raises UsageError when a variant cannot have them."""
     workload = comparison.workload
     if not any(is_of_registers(name) for name in workload.mix):
         return comparison
@@ -38,13 +38,13 @@ def with_registers(comparison: Comparison) -> Comparison:
         )
     operations = operations_with_registers(comparison.operations, set(workload.mix))
     _check_parameters(operations, set(workload.mix))
-    settings = comparison.settings
+    variants = comparison.variants
     if operations is not comparison.operations:
-        settings = [
-            setting if setting.only_loads else replace(setting, schema=schema_with_registers(setting.schema))
-            for setting in settings
+        variants = [
+            variant if variant.only_loads else replace(variant, schema=schema_with_registers(variant.schema))
+            for variant in variants
         ]
-    return replace(comparison, operations=operations, settings=settings, workload=workload.model_copy(update={"log": "all"}))
+    return replace(comparison, operations=operations, variants=variants, workload=workload.model_copy(update={"log": "all"}))
 
 
 def _check_parameters(operations: Operations, names: set[str]) -> None:

@@ -11,7 +11,7 @@ import psutil
 from sensorbench import lab
 from sensorbench.errors import EngineError, FailedError, message_of
 from sensorbench.progress import Teller
-from sensorbench.runner.settings import Setting
+from sensorbench.runner.variants import Variant
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,11 @@ class Servers:
 
     instances: dict[str, lab.Instance]
 
-    def at_their_urls(self, settings: list[Setting]) -> list[Setting]:
-        """The settings, each knowing where its server is."""
+    def at_their_urls(self, variants: list[Variant]) -> list[Variant]:
+        """The variants, each knowing where its server is."""
         return [
-            setting.at(lab.url_of(self.instances[setting.target.server])) if setting.target.server in self.instances else setting
-            for setting in settings
+            variant.at(lab.url_of(self.instances[variant.target.server])) if variant.target.server in self.instances else variant
+            for variant in variants
         ]
 
     def processes(self) -> dict[str, psutil.Process]:
@@ -43,7 +43,7 @@ class Servers:
             lab.empty_caches(instance.name)
 
     def described(self) -> dict[str, Any]:
-        """What results say of each: version, nodes, settings, and how its limits are kept."""
+        """What results say of each: version, nodes, variants, and how its limits are kept."""
         return {
             text: {
                 "instance": instance.name,
@@ -63,21 +63,21 @@ class Servers:
 
 
 @contextmanager
-def running_servers(settings: list[Setting], teller: Teller, *, pin: bool) -> Iterator[Servers]:
+def running_servers(variants: list[Variant], teller: Teller, *, pin: bool) -> Iterator[Servers]:
     """All servers of a comparison, up at the same time. Those that were started here end with it, whatever happens. Raises FailedError
     when one that is not started here does not answer: nothing of the results is written by then.
 
     With `pin`, they share the upper half of the processors, and the client keeps to the lower half.
     """
     instances: dict[str, lab.Instance] = {}
-    targets = list({setting.target.server: setting.target for setting in settings}.values())
+    targets = list({variant.target.server: variant.target for variant in variants}.values())
     started = [target for target in targets if target.place == "started"]
     client_cpus, server_cpus = _halves() if pin and started else (None, None)
     with ExitStack() as stack:
         for target in targets:
             if target.place == "lab":
                 instances[target.server] = lab.find_instance(target.label)
-        _check_answers(Servers(instances).at_their_urls([setting for setting in settings if setting.target.is_url]))
+        _check_answers(Servers(instances).at_their_urls([variant for variant in variants if variant.target.is_url]))
         for target in started:
             with teller.task(f"starting {target.server}") as task:
                 wish = lab.Wish(
@@ -94,11 +94,11 @@ def running_servers(settings: list[Setting], teller: Teller, *, pin: bool) -> It
         yield Servers(instances)
 
 
-def _check_answers(settings: list[Setting]) -> None:
+def _check_answers(variants: list[Variant]) -> None:
     """Raises FailedError unless the server of each answers."""
-    for setting in settings:
-        if not setting.target.database.embedded:
-            target = setting.engine_target()
+    for variant in variants:
+        if not variant.target.database.embedded:
+            target = variant.engine_target()
             try:
                 target.describe()
             except EngineError as error:

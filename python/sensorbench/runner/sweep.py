@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import product
 
 from sensorbench.errors import UsageError
-from sensorbench.runner.settings import Side
+from sensorbench.runner.variants import VariantSpec
 from sensorbench.schemas.schema_file import ParameterValue
 
 
@@ -22,29 +22,29 @@ def parse_sweeps(texts: list[str]) -> dict[str, list[str]]:
     return factors
 
 
-def swept(sides: list[Side], factors: dict[str, list[str]]) -> list[Side]:
+def swept(specs: list[VariantSpec], factors: dict[str, list[str]]) -> list[VariantSpec]:
     """The sides with each choice of the factors. A factor that a schema has as a parameter is that; else it is an option of the
     target.
     """
     choices = [dict(zip(factors, values, strict=True)) for values in product(*factors.values())]
-    return [_chosen(side, choice) for side in sides for choice in choices]
+    return [_chosen(spec, choice) for spec in specs for choice in choices]
 
 
-def _chosen(side: Side, choice: dict[str, str]) -> Side:
-    target, schema = side.target, side.schema
+def _chosen(spec: VariantSpec, choice: dict[str, str]) -> VariantSpec:
+    target, schema = spec.target, spec.schema
     for key, value in choice.items():
         if key in schema.file.parameters:
-            schema = schema.with_parameters({key: _value(side, key, value)})
+            schema = schema.with_parameters({key: _value(spec, key, value)})
         else:
             target = target.with_option(key, value)
-    label = "-".join(filter(None, [side.label, *(f"{key}={value}" for key, value in choice.items())]))
-    return replace(side, target=target, schema=schema, label=label)
+    label = "-".join(filter(None, [spec.label, *(f"{key}={value}" for key, value in choice.items())]))
+    return replace(spec, target=target, schema=schema, label=label)
 
 
-def _value(side: Side, key: str, text: str) -> ParameterValue:
+def _value(spec: VariantSpec, key: str, text: str) -> ParameterValue:
     """The value of a parameter that is written like this."""
-    known = side.schema.file.parameters[key].values
+    known = spec.schema.file.parameters[key].values
     found = [value for value in known if str(value).lower() == text.lower()]
     if not found:
-        raise UsageError(f"--sweep {key}={text}: {side.schema.path} has it at {', '.join(map(str, known))}")
+        raise UsageError(f"--sweep {key}={text}: {spec.schema.path} has it at {', '.join(map(str, known))}")
     return found[0]

@@ -39,22 +39,22 @@ def validated(comparison: Comparison) -> Ready:
     parameters = draw_parameters(operations, names, workbench, where)
     comparison = _on_its_dataset(comparison, workbench)
     columns, schemas = {}, {}
-    for setting in comparison.settings:
-        columns[setting.id] = setting.schema.fill_columns(workbench)
-        asked = [] if setting.only_loads else names
-        schemas[setting.id] = setting.schema.driver_schema(operations, asked, columns[setting.id])
-        if not setting.only_loads:
-            build_plan(operations, setting.schema, parameters, workload, 0)
+    for variant in comparison.variants:
+        columns[variant.id] = variant.schema.fill_columns(workbench)
+        asked = [] if variant.only_loads else names
+        schemas[variant.id] = variant.schema.driver_schema(operations, asked, columns[variant.id])
+        if not variant.only_loads:
+            build_plan(operations, variant.schema, parameters, workload, 0)
     return Ready(comparison, workbench, names, parameters, schemas, columns)
 
 
 def _on_its_dataset(comparison: Comparison, workbench: duckdb.DuckDBPyConnection) -> Comparison:
     """The comparison with schemas that know how close together the dataset's readings are, where that matters."""
-    if not any(setting.schema.needs_grain for setting in comparison.settings):
+    if not any(variant.schema.needs_grain for variant in comparison.variants):
         return comparison
     grain = grain_of(workbench, comparison.dataset.scale)
-    settings = [replace_fields(setting, schema=setting.schema.on(grain)) for setting in comparison.settings]
-    return replace_fields(comparison, settings=settings)
+    variants = [replace_fields(variant, schema=variant.schema.on(grain)) for variant in comparison.variants]
+    return replace_fields(comparison, variants=variants)
 
 
 def _check_relations(comparison: Comparison) -> None:
@@ -69,15 +69,15 @@ def _check_relations(comparison: Comparison) -> None:
 
 
 def up_with(ready: Ready, started: Servers) -> Up:
-    """A comparison with its settings at the URLs of servers that are up."""
-    settings = started.at_their_urls(ready.comparison.settings)
+    """A comparison with its variants at the URLs of servers that are up."""
+    variants = started.at_their_urls(ready.comparison.variants)
     return Up(
-        replace_fields(ready.comparison, settings=settings),
+        replace_fields(ready.comparison, variants=variants),
         ready.workbench,
         ready.names,
         ready.parameters,
         ready.schemas,
         ready.columns,
-        {setting.id: setting.engine_target() for setting in settings if setting.url is not None},
+        {variant.id: variant.engine_target() for variant in variants if variant.url is not None},
         started,
     )

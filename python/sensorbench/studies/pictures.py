@@ -8,7 +8,7 @@ from sensorbench.analysis.pareto import front
 
 @dataclass(frozen=True)
 class Point:
-    """A setting by two figures, of which larger is better, with the interval of each (None when unknown; without width when the
+    """A variant by two figures, of which larger is better, with the interval of each (None when unknown; without width when the
     figure is exact). Each group has a front of its own.
     """
 

@@ -19,10 +19,10 @@ from sensorbench.runner import (
     WRITE,
     Comparison,
     Schedule,
-    Side,
     TargetSpec,
+    VariantSpec,
     Workload,
-    make_settings,
+    make_variants,
     parse_target,
     started_target,
     swept,
@@ -89,11 +89,11 @@ def _planned_datasets(study: Study, options: StudyOptions, out: Path, teller: Te
     if options.parts:
         raise UsageError(f"--part {options.parts[0]}: study {study.name} has no parts")
     targets = [_target(study, text) for text in options.targets or study.file.targets]
-    sides = _sides(study, study.file, targets, options)
+    specs = _specs(study, study.file, targets, options)
     datasets = options.datasets or tuple(study.file.datasets)
     folders = [out] if len(datasets) == 1 else [out / _as_folder(name) for name in datasets]
     return [
-        Part(folder, _comparison(study, study.file, options, name, sides, folder, teller))
+        Part(folder, _comparison(study, study.file, options, name, specs, folder, teller))
         for name, folder in zip(datasets, folders, strict=True)
     ]
 
@@ -110,17 +110,17 @@ def _planned_parts(study: Study, options: StudyOptions, out: Path, teller: Telle
     for name in (name for name in chosen if not targets[name]):
         asked = ", ".join(_target(study, text).label for text in options.targets or chosen[name].targets)
         teller.say(f"part {name} is left out: it has no schema for {asked}{_of_those(options)}")
-    sides = {name: _sides(study, part, targets[name], options) for name, part in chosen.items() if targets[name]}
+    specs = {name: _specs(study, part, targets[name], options) for name, part in chosen.items() if targets[name]}
     # Who names a part wants it even so.
-    alone = [name for name in sides if chosen[name].compares_targets and len(targets[name]) == 1 and not options.parts]
+    alone = [name for name in specs if chosen[name].compares_targets and len(targets[name]) == 1 and not options.parts]
     for name in alone:
         teller.say(f"part {name} is left out: {targets[name][0].label} would be compared with nothing")
-    parts = {name: chosen[name] for name in sides if name not in alone}
+    parts = {name: chosen[name] for name in specs if name not in alone}
     planned = []
     for name, part in parts.items():
         folder = out if len(parts) == 1 else out / name
         dataset = (*options.datasets, *part.datasets)[0]
-        comparison = _comparison(study, part, options, dataset, sides[name], folder, teller)
+        comparison = _comparison(study, part, options, dataset, specs[name], folder, teller)
         planned.append(Part(folder, replace(comparison, part=name, title=f"{study.file.title}: {part.title}")))
     return planned
 
@@ -148,7 +148,7 @@ def _targets_of_parts(study: Study, parts: dict[str, StudyPart], options: StudyO
 
 
 def _comparison(
-    study: Study, grid: Grid, options: StudyOptions, dataset_name: str, sides: list[Side], folder: Path, teller: Teller
+    study: Study, grid: Grid, options: StudyOptions, dataset_name: str, specs: list[VariantSpec], folder: Path, teller: Teller
 ) -> Comparison:
     dataset = open_dataset(dataset_name, scale=options.scale, seed=options.seed, teller=teller)
     operations = load_operations(study.file.operations)
@@ -163,8 +163,8 @@ def _comparison(
         dataset=dataset,
         operations_name=study.file.operations,
         operations=operations,
-        settings=make_settings(sides, folder / DATA_FOLDER),
-        workload=workload.with_in_flight(embedded=any(side.target.database.embedded for side in sides)),
+        variants=make_variants(specs, folder / DATA_FOLDER),
+        workload=workload.with_in_flight(embedded=any(spec.target.database.embedded for spec in specs)),
         metric=study.file.metric,
         goes_on=study.file.goes_on,
     )
@@ -206,9 +206,9 @@ def _no_schema(study: Study, grids: Iterable[Grid], target: TargetSpec, options:
     return UsageError(f"study {study.name} has no schema for {target.database.dialect}{_of_those(options)}; it has {known}")
 
 
-def _sides(study: Study, grid: Grid, targets: list[TargetSpec], options: StudyOptions) -> list[Side]:
+def _specs(study: Study, grid: Grid, targets: list[TargetSpec], options: StudyOptions) -> list[VariantSpec]:
     """Each target with its layouts, at each choice of the factors that are swept. Raises UsageError when a target has none."""
-    sides = []
+    specs = []
     for target in targets:
         layouts = _layouts(grid, target, options)
         if not layouts:
@@ -216,13 +216,13 @@ def _sides(study: Study, grid: Grid, targets: list[TargetSpec], options: StudyOp
         own = [key for layout in layouts for key in options.sweeps if key in layout.parameters]
         if own:
             raise UsageError(f"--sweep {own[0]}: study {study.name} compares the values of {own[0]} already; leave it out")
-        sides += [side for layout in layouts for side in _sides_of(study, target, layout)]
-    return swept(sides, options.sweeps)
+        specs += [spec for layout in layouts for spec in _specs_of(study, target, layout)]
+    return swept(specs, options.sweeps)
 
 
-def _sides_of(study: Study, target: TargetSpec, layout: Layout) -> list[Side]:
+def _specs_of(study: Study, target: TargetSpec, layout: Layout) -> list[VariantSpec]:
     return [
-        Side(
+        VariantSpec(
             target.with_options(layout.options),
             load_schema(
                 layout.schema_, operations=study.file.operations, database=target.database.dialect, parameters=parameters

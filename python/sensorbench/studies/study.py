@@ -18,7 +18,7 @@ from sensorbench.schemas.schema_file import ParameterValue
 from sensorbench.studies.pictures import Effect, Front
 
 CellState = Literal["run", "not applicable", "failed"]
-Kind = Literal["text", "setting", "duration_s", "bytes", "ratio", "count"]
+Kind = Literal["text", "variant", "duration_s", "bytes", "ratio", "count"]
 
 
 class Models(toml_file.FileModel):
@@ -29,7 +29,7 @@ class Models(toml_file.FileModel):
 
 
 class System(toml_file.FileModel):
-    """A database with settings and a size, under a name of the study's. `code` is the source's name for its own system of this
+    """A database with variants and a size, under a name of the study's. `code` is the source's name for its own system of this
     kind. `options` are those of the target's URL.
     """
 
@@ -112,7 +112,7 @@ class StudyFile(Grid):
     systems: dict[str, System] = {}
     roles: Roles
     models: dict[str, Models] = {}
-    # A setting that fails is left out and told, so that the others go on.
+    # A variant that fails is left out and told, so that the others go on.
     goes_on: bool = False
     parts: dict[str, StudyPart] = {}
 
@@ -234,7 +234,7 @@ class Study:
 
     @property
     def roles(self) -> Roles:
-        """Which settings play the roles that claims speak of."""
+        """Which variants play the roles that claims speak of."""
         return self.file.roles
 
     @property

@@ -102,7 +102,7 @@ class WrittenRows:
 def written_rows(
     operations: Operations, names: list[str], runs: list[RunResult], plans: list[dict[str, Any]], parameters: Parameters
 ) -> WrittenRows:
-    """The rows that the writes of some runs of one setting added."""
+    """The rows that the writes of some runs of one variant added."""
     every = _every(operations, names, runs, plans)
     acknowledged: dict[str, list[pa.RecordBatch]] = {}
     unknown: dict[str, list[pa.RecordBatch]] = {}

@@ -1,4 +1,4 @@
-"""What a setting promised the clients of its registers, and what their histories show."""
+"""What a variant promised the clients of its registers, and what their histories show."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -9,7 +9,7 @@ import pyarrow as pa
 from sensorbench.analysis import promises
 from sensorbench.analysis.guarantees import Checked, check
 from sensorbench.analysis.promises import Promises, broken
-from sensorbench.results import ComparisonResult, RunResult, SettingManifest
+from sensorbench.results import ComparisonResult, RunResult, VariantManifest
 from sensorbench.results.history import HISTORY_FILE, read_history
 from sensorbench.results.summary.guarantees import RegisterCounts, RegisterFinding, RegisterGuarantees, RegisterPromise
 
@@ -17,25 +17,25 @@ MOST_EXAMPLES = 3
 
 
 def guaranteed(result: ComparisonResult) -> dict[str, RegisterGuarantees]:
-    """By setting, of those whose runs have histories: what was promised, what was seen, and whether a promise was broken."""
+    """By variant, of those whose runs have histories: what was promised, what was seen, and whether a promise was broken."""
     found = {}
-    for setting in result.manifest.variants:
-        runs = [run for run in result.usable_runs(setting.id) if (run.folder / HISTORY_FILE).exists()]
+    for variant in result.manifest.variants:
+        runs = [run for run in result.usable_runs(variant.id) if (run.folder / HISTORY_FILE).exists()]
         if runs:
-            found[setting.id] = _of_setting(setting.promises, _facts(result, setting, runs[-1]), runs)
+            found[variant.id] = _of_variant(variant.promises, _facts(result, variant, runs[-1]), runs)
     return found
 
 
-def _facts(result: ComparisonResult, setting: SettingManifest, run: RunResult) -> dict[str, str]:
-    """What the database says of its settings. A replica that has just joined is not told of by its master, but by the lab."""
+def _facts(result: ComparisonResult, variant: VariantManifest, run: RunResult) -> dict[str, str]:
+    """What the database says of its variants. A replica that has just joined is not told of by its master, but by the lab."""
     settings: dict[str, str] = dict(run.manifest.description.get("settings", {}))
-    server = result.manifest.environment.get("servers", {}).get(setting.url.partition("?")[0], {})
+    server = result.manifest.environment.get("servers", {}).get(variant.url.partition("?")[0], {})
     if server.get("replicas"):
         settings["replicas"] = str(server["replicas"])
     return settings
 
 
-def _of_setting(kind: str | None, facts: Mapping[str, str], runs: list[RunResult]) -> RegisterGuarantees:
+def _of_variant(kind: str | None, facts: Mapping[str, str], runs: list[RunResult]) -> RegisterGuarantees:
     histories = {run.manifest.repeat: read_history(run.folder / HISTORY_FILE) for run in runs}
     # No two runs have a key in common, so that their histories are checked as one.
     checked = check(pa.concat_tables(histories.values()).unify_dictionaries())
@@ -53,7 +53,7 @@ def register_guarantees(
     settings: Mapping[str, str],
     examples: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
 ) -> RegisterGuarantees:
-    """What a history of registers shows, beside what a kind of database promises with its settings, and which of it the history broke.
+    """What a history of registers shows, beside what a kind of database promises with its variants, and which of it the history broke.
     `examples` are shown instead of the checker's own.
     """
     given = promised(kind, settings)
@@ -75,7 +75,7 @@ def register_guarantees(
 
 
 def promised(kind: str | None, settings: Mapping[str, str]) -> Promises | None:
-    """What a kind of database promises with the settings that it tells; None where nothing is known of that."""
+    """What a kind of database promises with the variants that it tells; None where nothing is known of that."""
     if kind == "quorums" and {"replication", "consistency"} <= settings.keys():
         level = settings["consistency"]
         return promises.promises_of_quorums(int(settings["replication"]), level, level)

@@ -1,7 +1,7 @@
 """The layouts that results have measured, as candidates for a recommendation, with what was measured of each.
 
 Of several comparisons of a study that had an operation, the one counts that had nothing else to do (that wrote alone, or read
-alone), and of those the one with most settings: so layouts are compared by runs that took turns. What only another one
+alone), and of those the one with most variants: so layouts are compared by runs that took turns. What only another one
 measured, on the same data and under the same load, is taken from there. Runs count that were completed, and operations whose
 answers were equal.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sensorbench.analysis.candidate import Candidate, Measured
-from sensorbench.benchmarks.comparison.measured_rates import AskedComparison, AskedSetting, Origin
+from sensorbench.benchmarks.comparison.measured_rates import AskedComparison, AskedVariant, Origin
 from sensorbench.benchmarks.comparison.summary import summarise
 from sensorbench.errors import UsageError
 from sensorbench.results import ComparisonResult, read_comparison
@@ -20,13 +20,13 @@ from sensorbench.results.series import is_series, parts_with_results, read_serie
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.runner import databases
 
-# So many of the settings that are left out for a reason are named.
+# So many of the variants that are left out for a reason are named.
 MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """Candidates, the comparisons that they are from by name, why other settings are left out, and what else to know."""
+    """Candidates, the comparisons that they are from by name, why other variants are left out, and what else to know."""
 
     origins: dict[str, Origin]
     candidates: tuple[Candidate, ...]
@@ -34,7 +34,7 @@ class Gathered:
     notes: tuple[str, ...]
 
     def told_left_out(self) -> list[str]:
-        """Why settings are left out, each reason once."""
+        """Why variants are left out, each reason once."""
         return [f"{_some(names)}: {why}" for why, names in by_reason(self.left_out).items()]
 
 
@@ -62,7 +62,7 @@ def gather(folder: Path) -> Gathered:
     gathered = replace(gathered, notes=(*missing, *damaged, *gathered.notes))
     if not gathered.candidates:
         told = "; ".join([*gathered.notes, *gathered.told_left_out()])
-        raise UsageError(f"{folder}: nothing was measured there that could be recommended ({told or 'no setting was asked'})")
+        raise UsageError(f"{folder}: nothing was measured there that could be recommended ({told or 'no variant was measured'})")
     return gathered
 
 
@@ -91,7 +91,7 @@ def candidates_of(results: Mapping[str, ComparisonResult], summaries: Mapping[st
         if measured:
             found.append(_candidate(layout, measured))
         else:
-            left_out.append((layout[0].setting.id, "; ".join(reasons) or "it was asked under another load than the others"))
+            left_out.append((layout[0].variant.id, "; ".join(reasons) or "it was asked under another load than the others"))
     states = [one.told_state for one in asked if one.result.state != "complete"]
     return Gathered({one.name: one.origin for one in used}, tuple(found), tuple(left_out), tuple(states))
 
@@ -101,26 +101,26 @@ def _comparisons_of(asked: Sequence[AskedComparison]) -> dict[str, list[AskedCom
     found: dict[str, list[AskedComparison]] = {}
     for operation in dict.fromkeys(name for one in asked for name in one.operations):
         had = [one for one in asked if operation in one.operations]
-        ordered = sorted(had, key=lambda one: (one.is_mixed, -len(one.settings)))
+        ordered = sorted(had, key=lambda one: (one.is_mixed, -len(one.variants)))
         found[operation] = [one for one in ordered if one.conditions == ordered[0].conditions]
     return found
 
 
-def _layouts(comparisons: Sequence[AskedComparison]) -> list[list[AskedSetting]]:
-    """The settings of each layout, of all comparisons. Those that differ in something else within a comparison (an option of
+def _layouts(comparisons: Sequence[AskedComparison]) -> list[list[AskedVariant]]:
+    """The variants of each layout, of all comparisons. Those that differ in something else within a comparison (an option of
     the target, requests in flight) are told apart by their names.
     """
-    counts = [Counter(one.layout for one in comparison.settings) for comparison in comparisons]
+    counts = [Counter(one.layout for one in comparison.variants) for comparison in comparisons]
     ambiguous = {layout for of_one in counts for layout, count in of_one.items() if count > 1}
-    found: dict[str, list[AskedSetting]] = {}
+    found: dict[str, list[AskedVariant]] = {}
     for comparison in comparisons:
-        for one in comparison.settings:
-            found.setdefault(one.setting.id if one.layout in ambiguous else one.layout, []).append(one)
+        for one in comparison.variants:
+            found.setdefault(one.variant.id if one.layout in ambiguous else one.layout, []).append(one)
     return list(found.values())
 
 
 def _measured(
-    layout: Sequence[AskedSetting], had: Mapping[str, Sequence[AskedComparison]]
+    layout: Sequence[AskedVariant], had: Mapping[str, Sequence[AskedComparison]]
 ) -> tuple[list[tuple[bool, Measured]], list[str]]:
     """What counts of a layout, and whether it writes; and why the rest does not."""
     found, reasons = [], []
@@ -136,28 +136,28 @@ def _measured(
     return found, reasons
 
 
-def _first(layout: Sequence[AskedSetting], comparisons: Sequence[AskedComparison]) -> AskedSetting | None:
-    """The setting of a layout that counts for an operation: the first, in the order of the comparisons. One with a number of
+def _first(layout: Sequence[AskedVariant], comparisons: Sequence[AskedComparison]) -> AskedVariant | None:
+    """The variant of a layout that counts for an operation: the first, in the order of the comparisons. One with a number of
     requests in flight of its own is compared only beside others.
     """
     own = {one.comparison.name: one for one in layout}
     places = [own[one.name] for one in comparisons if one.name in own]
-    return next((one for one in places if one.comparison is comparisons[0] or one.setting.in_flight is None), None)
+    return next((one for one in places if one.comparison is comparisons[0] or one.variant.in_flight is None), None)
 
 
-def _candidate(layout: Sequence[AskedSetting], measured: Sequence[tuple[bool, Measured]]) -> Candidate:
+def _candidate(layout: Sequence[AskedVariant], measured: Sequence[tuple[bool, Measured]]) -> Candidate:
     first = layout[0]
-    setting, described = first.setting, first.description
+    variant, described = first.variant, first.description
     return Candidate(
-        name=setting.id,
-        target=setting.target,
-        database=setting.database,
+        name=variant.id,
+        target=variant.target,
+        database=variant.database,
         version=" ".join(filter(None, [described.get("database"), described.get("version")])),
-        schema=setting.schema_name,
-        label=setting.label,
-        parameters=dict(setting.schema_parameters),
-        embedded=setting.embedded,
-        in_memory=databases()[setting.database].in_memory,
+        schema=variant.schema_name,
+        label=variant.label,
+        parameters=dict(variant.schema_parameters),
+        embedded=variant.embedded,
+        in_memory=databases()[variant.database].in_memory,
         nodes=first.nodes,
         copies=int(described.get("settings", {}).get("replication", 1)),
         writes=tuple(one for writes, one in measured if writes),

@@ -1,4 +1,4 @@
-"""What is done with one setting of a comparison: it is loaded, and each of its runs is measured."""
+"""What is done with one variant of a comparison: it is loaded, and each of its runs is measured."""
 
 import hashlib
 import json
@@ -20,16 +20,16 @@ from sensorbench.results import ComparisonWriter, RunManifest, RunWriter, has_re
 from sensorbench.results.files import release_reserve
 from sensorbench.results.manifest import Process, now
 from sensorbench.results.ownership import Claim, Intent, Owner
-from sensorbench.results.writer import LOAD_FILE, run_folder, setting_folder
+from sensorbench.results.writer import LOAD_FILE, run_folder, variant_folder
 from sensorbench.runner import (
     Parameters,
     PreparedTable,
     Ready,
-    Setting,
     Up,
+    Variant,
     build_plan,
     is_of_registers,
-    load_setting,
+    load_variant,
     noted,
     run_and_write,
     with_keys_of_run,
@@ -41,23 +41,23 @@ from sensorbench.verification import keep_history
 
 
 def query_plans(
-    target: _engine.Target, setting: Setting, operations: Operations, names: list[str], parameters: Parameters
+    target: _engine.Target, variant: Variant, operations: Operations, names: list[str], parameters: Parameters
 ) -> dict[str, dict[str, Any]]:
     """For each operation that reads by one statement, and not what was just written: the plan's text, and the access path in a few
     words; for one that cannot be explained why not. Nothing for databases that have no plans.
     """
-    explain = explain_of(setting.target.database.dialect)
+    explain = explain_of(variant.target.database.dialect)
     if explain is None:
         return {}
     plans: dict[str, dict[str, Any]] = {}
     for name in names:
         operation = operations.operation[name]
-        work = setting.schema.work(name, operation)
+        work = variant.schema.work(name, operation)
         has_candidates = all(draw in parameters.tables for draw in operation.draws)
         if operation.writes is not None or not has_candidates or work["derive"] or work.get("for_each") or work.get("tables"):
             continue
         try:
-            rows = _explained(target, explain, name, operation, setting.schema.statement(name), parameters)
+            rows = _explained(target, explain, name, operation, variant.schema.statement(name), parameters)
         except EngineError as error:
             plans[name] = {"access": None, "text": f"could not be had: {error}"}
             continue
@@ -116,7 +116,7 @@ def encoding_cost(
 
 @cache
 def _cost(workbench: duckdb.DuckDBPyConnection, encoding: str, batch: int) -> dict[str, Any]:
-    """What `batch_cost` tells, measured once for all settings of a comparison: they share a workbench."""
+    """What `batch_cost` tells, measured once for all variants of a comparison: they share a workbench."""
     found: dict[str, Any] = json.loads(batch_cost(canonical_table(workbench.sql(_OF_ONE_SENSOR)).to_reader(), encoding, batch))
     return found
 
@@ -135,24 +135,24 @@ def writes_anything(operations: Operations, names: list[str]) -> bool:
     return any(operations.operation[name].writes is not None for name in names if not is_of_registers(name))
 
 
-def is_finished(setting: Setting, folder: Path, repeats: int) -> bool:
-    """Whether results in `folder` have all of a setting: its load, and as many complete runs as wanted."""
-    runs = [] if setting.only_loads else [run_folder(folder, setting.id, repeat) for repeat in range(1, repeats + 1)]
-    return (setting_folder(folder, setting.id) / LOAD_FILE).exists() and all(_is_complete(run) for run in runs)
+def is_finished(variant: Variant, folder: Path, repeats: int) -> bool:
+    """Whether results in `folder` have all of a variant: its load, and as many complete runs as wanted."""
+    runs = [] if variant.only_loads else [run_folder(folder, variant.id, repeat) for repeat in range(1, repeats + 1)]
+    return (variant_folder(folder, variant.id) / LOAD_FILE).exists() and all(_is_complete(run) for run in runs)
 
 
 def _is_complete(run: Path) -> bool:
     return has_results(run) and read_run(run).state == "complete"
 
 
-def _fingerprint(ready: Ready, setting: Setting) -> str:
+def _fingerprint(ready: Ready, variant: Variant) -> str:
     """Changes when anything about what lies at a target does."""
     what = json.dumps(
         [
             ready.comparison.dataset.fingerprint,
-            ready.schemas[setting.id],
-            setting.schema.file.model_dump(mode="json"),
-            setting.schema.parameters,
+            ready.schemas[variant.id],
+            variant.schema.file.model_dump(mode="json"),
+            variant.schema.parameters,
         ],
         sort_keys=True,
     )
@@ -160,57 +160,57 @@ def _fingerprint(ready: Ready, setting: Setting) -> str:
 
 
 def load_one(
-    up: Up, setting: Setting, tables: list[PreparedTable], writer: ComparisonWriter, teller: Teller, *, intent: Intent
+    up: Up, variant: Variant, tables: list[PreparedTable], writer: ComparisonWriter, teller: Teller, *, intent: Intent
 ) -> None:
-    """Loads a setting, unless that was done before, and asks for the plans of its queries. Raises FailedError."""
-    target, fingerprint = up.targets[setting.id], _fingerprint(up, setting)
-    has_load = (writer.setting_folder(setting.id) / LOAD_FILE).exists()
+    """Loads a variant, unless that was done before, and asks for the plans of its queries. Raises FailedError."""
+    target, fingerprint = up.targets[variant.id], _fingerprint(up, variant)
+    has_load = (writer.variant_folder(variant.id) / LOAD_FILE).exists()
     if has_load and target.fingerprint() == noted(fingerprint, "settled"):
         # Also what --replace would load again is used when just that is there.
-        used = "resume" if intent == "resume" and setting.temporary is None else "attach"
-        target.attach(json.dumps(up.schemas[setting.id]), intent=used, owner=writer.owner.to_json())
-        teller.say(f"  {setting.id}: already loaded")
+        used = "resume" if intent == "resume" and variant.temporary is None else "attach"
+        target.attach(json.dumps(up.schemas[variant.id]), intent=used, owner=writer.owner.to_json())
+        teller.say(f"  {variant.id}: already loaded")
         return
     if writes_anything(up.comparison.operations, up.names):
         # What earlier runs wrote is gone with the data that they wrote it to: they are measured again.
         for repeat in range(1, up.comparison.workload.repeat + 1):
-            remove_results(writer.run_folder(setting.id, repeat))
-    if setting.temporary is not None:
-        setting.temporary.parent.mkdir(parents=True, exist_ok=True)
+            remove_results(writer.run_folder(variant.id, repeat))
+    if variant.temporary is not None:
+        variant.temporary.parent.mkdir(parents=True, exist_ok=True)
     readings = up.comparison.dataset.describe().readings
-    claim = claim_of(setting, writer.owner, intent)
-    load = load_setting(setting, target, up.schemas[setting.id], tables, readings, fingerprint, claim=claim, teller=teller)
-    cost = encoding_cost(setting.schema, tables, readings, up.workbench)
-    writer.write_load(setting.id, {**load, "encoding": cost} if cost else load)
-    if not setting.only_loads:
-        plans = query_plans(target, setting, up.comparison.operations, up.names, up.parameters)
+    claim = claim_of(variant, writer.owner, intent)
+    load = load_variant(variant, target, up.schemas[variant.id], tables, readings, fingerprint, claim=claim, teller=teller)
+    cost = encoding_cost(variant.schema, tables, readings, up.workbench)
+    writer.write_load(variant.id, {**load, "encoding": cost} if cost else load)
+    if not variant.only_loads:
+        plans = query_plans(target, variant, up.comparison.operations, up.names, up.parameters)
         if plans:
-            writer.write_plans(setting.id, plans)
+            writer.write_plans(variant.id, plans)
 
 
-def claim_of(setting: Setting, owner: Owner, intent: Intent) -> Claim:
-    """What is wanted of a setting's namespace. One that lies below the results is this folder's own, also where a marker of an earlier
+def claim_of(variant: Variant, owner: Owner, intent: Intent) -> Claim:
+    """What is wanted of a variant's namespace. One that lies below the results is this folder's own, also where a marker of an earlier
     version does not say so.
     """
-    return Claim(owner, "replace" if setting.temporary is not None and intent == "resume" else intent)
+    return Claim(owner, "replace" if variant.temporary is not None and intent == "resume" else intent)
 
 
-def run_one(up: Up, setting: Setting, repeat: int, writer: ComparisonWriter, teller: Teller) -> None:
-    """Measures one run of a setting, unless that was done before."""
+def run_one(up: Up, variant: Variant, repeat: int, writer: ComparisonWriter, teller: Teller) -> None:
+    """Measures one run of a variant, unless that was done before."""
     comparison = up.comparison
-    folder = writer.run_folder(setting.id, repeat)
+    folder = writer.run_folder(variant.id, repeat)
     if _is_complete(folder):
-        teller.say(f"  {setting.id}, run {repeat}: already measured")
+        teller.say(f"  {variant.id}, run {repeat}: already measured")
         return
     remove_results(folder)
     created = now()
     parameters = with_keys_of_run(up.parameters, comparison.operations, created, repeat)
-    plan = build_plan(comparison.operations, setting.schema, parameters, setting.workload(comparison.workload), repeat - 1)
-    target = up.targets[setting.id]
+    plan = build_plan(comparison.operations, variant.schema, parameters, variant.workload(comparison.workload), repeat - 1)
+    target = up.targets[variant.id]
     manifest = RunManifest(
         process=Process.this(),
         created=created,
-        variant=setting.manifest({}),
+        variant=variant.manifest({}),
         repeat=repeat,
         temperature="hot" if comparison.workload.is_warmed_up else "warm",
         seed=comparison.workload.seed,
@@ -222,8 +222,8 @@ def run_one(up: Up, setting: Setting, repeat: int, writer: ComparisonWriter, tel
         },
         description=json.loads(target.describe()),
     )
-    writer.setting_folder(setting.id).mkdir(parents=True, exist_ok=True)
-    with teller.task(f"{setting.id}, run {repeat} of {comparison.workload.repeat}", total=1.0) as task:
+    writer.variant_folder(variant.id).mkdir(parents=True, exist_ok=True)
+    with teller.task(f"{variant.id}, run {repeat} of {comparison.workload.repeat}", total=1.0) as task:
         run_writer = RunWriter(folder, manifest)
         try:
             whole = run_and_write(
@@ -233,7 +233,7 @@ def run_one(up: Up, setting: Setting, repeat: int, writer: ComparisonWriter, tel
                 run_writer,
                 up.servers.processes(),
                 lambda _, now: task.advance_to(*_progress(now, plan)),
-                lambda run, is_complete: keep_history(up, setting, folder, run, plan, parameters, is_complete=is_complete),
+                lambda run, is_complete: keep_history(up, variant, folder, run, plan, parameters, is_complete=is_complete),
             )
         except DiskFullError as error:
             release_reserve(writer.folder)

@@ -1,4 +1,4 @@
-"""What was measured of one setting of a comparison, as far as it may count for a recommendation.
+"""What was measured of one variant of a comparison, as far as it may count for a recommendation.
 
 The rate of an operation is how often it ended well in a second. Where several kinds shared the time, it is what it would be
 if all requests in flight had been of this kind, each as long as it was: the counted rate divided by the share of the time
@@ -16,7 +16,7 @@ from typing import Any
 from sensorbench.analysis.candidate import Measured, Run
 from sensorbench.analysis.intervals import Interval
 from sensorbench.dataset.dataset import readings_of
-from sensorbench.results import ComparisonResult, RunResult, SettingManifest
+from sensorbench.results import ComparisonResult, RunResult, VariantManifest
 from sensorbench.results.manifest import MEASURE, PhaseFigures
 from sensorbench.results.server_use import server_use
 from sensorbench.results.summary.claims import MeasuredFigure
@@ -48,7 +48,7 @@ class AskedComparison:
         self.name = name
         self.result = result
         self.operations = {name: one for name, one in result.manifest.plan.operations.items() if not is_of_registers(name)}
-        self.settings = [AskedSetting(self, one) for one in result.manifest.variants if not one.only_loads]
+        self.variants = [AskedVariant(self, one) for one in result.manifest.variants if not one.only_loads]
         self.schedule = Schedule.model_validate(result.manifest.plan.workload["schedule"])
         self.differing = {name for name, answers in summary.result.answers.items() if not answers.equal}
         self.figures = {(one.variant, one.operation): one for one in summary.result.figures}
@@ -87,21 +87,21 @@ class AskedComparison:
 
 
 @dataclass(frozen=True)
-class AskedSetting:
-    """A setting in one comparison."""
+class AskedVariant:
+    """A variant in one comparison."""
 
     comparison: AskedComparison
-    setting: SettingManifest
+    variant: VariantManifest
 
     @property
     def layout(self) -> str:
         """What equal layouts of different comparisons have in common, whatever they are called there."""
-        parameters = sorted(self.setting.schema_parameters.items())
-        return f"{self.setting.target} {self.setting.schema_name} {parameters}"
+        parameters = sorted(self.variant.schema_parameters.items())
+        return f"{self.variant.target} {self.variant.schema_name} {parameters}"
 
     def problem(self, operation: str) -> str | None:
         """Why an operation does not count, if it does not."""
-        result, name = self.comparison.result, self.setting.id
+        result, name = self.comparison.result, self.variant.id
         if failure := result.failures.get(name):
             return f"it failed at {failure['step']}: {failure['cause']}"
         if any(known.get(name, {}).get("problems") for known in (result.checks, result.contents)):
@@ -115,7 +115,7 @@ class AskedSetting:
     def measured(self, operation: str) -> Measured:
         """What was measured of an operation without a problem."""
         rates = self._rates(operation)
-        figures, writes = self.comparison.figures[self.setting.id, operation], self.comparison.operations[operation].writes
+        figures, writes = self.comparison.figures[self.variant.id, operation], self.comparison.operations[operation].writes
         return Measured(
             operation=operation,
             comparison=self.comparison.name,
@@ -129,7 +129,7 @@ class AskedSetting:
     @cached_property
     def _phases(self) -> list[tuple[RunResult, PhaseFigures]]:
         """The completed runs, with what was measured in each."""
-        complete = [run for run in self.comparison.result.runs[self.setting.id] if run.state == "complete"]
+        complete = [run for run in self.comparison.result.runs[self.variant.id] if run.state == "complete"]
         phases = [(run, phase) for run in complete for phase in (run.manifest.whole.phases if run.manifest.whole else [])]
         return [(run, phase) for run, phase in phases if phase.name == MEASURE]
 
@@ -142,30 +142,30 @@ class AskedSetting:
 
     def _readings(self, operation: str) -> int:
         """How many readings a write carries. Results from before that was told have it in the schema's parameter."""
-        told = self.setting.statements.get(operation, {}).get("readings")
-        return int(told or self.setting.schema_parameters.get("batch", 1))
+        told = self.variant.statements.get(operation, {}).get("readings")
+        return int(told or self.variant.schema_parameters.get("batch", 1))
 
     @property
     def description(self) -> dict[str, Any]:
         """What the database said of itself after loading."""
-        found: dict[str, Any] = self.comparison.result.loads.get(self.setting.id, {}).get("description", {})
+        found: dict[str, Any] = self.comparison.result.loads.get(self.variant.id, {}).get("description", {})
         return found
 
     @property
     def nodes(self) -> int:
         """The nodes of its server; one where the lab did not start it."""
         servers = self.comparison.result.manifest.environment.get("servers", {})
-        return int(servers.get(self.setting.url.partition("?")[0], {"nodes": 1})["nodes"])
+        return int(servers.get(self.variant.url.partition("?")[0], {"nodes": 1})["nodes"])
 
     @property
     def bytes_a_reading(self) -> float | None:
         """What all copies of a reading take after loading, on disk or in memory."""
-        return self.comparison.result.bytes_a_reading(self.setting.id)
+        return self.comparison.result.bytes_a_reading(self.variant.id)
 
     @property
     def memory_bytes(self) -> float | None:
         """What its servers had resident, on average; None where no process of theirs was looked at."""
-        uses = [server_use(self.comparison.result, run, self.setting.id) for run, _ in self._phases]
+        uses = [server_use(self.comparison.result, run, self.variant.id) for run, _ in self._phases]
         known = [row["megabytes"] for use in uses for row in use]
         return fmean(known) * 1e6 if known else None
 

@@ -25,8 +25,8 @@ from sensorbench.runner import (
     PreparedTable,
     Ready,
     Servers,
-    Setting,
     Up,
+    Variant,
     Workload,
     build_plan,
     check_namespace,
@@ -113,10 +113,10 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
         comparison, ready = plan.comparison, plan.ready
         todo = _unfinished(plan, progress)
         with ready.workbench:
-            for setting in todo:
-                columns = ready.columns[setting.id]
-                plan.prepared.tables[setting.id] = prepare_tables(
-                    comparison.dataset, setting.schema, columns, ready.workbench, progress
+            for variant in todo:
+                columns = ready.columns[variant.id]
+                plan.prepared.tables[variant.id] = prepare_tables(
+                    comparison.dataset, variant.schema, columns, ready.workbench, progress
                 )
             with running_servers(todo, progress, pin=comparison.workload.pin) as started:
                 plan.prepared.ups.append(up_with(ready, started))
@@ -126,9 +126,9 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
         """Raises UsageError where the namespace of a variant that is not finished is refused, and EngineError where nobody answers."""
         del servers
         up = plan.prepared.up
-        for setting in up.comparison.settings:
-            if setting.id in plan.prepared.tables:
-                check_namespace(up.targets[setting.id], claim_of(setting, owner, plan.intent))
+        for variant in up.comparison.variants:
+            if variant.id in plan.prepared.tables:
+                check_namespace(up.targets[variant.id], claim_of(variant, owner, plan.intent))
 
     def describe(self, plan: ComparisonPlan, servers: Servers) -> Description[PlannedComparison]:
         """The variants, the operations and the workload."""
@@ -146,18 +146,18 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
                 metric=comparison.metric,
             ),
             variants=[
-                setting.manifest(
-                    {} if setting.only_loads else {name: setting.schema.told_statements(name) for name in ready.names}
+                variant.manifest(
+                    {} if variant.only_loads else {name: variant.schema.told_statements(name) for name in ready.names}
                 )
-                for setting in comparison.settings
+                for variant in comparison.variants
             ],
             environment={
                 "driver_ceilings_per_s": {
-                    setting.target.database.name: driver_ceiling(
-                        setting.target.database, in_flight=_ceiling_in_flight(comparison.workload)
+                    variant.target.database.name: driver_ceiling(
+                        variant.target.database, in_flight=_ceiling_in_flight(comparison.workload)
                     )
-                    for setting in _one_a_database(comparison.settings)
-                    if setting.target.database.embedded
+                    for variant in _one_a_database(comparison.variants)
+                    if variant.target.database.embedded
                 },
                 "servers": servers.described(),
             },
@@ -166,7 +166,7 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
     def check_same(self, before: ComparisonManifest, after: ComparisonManifest, folder: Path) -> ComparisonManifest:
         """The manifest, with the environment of both. Raises UsageError unless it is of the same comparison."""
         parts = ((key, getattr(before.plan, key), getattr(after.plan, key)) for key in _SAME)
-        for key, of_before, of_after in (*parts, ("settings", before.variants, after.variants)):
+        for key, of_before, of_after in (*parts, ("variants", before.variants, after.variants)):
             if of_before != of_after:
                 raise UsageError(
                     f"--resume: {folder} was begun with another {key}; give the same arguments, or another folder with --out"
@@ -180,22 +180,22 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
     def clean_up(self, plan: ComparisonPlan, context: RunContext[ComparisonWriter]) -> None:
         """Removes what was loaded below the results. Data at a target that the user named stays, unless `drop_after`."""
         up = plan.prepared.up
-        for setting in up.comparison.settings:
-            is_below = setting.temporary is not None and setting.temporary.exists()
-            if is_below or (plan.drop_after and setting.target.is_url):
-                up.targets[setting.id].remove(owner=context.owner.to_json())
+        for variant in up.comparison.variants:
+            is_below = variant.temporary is not None and variant.temporary.exists()
+            if is_below or (plan.drop_after and variant.target.is_url):
+                up.targets[variant.id].remove(owner=context.owner.to_json())
         remove_if_empty(context.folder / DATA_FOLDER)
 
 
-def _unfinished(plan: ComparisonPlan, progress: Teller) -> list[Setting]:
+def _unfinished(plan: ComparisonPlan, progress: Teller) -> list[Variant]:
     """The variants that have something left to be done; runs that wrote are read back at the target, so that it is needed."""
     comparison = plan.comparison
     if not plan.resume or writes_anything(comparison.operations, plan.ready.names):
-        return comparison.settings
-    finished = [setting for setting in comparison.settings if is_finished(setting, plan.folder, comparison.workload.repeat)]
-    for setting in finished:
-        progress.say(f"  {setting.id}: finished before, not repeated")
-    return [setting for setting in comparison.settings if setting not in finished]
+        return comparison.variants
+    finished = [variant for variant in comparison.variants if is_finished(variant, plan.folder, comparison.workload.repeat)]
+    for variant in finished:
+        progress.say(f"  {variant.id}: finished before, not repeated")
+    return [variant for variant in comparison.variants if variant not in finished]
 
 
 def _described(operation: Operation) -> OperationManifest:
@@ -220,44 +220,44 @@ def _ceiling_in_flight(workload: Workload) -> int:
     return 1 if workload.schedule.is_open_loop else workload.schedule.most_in_flight
 
 
-def _write_server_ceilings(ready: Up, loaded: list[Setting], writer: ComparisonWriter) -> None:
+def _write_server_ceilings(ready: Up, loaded: list[Variant], writer: ComparisonWriter) -> None:
     """Measures what the driver of each server reaches, now that there is something at the server to connect to."""
     in_flight = _ceiling_in_flight(ready.comparison.workload)
     ceilings = {
-        setting.target.database.name: server_ceiling(setting, in_flight=in_flight)
-        for setting in _one_a_database(loaded)
-        if not setting.target.database.embedded
+        variant.target.database.name: server_ceiling(variant, in_flight=in_flight)
+        for variant in _one_a_database(loaded)
+        if not variant.target.database.embedded
     }
     if ceilings:
         known = writer.manifest.environment["driver_ceilings_per_s"]
         writer.update(environment={**writer.manifest.environment, "driver_ceilings_per_s": {**known, **ceilings}})
 
 
-def _one_a_database(settings: list[Setting]) -> list[Setting]:
-    return list({setting.target.database.name: setting for setting in settings}.values())
+def _one_a_database(variants: list[Variant]) -> list[Variant]:
+    return list({variant.target.database.name: variant for variant in variants}.values())
 
 
 def _conduct(up: Up, tables: dict[str, list[PreparedTable]], writer: ComparisonWriter, teller: Teller, *, intent: Intent) -> None:
     comparison = up.comparison
     known = applicable_known_answers(comparison.dataset, comparison.operations_name, comparison.operations)
     check_dataset(up.workbench, comparison.operations, known)
-    todo = [setting for setting in comparison.settings if setting.id in tables]
+    todo = [variant for variant in comparison.variants if variant.id in tables]
     load = partial(_load, up, tables=tables, known=known, writer=writer, teller=teller, intent=intent)
-    standing = [setting for setting in todo if _succeeds(up, setting, "loading", writer, teller, load)]
+    standing = [variant for variant in todo if _succeeds(up, variant, "loading", writer, teller, load)]
     _write_server_ceilings(up, standing, writer)
     order = []
     for repeat in range(1, comparison.workload.repeat + 1):
-        # A B B A: what changes with time hits all settings alike.
-        settings = [setting for setting in standing if not setting.only_loads][:: 1 if repeat % 2 == 1 else -1]
-        order.append([setting.id for setting in settings])
+        # A B B A: what changes with time hits all variants alike.
+        variants = [variant for variant in standing if not variant.only_loads][:: 1 if repeat % 2 == 1 else -1]
+        order.append([variant.id for variant in variants])
         writer.update_plan(order=order)
-        for setting in settings:
+        for variant in variants:
             if not _succeeds(
-                up, setting, "running", writer, teller, partial(run_one, up, repeat=repeat, writer=writer, teller=teller)
+                up, variant, "running", writer, teller, partial(run_one, up, repeat=repeat, writer=writer, teller=teller)
             ):
-                standing.remove(setting)
+                standing.remove(variant)
     if todo and not standing:
-        raise FailedError("every setting failed; what each failed of is said above, and in its failure.json")
+        raise FailedError("every variant failed; what each failed of is said above, and in its failure.json")
     if writes_anything(comparison.operations, up.names):
         _check_contents(up, standing, writer, teller)
     elif comparison.workload.answers == "all":
@@ -266,76 +266,76 @@ def _conduct(up: Up, tables: dict[str, list[PreparedTable]], writer: ComparisonW
 
 def _load(
     up: Up,
-    setting: Setting,
+    variant: Variant,
     tables: dict[str, list[PreparedTable]],
     known: list[KnownAnswer],
     writer: ComparisonWriter,
     teller: Teller,
     intent: Intent,
 ) -> None:
-    load_one(up, setting, tables[setting.id], writer, teller, intent=intent)
-    asked = [] if setting.only_loads else up.names
-    checks = check_target(up.targets[setting.id], up.comparison.operations, setting.schema, known, asked)
-    writer.write_checks(setting.id, checks)
+    load_one(up, variant, tables[variant.id], writer, teller, intent=intent)
+    asked = [] if variant.only_loads else up.names
+    checks = check_target(up.targets[variant.id], up.comparison.operations, variant.schema, known, asked)
+    writer.write_checks(variant.id, checks)
 
 
 def _succeeds(
-    up: Up, setting: Setting, step: str, writer: ComparisonWriter, teller: Teller, what: Callable[[Setting], None]
+    up: Up, variant: Variant, step: str, writer: ComparisonWriter, teller: Teller, what: Callable[[Variant], None]
 ) -> bool:
-    """Does a step of a setting. Where the work goes on without those that fail, says of one why it failed."""
+    """Does a step of a variant. Where the work goes on without those that fail, says of one why it failed."""
     try:
-        what(setting)
+        what(variant)
     except (EngineError, FailedError) as error:
         if isinstance(error, CancelledError) or not up.comparison.goes_on:
             raise
-        teller.warn(f"{setting.id} failed at {step} and is left out: {message_of(error)}")
-        writer.write_failure(setting.id, {"step": step, "cause": message_of(error)})
-        _clear(up, setting, writer, teller)
+        teller.warn(f"{variant.id} failed at {step} and is left out: {message_of(error)}")
+        writer.write_failure(variant.id, {"step": step, "cause": message_of(error)})
+        _clear(up, variant, writer, teller)
         return False
-    writer.forget_failure(setting.id)
+    writer.forget_failure(variant.id)
     return True
 
 
-def _clear(up: Up, setting: Setting, writer: ComparisonWriter, teller: Teller) -> None:
-    """Removes what a failed setting has loaded, because the others need the room."""
-    if setting.target.is_url:
+def _clear(up: Up, variant: Variant, writer: ComparisonWriter, teller: Teller) -> None:
+    """Removes what a failed variant has loaded, because the others need the room."""
+    if variant.target.is_url:
         return
     try:
-        up.targets[setting.id].remove(owner=writer.owner.to_json())
+        up.targets[variant.id].remove(owner=writer.owner.to_json())
     except EngineError as error:
-        teller.warn(f"{setting.id}: what was loaded cannot be removed: {error}")
+        teller.warn(f"{variant.id}: what was loaded cannot be removed: {error}")
 
 
-def _check_contents(ready: Up, standing: list[Setting], writer: ComparisonWriter, teller: Teller) -> None:
+def _check_contents(ready: Up, standing: list[Variant], writer: ComparisonWriter, teller: Teller) -> None:
     """Reads again what runs that wrote left behind."""
     comparison = ready.comparison
     with teller.task("reading back what was written") as task:
         asked = wrong = 0
-        for setting in standing:
-            runs = [read_run(writer.run_folder(setting.id, repeat)) for repeat in range(1, comparison.workload.repeat + 1)]
+        for variant in standing:
+            runs = [read_run(writer.run_folder(variant.id, repeat)) for repeat in range(1, comparison.workload.repeat + 1)]
             plans = [
-                build_plan(comparison.operations, setting.schema, ready.parameters, setting.workload(comparison.workload), run)
+                build_plan(comparison.operations, variant.schema, ready.parameters, variant.workload(comparison.workload), run)
                 for run in range(len(runs))
             ]
             written = written_rows(comparison.operations, ready.names, runs, plans, ready.parameters)
             checks = check_contents(
-                ready.targets[setting.id],
+                ready.targets[variant.id],
                 comparison.dataset,
                 comparison.operations,
-                setting.schema,
+                variant.schema,
                 written,
                 comparison.workload.seed,
             )
-            writer.write_contents(setting.id, checks)
+            writer.write_contents(variant.id, checks)
             asked, wrong = asked + checks["asked"], wrong + checks["wrong"]
         task.end(f"{asked} answers, {wrong} wrong")
 
 
 def _write_reference(ready: Ready, writer: ComparisonWriter, teller: Teller) -> None:
-    """Computes the reference answers to a sample of what was asked and answered by at least one setting."""
+    """Computes the reference answers to a sample of what was asked and answered by at least one variant."""
     comparison = ready.comparison
-    asked_ones = [setting for setting in comparison.settings if not setting.only_loads]
-    folders = [folder for setting in asked_ones if has_results(folder := writer.run_folder(setting.id, 1))]
+    asked_ones = [variant for variant in comparison.variants if not variant.only_loads]
+    folders = [folder for variant in asked_ones if has_results(folder := writer.run_folder(variant.id, 1))]
     runs = [run for run in map(read_run, folders) if run.state == "complete"]
     answers = [table for run in runs if (table := run.table("answers")) is not None]
     if not answers:

@@ -47,11 +47,11 @@ _OUTCOMES = ("ok", "error", "timeout", "cancelled")
 def summarise(result: ComparisonResult) -> ComparisonSummary:
     """The summary of what is on disk."""
     manifest = result.manifest
-    settings = [setting.id for setting in manifest.variants]
-    runs = {setting: result.usable_runs(setting) for setting in settings}
+    variants = [variant.id for variant in manifest.variants]
+    runs = {variant: result.usable_runs(variant) for variant in variants}
     of_dataset = [name for name in manifest.plan.operations if not is_of_registers(name)]
     reads = [name for name in of_dataset if not manifest.plan.operations[name].writes]
-    samples = {(setting, name): sample_of(runs[setting], name) for setting in settings for name in manifest.plan.operations}
+    samples = {(variant, name): sample_of(runs[variant], name) for variant in variants for name in manifest.plan.operations}
     # What is written meanwhile changes what is read: then the contents are compared afterwards, not the answers on the way.
     is_sealed = len(reads) == len(of_dataset)
     compares_answers = manifest.plan.workload.get("answers") == "all" and bool(reads) and is_sealed
@@ -63,7 +63,7 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
         if equalities and not any(equality.answered for equality in equalities):
             answers_equal = None
     rankings = [
-        _ranking(name, manifest.plan.metric, settings, samples, _excluded(name, runs, equalities, wrong, compares_answers))
+        _ranking(name, manifest.plan.metric, variants, samples, _excluded(name, runs, equalities, wrong, compares_answers))
         for name in manifest.plan.operations
     ]
     health, caveats = check_client_health(result, runs)
@@ -79,21 +79,21 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             workload=manifest.plan.workload,
             metric=manifest.plan.metric,
             operations=manifest.plan.operations,
-            runs={setting: _runs(result.runs[setting]) for setting in settings},
-            load={setting: LoadFigures.model_validate(load) for setting, load in result.loads.items()},
-            rate_changes={setting: _changes(of_setting) for setting, of_setting in runs.items()},
-            figures=[_figures(setting, name, runs[setting], sample) for (setting, name), sample in samples.items()],
+            runs={variant: _runs(result.runs[variant]) for variant in variants},
+            load={variant: LoadFigures.model_validate(load) for variant, load in result.loads.items()},
+            rate_changes={variant: _changes(of_variant) for variant, of_variant in runs.items()},
+            figures=[_figures(variant, name, runs[variant], sample) for (variant, name), sample in samples.items()],
             rankings=rankings,
             answers={equality.operation: _answers(equality) for equality in equalities},
             query_plans={
-                setting: {name: QueryPlan.model_validate(plan) for name, plan in plans.items()}
-                for setting, plans in result.plans.items()
+                variant: {name: QueryPlan.model_validate(plan) for name, plan in plans.items()}
+                for variant, plans in result.plans.items()
             },
-            failures={setting: Failure.model_validate(failure) for setting, failure in result.failures.items()},
+            failures={variant: Failure.model_validate(failure) for variant, failure in result.failures.items()},
             known_answers={
-                setting: AnswerChecks.model_validate(checks) for setting, checks in result.checks.items() if checks["asked"]
+                variant: AnswerChecks.model_validate(checks) for variant, checks in result.checks.items() if checks["asked"]
             },
-            contents={setting: AnswerChecks.model_validate(checks) for setting, checks in result.contents.items()},
+            contents={variant: AnswerChecks.model_validate(checks) for variant, checks in result.contents.items()},
             guarantees=guaranteed(result),
             client_health=health,
         ),
@@ -101,8 +101,8 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
 
 
 def _unchecked(result: ComparisonResult) -> list[str]:
-    """Settings whose contents could not be checked after runs that wrote."""
-    return [setting for setting, checks in result.contents.items() if checks.get("not_checked")]
+    """Variants whose contents could not be checked after runs that wrote."""
+    return [variant for variant, checks in result.contents.items() if checks.get("not_checked")]
 
 
 def _wrong(result: ComparisonResult) -> dict[str, str]:
@@ -126,7 +126,7 @@ def _answers(equality: Equality) -> AnswerComparison:
         compared_with_reference=equality.compared_with_reference,
         mismatch_count=equality.mismatch_count,
         mismatches=[
-            AnswerMismatch(k=one.k, variant=one.setting, other=one.other, problem=one.problem) for one in equality.mismatches
+            AnswerMismatch(k=one.k, variant=one.variant, other=one.other, problem=one.problem) for one in equality.mismatches
         ],
         answered=equality.answered,
         equal=equality.equal,
@@ -144,12 +144,12 @@ def sample_of(runs: list[RunResult], operation: str) -> Sample | None:
     return Sample.of_histograms(histograms) if all(histograms) else None
 
 
-def _figures(setting: str, operation: str, runs: list[RunResult], sample: Sample | None) -> OperationFigures:
+def _figures(variant: str, operation: str, runs: list[RunResult], sample: Sample | None) -> OperationFigures:
     measured = [_measured(run, operation) for run in runs]
     counts = OutcomeCounts(**{outcome: sum(figures["counts"][outcome] for figures in measured) for outcome in _OUTCOMES})
     rows = sum(figures["rows"] for figures in measured)
     return OperationFigures(
-        variant=setting,
+        variant=variant,
         operation=operation,
         runs=len(runs),
         counts=counts,
@@ -234,12 +234,12 @@ def _equalities(result: ComparisonResult, runs: dict[str, list[RunResult]], read
     for name in reads:
         answers: dict[str, dict[int, Answer]] = {}
         number = -1
-        for setting, of_setting in runs.items():
-            for run in of_setting:
+        for variant, of_variant in runs.items():
+            for run in of_variant:
                 number = run.manifest.operations.index(name)
                 phase = run.manifest.phases.index(MEASURE)
                 # Every run asks the same questions; each run's answers are compared.
-                label = setting if len(of_setting) == 1 else f"{setting}, run {run.manifest.repeat}"
+                label = variant if len(of_variant) == 1 else f"{variant}, run {run.manifest.repeat}"
                 answers[label] = _answers_by_operation(run.table("answers"), phase).get(number, {})
         equalities.append(compare_answers(name, answers, reference.get(number, {})))
     return equalities
@@ -262,7 +262,7 @@ def _excluded(
     name: str, runs: dict[str, list[RunResult]], equalities: list[Equality], wrong: dict[str, str], compares_answers: bool
 ) -> str | None:
     """Why an operation may not be ranked, if it may not."""
-    of_all = [run for of_setting in runs.values() for run in of_setting]
+    of_all = [run for of_variant in runs.values() for run in of_variant]
     if of_all and not any(ok for ok, _ in done_in_s(of_all, name)) and (error := _first_error(of_all, name)):
         return f"no operation succeeded: {error}"
     equality = next((equality for equality in equalities if equality.operation == name), None)
@@ -280,18 +280,18 @@ def _first_error(runs: list[RunResult], name: str) -> str | None:
 
 
 def _ranking(
-    name: str, metric: str, settings: list[str], samples: dict[tuple[str, str], Sample | None], excluded: str | None
+    name: str, metric: str, variants: list[str], samples: dict[tuple[str, str], Sample | None], excluded: str | None
 ) -> Ranking:
-    """Settings from the fastest to the slowest, each compared with the fastest."""
-    known = {setting: sample for setting in settings if (sample := samples[setting, name]) is not None}
+    """Variants from the fastest to the slowest, each compared with the fastest."""
+    known = {variant: sample for variant in variants if (sample := samples[variant, name]) is not None}
     if excluded or not known:
         return Ranking(operation=name, metric=metric, excluded=excluded or "nothing was measured", places=[])
-    order = sorted(known, key=lambda setting: known[setting].figure(metric))
+    order = sorted(known, key=lambda variant: known[variant].figure(metric))
     best = order[0]
     places = []
-    for setting in order:
-        verdict = None if setting == best else _verdict(compare(known[setting], known[best], metric))
-        places.append(RankedVariant(variant=setting, value_s=known[setting].figure(metric), against_best=verdict))
+    for variant in order:
+        verdict = None if variant == best else _verdict(compare(known[variant], known[best], metric))
+        places.append(RankedVariant(variant=variant, value_s=known[variant].figure(metric), against_best=verdict))
     return Ranking(operation=name, metric=metric, excluded=None, places=places, margin=EQUIVALENCE_MARGIN)
 
 

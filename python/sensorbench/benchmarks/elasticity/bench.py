@@ -22,13 +22,13 @@ from sensorbench.runner import (
     PreparedTable,
     Schedule,
     Servers,
-    Side,
     Up,
+    VariantSpec,
     Workload,
     build_plan,
     check_namespace,
-    load_setting,
-    make_settings,
+    load_variant,
+    make_variants,
     prepare_tables,
     run_plan,
     up_with,
@@ -54,7 +54,7 @@ class Bench:
     def __init__(self, wish: Wish, folder: Path) -> None:
         self._wish = wish
         self._ready = validated(_comparison(wish, folder))
-        self.setting = self._ready.comparison.settings[0]
+        self.variant = self._ready.comparison.variants[0]
         self._tables: list[PreparedTable] = []
         self._up: Up | None = None
         self._copies = 1
@@ -71,7 +71,7 @@ class Bench:
 
     def check(self, started: Servers, owner: Owner) -> None:
         """Raises UsageError when the cluster's namespace may not be had, and EngineError when nobody answers."""
-        at = started.at_their_urls([self.setting])[0]
+        at = started.at_their_urls([self.variant])[0]
         check_namespace(at.engine_target(), self._claim(owner))
 
     def load(self, started: Servers, teller: Teller, owner: Owner) -> dict[str, Any]:
@@ -79,17 +79,17 @@ class Bench:
         ready = self._ready
         with ready.workbench as workbench:
             self._tables = prepare_tables(
-                self._wish.dataset, self.setting.schema, ready.columns[self.setting.id], workbench, teller
+                self._wish.dataset, self.variant.schema, ready.columns[self.variant.id], workbench, teller
             )
         self._up = up_with(ready, started)
-        at = self._up.comparison.settings[0]
+        at = self._up.comparison.variants[0]
         schema, readings = ready.schemas[at.id], self._wish.dataset.describe().readings
         claim = self._claim(owner)
-        return load_setting(at, self._up.targets[at.id], schema, self._tables, readings, FINGERPRINT, claim=claim, teller=teller)
+        return load_variant(at, self._up.targets[at.id], schema, self._tables, readings, FINGERPRINT, claim=claim, teller=teller)
 
     def remove(self, owner: Owner) -> None:
         """Removes what was created at the target."""
-        self._is_up().targets[self.setting.id].remove(owner=owner.to_json())
+        self._is_up().targets[self.variant.id].remove(owner=owner.to_json())
 
     def _claim(self, owner: Owner) -> Claim:
         return Claim(owner, "replace" if self._wish.replace else "create")
@@ -100,10 +100,10 @@ class Bench:
         rows = self._wish.dataset.describe().readings
         for copy in range(self._copies, copies):
             more = sum(table.rows for table in self._tables)
-            guard = MemoryGuard(up.comparison.settings[0], more)
+            guard = MemoryGuard(up.comparison.variants[0], more)
             with teller.task(f"loading copy {copy + 1} of {copies}", total=more) as task:
                 for table in self._tables:
-                    load = up.targets[self.setting.id].load(table.table, _moved(table, copy * rows))
+                    load = up.targets[self.variant.id].load(table.table, _moved(table, copy * rows))
                     wait_for(load, 0, task, guard)
                     load.result()
             self._copies += 1
@@ -119,7 +119,7 @@ class Bench:
     ) -> RunResult:
         """Carries out a run that goes on until it is stopped."""
         up = self._is_up()
-        at = up.comparison.settings[0]
+        at = up.comparison.variants[0]
         comparison = up.comparison
         parameters = with_keys_of_run(self._with_all_ids(), comparison.operations, now(), number)
         workload = comparison.workload.model_copy(update={"schedule": _schedule(threads, rate_per_s)})
@@ -151,9 +151,9 @@ class Bench:
 
 
 def _comparison(wish: Wish, folder: Path) -> Comparison:
-    """The work as a comparison of one setting, so that it is validated, planned and loaded as any other."""
+    """The work as a comparison of one variant, so that it is validated, planned and loaded as any other."""
     schema = load_schema(wish.schema, operations=OPERATIONS, database=wish.target.database.dialect)
-    (setting,) = make_settings([Side(wish.target, schema)], folder / DATA_FOLDER)
+    (variant,) = make_variants([VariantSpec(wish.target, schema)], folder / DATA_FOLDER)
     workload = Workload(
         mix=wish.mix,
         schedule=_schedule(wish.load.threads_per_node, None),
@@ -167,11 +167,11 @@ def _comparison(wish: Wish, folder: Path) -> Comparison:
     return Comparison(
         kind="experiment",
         name="elasticity",
-        title=f"Elasticity of {setting.target.label}",
+        title=f"Elasticity of {variant.target.label}",
         dataset=wish.dataset,
         operations_name=OPERATIONS,
         operations=load_operations(OPERATIONS),
-        settings=[setting],
+        variants=[variant],
         workload=workload,
         metric="median",
     )

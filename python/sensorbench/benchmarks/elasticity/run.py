@@ -46,7 +46,7 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
         """The cluster's nodes, rid of what an earlier benchmark that was killed has left behind."""
         troubles.heal()
         # Nodes that share a machine with the client come and go: none has CPUs of its own.
-        return running_servers([plan.bench.setting], progress, pin=False)
+        return running_servers([plan.bench.variant], progress, pin=False)
 
     def check(self, plan: ElasticityPlan, servers: Servers, owner: Owner) -> None:
         """Raises UsageError when the changes cannot be made to this cluster, or its namespace is refused."""
@@ -73,7 +73,7 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
                 dataset=ArticleCount(title=described.title, rows=described.readings),
                 changes=[ClusterChange(**asdict(change), title=change.title) for change in wish.changes],
             ),
-            variants=[bench.setting.manifest({name: bench.setting.schema.told_statements(name) for name in bench.titles})],
+            variants=[bench.variant.manifest({name: bench.variant.schema.told_statements(name) for name in bench.titles})],
             environment={"servers": servers.described()},
         )
 

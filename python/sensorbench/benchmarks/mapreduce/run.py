@@ -12,7 +12,7 @@ from typing import Any
 
 from sensorbench import lab
 from sensorbench.benchmarks.mapreduce.summary import NATIVE
-from sensorbench.benchmarks.mapreduce.systems import System, described, load_files, load_systems, settings_of
+from sensorbench.benchmarks.mapreduce.systems import System, described, load_files, load_systems, variants_of
 from sensorbench.benchmarks.mapreduce.wish import Wish
 from sensorbench.benchmarks.mapreduce.words import BLANKS, Reference, chosen_words, reference_of
 from sensorbench.errors import EngineError, FailedError, InterruptedRunError, UsageError, message_of
@@ -30,7 +30,7 @@ from sensorbench.results.mapreduce import (
 )
 from sensorbench.results.ownership import Claim, Owner
 from sensorbench.results.planned import ArticlesOfJob, MapReduceManifest, MapReduceWorkload, PlannedMapReduce, WantedWord
-from sensorbench.runner import DATA_FOLDER, Servers, Setting, check_namespace, running_servers
+from sensorbench.runner import DATA_FOLDER, Servers, Variant, check_namespace, running_servers
 from sensorbench.spark.inverted_index import ARTICLES_A_PART, InvertedIndex, JobFigures, tally_jar
 from sensorbench.spark.session import Driver, Master, driver, find_master, first_line, lab_master, require_pyspark
 
@@ -57,7 +57,7 @@ class MapReducePlan:
     """What is wished, validated: `master` is the user's, and `references` is what DuckDB finds."""
 
     wish: Wish
-    settings: Sequence[Setting]
+    variants: Sequence[Variant]
     master: Master | None
     references: Sequence[Reference]
 
@@ -73,13 +73,13 @@ class ServersAndSpark(Servers):
 def planned(wish: Wish, folder: Path) -> MapReducePlan:
     """The plan of a wish whose results go into `folder`. Raises UsageError."""
     require_pyspark()
-    settings = settings_of(wish.targets, folder)
+    variants = variants_of(wish.targets, folder)
     master = find_master(wish.spark) if wish.spark else None
     _check_master(wish, master)
     with wish.dataset.connect() as workbench:
         kinds = [("named", word) for word in wish.words] or list(chosen_words(workbench).items())
         references = [reference_of(workbench, kind, word) for kind, word in kinds]
-    return MapReducePlan(wish, settings, master, references)
+    return MapReducePlan(wish, variants, master, references)
 
 
 class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWriter]):
@@ -94,8 +94,8 @@ class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWr
 
     def check(self, plan: MapReducePlan, servers: Servers, owner: Owner) -> None:
         """Raises UsageError where a target's namespace is refused."""
-        for setting in servers.at_their_urls(list(plan.settings)):
-            check_namespace(setting.engine_target(), _claim(plan, owner))
+        for variant in servers.at_their_urls(list(plan.variants)):
+            check_namespace(variant.engine_target(), _claim(plan, owner))
 
     def describe(self, plan: MapReducePlan, servers: Servers) -> Description[PlannedMapReduce]:
         """The systems, the articles and the words."""
@@ -114,7 +114,7 @@ class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWr
                 scale=dataset.scale,
                 generated=dataset.generated,
             ),
-            systems=described(plan.settings, with_files=wish.with_files),
+            systems=described(plan.variants, with_files=wish.with_files),
             words=[
                 WantedWord(kind=one.kind, word=one.word.text, occurrences=one.occurrences, articles=len(one.counts))
                 for one in plan.references
@@ -132,7 +132,7 @@ class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWr
         """Loads the articles, then executes all cells interleaved."""
         wish, claim = plan.wish, _claim(plan, context.owner)
         with wish.dataset.connect() as workbench:
-            systems, loads = load_systems(plan.settings, wish.dataset, workbench, context.servers, context.progress, claim)
+            systems, loads = load_systems(plan.variants, wish.dataset, workbench, context.servers, context.progress, claim)
             if wish.with_files:
                 system, loads[system.name] = load_files((context.folder / DATA_FOLDER).resolve(), workbench, wish.splits)
                 systems.append(system)
@@ -142,8 +142,8 @@ class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWr
     def clean_up(self, plan: MapReducePlan, context: RunContext[MapReduceWriter]) -> None:
         """Removes the files of articles, and with `drop_after` what was created at the targets."""
         if plan.wish.drop_after:
-            for setting in context.servers.at_their_urls(list(plan.settings)):
-                setting.engine_target().remove(owner=context.owner.to_json())
+            for variant in context.servers.at_their_urls(list(plan.variants)):
+                variant.engine_target().remove(owner=context.owner.to_json())
         shutil.rmtree(context.folder / DATA_FOLDER, ignore_errors=True)
 
 
@@ -170,7 +170,7 @@ def _check_master(wish: Wish, master: Master | None) -> None:
 
 @contextlib.contextmanager
 def _servers_and_spark(plan: MapReducePlan, progress: Teller) -> Iterator[Servers]:
-    with running_servers(list(plan.settings), progress, pin=False) as started, _cluster(plan, progress) as (master, spark):
+    with running_servers(list(plan.variants), progress, pin=False) as started, _cluster(plan, progress) as (master, spark):
         yield ServersAndSpark(started.instances, master, spark)
 
 

@@ -14,7 +14,7 @@ from sensorbench.errors import UsageError
 from sensorbench.progress import Teller
 from sensorbench.results.ownership import Claim
 from sensorbench.results.planned import SystemOfJob
-from sensorbench.runner import DATA_FOLDER, Servers, Setting, Side, TargetSpec, load_setting, make_settings, prepare_tables
+from sensorbench.runner import DATA_FOLDER, Servers, TargetSpec, Variant, VariantSpec, load_variant, make_variants, prepare_tables
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.spark.connector import FILES, Place, connected, connector_of, connectors, files_in, place_of
 
@@ -33,8 +33,8 @@ class System:
     native: NativeJob | None
 
 
-def settings_of(targets: Sequence[TargetSpec], folder: Path) -> list[Setting]:
-    """A setting for each target. Raises UsageError for a database without connector or schema, and for one that is named twice."""
+def variants_of(targets: Sequence[TargetSpec], folder: Path) -> list[Variant]:
+    """A variant for each target. Raises UsageError for a database without connector or schema, and for one that is named twice."""
     for target in targets:
         if connector_of(target.database.name) is None:
             raise UsageError(
@@ -42,38 +42,38 @@ def settings_of(targets: Sequence[TargetSpec], folder: Path) -> list[Setting]:
                 f"{', '.join(sorted(connected()))}"
             )
     schemas = [load_schema(SCHEMA, operations=SHAPE, database=target.database.dialect) for target in targets]
-    sides = [Side(target, schema) for target, schema in zip(targets, schemas, strict=True)]
+    specs = [VariantSpec(target, schema) for target, schema in zip(targets, schemas, strict=True)]
     labels = [target.label for target in targets]
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice:
         raise UsageError(f"--target {twice}: it is named twice")
-    return make_settings(sides, folder / DATA_FOLDER)
+    return make_variants(specs, folder / DATA_FOLDER)
 
 
-def described(settings: Sequence[Setting], *, with_files: bool) -> dict[str, SystemOfJob]:
+def described(variants: Sequence[Variant], *, with_files: bool) -> dict[str, SystemOfJob]:
     """What results say of each system."""
-    told = {setting.target.label: _described(setting) for setting in settings}
+    told = {variant.target.label: _described(variant) for variant in variants}
     if with_files:
         of_files = connectors()[FILES]
         told[FILES] = SystemOfJob(database=FILES, connector=of_files.title, splits=of_files.splits, native_job=None)
     return told
 
 
-def _described(setting: Setting) -> SystemOfJob:
-    connector, native = connector_of(setting.target.database.name), native_job(setting.target.database.dialect)
+def _described(variant: Variant) -> SystemOfJob:
+    connector, native = connector_of(variant.target.database.name), native_job(variant.target.database.dialect)
     if connector is None:
         raise AssertionError("targets without a connector were refused")
     return SystemOfJob(
-        database=setting.target.database.name,
+        database=variant.target.database.name,
         connector=connector.title,
         splits=connector.splits,
         native_job=native.title if native else None,
-        schema_summary=setting.schema.summary,
+        schema_summary=variant.schema.summary,
     )
 
 
 def load_systems(
-    settings: Sequence[Setting],
+    variants: Sequence[Variant],
     dataset: Dataset,
     workbench: duckdb.DuckDBPyConnection,
     started: Servers,
@@ -83,16 +83,16 @@ def load_systems(
     """Loads the articles into each database; how that went. Raises FailedError, UsageError and EngineError."""
     operations = load_operations(SHAPE)
     systems, loads = [], {}
-    for setting in started.at_their_urls(list(settings)):
-        columns = setting.schema.fill_columns(workbench)
-        tables = prepare_tables(dataset, setting.schema, columns, workbench, teller)
-        target = setting.engine_target()
-        schema = setting.schema.driver_schema(operations, [], columns)
+    for variant in started.at_their_urls(list(variants)):
+        columns = variant.schema.fill_columns(workbench)
+        tables = prepare_tables(dataset, variant.schema, columns, workbench, teller)
+        target = variant.engine_target()
+        schema = variant.schema.driver_schema(operations, [], columns)
         rows = dataset.describe().readings
-        name = setting.target.label
-        loads[name] = load_setting(setting, target, schema, tables, rows, FINGERPRINT, claim=claim, teller=teller)
-        database = setting.target.database
-        systems.append(System(name, place_of(database.name, str(setting.url)), target, native_job(database.dialect)))
+        name = variant.target.label
+        loads[name] = load_variant(variant, target, schema, tables, rows, FINGERPRINT, claim=claim, teller=teller)
+        database = variant.target.database
+        systems.append(System(name, place_of(database.name, str(variant.url)), target, native_job(database.dialect)))
     return systems, loads
 
 

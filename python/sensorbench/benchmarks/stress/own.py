@@ -12,7 +12,7 @@ from sensorbench.errors import UsageError
 from sensorbench.progress import Teller
 from sensorbench.results.files import write_text
 from sensorbench.results.ownership import Claim, Intent, Owner
-from sensorbench.runner import Servers, Setting, build_plan, load_setting, plan_experiment, prepare_tables, validated
+from sensorbench.runner import Servers, Variant, build_plan, load_variant, plan_experiment, prepare_tables, validated
 
 # What a stress run leaves at a target is nothing that experiments go on with.
 FINGERPRINT = "stress"
@@ -27,7 +27,7 @@ class OwnWork(Work):
     ) -> None:
         changes = [f"workload.mix.{name}={weight}" for name, weight in mix.items()]
         comparison = plan_experiment(file, [f"workload.seed={seed}", *changes], folder, teller)
-        self.setting = _at(target, comparison.settings, file)
+        self.variant = _at(target, comparison.variants, file)
         self._ready = validated(comparison)
         names = self._ready.names
         self.operations = {name: self._ready.comparison.operations.operation[name].title for name in names}
@@ -49,7 +49,7 @@ class OwnWork(Work):
     def plan(self) -> dict[str, Any]:
         """The file's operations in their mix."""
         comparison = self._ready.comparison
-        plan = build_plan(comparison.operations, self._schema_setting().schema, self._ready.parameters, comparison.workload, 0)
+        plan = build_plan(comparison.operations, self._schema_variant().schema, self._ready.parameters, comparison.workload, 0)
         return {key: plan[key] for key in ("seed", "operations", "order", "draws")}
 
     def tables(self) -> list[pa.Table]:
@@ -61,36 +61,36 @@ class OwnWork(Work):
         del target
         return self._intent
 
-    def make_ready(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
+    def make_ready(self, at: Variant, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
         """Loads the dataset."""
         del started
         with self._ready.workbench as workbench:
             tables = prepare_tables(
                 self._ready.comparison.dataset,
-                self._schema_setting().schema,
-                self._ready.columns[self.setting.id],
+                self._schema_variant().schema,
+                self._ready.columns[self.variant.id],
                 workbench,
                 teller,
             )
         readings = self._ready.comparison.dataset.describe().readings
-        schema = self._ready.schemas[self.setting.id]
-        load = load_setting(at, target, schema, tables, readings, FINGERPRINT, claim=Claim(owner, self._intent), teller=teller)
+        schema = self._ready.schemas[self.variant.id]
+        load = load_variant(at, target, schema, tables, readings, FINGERPRINT, claim=Claim(owner, self._intent), teller=teller)
         folder.mkdir(parents=True)
         write_text(folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
 
-    def _schema_setting(self) -> Setting:
-        """The setting as it was validated: its schema may have learned from the dataset how close together readings are."""
-        return next(setting for setting in self._ready.comparison.settings if setting.id == self.setting.id)
+    def _schema_variant(self) -> Variant:
+        """The variant as it was validated: its schema may have learned from the dataset how close together readings are."""
+        return next(variant for variant in self._ready.comparison.variants if variant.id == self.variant.id)
 
 
-def _at(target: str | None, settings: list[Setting], file: Path) -> Setting:
-    """The setting that is asked for, by its target as the file writes it; the only one if none is."""
-    wanted = [setting for setting in settings if target is None or setting.target.text == target]
-    known = ", ".join(dict.fromkeys(setting.target.text for setting in settings))
+def _at(target: str | None, variants: list[Variant], file: Path) -> Variant:
+    """The variant that is asked for, by its target as the file writes it; the only one if none is."""
+    wanted = [variant for variant in variants if target is None or variant.target.text == target]
+    known = ", ".join(dict.fromkeys(variant.target.text for variant in variants))
     if not wanted:
         raise UsageError(f"--target {target}: {file} has no such target; expected one of {known}")
     if len(wanted) > 1:
         raise UsageError(
-            f"{file} has {len(wanted)} settings; a stress run has one: name a target that one alone has ({known}) by --target"
+            f"{file} has {len(wanted)} variants; a stress run has one: name a target that one alone has ({known}) by --target"
         )
     return wanted[0]

@@ -47,7 +47,7 @@ def work_maker(options: WorkOptions, teller: Teller, *, replace: bool = False) -
 
 def load_of(options: LoadOptions, work: Work) -> Load:
     """How operations come that options ask for."""
-    most = MOST_IN_FLIGHT_EMBEDDED if work.setting.target.database.embedded else MOST_IN_FLIGHT
+    most = MOST_IN_FLIGHT_EMBEDDED if work.variant.target.database.embedded else MOST_IN_FLIGHT
     return Load(options.in_flight or most, options.threads, options.timeout, options.arrival, options.warm_up)
 
 

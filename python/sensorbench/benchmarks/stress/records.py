@@ -15,7 +15,7 @@ from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
 from sensorbench.results.ownership import Intent, Owner
-from sensorbench.runner import DATA_FOLDER, Servers, Setting, Side, TargetSpec, make_settings, run_plan
+from sensorbench.runner import DATA_FOLDER, Servers, TargetSpec, Variant, VariantSpec, make_variants, run_plan
 from sensorbench.schemas import load_schema
 
 # The words of a mix, and YCSB's keys for them.
@@ -69,7 +69,7 @@ class RecordWork(Work):
     def __init__(self, target: TargetSpec, workload: CoreWorkload, folder: Path, *, seed: int, replace: bool) -> None:
         schema = load_schema(SCHEMA, operations="ycsb", database=target.database.dialect, fields=workload.field_names)
         asked = asked_in(workload, "run")
-        self.setting = make_settings([Side(target, schema)], folder / DATA_FOLDER)[0]
+        self.variant = make_variants([VariantSpec(target, schema)], folder / DATA_FOLDER)[0]
         self.operations = {one.name: TITLES[one.kind] for one in asked}
         self.described = {
             "data": f"{workload.loaded:,} records of {workload.fieldcount} fields, each of {workload.fieldlength} bytes",
@@ -101,7 +101,7 @@ class RecordWork(Work):
             return "attach"
         return "replace" if self._replace else "create"
 
-    def make_ready(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
+    def make_ready(self, at: Variant, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
         """Adds the records, unless just these are there."""
         intent = self.intent(target)
         if intent == "attach":
@@ -118,7 +118,7 @@ class RecordWork(Work):
         return plan_of(
             self._workload,
             phase,
-            self.setting.schema,
+            self.variant.schema,
             in_flight=ADDED_AT_ONCE,
             threads=1,
             seed=self._seed,
@@ -131,9 +131,9 @@ class RecordWork(Work):
         return json.dumps({"stress": {**{key: getattr(self._workload, key) for key in _OF_RECORDS}, "seed": self._seed}})
 
     def _driver_schema(self, phase: Phase) -> str:
-        return json.dumps(driver_schema(self._workload, phase, self.setting.schema))
+        return json.dumps(driver_schema(self._workload, phase, self.variant.schema))
 
-    def _add_records(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller) -> None:
+    def _add_records(self, at: Variant, target: Target, started: Servers, folder: Path, teller: Teller) -> None:
         records = self._workload.loaded
         with teller.task(f"adding {records:,} records", total=records) as task:
             run = run_plan(

@@ -23,7 +23,7 @@ from sensorbench.results.manifest import PhaseFigures
 from sensorbench.results.ownership import Claim, Owner
 from sensorbench.results.planned import PlannedStress, StressManifest, StressObjective, StressSearch
 from sensorbench.results.stress import StressResult, StressWriter, read_stress
-from sensorbench.runner import DATA_FOLDER, Look, Servers, Setting, check_namespace, driver_ceiling, run_plan, running_servers
+from sensorbench.runner import DATA_FOLDER, Look, Servers, Variant, check_namespace, driver_ceiling, run_plan, running_servers
 
 ANSWERS_WITHIN_S, ASKS_EVERY_S = 60.0, 0.2
 
@@ -84,7 +84,7 @@ class _Up:
 
     work: Work
     load: Load
-    setting: Setting
+    variant: Variant
     target: Target
     started: Servers
     writer: StressWriter
@@ -115,7 +115,7 @@ class _Up:
         told = {"steps": [asdict(step) for step in steps]}
         return run_plan(
             self.target,
-            self.setting,
+            self.variant,
             plan,
             self.work.tables(),
             self.writer.run_folder(number),
@@ -147,26 +147,26 @@ class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
 
     def servers(self, plan: StressPlan, progress: Teller) -> AbstractContextManager[Servers]:
         """The target's server."""
-        return running_servers([plan.work.setting], progress, pin=plan.load.pin)
+        return running_servers([plan.work.variant], progress, pin=plan.load.pin)
 
     def check(self, plan: StressPlan, servers: Servers, owner: Owner) -> None:
         """Raises UsageError where the target's namespace is refused."""
-        target = servers.at_their_urls([plan.work.setting])[0].engine_target()
+        target = servers.at_their_urls([plan.work.variant])[0].engine_target()
         check_namespace(target, Claim(owner, plan.work.intent(target)))
 
     def describe(self, plan: StressPlan, servers: Servers) -> Description[PlannedStress]:
         """The target, the operations and what is done there."""
-        work, database = plan.work, plan.work.setting.target.database
+        work, database = plan.work, plan.work.variant.target.database
         search = plan.todo if isinstance(plan.todo, CapacitySearch) else None
         return Description(
-            title=f"{work.setting.target.label} under stress",
+            title=f"{work.variant.target.label} under stress",
             plan=PlannedStress(
                 operations=work.operations,
                 workload={**work.described, **asdict(plan.load), "seed": work.seed},
                 objective=StressObjective(**asdict(search.objective)) if search else None,
                 search=search.described() if search else None,
             ),
-            variants=[work.setting.manifest({name: work.setting.schema.told_statements(name) for name in work.operations})],
+            variants=[work.variant.manifest({name: work.variant.schema.told_statements(name) for name in work.operations})],
             environment={
                 "driver_ceiling_per_s": driver_ceiling(database) if database.embedded else None,
                 "servers": servers.described(),
@@ -176,15 +176,15 @@ class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
     def execute(self, plan: StressPlan, context: RunContext[StressWriter]) -> None:
         """Puts the data there, then holds the steps or searches."""
         work, todo = plan.work, plan.todo
-        setting = context.servers.at_their_urls([work.setting])[0]
-        target = setting.engine_target()
-        if setting.temporary is not None:
-            setting.temporary.parent.mkdir(parents=True, exist_ok=True)
+        variant = context.servers.at_their_urls([work.variant])[0]
+        target = variant.engine_target()
+        if variant.temporary is not None:
+            variant.temporary.parent.mkdir(parents=True, exist_ok=True)
         # A search chooses the rates itself.
         steering = [] if isinstance(todo, CapacitySearch) else [Steering(context.folder).look]
         looks = [*steering, *plan.looks]
-        up = _Up(work, plan.load, setting, target, context.servers, context.writer, context.progress, looks)
-        work.make_ready(setting, target, context.servers, context.writer.populate_folder, context.progress, context.owner)
+        up = _Up(work, plan.load, variant, target, context.servers, context.writer, context.progress, looks)
+        work.make_ready(variant, target, context.servers, context.writer.populate_folder, context.progress, context.owner)
         if isinstance(todo, CapacitySearch):
             _search(up, todo)
         elif isinstance(todo, StepsApart):
@@ -194,9 +194,9 @@ class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
 
     def clean_up(self, plan: StressPlan, context: RunContext[StressWriter]) -> None:
         """Removes data in the results folder, and with `drop_after` what was created at the target."""
-        setting = context.servers.at_their_urls([plan.work.setting])[0]
-        if setting.temporary is not None or plan.drop_after:
-            setting.engine_target().remove(owner=context.owner.to_json())
+        variant = context.servers.at_their_urls([plan.work.variant])[0]
+        if variant.temporary is not None or plan.drop_after:
+            variant.engine_target().remove(owner=context.owner.to_json())
             remove_if_empty(context.folder / DATA_FOLDER)
 
 

@@ -9,14 +9,14 @@ import pyarrow as pa
 from sensorbench._engine import Target
 from sensorbench.progress import Teller
 from sensorbench.results.ownership import Intent, Owner
-from sensorbench.runner import Servers, Setting
+from sensorbench.runner import Servers, Variant
 
 
 class Work(ABC):
     """Operations with their parameters, and how a target is made ready for them."""
 
     # The target with the schema that lies there.
-    setting: Setting
+    variant: Variant
     # Titles of the operations by name.
     operations: dict[str, str]
     # What results say of the data, the mix and the choice.
@@ -40,7 +40,7 @@ class Work(ABC):
         """What is wanted of the target's namespace, seen what is there."""
 
     @abstractmethod
-    def make_ready(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
+    def make_ready(self, at: Variant, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
         """Puts there what the operations need; a run that does so goes into `folder`. A namespace is created in the name of `owner`.
 
         Raises FailedError and EngineError.

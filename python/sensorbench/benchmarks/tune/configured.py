@@ -15,7 +15,7 @@ from sensorbench.benchmarks.stress import Work
 from sensorbench.errors import EngineUsageError
 from sensorbench.progress import Teller
 from sensorbench.results.ownership import Intent, Owner
-from sensorbench.runner import Servers, Setting, TargetSpec
+from sensorbench.runner import Servers, TargetSpec, Variant
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ConfiguredWork(Work):
     """The same work with another configuration of the server."""
 
     def __init__(self, work: Work, configuration: Mapping[str, str]) -> None:
-        self.setting = _configured(work.setting, configuration)
+        self.variant = _configured(work.variant, configuration)
         self.operations = work.operations
         self.described = work.described
         self.ready: Ready | None = None
@@ -53,7 +53,7 @@ class ConfiguredWork(Work):
         """What the work wants of the target's namespace."""
         return self._work.intent(target)
 
-    def make_ready(self, at: Setting, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
+    def make_ready(self, at: Variant, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
         """Puts the data there, and looks how long that took and how large they are."""
         start_s = time.monotonic()
         self._work.make_ready(at, target, started, folder, teller, owner)
@@ -63,7 +63,7 @@ class ConfiguredWork(Work):
 
 
 def unknown_settings(target: TargetSpec, configuration: Mapping[str, str]) -> dict[str, str]:
-    """Settings that the target does not know, each with what is said about them."""
+    """Variants that the target does not know, each with what is said about them."""
     if not target.database.embedded:
         return lab.unknown_settings(lab.Wish(target.database.name, settings=dict(configuration)))
     problems = {}
@@ -75,9 +75,9 @@ def unknown_settings(target: TargetSpec, configuration: Mapping[str, str]) -> di
     return problems
 
 
-def _configured(setting: Setting, configuration: Mapping[str, str]) -> Setting:
-    if not setting.target.database.embedded:
-        return replace(setting, target=replace(setting.target, server_settings=tuple(configuration.items())))
+def _configured(variant: Variant, configuration: Mapping[str, str]) -> Variant:
+    if not variant.target.database.embedded:
+        return replace(variant, target=replace(variant.target, server_settings=tuple(configuration.items())))
     for key, value in configuration.items():
-        setting = setting.with_option(key, value)
-    return setting
+        variant = variant.with_option(key, value)
+    return variant

@@ -21,7 +21,7 @@ def plan_tune(options: TuneOptions, folder: Path, teller: Teller, *, allow_durab
     goal = parse_goal(options.goal, held_s=options.step, ramp_s=options.ramp, timeout_s=options.timeout, search=search)
     make_work = work_maker(options, teller)
     work = make_work(folder, options.seed)
-    whole, space_file = load_space(work.setting.target.database.name, options.space)
+    whole, space_file = load_space(work.variant.target.database.name, options.space)
     plan = TunePlan(
         Bench(make_work, load_of(options, work), goal),
         work,

@@ -57,7 +57,7 @@ class TunePlan:
 
 def check_settings(plan: TunePlan, space_file: Path) -> None:
     """Raises UsageError for a target that is not started here, and for settings that it does not know."""
-    target = plan.work.setting.target
+    target = plan.work.variant.target
     if target.is_url:
         raise UsageError(
             f"--target {target.text}: tune starts servers with the settings that it tries; "
@@ -107,8 +107,8 @@ class TuneBenchmark(Benchmark[TunePlan, TuneManifest, TuneWriter]):
             budget=TuneBudget(runs=plan.budget.runs, time_s=plan.budget.time_s),
             pairs=plan.pairs,
         )
-        title = f"{work.setting.target.label} tuned for {goal.text}"
-        return Description(title, planned, [work.setting.manifest({})])
+        title = f"{work.variant.target.label} tuned for {goal.text}"
+        return Description(title, planned, [work.variant.manifest({})])
 
     def check_same(self, before: TuneManifest, after: TuneManifest, folder: Path) -> TuneManifest:
         """The manifest of the search that goes on, with another budget if that is plan."""

@@ -1,4 +1,4 @@
-"""Distributions in the words of cassandra-stress (settings/OptionDistribution.java and generate/ of Cassandra 5.0).
+"""Distributions in the words of cassandra-stress (variants/OptionDistribution.java and generate/ of Cassandra 5.0).
 
 A distribution is used by its quantile function, so that the value of anything is a function of a number that belongs to it.
 """

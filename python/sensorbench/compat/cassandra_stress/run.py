@@ -17,7 +17,16 @@ from sensorbench.places import check_is_free
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
 from sensorbench.results.ownership import Owner, new_id
-from sensorbench.runner import DATA_FOLDER, Look, Setting, Side, drive_one_phase, make_settings, parse_target, running_servers
+from sensorbench.runner import (
+    DATA_FOLDER,
+    Look,
+    Variant,
+    VariantSpec,
+    drive_one_phase,
+    make_variants,
+    parse_target,
+    running_servers,
+)
 from sensorbench.schemas.schema import shipped_schemas
 
 _KEY = "cassandra_stress"
@@ -75,15 +84,15 @@ def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = 
     written; FailedError and InterruptedRunError after what was done until then is on disk.
     """
     check_is_free(folder)
-    setting = _setting(wish, folder)
-    with running_servers([setting], teller, pin=False) as started:
-        at = started.at_their_urls([setting])[0]
+    variant = _variant(wish, folder)
+    with running_servers([variant], teller, pin=False) as started:
+        at = started.at_their_urls([variant])[0]
         loaded = _loaded(wish, at)
         mix = Mix(wish.weights, wish.operations, wish.duration_s, wish.partitions or _usual_partitions(wish, loaded))
         with teller.task("making rows") as task:
             asked, notes = asked_in(wish.profile, mix, wish.seed)
             task.end(f"{sum(one.drawn.num_rows for one in asked):,} operations")
-        schema = ProfileSchema(wish.profile, setting.schema.database, asked, wish.consistency)
+        schema = ProfileSchema(wish.profile, variant.schema.database, asked, wish.consistency)
         plan = plan_of(
             asked,
             schema,
@@ -110,7 +119,7 @@ def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = 
         return result, asked
 
 
-def _setting(wish: Wish, folder: Path) -> Setting:
+def _variant(wish: Wish, folder: Path) -> Variant:
     target = parse_target(wish.target)
     if not shipped_schemas(SCHEMAS, target.database.dialect) or target.place in ("folder", "started"):
         raise UsageError(
@@ -118,7 +127,7 @@ def _setting(wish: Wish, folder: Path) -> Setting:
             "lab:NAME (sensorbench lab up cassandra) or a URL"
         )
     schema = ProfileSchema(wish.profile, target.database.dialect)
-    return make_settings([Side(target, schema)], folder / DATA_FOLDER)[0]
+    return make_variants([VariantSpec(target, schema)], folder / DATA_FOLDER)[0]
 
 
 def _digest(profile: Profile) -> str:
@@ -126,11 +135,11 @@ def _digest(profile: Profile) -> str:
     return hashlib.blake2b(repr((profile.table, profile.columns)).encode(), digest_size=8).hexdigest()
 
 
-def _loaded(wish: Wish, setting: Setting) -> Loaded | None:
+def _loaded(wish: Wish, variant: Variant) -> Loaded | None:
     """What is there to go on with; None where the table is to be made. Insertions that do not go through all partitions go on
     with what is there, if anything is.
     """
-    loaded = Loaded.read(setting.engine_target().fingerprint())
+    loaded = Loaded.read(variant.engine_target().fingerprint())
     goes_through_all = wish.partitions is None or wish.partitions.in_turn
     if wish.may_begin and (wish.replace or loaded is None or goes_through_all):
         return None
@@ -176,18 +185,18 @@ def _notes(wish: Wish, plan: dict[str, Any]) -> list[str]:
     return [f"{operations:,} insertions instead of {wish.operations:,}, so that batches of all sizes come in rounds"]
 
 
-def _as_keyspace_says(profile: Profile, setting: Setting, teller: Teller) -> Setting:
-    """The setting with what the profile wants of its keyspace, where it can be had and the URL does not say otherwise."""
+def _as_keyspace_says(profile: Profile, variant: Variant, teller: Teller) -> Variant:
+    """The variant with what the profile wants of its keyspace, where it can be had and the URL does not say otherwise."""
     keyspace = profile.keyspace
-    said = [option.partition("=")[0] for option in (setting.url or "").partition("?")[2].split("&")]
+    said = [option.partition("=")[0] for option in (variant.url or "").partition("?")[2].split("&")]
     if keyspace.copies is not None and "replication" not in said:
-        nodes = int(json.loads(setting.engine_target().describe())["settings"]["nodes"])
+        nodes = int(json.loads(variant.engine_target().describe())["settings"]["nodes"])
         if nodes < keyspace.copies:
             teller.warn(f"keyspace_definition: {nodes} instead of {keyspace.copies} copies, as many as the cluster has nodes")
-        setting = setting.with_option("replication", str(min(nodes, keyspace.copies)))
+        variant = variant.with_option("replication", str(min(nodes, keyspace.copies)))
     if keyspace.durable_writes is not None and "durable_writes" not in said:
-        setting = setting.with_option("durable_writes", "on" if keyspace.durable_writes else "off")
-    return setting
+        variant = variant.with_option("durable_writes", "on" if keyspace.durable_writes else "off")
+    return variant
 
 
 def _make_ready(

@@ -14,7 +14,16 @@ from sensorbench.places import check_is_free
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
 from sensorbench.results.ownership import Owner, new_id
-from sensorbench.runner import DATA_FOLDER, Look, Setting, Side, drive_one_phase, make_settings, parse_target, running_servers
+from sensorbench.runner import (
+    DATA_FOLDER,
+    Look,
+    Variant,
+    VariantSpec,
+    drive_one_phase,
+    make_variants,
+    parse_target,
+    running_servers,
+)
 from sensorbench.schemas import Schema, load_schema
 
 SCHEMA = "usertable"
@@ -41,10 +50,10 @@ def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = 
     written; FailedError and InterruptedRunError after what was done until then is on disk.
     """
     check_is_free(folder)
-    setting = _setting(wish, folder)
-    plan, schema = _plan(wish, setting.schema), driver_schema(wish.workload, wish.phase, setting.schema)
-    with running_servers([setting], teller, pin=False) as started:
-        at = started.at_their_urls([setting])[0]
+    variant = _variant(wish, folder)
+    plan, schema = _plan(wish, variant.schema), driver_schema(wish.workload, wish.phase, variant.schema)
+    with running_servers([variant], teller, pin=False) as started:
+        at = started.at_their_urls([variant])[0]
         target = at.engine_target()
         owner = Owner.of(new_id(), folder)
         _make_ready(target, schema, wish, owner)
@@ -57,14 +66,14 @@ def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = 
         return result
 
 
-def _setting(wish: Wish, folder: Path) -> Setting:
+def _variant(wish: Wish, folder: Path) -> Variant:
     target = parse_target(wish.target)
     if target.place in ("folder", "started"):
         name = target.database.name
         place = f"{name}:PATH" if target.database.embedded else f"lab:NAME (sensorbench lab up {name}) or a URL"
         raise UsageError(f"--target {wish.target}: what is loaded must still be there afterwards; expected {place}")
     schema = load_schema(SCHEMA, operations="ycsb", database=target.database.dialect, fields=wish.workload.field_names)
-    return make_settings([Side(target, schema)], folder / DATA_FOLDER)[0]
+    return make_variants([VariantSpec(target, schema)], folder / DATA_FOLDER)[0]
 
 
 def _plan(wish: Wish, schema: Schema) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import Field
 
-from sensorbench.results.manifest import BaseManifest, SettingManifest, Status
+from sensorbench.results.manifest import BaseManifest, Status, VariantManifest
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.part import SummaryPart
 
@@ -53,7 +53,7 @@ class Summary(SummaryPart, Generic[Result]):
     version: str = Field(description="The version of sensorbench that measured.")
     command: list[str]
     environment: dict[str, Any] = Field(description="The machine, versions and servers, as in manifest.json.")
-    variants: list[SettingManifest]
+    variants: list[VariantManifest]
     answers_equal: bool | None = Field(
         default=None, description="Whether all variants gave the same answers; null where answers were not validated."
     )

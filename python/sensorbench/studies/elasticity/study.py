@@ -7,7 +7,7 @@ from typing import Any
 
 from sensorbench import toml_file
 from sensorbench.claims import Claim, judged_by, load_claims
-from sensorbench.results.manifest import SettingManifest
+from sensorbench.results.manifest import VariantManifest
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.elasticity import (
     ComparedCluster,
@@ -117,7 +117,7 @@ def _common(environments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {key: value for key, value in environments[0].items() if all(one.get(key) == value for one in environments)}
 
 
-def _variants(works: Sequence[ElasticitySummary]) -> list[SettingManifest]:
+def _variants(works: Sequence[ElasticitySummary]) -> list[VariantManifest]:
     """Each cluster once, however often it was measured."""
     return list({variant.id: variant for one in works for variant in one.variants}.values())
 

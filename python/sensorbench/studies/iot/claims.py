@@ -84,14 +84,14 @@ def _share_of_late_spikes(evidence: Evidence, run: RunResult) -> float | None:
 
 
 def _starts_cold(evidence: Evidence) -> Judgement:
-    """Whether the first requests are slower, in every setting that was measured."""
+    """Whether the first requests are slower, in every variant that was measured."""
     judgements = {}
-    for setting in evidence.result.manifest.variants:
-        of_setting = Evidence(evidence.result, {"one": setting.id}, evidence.metric)
-        ratios = [_first_against_rest(run) for run in of_setting.runs("one")]
-        judgements[setting.id] = greater_than_one(ratio_over_runs(ratios))
+    for variant in evidence.result.manifest.variants:
+        of_variant = Evidence(evidence.result, {"one": variant.id}, evidence.metric)
+        ratios = [_first_against_rest(run) for run in of_variant.runs("one")]
+        judgements[variant.id] = greater_than_one(ratio_over_runs(ratios))
     words = {judgement.word for judgement in judgements.values()}
-    told = "; ".join(f"{setting}: {_factor(judgement)} ({judgement.word})" for setting, judgement in judgements.items())
+    told = "; ".join(f"{variant}: {_factor(judgement)} ({judgement.word})" for variant, judgement in judgements.items())
     if evidence.result.manifest.plan.workload.get("warm_up"):
         return Judgement("not tested here", None, "the runs were warmed up before they were measured")
     return Judgement(
@@ -151,7 +151,7 @@ def _partition_is_small(evidence: Evidence) -> Judgement:
 
 
 def _month_buckets_are_slower(evidence: Evidence) -> Judgement:
-    """Requests of both settings with equal numbers are equal questions; looked at are those that certainly span a month."""
+    """Requests of both variants with equal numbers are equal questions; looked at are those that certainly span a month."""
     least_rows = LONGEST_MONTH_S / evidence.result.manifest.plan.dataset["interval_s"]
     ratios = []
     for plain, bucketed in zip(evidence.runs("nosql"), evidence.runs("nosql_month"), strict=False):

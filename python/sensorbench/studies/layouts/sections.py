@@ -5,7 +5,7 @@ from itertools import product
 from typing import Any
 
 from sensorbench.claims import Evidence
-from sensorbench.results import ComparisonResult, SettingManifest
+from sensorbench.results import ComparisonResult, VariantManifest
 from sensorbench.results.summary.comparison import ComparisonSummary, OperationFigures
 from sensorbench.studies.study import Column, Section
 
@@ -25,11 +25,11 @@ def _patterns(summaries: dict[str, ComparisonSummary]) -> Section:
             Column("part"),
             Column("question"),
             Column("system"),
-            Column("fastest layout", "setting"),
+            Column("fastest layout", "variant"),
             Column("mean", "duration_s"),
             Column("from", "duration_s"),
             Column("to", "duration_s"),
-            Column("slowest layout", "setting"),
+            Column("slowest layout", "variant"),
             Column("times as long", "ratio"),
             Column("layouts"),
         ],
@@ -66,7 +66,7 @@ def _ends(figures: list[OperationFigures]) -> list[Any]:
     return [first.variant, mean.value, mean.low, mean.high, *slowest, len(figures)]
 
 
-def _writes_several(variant: SettingManifest, operation: str) -> bool:
+def _writes_several(variant: VariantManifest, operation: str) -> bool:
     """Whether an operation writes more readings in a variant than in others, so that its latency is that of more."""
     return int(variant.statements[operation].get("readings", 1)) > 1
 
@@ -79,17 +79,17 @@ def _sizes(results: Sequence[ComparisonResult]) -> Section:
     """Each layout once, by its first part. Parts on other data than the first one say something else."""
     rows: dict[str, list[Any]] = {}
     for result in (one for one in results if one.manifest.plan.dataset["name"] == results[0].manifest.plan.dataset["name"]):
-        for setting, load in result.loads.items():
-            seconds = result.loaded_s(setting)
+        for variant, load in result.loads.items():
+            seconds = result.loaded_s(variant)
             loaded_per_s = load["readings"] / seconds if seconds else None
-            own = [setting, result.bytes_a_reading(setting), result.largest_partition_bytes(setting), loaded_per_s]
-            rows.setdefault(setting, own)
+            own = [variant, result.bytes_a_reading(variant), result.largest_partition_bytes(variant), loaded_per_s]
+            rows.setdefault(variant, own)
     return Section(
         "What a reading takes",
         "Bytes after loading and settling for all that a layout keeps, its repetitions and counters too, divided by the readings (in memory, for Redis); "
         "the largest row (partition), where the server tells it; and readings a second until everything was loaded and settled.",
         [
-            Column("layout", "setting"),
+            Column("layout", "variant"),
             Column("bytes a reading", "bytes"),
             Column("largest row", "bytes"),
             Column("loaded a second", "count"),

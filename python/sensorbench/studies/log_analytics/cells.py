@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from sensorbench import toml_file
-from sensorbench.claims import Evidence, setting_name
+from sensorbench.claims import Evidence, variant_name
 from sensorbench.dataset.machine_log import DATASETS
 from sensorbench.results import ComparisonResult
 from sensorbench.studies.study import Cell, CellState, StudyFile
@@ -90,8 +90,8 @@ def _main_places(size: str, level: str, system: str) -> list[Place]:
     return [*(Place(size, level, system, what) for what in ("load", "Q1")), *ranges, Place(size, level, system, "size")]
 
 
-def settings_for(place: Place) -> list[str]:
-    """The settings that a cell is measured with, the first that there is, as the study's roles name them."""
+def variants_for(place: Place) -> list[str]:
+    """The variants that a cell is measured with, the first that there is, as the study's roles name them."""
     if place.level in STRUCTURES:
         return with_schema(place.system, STRUCTURES[place.level])
     of_role = f"{place.system} by writes" if place.level == BY_WRITES else role(place.system, place.level)
@@ -99,13 +99,13 @@ def settings_for(place: Place) -> list[str]:
 
 
 def with_schema(system: str, schema: str) -> list[str]:
-    """The settings that play a system's part, with another schema."""
+    """The variants that play a system's part, with another schema."""
     return [f"{name.partition('/')[0]}/{schema}" for name in FILE.roles.published[system]]
 
 
-def setting_at(names: list[str], result: ComparisonResult) -> str | None:
-    """The id of the first of some settings that is among those of results."""
-    ids = {setting_name(setting): setting.id for setting in result.manifest.variants}
+def variant_at(names: list[str], result: ComparisonResult) -> str | None:
+    """The id of the first of some variants that is among those of results."""
+    ids = {variant_name(variant): variant.id for variant in result.manifest.variants}
     return next((ids[name] for name in names if name in ids), None)
 
 
@@ -143,46 +143,46 @@ def _planned(place: Place) -> tuple[CellState, str]:
     impossible = _impossible(place)
     if impossible:
         return impossible
-    setting = next((name for name in settings_for(place) if name.partition("/")[0] in FILE.targets), None)
-    return ("not applicable", NO_COMMERCIAL) if setting is None else ("run", _told(place, setting))
+    variant = next((name for name in variants_for(place) if name.partition("/")[0] in FILE.targets), None)
+    return ("not applicable", NO_COMMERCIAL) if variant is None else ("run", _told(place, variant))
 
 
-def _told(place: Place, setting: str) -> str:
-    return f"{setting}, one run for all levels" if place.system in REDIS and place.level in LEVELS else setting
+def _told(place: Place, variant: str) -> str:
+    return f"{variant}, one run for all levels" if place.system in REDIS and place.level in LEVELS else variant
 
 
 def _measured(place: Place, result: ComparisonResult) -> tuple[CellState, str]:
     impossible = _impossible(place)
     if impossible:
         return impossible
-    names = settings_for(place)
-    setting = setting_at(names, result)
-    if setting is None:
+    names = variants_for(place)
+    variant = variant_at(names, result)
+    if variant is None:
         planned, why = _planned(place)
-        return "not applicable", why if planned == "not applicable" else f"{names[0]} is not among the settings of these results"
-    state, why = _loaded(setting, result) if place.asked is None else _asked(setting, place.asked, result)
-    return state, _told(place, setting) if state == "run" and not why else why
+        return "not applicable", why if planned == "not applicable" else f"{names[0]} is not among the variants of these results"
+    state, why = _loaded(variant, result) if place.asked is None else _asked(variant, place.asked, result)
+    return state, _told(place, variant) if state == "run" and not why else why
 
 
-def _loaded(setting: str, result: ComparisonResult) -> tuple[CellState, str]:
-    if setting in result.loads:
+def _loaded(variant: str, result: ComparisonResult) -> tuple[CellState, str]:
+    if variant in result.loads:
         return "run", ""
-    failure = result.failures.get(setting)
-    return ("failed", failure["cause"]) if failure else ("not applicable", f"the work ended before {setting} was loaded")
+    failure = result.failures.get(variant)
+    return ("failed", failure["cause"]) if failure else ("not applicable", f"the work ended before {variant} was loaded")
 
 
-def _asked(setting: str, operation: str, result: ComparisonResult) -> tuple[CellState, str]:
+def _asked(variant: str, operation: str, result: ComparisonResult) -> tuple[CellState, str]:
     """Whether a question was answered; some of its requests may have failed."""
-    evidence = Evidence(result, {setting: setting}, result.manifest.plan.metric)
-    counts = evidence.counts(setting, operation)
+    evidence = Evidence(result, {variant: variant}, result.manifest.plan.metric)
+    counts = evidence.counts(variant, operation)
     failed = counts["error"] + counts["timeout"]
-    failure = result.failures.get(setting)
-    cause = evidence.first_error(setting, operation) or (failure["cause"] if failure else "it took longer than the time limit")
+    failure = result.failures.get(variant)
+    cause = evidence.first_error(variant, operation) or (failure["cause"] if failure else "it took longer than the time limit")
     if counts["ok"]:
-        return "run", f"{setting}; {failed} of {failed + counts['ok']} requests failed: {cause}" if failed else ""
+        return "run", f"{variant}; {failed} of {failed + counts['ok']} requests failed: {cause}" if failed else ""
     if failed or failure:
         return "failed", cause
-    return "not applicable", f"the work ended before {setting} was asked"
+    return "not applicable", f"the work ended before {variant} was asked"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """How the claims of the persistent-log study (claims.toml) are judged.
 
-Most claims are about cells: a pair of settings and an operation, at one size. Each cell is judged by itself, with its interval where it
+Most claims are about cells: a pair of variants and an operation, at one size. Each cell is judged by itself, with its interval where it
 was measured more than once, and `all_of` says what follows for the claim. A comparison is of one size; each size has its own verdict.
 """
 
@@ -36,9 +36,9 @@ from sensorbench.studies.log_analytics.cells import (
     SYSTEMS,
     Place,
     role,
-    setting_at,
-    settings_for,
     size_of,
+    variant_at,
+    variants_for,
 )
 
 # Roles whose ratio is looked at: the first over the second.
@@ -121,7 +121,7 @@ def _once(
     least_records: int,
     note: str,
 ) -> Judge:
-    """Judges a figure that each setting has once, pair by pair."""
+    """Judges a figure that each variant has once, pair by pair."""
     pairs = list(pairs)
 
     def judge(evidence: Evidence) -> Judgement:
@@ -295,35 +295,35 @@ def _counts_at_once(evidence: Evidence) -> Judgement:
 
 
 def _fails(evidence: Evidence) -> Judgement:
-    """LOG-26. A setting that was lost while it was asked counts, too, so that the roles of the claim need not be there."""
+    """LOG-26. A variant that was lost while it was asked counts, too, so that the roles of the claim need not be there."""
     size = size_of(evidence.result)
     places = [Place(size or "", level, system, "Q2", "r1") for system in CLUSTERED for level in KEYED]
-    settings = [setting for place in places if (setting := setting_at(settings_for(place), evidence.result)) is not None]
-    of_settings = Evidence(evidence.result, {setting: setting for setting in settings}, evidence.metric)
-    outcomes = {setting: _failed(of_settings, setting) for setting in settings}
-    known = {setting: failed for setting, failed in outcomes.items() if failed is not None}
+    variants = [variant for place in places if (variant := variant_at(variants_for(place), evidence.result)) is not None]
+    of_variants = Evidence(evidence.result, {variant: variant for variant in variants}, evidence.metric)
+    outcomes = {variant: _failed(of_variants, variant) for variant in variants}
+    known = {variant: failed for variant, failed in outcomes.items() if failed is not None}
     if not known:
         return Judgement("not tested here", None, "no clustered Cassandra was asked for r1")
-    failed = [setting for setting, has_failed in known.items() if has_failed]
-    causes = "; ".join(f"{setting}: {_cause(of_settings, setting)}" for setting in failed)
+    failed = [variant for variant, has_failed in known.items() if has_failed]
+    causes = "; ".join(f"{variant}: {_cause(of_variants, variant)}" for variant in failed)
     return Judgement(
         "holds" if failed else "does not hold",
         None,
-        f"fetching r1 failed in {len(failed)} of {len(known)} settings{f' ({causes})' if causes else ''}",
+        f"fetching r1 failed in {len(failed)} of {len(known)} variants{f' ({causes})' if causes else ''}",
     )
 
 
-def _failed(evidence: Evidence, setting: str) -> bool | None:
+def _failed(evidence: Evidence, variant: str) -> bool | None:
     """Whether fetching the narrowest range failed at least once; None when it was not asked."""
-    counts = evidence.counts(setting, FETCH[0])
-    if evidence.result.failures.get(setting, {}).get("step") == "running":
+    counts = evidence.counts(variant, FETCH[0])
+    if evidence.result.failures.get(variant, {}).get("step") == "running":
         return True
     return bool(counts["error"] + counts["timeout"]) if sum(counts.values()) else None
 
 
-def _cause(evidence: Evidence, setting: str) -> str:
-    failure = evidence.result.failures.get(setting)
-    return evidence.first_error(setting, FETCH[0]) or (failure["cause"] if failure else "time limit")
+def _cause(evidence: Evidence, variant: str) -> str:
+    failure = evidence.result.failures.get(variant)
+    return evidence.first_error(variant, FETCH[0]) or (failure["cause"] if failure else "time limit")
 
 
 def _memory(evidence: Evidence) -> Judgement:

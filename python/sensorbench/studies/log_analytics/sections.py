@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from sensorbench.claims import Evidence, setting_name
-from sensorbench.results import SettingManifest
+from sensorbench.claims import Evidence, variant_name
+from sensorbench.results import VariantManifest
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.studies.log_analytics.cells import (
     BY_WRITES,
@@ -25,9 +25,9 @@ from sensorbench.studies.log_analytics.cells import (
     Published,
     published,
     ratings,
-    setting_at,
-    settings_for,
     size_of,
+    variant_at,
+    variants_for,
     with_schema,
 )
 from sensorbench.studies.study import Column, Kind, Section, stretch
@@ -63,15 +63,15 @@ def rating(ratio: float) -> str:
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured, by the ids of settings."""
+    """What was measured, by the ids of variants."""
 
     evidence: Evidence
     summary: ComparisonSummary
 
     @cached_property
-    def asked(self) -> list[SettingManifest]:
-        """The settings that hold the whole log and were to be asked."""
-        return [setting for setting in self.evidence.result.manifest.variants if not setting.only_loads]
+    def asked(self) -> list[VariantManifest]:
+        """The variants that hold the whole log and were to be asked."""
+        return [variant for variant in self.evidence.result.manifest.variants if not variant.only_loads]
 
     @cached_property
     def _latencies(self) -> dict[tuple[str, str], float]:
@@ -79,25 +79,25 @@ class Measured:
         intervals = ((figure, figure.latency_s.get(metric)) for figure in self.summary.result.figures)
         return {(figure.variant, figure.operation): one.value for figure, one in intervals if one and one.value}
 
-    def time_s(self, setting: str, operation: str) -> float | None:
+    def time_s(self, variant: str, operation: str) -> float | None:
         """The time until loaded and settled, or the latency of an operation."""
         if operation != LOAD:
-            return self._latencies.get((setting, operation))
-        return self.evidence.result.loaded_s(setting)
+            return self._latencies.get((variant, operation))
+        return self.evidence.result.loaded_s(variant)
 
-    def mean_s(self, setting: str, operations: Sequence[str]) -> float | None:
+    def mean_s(self, variant: str, operations: Sequence[str]) -> float | None:
         """The geometric mean over some operations; None when one has no figure."""
-        times = [self.time_s(setting, operation) for operation in operations]
+        times = [self.time_s(variant, operation) for operation in operations]
         known = [time for time in times if time is not None]
         return math.exp(math.fsum(map(math.log, known)) / len(known)) if known and len(known) == len(times) else None
 
     def id_of(self, *names: str) -> str | None:
-        """The first of some settings that was loaded, by the names that roles have for them."""
-        setting = setting_at(list(names), self.evidence.result)
-        return setting if setting in self.evidence.result.loads else None
+        """The first of some variants that was loaded, by the names that roles have for them."""
+        variant = variant_at(list(names), self.evidence.result)
+        return variant if variant in self.evidence.result.loads else None
 
     def ratio(self, above: str | None, below: str | None, operations: Sequence[str]) -> float | None:
-        """How many times as long one setting takes as another."""
+        """How many times as long one variant takes as another."""
         if above is None or below is None:
             return None
         over, under = self.mean_s(above, operations), self.mean_s(below, operations)
@@ -115,22 +115,22 @@ def _ratings(measured: Measured) -> Section:
     """Each system at each level of indexes, in words; what has no levels is rated in each, as in the source."""
     rules = ", ".join(f"{word} up to {limit:g} ×" for limit, word in RATINGS)
     text = (
-        f"How each setting compares with the best at the same level of indexes: {rules}, else {WORST}. Load is the time until loaded "
+        f"How each variant compares with the best at the same level of indexes: {rules}, else {WORST}. Load is the time until loaded "
         "and settled, each by its own bulk loader if it is not named otherwise; Q2 small is of r1 and r2, Q2 large of r6 and r7, Q3 of "
         "all ranges, each by the geometric mean. What has no levels of indexes is compared at each. Beside it the source's own words, "
         "which were given by eye."
     )
     columns = [
         Column("Indexes"),
-        Column("Setting", "setting"),
+        Column("Variant", "variant"),
         *(Column(name) for title, _, _ in RATED for name in (title, "source")),
     ]
-    levels = [level for level in LEVELS if any(_level(setting) == level for setting in measured.asked)] or ["key"]
+    levels = [level for level in LEVELS if any(_level(variant) == level for variant in measured.asked)] or ["key"]
     return Section("Ratings in words", text, columns, [row for level in levels for row in _rated_level(measured, level)])
 
 
 def _rated_level(measured: Measured, level: str) -> list[list[Any]]:
-    rated = [setting for setting in measured.asked if _level(setting) in {level, None}]
+    rated = [variant for variant in measured.asked if _level(variant) in {level, None}]
     times = {(one.id, title): measured.mean_s(one.id, operations) for one in rated for title, operations, _ in RATED}
     best = {title: min((times[one.id, title] or math.inf for one in rated), default=math.inf) for title, _, _ in RATED}
     return [
@@ -150,25 +150,25 @@ def _rated_level(measured: Measured, level: str) -> list[list[Any]]:
     ]
 
 
-def _level(setting: SettingManifest) -> str | None:
-    """The level of indexes that a setting's label begins with; None for one that has no levels."""
-    return _LEVEL_OF.get(setting.label.partition("-")[0])
+def _level(variant: VariantManifest) -> str | None:
+    """The level of indexes that a variant's label begins with; None for one that has no levels."""
+    return _LEVEL_OF.get(variant.label.partition("-")[0])
 
 
 def _word(
-    measured: Measured, setting: SettingManifest, operations: Sequence[str], time_s: float | None, best_s: float
+    measured: Measured, variant: VariantManifest, operations: Sequence[str], time_s: float | None, best_s: float
 ) -> str | None:
     """The rating and what it is from; of what has no time, whether it failed."""
     if time_s is not None:
         return f"{rating(time_s / best_s)} ({_times(time_s / best_s)})"
-    of_column = (one for one in measured.summary.result.figures if one.variant == setting.id and one.operation in operations)
+    of_column = (one for one in measured.summary.result.figures if one.variant == variant.id and one.operation in operations)
     has_failed = any(one.counts.error + one.counts.timeout for one in of_column)
-    return FAILED if has_failed or setting.id in measured.evidence.result.failures else None
+    return FAILED if has_failed or variant.id in measured.evidence.result.failures else None
 
 
-def _own_word(measured: Measured, setting: SettingManifest, level: str, title: str, operation: str) -> str | None:
+def _own_word(measured: Measured, variant: VariantManifest, level: str, title: str, operation: str) -> str | None:
     """The source's word for its own system of this kind: of all sizes, or of the size at hand."""
-    code = _codes().get(setting_name(setting))
+    code = _codes().get(variant_name(variant))
     size = size_of(measured.evidence.result)
     own = ratings()
     words = (own.get((code, level, operation, one)) for one in ("all", size) if code and one)
@@ -179,7 +179,7 @@ def _own_word(measured: Measured, setting: SettingManifest, level: str, title: s
 
 
 def _codes() -> dict[str, str]:
-    """The source's system that each setting plays the part of; not of those with a loader or a layout of their own."""
+    """The source's system that each variant plays the part of; not of those with a loader or a layout of their own."""
     return {
         name: role.rsplit(" ", 1)[0] if role.rsplit(" ", 1)[-1] in LEVELS else role
         for role, names in FILE.roles.published.items()
@@ -217,7 +217,7 @@ def _suitable(measured: Measured) -> str:
 
 def _best_and_worst(measured: Measured, what: str, operations: Sequence[str]) -> str | None:
     times = {one.id: measured.mean_s(one.id, operations) for one in measured.asked}
-    known = sorted((time, setting) for setting, time in times.items() if time is not None)
+    known = sorted((time, variant) for variant, time in times.items() if time is not None)
     if not known:
         return None
     best, worst = known[0], known[-1]
@@ -235,14 +235,14 @@ def _lacking(measured: Measured) -> str:
     }
     codes = _codes()
     found = {
-        codes[name] for one in measured.asked if (name := setting_name(one)) in codes and one.id in measured.summary.result.load
+        codes[name] for one in measured.asked if (name := variant_name(one)) in codes and one.id in measured.summary.result.load
     }
     absent = [kind for kind, systems in kinds.items() if not found & set(systems)]
     return f" Not measured: {', '.join(absent)}." if absent else ""
 
 
 def _indexes(measured: Measured) -> str:
-    """Load and questions of each family of settings that differ by their indexes alone."""
+    """Load and questions of each family of variants that differ by their indexes alone."""
     steps = [
         ("loading with the key", "key", "none", [LOAD]),
         ("looking up with it", "key", "none", [LOOK_UP]),
@@ -264,7 +264,7 @@ def _indexes(measured: Measured) -> str:
 
 
 def _families(measured: Measured) -> dict[str, dict[str, str]]:
-    """Settings by system and then by level of indexes."""
+    """Variants by system and then by level of indexes."""
     families: dict[str, dict[str, str]] = {}
     for one in measured.asked:
         level = _level(one)
@@ -295,7 +295,7 @@ def _optimizers(measured: Measured) -> str:
 
 def _consistency(measured: Measured) -> str:
     replicas = _compared(
-        measured, settings_for(Place("", "key", "CA-SH-R3-S", LOAD)), settings_for(Place("", "key", "CA-SH-R3-W", LOAD))
+        measured, variants_for(Place("", "key", "CA-SH-R3-S", LOAD)), variants_for(Place("", "key", "CA-SH-R3-W", LOAD))
     )
     first = (
         f"With three replicas, waiting for all instead of one takes {replicas}; the weak configuration is not durable either, as in the source."
@@ -321,7 +321,7 @@ def _processes(measured: Measured) -> str:
     told = [
         f"{what} take {ratios}"
         for what, many, one in pairs
-        if (ratios := _compared(measured, settings_for(Place("", "key", many, LOAD)), settings_for(Place("", "key", one, LOAD))))
+        if (ratios := _compared(measured, variants_for(Place("", "key", many, LOAD)), variants_for(Place("", "key", one, LOAD))))
     ]
     spread = _compared(measured, with_schema("Redis-SH", "spread"), with_schema("Redis-SH", "source"))
     if spread:
@@ -330,7 +330,7 @@ def _processes(measured: Measured) -> str:
 
 
 def _compared(measured: Measured, above: Sequence[str], below: Sequence[str]) -> str | None:
-    """How many times as long one setting takes as another, for everything."""
+    """How many times as long one variant takes as another, for everything."""
     one, other = measured.id_of(*above), measured.id_of(*below)
     ratios = {title: measured.ratio(one, other, operations) for title, operations, _ in RATED}
     known = [f"{_times(ratio)} for {title}" for title, ratio in ratios.items() if ratio is not None]
@@ -398,12 +398,12 @@ def _printed(size: str) -> list[Published]:
 
 def _figure(measured: Measured, place: Place) -> float | None:
     """What was measured of a cell. Sizes of Redis are of its memory, which the source tells apart."""
-    setting = setting_at(settings_for(place), measured.evidence.result)
-    if setting is None or place.operation == "disk" or (place.operation == "size" and place.system.startswith("Redis")):
+    variant = variant_at(variants_for(place), measured.evidence.result)
+    if variant is None or place.operation == "disk" or (place.operation == "size" and place.system.startswith("Redis")):
         return None
     if place.operation in _SIZES_TOLD:
-        return measured.evidence.result.size_bytes(setting)
-    return measured.time_s(setting, place.asked or LOAD)
+        return measured.evidence.result.size_bytes(variant)
+    return measured.time_s(variant, place.asked or LOAD)
 
 
 def _table(title: str, text: str, rows: list[_Compared], kind: Kind) -> Section:

@@ -10,8 +10,8 @@ from statistics import fmean
 from typing import Any
 
 from sensorbench.analysis.intervals import scaled
-from sensorbench.claims import Evidence, ratio_over_runs, setting_name
-from sensorbench.results import SettingManifest
+from sensorbench.claims import Evidence, ratio_over_runs, variant_name
+from sensorbench.results import VariantManifest
 from sensorbench.results.manifest import MEASURE
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.studies.pictures import Effect, Front, Point, with_fronts
@@ -26,7 +26,7 @@ PARTS = {"write": WRITE, "read": READ}
 
 @dataclass(frozen=True)
 class Laid:
-    """A setting of one part, with what its schema's parameters are."""
+    """A variant of one part, with what its schema's parameters are."""
 
     id: str
     name: str
@@ -42,7 +42,7 @@ class Laid:
 
 def series_sections(parts: dict[str, Evidence], summaries: dict[str, ComparisonSummary]) -> list[Section]:
     """The sections of the page of all parts."""
-    by_id = {part: _by_settings(evidence) for part, evidence in parts.items()}
+    by_id = {part: _by_variants(evidence) for part, evidence in parts.items()}
     sections = use_case_sections(parts, summaries)
     if {"write", "read"} <= by_id.keys():
         sections.append(_front(by_id["write"], by_id["read"]))
@@ -58,15 +58,15 @@ def series_sections(parts: dict[str, Evidence], summaries: dict[str, ComparisonS
     return [*sections, beside] if beside.rows else sections
 
 
-def _by_settings(evidence: Evidence) -> Evidence:
-    """The evidence with each setting in a role of its own."""
+def _by_variants(evidence: Evidence) -> Evidence:
+    """The evidence with each variant in a role of its own."""
     return Evidence(evidence.result, {one.id: one.id for one in evidence.result.manifest.variants}, evidence.metric)
 
 
 def _laid(evidence: Evidence) -> list[Laid]:
-    """The settings that were measured."""
+    """The variants that were measured."""
     return [
-        Laid(one.id, setting_name(one), one.system or one.database, one.schema_name, dict(one.schema_parameters))
+        Laid(one.id, variant_name(one), one.system or one.database, one.schema_name, dict(one.schema_parameters))
         for one in evidence.result.manifest.variants
         if any(MEASURE in run.manifest.phases for run in evidence.runs(one.id))
     ]
@@ -217,7 +217,7 @@ def _sizes(evidence: Evidence) -> Section:
         "batch alone; rows as wide as meant at this scale, and the largest as the server tells (before compression); processor time of the "
         "client to encode and to decode a reading, which is part of every latency here.",
         [
-            Column("layout", "setting"),
+            Column("layout", "variant"),
             Column("bytes a reading", "bytes"),
             Column("in the batch", "bytes"),
             Column("row meant"),
@@ -229,7 +229,7 @@ def _sizes(evidence: Evidence) -> Section:
     )
 
 
-def _meant_row(one: SettingManifest, scale: float) -> str | None:
+def _meant_row(one: VariantManifest, scale: float) -> str | None:
     """The width of a row at this scale, in the words of the schema."""
     width = str(one.schema_parameters.get("width", ""))
     if width.endswith("MB"):
@@ -252,7 +252,7 @@ def _published_and_measured(parts: dict[str, Evidence]) -> Section:
             rows.append([figure["what"], figure["place"], float(figure["value"]), measured])
     return Section(
         "Printed by the source, and here",
-        "Operations a second. The source had six servers of six cores and clients of their own, and one run of each setting; its figures and these are "
+        "Operations a second. The source had six servers of six cores and clients of their own, and one run of each variant; its figures and these are "
         "beside one another to be looked at, not to be compared. What can be compared are ratios, in the findings.",
         [Column("what"), Column("where"), Column("published", "count"), Column("here", "count")],
         rows,

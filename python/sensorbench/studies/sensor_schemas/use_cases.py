@@ -46,7 +46,7 @@ def _table(candidates: Sequence[Candidate]) -> Section:
             Column("use case"),
             Column("the source advises"),
             Column("system"),
-            Column("best here", "setting"),
+            Column("best here", "variant"),
             Column("beside the next"),
             Column("over the source's", "ratio"),
             Column("interval"),

@@ -1,4 +1,4 @@
-"""Settings: a target and a schema, which together make one side of a comparison."""
+"""Variants: a target and a schema, which together make one side of a comparison."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from typing import Literal
 
 from sensorbench import _engine, lab
 from sensorbench.errors import EngineUsageError, UsageError
-from sensorbench.results import SettingManifest
+from sensorbench.results import VariantManifest
 from sensorbench.runner.workload import Workload
 from sensorbench.schemas import Schema
 
@@ -43,9 +43,9 @@ class TargetSpec:
     database: Database
     place: Literal["folder", "started", "lab", "url"]
     options: str = ""
-    # What a study calls it, where it names systems: a database with settings and a size.
+    # What a study calls it, where it names systems: a database with variants and a size.
     system: str | None = None
-    # Of a server that the lab starts: how many nodes, and its settings.
+    # Of a server that the lab starts: how many nodes, and its variants.
     nodes: int | None = None
     server_settings: tuple[tuple[str, str], ...] = ()
 
@@ -88,8 +88,8 @@ class TargetSpec:
 
 
 @dataclass(frozen=True)
-class Side:
-    """What becomes a setting: a target and a schema. `label` tells it from others with the same ones. A side that `only_loads` is
+class VariantSpec:
+    """What becomes a variant: a target and a schema. `label` tells it from others with the same ones. A spec that `only_loads` is
     loaded and looked at, but not asked. `in_flight` is how many operations it has in flight, where that is not as the workload says, and
     `operations_share` the share of the workload's operations that it executes.
     """
@@ -103,7 +103,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Setting:
+class Variant:
     """One side of a comparison. The URL is not known before the lab has started what it is to start."""
 
     id: str
@@ -119,7 +119,7 @@ class Setting:
     operations_share: float = 1.0
 
     def workload(self, of_all: Workload) -> Workload:
-        """The workload as this setting gets it."""
+        """The workload as this variant gets it."""
         changes: dict[str, object] = {}
         if self.in_flight is not None:
             changes["schedule"] = of_all.schedule.model_copy(update={"in_flight": self.in_flight})
@@ -127,31 +127,31 @@ class Setting:
             changes["operations"] = max(1, round(of_all.operations * self.operations_share))
         return of_all.model_copy(update=changes)
 
-    def at(self, url: str) -> "Setting":
+    def at(self, url: str) -> "Variant":
         """The same at a URL, with the target's options and in its own namespace there."""
         for option in filter(None, self.target.options.split("&")):
             url = _with_option(url, *option.split("=", 1))
         return replace(self, url=_with_namespace(url, self.namespace) if self.namespace else url)
 
-    def beside(self, namespace: str) -> "Setting":
+    def beside(self, namespace: str) -> "Variant":
         """The same place with another namespace."""
         return self.with_option("namespace", namespace)
 
-    def with_option(self, key: str, value: str) -> "Setting":
+    def with_option(self, key: str, value: str) -> "Variant":
         """The same place, asked with another option of its URL."""
         if self.url is None:
-            raise AssertionError("a setting's server is started before it is used")
+            raise AssertionError("a variant's server is started before it is used")
         return replace(self, url=_with_option(self.url, key, value))
 
     def engine_target(self) -> _engine.Target:
         """The target; nothing is asked of it yet."""
         if self.url is None:
-            raise AssertionError("a setting's server is started before it is used")
+            raise AssertionError("a variant's server is started before it is used")
         return _engine.Target(self.url)
 
-    def manifest(self, statements: dict[str, object]) -> SettingManifest:
+    def manifest(self, statements: dict[str, object]) -> VariantManifest:
         """What results say of it. The URL is shown without secrets; that of a server of the lab changes with every start."""
-        return SettingManifest(
+        return VariantManifest(
             id=self.id,
             target=self.target.label,
             database=self.target.database.name,
@@ -245,29 +245,29 @@ def _joined(url: str, options: str) -> str:
     return f"{url}{'&' if '?' in url else '?'}{options}" if options else url
 
 
-def make_settings(sides: list[Side], data_folder: Path) -> list[Setting]:
-    """Settings with ids of their own. An embedded database by its bare name gets a place below `data_folder`, which goes when
+def make_variants(specs: list[VariantSpec], data_folder: Path) -> list[Variant]:
+    """Variants with ids of their own. An embedded database by its bare name gets a place below `data_folder`, which goes when
     the work is done. A schema needs a database to itself: where several share a path, each gets the schema's name behind it;
     where they share a server, each gets a namespace.
     """
-    settings: list[Setting] = []
-    for side in sides:
-        target, schema = side.target, side.schema
-        shares_target = sum(other.target.server == target.server for other in sides) > 1
-        wanted = "-".join(filter(None, [target.label, schema.name, side.label]))
-        setting_id = _free_id(wanted, [setting.id for setting in settings])
-        namespace = _namespace(setting_id) if shares_target and not target.database.embedded else None
-        setting = Setting(
-            setting_id, target, schema, None, None, namespace, side.label, side.only_loads, side.in_flight, side.operations_share
+    variants: list[Variant] = []
+    for spec in specs:
+        target, schema = spec.target, spec.schema
+        shares_target = sum(other.target.server == target.server for other in specs) > 1
+        wanted = "-".join(filter(None, [target.label, schema.name, spec.label]))
+        variant_id = _free_id(wanted, [variant.id for variant in variants])
+        namespace = _namespace(variant_id) if shares_target and not target.database.embedded else None
+        variant = Variant(
+            variant_id, target, schema, None, None, namespace, spec.label, spec.only_loads, spec.in_flight, spec.operations_share
         )
         if target.place == "folder":
-            path = data_folder / setting_id
-            setting = replace(setting, url=f"{target.database.name}:{path}", temporary=path)
+            path = data_folder / variant_id
+            variant = replace(variant, url=f"{target.database.name}:{path}", temporary=path)
         elif target.place == "url":
-            suffix = "-".join(filter(None, [schema.name, side.label]))
-            setting = setting.at(_with_suffix(target.text, suffix) if shares_target and target.database.embedded else target.text)
-        settings.append(setting)
-    return settings
+            suffix = "-".join(filter(None, [schema.name, spec.label]))
+            variant = variant.at(_with_suffix(target.text, suffix) if shares_target and target.database.embedded else target.text)
+        variants.append(variant)
+    return variants
 
 
 def _free_id(wanted: str, taken: list[str]) -> str:
@@ -279,11 +279,11 @@ def _free_id(wanted: str, taken: list[str]) -> str:
 _LONGEST_NAMESPACE = 48
 
 
-def _namespace(setting_id: str) -> str:
-    whole = re.sub(r"[^a-z0-9_]", "_", f"sensorbench_{setting_id.lower()}")
+def _namespace(variant_id: str) -> str:
+    whole = re.sub(r"[^a-z0-9_]", "_", f"sensorbench_{variant_id.lower()}")
     if len(whole) <= _LONGEST_NAMESPACE:
         return whole
-    told_apart = hashlib.sha256(setting_id.encode()).hexdigest()[:8]
+    told_apart = hashlib.sha256(variant_id.encode()).hexdigest()[:8]
     return f"{whole[: _LONGEST_NAMESPACE - 9]}_{told_apart}"
 
 
