@@ -19,7 +19,7 @@ from sensorbench.benchmarks.stress.run import CapacitySearch, Load, StressPlan, 
 from sensorbench.benchmarks.stress.summary import summarise_stress
 from sensorbench.compat.ycsb import CoreWorkload
 from sensorbench.progress import Teller
-from sensorbench.report import words
+from sensorbench.report import formatting
 from sensorbench.runner.variants import parse_target
 
 AIMS = {
@@ -102,7 +102,7 @@ def _cargo_bench(package: str, bench: str) -> None:
 def _told(value: object) -> str:
     if isinstance(value, float) and abs(value) < 1.0:
         return f"{value:.4f}"
-    return words.count(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    return formatting.count(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
 if __name__ == "__main__":

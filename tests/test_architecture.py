@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "sensorbench"
 CRATES = ROOT / "crates"
 
-COMMON = {"errors", "interrupts", "options", "places", "progress", "toml_file", "_engine", "__version__"}
+COMMON = {"errors", "interrupts", "options", "paths", "progress", "toml_file", "_engine", "__version__"}
 # What measures one workload on one target, and what that needs.
 _BASE = {"dataset", "schemas", "lab", "results", "analysis"} | COMMON
 _RUNNER = {"runner"} | _BASE
@@ -37,12 +37,12 @@ _BENCHMARKS = {
 # Each benchmark is a part of its own.
 MAY_IMPORT = {
     "analysis": set(),
-    "results": {"errors", "interrupts", "places", "_engine", "__version__"},
+    "results": {"errors", "interrupts", "paths", "_engine", "__version__"},
     "dataset": COMMON,
     "schemas": COMMON,
     "lab": COMMON,
     "spark": {"lab", "dataset"} | COMMON,
-    "report": {"analysis", "results", "places"},
+    "report": {"analysis", "results", "paths"},
     "runner": _BASE,
     "verification": _RUNNER,
     "lifecycle": _VERIFICATION,
@@ -75,7 +75,7 @@ MAY_NAME_DATABASES = {
     "cli/main.py": "the command that is that tool's",
     "runner/variants.py": URLS,
     "lab/odbc.py": "the lab's ODBC drivers, which are one for each database",
-    "places.py": "the name of a file that the tool of one database writes",
+    "paths.py": "the name of a file that the tool of one database writes",
     "compat/cassandra_stress/plan.py": "the tool of one database",
     "compat/cassandra_stress/run.py": "the tool of one database",
     "studies/layouts/claims.py": OF_A_STUDY,
@@ -174,8 +174,8 @@ def test_a_benchmark_that_imports_another_is_found(tmp_path: Path) -> None:
 
 
 def test_an_import_of_a_module_beside_the_parts_is_found(tmp_path: Path) -> None:
-    package = planted(tmp_path / "sensorbench", {"places.py": "from sensorbench.lab import up\n"})
-    assert wrong_imports("places", COMMON, package) == {"places.py": {"lab"}}
+    package = planted(tmp_path / "sensorbench", {"paths.py": "from sensorbench.lab import up\n"})
+    assert wrong_imports("paths", COMMON, package) == {"paths.py": {"lab"}}
 
 
 def test_a_new_part_without_a_place_is_found(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from sensorbench.benchmarks.elasticity.changes import KINDS
 from sensorbench.catalog import capabilities, entries, read_entry
 from sensorbench.catalog.axes import axes
 from sensorbench.catalog.entry import ENTRIES
-from sensorbench.catalog.told import catalogue_claims
+from sensorbench.catalog.serialize import catalogue_claims
 from sensorbench.cli.main import app
 from sensorbench.errors import UsageError
 from sensorbench.results.sources import own_sources_of

@@ -19,10 +19,10 @@ from sensorbench.analysis.request_sets import Requests, request_sets
 from sensorbench.benchmarks.elasticity import disk, network
 from sensorbench.benchmarks.elasticity.changes import Change, Mark, check_can, parse_change
 from sensorbench.benchmarks.elasticity.clusters import LabNodes, OwnNodes
-from sensorbench.benchmarks.elasticity.course import NEVER_STABLE, STABLE, Course, Lengths
-from sensorbench.benchmarks.elasticity.troubles import TROUBLES, Kind
+from sensorbench.benchmarks.elasticity.faults import TROUBLES, Kind
+from sensorbench.benchmarks.elasticity.scenario import NEVER_STABLE, STABLE, Course, Lengths
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.lab.homes import instances_folder
+from sensorbench.lab.state_dirs import instances_folder
 from sensorbench.results.elasticity import read_elasticity
 from sensorbench.results.json_schemas import json_schemas
 from tests.conftest import Cli, commands_on, run_main

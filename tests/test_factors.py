@@ -13,11 +13,11 @@ import pytest
 from sensorbench import lab
 from sensorbench.app.reports import FACTORS
 from sensorbench.benchmarks.factors import run as factors
+from sensorbench.benchmarks.factors.best_draft import OWN, own_draft
 from sensorbench.benchmarks.factors.cells import cells_of
 from sensorbench.benchmarks.factors.file import FactorLoad, FactorsFile
 from sensorbench.benchmarks.factors.measure import rates_of
 from sensorbench.benchmarks.factors.options import FactorOptions
-from sensorbench.benchmarks.factors.own import OWN, own_draft
 from sensorbench.benchmarks.factors.run import FactorsBenchmark, FactorsPlan, check
 from sensorbench.benchmarks.factors.scaling import scaled
 from sensorbench.benchmarks.factors.summary import summarise_factors

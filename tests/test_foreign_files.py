@@ -10,7 +10,7 @@ from typer.main import get_command
 
 from sensorbench.cli.main import app
 from sensorbench.errors import UsageError
-from sensorbench.places import check_page_is_free, check_summary_is_free, remove_results
+from sensorbench.paths import check_page_is_free, check_summary_is_free, remove_results
 from sensorbench.results import tune
 from sensorbench.results.elasticity import COMPARISON
 from tests.commands import commands

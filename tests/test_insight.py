@@ -16,7 +16,7 @@ import pytest
 from sensorbench import _engine, lab
 from sensorbench.analysis.steady import time_to_steady, windowed_hit_rates
 from sensorbench.lab.databases import cassandra_nodetool as nodetool
-from sensorbench.lab.homes import server_user
+from sensorbench.lab.state_dirs import server_user
 from sensorbench.results import RunManifest, RunResult, read_comparison
 from sensorbench.results.insight import Insight, insight, over
 from sensorbench.results.quantities import QUANTITIES

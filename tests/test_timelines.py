@@ -26,7 +26,7 @@ from sensorbench.runner.variants import Variant, parse_target
 from sensorbench.schemas import Schema, load_operations, load_schema, shipped_schemas
 from sensorbench.schemas.arrow_types import ARROW_TYPES
 from sensorbench.schemas.operations import SHIPPED_FOLDER, operations_file
-from sensorbench.schemas.stretches import Grain
+from sensorbench.schemas.time_buckets import Grain
 from sensorbench.verification.answers import answer_of_row, reference_answer
 from sensorbench.verification.ask_each import ask_each
 from sensorbench.verification.contents import WrittenRows, check_contents

@@ -10,7 +10,7 @@ from sensorbench import report
 from sensorbench.benchmarks.elasticity import summarise_elasticity
 from sensorbench.benchmarks.stress import summarise_stress
 from sensorbench.benchmarks.tune import summarise_tune
-from sensorbench.places import check_summary_is_free
+from sensorbench.paths import check_summary_is_free
 from sensorbench.results import ComparisonResult, kind_of, read_comparison, write_summary
 from sensorbench.results.elasticity import COMPARISON as CLUSTERS_KIND
 from sensorbench.results.elasticity import read_elasticity, works_of

@@ -8,7 +8,7 @@ from sensorbench.app.comparison import fail_if_wrong, run_comparison_and_report
 from sensorbench.app.reports import SERIES
 from sensorbench.errors import DiskFullError, FailedError, UsageError
 from sensorbench.lifecycle import check_folder
-from sensorbench.places import check_summary_is_free
+from sensorbench.paths import check_summary_is_free
 from sensorbench.progress import Teller
 from sensorbench.results import has_results
 from sensorbench.results.series import SeriesManifest, is_series, write_series

@@ -183,7 +183,7 @@ def _tell(chosen: Chosen, html: Path | None, *, open_it: bool, as_json: bool) ->
     if html is None:
         return
     # The template library takes its time to import, which an answer in the terminal should not wait for.
-    from sensorbench.report.catalogue import write_choice
+    from sensorbench.report.catalog import write_choice
 
     page = write_choice(html, told)
     if not as_json:

@@ -20,7 +20,7 @@ from sensorbench.cli.output import new_folder
 from sensorbench.cli.printing import print_json
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import Teller, console, error_console, print_labelled
-from sensorbench.report import words
+from sensorbench.report import formatting
 from sensorbench.results import ComparisonResult, RunResult, read_comparison
 from sensorbench.runner import DATA_FOLDER, ChangeOptions, VariantSpec, Workload, make_variants, plan_experiment
 
@@ -180,13 +180,15 @@ def _print(rows: list[dict[str, Any]], a: str, b: str) -> None:
         table.add_column(column)
     for row in rows:
         variant = row["a"] if row["a"] == row["b"] else f"{row['a']} / {row['b']}"
-        interval = f"{words.significant(row['low'])} – {words.significant(row['high'])}" if row["low"] is not None else ""
+        interval = (
+            f"{formatting.significant(row['low'])} – {formatting.significant(row['high'])}" if row["low"] is not None else ""
+        )
         table.add_row(
             variant,
             row["operation"],
-            words.duration(row["a_s"]),
-            words.duration(row["b_s"]),
-            words.significant(row["ratio"]),
+            formatting.duration(row["a_s"]),
+            formatting.duration(row["b_s"]),
+            formatting.significant(row["ratio"]),
             interval,
             *((row["verdict"], row["reason"]) if has_verdicts else ()),
         )
@@ -272,15 +274,15 @@ def regression(
             table.add_column(column)
         for row in rows:
             between = (
-                f"{words.duration(row['low'])} – {words.duration(row['high'])}"
+                f"{formatting.duration(row['low'])} – {formatting.duration(row['high'])}"
                 if row["low"] is not None
                 else f"{row['earlier']} earlier results; three are needed"
             )
             table.add_row(
                 row["variant"],
                 row["operation"],
-                words.duration(row["new"]),
-                words.duration(row["expected"]),
+                formatting.duration(row["new"]),
+                formatting.duration(row["expected"]),
                 between,
                 row["word"],
             )

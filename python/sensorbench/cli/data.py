@@ -31,9 +31,9 @@ from sensorbench.dataset.generated import in_this_process
 from sensorbench.dataset.registry import cached_datasets, make_in
 from sensorbench.errors import UsageError
 from sensorbench.options import DEFAULT_SEED
-from sensorbench.places import cache_folder, check_is_free
+from sensorbench.paths import cache_folder, check_is_free
 from sensorbench.progress import Teller, console, error_console
-from sensorbench.report import words
+from sensorbench.report import formatting
 from sensorbench.results.files import write_text
 from sensorbench.runner import cached_tables
 from sensorbench.spark import find_master, on_spark
@@ -270,14 +270,14 @@ def clean(yes: Yes = False) -> None:
     if not found:
         typer.echo("the cache has no data")
         return
-    named = ", ".join(f"{entry} ({words.size(size)})" for entry, size in found.items())
+    named = ", ".join(f"{entry} ({formatting.size(size)})" for entry, size in found.items())
     confirm(f"remove from the cache: {named}", yes=yes)
     for entry in found:
         if entry.is_dir():
             shutil.rmtree(entry)
         else:
             entry.unlink()
-    typer.echo(f"removed: {words.size(sum(found.values()))}")
+    typer.echo(f"removed: {formatting.size(sum(found.values()))}")
 
 
 def _print(description: Description, *, as_json: bool) -> None:

@@ -37,7 +37,7 @@ def databases(
     if html is not None:
         check_page(html)
         # The template library takes its time to import, which a listing should not wait for.
-        from sensorbench.report.catalogue import write_catalogue
+        from sensorbench.report.catalog import write_catalogue
 
         page = write_catalogue(html, told_catalogue())
         console().print(f"page: {page}", highlight=False)

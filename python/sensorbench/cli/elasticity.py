@@ -32,9 +32,9 @@ from sensorbench.cli.output import (
 from sensorbench.cli.printing import print_json
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import DiskFullError, FailedError, InterruptedRunError, UsageError
-from sensorbench.places import check_is_free, is_summary_of
+from sensorbench.paths import check_is_free, is_summary_of
 from sensorbench.progress import Teller, console, error_console, print_labelled
-from sensorbench.report import words
+from sensorbench.report import formatting
 from sensorbench.results.elasticity import COMPARISON, works_of
 from sensorbench.results.request_sets import read_sets
 from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, ElasticitySummary, Transition
@@ -253,12 +253,12 @@ def _cells(one: Transition) -> list[str]:
     return [
         one.change.title,
         f"{one.nodes}",
-        words.duration(one.transfer_s),
-        words.duration(stable.total_s if stable else None),
-        words.significant(stable.score.elasticity) if stable and stable.score else "–",
-        words.duration(one.before.mean_s if one.before else None),
-        words.duration(after.mean_s if after else None),
-        words.duration(one.dip.recovered_s if one.dip else None),
+        formatting.duration(one.transfer_s),
+        formatting.duration(stable.total_s if stable else None),
+        formatting.significant(stable.score.elasticity) if stable and stable.score else "–",
+        formatting.duration(one.before.mean_s if one.before else None),
+        formatting.duration(after.mean_s if after else None),
+        formatting.duration(one.dip.recovered_s if one.dip else None),
         f"{counts.error + counts.timeout + counts.dropped:,}" if counts else "–",
         *seen,
     ]

@@ -10,7 +10,7 @@ from sensorbench.analysis import guarantees
 from sensorbench.cli.options import Json
 from sensorbench.cli.printing import print_json
 from sensorbench.progress import console
-from sensorbench.report import findings, words
+from sensorbench.report import findings, formatting
 from sensorbench.results.history import read_history
 
 app = typer.Typer(help="What a database gave its clients: stale reads, lost writes, values never written.", no_args_is_help=True)
@@ -59,7 +59,7 @@ def _table(checked: guarantees.Checked) -> Table:
     for column in ("", "found", "of", "share", "age p50", "p99", "max"):
         table.add_column(column, justify="right" if column else "left")
     for name, finding in checked.findings.items():
-        share = "–" if finding.share is None else words.percent(finding.share)
+        share = "–" if finding.share is None else formatting.percent(finding.share)
         of = f"{finding.of:,} {findings.unit(name)}"
         table.add_row(findings.TITLES[name], f"{finding.count:,}", of, share, *findings.ages(finding.ages_ns))
     return table

@@ -12,7 +12,7 @@ from sensorbench.cli.printing import print_json
 from sensorbench.errors import UsageError
 from sensorbench.options import parse_settings
 from sensorbench.progress import Teller, console, error_console
-from sensorbench.report import words
+from sensorbench.report import formatting
 
 app = typer.Typer(help="Real servers on this machine: private, on loopback addresses, without Docker.", no_args_is_help=True)
 
@@ -127,7 +127,9 @@ def status(name: Name, json: Json = False) -> None:
         table.add_column(column)
     for node in (*([shown["coordinator"]] if "coordinator" in shown else []), *shown["nodes"]):
         told = (
-            (str(node["pid"]), words.size(node["memory_bytes"]), f"{node['cpu_s']:.1f} s") if node["runs"] else ("gone", "", "")
+            (str(node["pid"]), formatting.size(node["memory_bytes"]), f"{node['cpu_s']:.1f} s")
+            if node["runs"]
+            else ("gone", "", "")
         )
         said = (node.get("server", {}).get(column, "") for column in servers)
         table.add_row(str(node["number"] or "coordinator"), node["address"], *told, *said)
@@ -194,7 +196,7 @@ def down(
     for folder in lab.foreign():
         error_console().print(f"{folder} stays: it is no instance of the lab", highlight=False, markup=False)
     if found:
-        named = ", ".join(f"{one} ({words.size(size)})" for one, size in found.items())
+        named = ", ".join(f"{one} ({formatting.size(size)})" for one, size in found.items())
         confirm(f"end these instances and remove all their data: {named}", yes=yes)
     ended = lab.down_all() if found else []
     console().print(f"ended: {', '.join(ended)}" if ended else "nothing ran", highlight=False)

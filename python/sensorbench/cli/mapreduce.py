@@ -14,9 +14,9 @@ from sensorbench.cli.output import new_folder, published_claims, published_claim
 from sensorbench.cli.printing import print_json
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.places import check_is_free
+from sensorbench.paths import check_is_free
 from sensorbench.progress import Teller, console
-from sensorbench.report import words
+from sensorbench.report import formatting
 from sensorbench.results.summary.mapreduce import JobCell, MapReduceSummary
 from sensorbench.runner import parse_target
 from sensorbench.spark.connector import FILES
@@ -121,14 +121,14 @@ def _cells(cell: JobCell) -> list[str]:
     """What is said of a system with a number of workers, in the order of the columns."""
     jobs = cell.words[0].jobs
     counted = [
-        "–" if job.read_rows is None or job.read_bytes is None else f"{job.read_rows:,} rows, {words.size(job.read_bytes)}"
+        "–" if job.read_rows is None or job.read_bytes is None else f"{job.read_rows:,} rows, {formatting.size(job.read_bytes)}"
         for job in jobs
     ]
     return [
         cell.system,
         NATIVE if cell.workers is None else f"Spark, {cell.workers} worker{'s' if cell.workers > 1 else ''}",
-        words.duration(cell.total.value),
-        "–" if cell.setup_share is None else words.percent(cell.setup_share),
+        formatting.duration(cell.total.value),
+        "–" if cell.setup_share is None else formatting.percent(cell.setup_share),
         "–" if jobs[0].map_tasks is None else str(jobs[0].map_tasks),
         *counted,
         "yes" if cell.equal else "NO",

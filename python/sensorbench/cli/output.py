@@ -12,7 +12,7 @@ from sensorbench.app.comparison import fail_if_wrong
 from sensorbench.claims import Claim
 from sensorbench.cli.printing import open_page, print_json
 from sensorbench.progress import console, print_labelled
-from sensorbench.report import answer, words
+from sensorbench.report import answer, formatting
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant
 
@@ -57,7 +57,7 @@ def print_outcome(summary: ComparisonSummary, page: Path) -> None:
     screen.print(f"{equal}; report: {page}", highlight=False)
     for caveat in summary.warnings:
         if caveat.kind != "embedded":
-            about = f"{words.variant(caveat.variant)}: " if caveat.variant else ""
+            about = f"{formatting.variant(caveat.variant)}: " if caveat.variant else ""
             print_labelled(screen, "note", f"{about}{caveat.text} {caveat.action}")
 
 
@@ -66,7 +66,7 @@ def _figures(summary: ComparisonSummary) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("")
     for variant in summary.variants:
-        table.add_column(words.variant(variant.id), justify="right")
+        table.add_column(formatting.variant(variant.id), justify="right")
     for ranking in summary.result.rankings:
         values = {place.variant: place for place in ranking.places}
         cells = [_cell(values.get(variant.id)) for variant in summary.variants]
@@ -88,15 +88,15 @@ def _winners(summary: ComparisonSummary) -> Table:
             table.add_row(title, f"not ranked: {ranking.excluded}")
             continue
         best, worst = ranking.places[0], ranking.places[-1]
-        fastest, slowest = (words.duration(place.value_s) for place in (best, worst))
-        table.add_row(title, answer.winners(ranking), Text(fastest, style="green"), words.variant(worst.variant), slowest)
+        fastest, slowest = (formatting.duration(place.value_s) for place in (best, worst))
+        table.add_row(title, answer.winners(ranking), Text(fastest, style="green"), formatting.variant(worst.variant), slowest)
     return table
 
 
 def _cell(place: RankedVariant | None) -> str | Text:
     if place is None:
         return "–"
-    value = words.duration(place.value_s)
+    value = formatting.duration(place.value_s)
     return Text(value, style="green") if answer.is_level(place) else value
 
 
@@ -128,7 +128,7 @@ def print_claims(claims: Sequence[JudgedClaim]) -> None:
             claim.text,
             claim.published,
             claim.verdict,
-            words.significant(measured) if measured else "",
+            formatting.significant(measured) if measured else "",
             claim.substitute.verdict if claim.substitute else "",
             claim.reason,
         )

@@ -10,7 +10,7 @@ import typer
 from pydantic import BaseModel
 
 from sensorbench.errors import UsageError
-from sensorbench.places import check_page_is_free
+from sensorbench.paths import check_page_is_free
 
 
 def print_json(value: Any) -> None:

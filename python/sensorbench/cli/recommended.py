@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sensorbench.advisor import Entry, Recommendation
-from sensorbench.advisor.marks import marks, marks_of_use_cases
+from sensorbench.advisor.caveats import marks, marks_of_use_cases
 from sensorbench.advisor.relational import capacity_of
 from sensorbench.analysis.candidate import Measured
 from sensorbench.analysis.intervals import Interval
@@ -15,7 +15,7 @@ from sensorbench.analysis.sizing import Sizing, told
 from sensorbench.analysis.use_cases import Outcome
 from sensorbench.benchmarks.comparison import Gathered, by_reason
 from sensorbench.progress import console, print_labelled
-from sensorbench.report import words
+from sensorbench.report import formatting
 
 # More rows are in --json.
 MOST_SHOWN = 10
@@ -53,7 +53,7 @@ def print_use_cases(folder: Path | None, gathered: Gathered, outcomes: Sequence[
     for column in ("use case", "the source advises", "its place here", "best at the same target", "best of all", "how sure"):
         table.add_column(column)
     for one in outcomes:
-        best = words.variant(one.best.candidate.name) if one.best else "nothing that was measured fits"
+        best = formatting.variant(one.best.candidate.name) if one.best else "nothing that was measured fits"
         sure = one.best.sure if one.best else ""
         table.add_row(one.use_case.text, one.use_case.advice, *_told_advised(one.at_target), best, sure)
     screen.print(table)
@@ -74,7 +74,7 @@ def _told_advised(at_target: Outcome | None) -> tuple[str, str]:
     place = f"{at_target.advised_place} of {len(at_target.ranking.places)} at {at_target.advised.candidate.target}"
     if at_target.best is at_target.advised:
         return place, "the same"
-    return place, f"{words.variant(at_target.best.candidate.name)}, {_factor(at_target.over_advised)}"
+    return place, f"{formatting.variant(at_target.best.candidate.name)}, {_factor(at_target.over_advised)}"
 
 
 def _told_counts(recommendation: Recommendation) -> str:
@@ -101,17 +101,17 @@ def _table(recommendation: Recommendation) -> Table:
         table.add_column(column)
     for number, entry in enumerate(recommendation.entries[:MOST_SHOWN], 1):
         candidate = entry.place.candidate
-        sizing = [str(entry.sizing.nodes), words.size(entry.sizing.disk_bytes)] if entry.sizing else []
+        sizing = [str(entry.sizing.nodes), formatting.size(entry.sizing.disk_bytes)] if entry.sizing else []
         table.add_row(
             str(number),
-            words.variant(candidate.name),
+            formatting.variant(candidate.name),
             _rate(entry.written_per_s),
             _latencies(candidate.writes),
             _rate(entry.read_per_s),
             _latencies(candidate.asked(recommendation.ranking.questions)),
-            words.significant(candidate.bytes_a_reading) if candidate.bytes_a_reading else "–",
+            formatting.significant(candidate.bytes_a_reading) if candidate.bytes_a_reading else "–",
             *sizing,
-            words.count(entry.money) if entry.money is not None else words.times(entry.cost),
+            formatting.count(entry.money) if entry.money is not None else formatting.times(entry.cost),
             _over_next(entry),
         )
     return table
@@ -127,7 +127,7 @@ def _rate(of: Interval | None) -> str:
 
 def _count(number: float) -> str:
     """A rate, with three digits: more would say nothing."""
-    return words.count(float(f"{number:.3g}"))
+    return formatting.count(float(f"{number:.3g}"))
 
 
 def _latencies(measured: Sequence[Measured]) -> str:
@@ -136,14 +136,16 @@ def _latencies(measured: Sequence[Measured]) -> str:
     if not known:
         return "–"
     slowest = max(known, key=lambda one: one["p99"].value)
-    return f"{words.duration(slowest['median'].value)} / {words.duration(slowest['p99'].value)}"
+    return f"{formatting.duration(slowest['median'].value)} / {formatting.duration(slowest['p99'].value)}"
 
 
 def _factor(of: Interval) -> str:
     interval = (
-        f" ({words.significant(of.low)} – {words.significant(of.high)})" if of.low is not None and of.high is not None else ""
+        f" ({formatting.significant(of.low)} – {formatting.significant(of.high)})"
+        if of.low is not None and of.high is not None
+        else ""
     )
-    return f"× {words.significant(of.value)}{interval}"
+    return f"× {formatting.significant(of.value)}{interval}"
 
 
 def _over_next(entry: Entry) -> str:
@@ -161,28 +163,28 @@ def _smallest_of_level(recommendation: Recommendation) -> str | None:
     smallest = min(sized, key=lambda candidate: candidate.bytes_a_reading or 0.0, default=None)
     if smallest is None or smallest is level[0]:
         return None
-    size = words.significant(smallest.bytes_a_reading or 0.0)
-    return f"not told apart from the first, and smaller: {words.variant(smallest.name)} ({size} bytes a reading)"
+    size = formatting.significant(smallest.bytes_a_reading or 0.0)
+    return f"not told apart from the first, and smaller: {formatting.variant(smallest.name)} ({size} bytes a reading)"
 
 
 def _told_relational(recommendation: Recommendation) -> str:
     found = recommendation.relational
-    name = f" ({words.variant(found.name)})" if found.name else ""
+    name = f" ({formatting.variant(found.name)})" if found.name else ""
     return f"a relational database {found.verdict}{name}: {found.why}"
 
 
 def _print_sizing(screen: Console, recommendation: Recommendation, sizing: Sizing) -> None:
     """Nodes, disk and memory of the best layout, step by step."""
     best = recommendation.entries[0].place.candidate
-    memory = f", {words.size(sizing.memory_a_node_bytes)} of memory each" if sizing.memory_a_node_bytes else ""
-    disk = f", {words.size(sizing.disk_bytes)} of disk together" if sizing.disk_bytes else ""
+    memory = f", {formatting.size(sizing.memory_a_node_bytes)} of memory each" if sizing.memory_a_node_bytes else ""
+    disk = f", {formatting.size(sizing.disk_bytes)} of disk together" if sizing.disk_bytes else ""
     screen.print()
     screen.print(
-        f"{words.variant(best.name)} for this load: {sizing.nodes} nodes by {sizing.nodes_by}{disk}{memory}", style="bold"
+        f"{formatting.variant(best.name)} for this load: {sizing.nodes} nodes by {sizing.nodes_by}{disk}{memory}", style="bold"
     )
     table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
     for step in sizing.steps:
-        table.add_row(step.what, words.size(step.value) if step.unit == "bytes" else f"{step.value:,.0f}", step.formula)
+        table.add_row(step.what, formatting.size(step.value) if step.unit == "bytes" else f"{step.value:,.0f}", step.formula)
     screen.print(table)
     for reason in sizing.not_known:
         screen.print(f"  not known – {reason}", highlight=False)
@@ -207,13 +209,13 @@ def _print_explanation(screen: Console, recommendation: Recommendation) -> None:
         shares = " and ".join(f"{share:.3g} of the best at {kind}" for kind, share in _told_shares(entry))
         mean = f", geometric mean {entry.place.score:.3g}" if len(entry.place.shares) > 1 else ""
         screen.print(
-            f"{number}. {words.variant(candidate.name)} ({candidate.version or candidate.database}): {shares}{mean}",
+            f"{number}. {formatting.variant(candidate.name)} ({candidate.version or candidate.database}): {shares}{mean}",
             highlight=False,
         )
         for one in (*candidate.writes, *candidate.asked(ranking.questions)):
             _print_runs(screen, one, recommendation.gathered)
     for reason, names in by_reason([*ranking.left_out, *recommendation.gathered.left_out]).items():
-        named = ", ".join(words.variant(name) for name in names)
+        named = ", ".join(formatting.variant(name) for name in names)
         screen.print(f"left out, because {reason}: {named}", highlight=False)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sensorbench.advisor import Entry, Recommendation
-from sensorbench.advisor.marks import marks, marks_of_use_cases
+from sensorbench.advisor.caveats import marks, marks_of_use_cases
 from sensorbench.advisor.relational import capacity_of
 from sensorbench.analysis.candidate import Candidate, Measured
 from sensorbench.analysis.intervals import Interval

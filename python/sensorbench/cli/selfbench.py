@@ -9,7 +9,7 @@ from sensorbench.benchmarks.selfbench import MARKS, measure
 from sensorbench.cli.options import Json
 from sensorbench.cli.printing import print_json
 from sensorbench.progress import Teller, console
-from sensorbench.report import words
+from sensorbench.report import formatting
 
 
 def selfbench(
@@ -35,4 +35,4 @@ def _told(name: str, value: Any) -> str:
         return "needs a server"
     if not isinstance(value, int | float):
         return str(value)
-    return f"{value:.2%}" if name.endswith("_error") else words.count(value)
+    return f"{value:.2%}" if name.endswith("_error") else formatting.count(value)

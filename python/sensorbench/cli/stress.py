@@ -13,7 +13,7 @@ from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, Json, Metrics, NoOpen, Out, Replace
 from sensorbench.cli.output import new_folder, show_written
 from sensorbench.progress import Teller, console, print_labelled
-from sensorbench.report import words
+from sensorbench.report import formatting
 from sensorbench.results.summary.stress import StressStep, StressSummary
 from sensorbench.runner import looks
 
@@ -55,7 +55,7 @@ def print_stress(summary: StressSummary, page: Path) -> None:
         table.add_row(*_cells(step))
     screen.print(table)
     if result.capacity and result.objective:
-        screen.print(words.capacity(result.capacity, result.objective), style="bold", highlight=False)
+        screen.print(formatting.capacity(result.capacity, result.objective), style="bold", highlight=False)
     for caveat in summary.warnings:
         if caveat.kind != "embedded":
             print_labelled(screen, "note", f"{caveat.text} {caveat.action}")
@@ -64,12 +64,12 @@ def print_stress(summary: StressSummary, page: Path) -> None:
 
 def _cells(step: StressStep) -> list[str]:
     counts = step.counts
-    marks = [mark for key, mark in words.STEP_MARKS.items() if getattr(step, key)]
-    latencies = [words.duration(getattr(step.response_s, key, None)) for key in ("median", "p99", "p999")]
+    marks = [mark for key, mark in formatting.STEP_MARKS.items() if getattr(step, key)]
+    latencies = [formatting.duration(getattr(step.response_s, key, None)) for key in ("median", "p99", "p999")]
     return [
-        words.count(step.rate_per_s),
+        formatting.count(step.rate_per_s),
         f"{counts.offered:,}",
-        words.count(step.completed_per_s),
+        formatting.count(step.completed_per_s),
         *(f"{count:,}" for count in (counts.late, counts.dropped, counts.timeout, counts.error)),
         *latencies,
         ", ".join(marks),

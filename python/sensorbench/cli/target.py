@@ -10,7 +10,7 @@ from sensorbench.cli.options import Json
 from sensorbench.cli.printing import print_json
 from sensorbench.errors import UsageError
 from sensorbench.progress import Teller, console
-from sensorbench.report import words
+from sensorbench.report import formatting
 from sensorbench.runner import OwnedNamespace, owned_namespaces
 
 app = typer.Typer(help="What sensorbench left at a target, and removing it.", no_args_is_help=True)
@@ -78,4 +78,4 @@ def _as_json(one: OwnedNamespace) -> dict[str, object]:
 
 
 def _size(one: OwnedNamespace) -> str:
-    return "size not known" if one.bytes is None else words.size(one.bytes)
+    return "size not known" if one.bytes is None else formatting.size(one.bytes)

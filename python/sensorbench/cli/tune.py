@@ -16,7 +16,7 @@ from sensorbench.cli.options import Json, NoOpen, Out, Resume
 from sensorbench.cli.output import new_folder, show_written
 from sensorbench.errors import UsageError
 from sensorbench.progress import Teller, console, print_labelled
-from sensorbench.report import tune_answer, words
+from sensorbench.report import formatting, tune_answer
 from sensorbench.results.summary.tune import TuneFigures, TuneSummary
 
 AllowDurability = Annotated[
@@ -44,7 +44,7 @@ def tune(
         raise UsageError("--resume: say by --out where the search is that is to go on")
     folder, teller = out or new_folder("tune"), Teller()
     plan = plan_tune(options, folder, teller, allow_durability=allow_durability)
-    plan = replace(plan, shown=lambda value: words.of_kind(value, plan.bench.goal.kind))
+    plan = replace(plan, shown=lambda value: formatting.of_kind(value, plan.bench.goal.kind))
     written = run_and_report(TuneBenchmark(), plan, folder, teller, reports.TUNE.write, resume=resume)
     show_written(written, print_tune, no_open=no_open, as_json=json)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sensorbench.dataset.csv_rows import ROW_NUMBER, TextRows, columns_of, quoted, require_columns
 from sensorbench.dataset.dataset import LOG, LOG_SCHEMA, Dataset, DatasetWriter, Description
-from sensorbench.dataset.intake import Intake, cast
+from sensorbench.dataset.importing import Intake, cast
 from sensorbench.errors import UsageError
 
 NAME = "azure-vm-noise"

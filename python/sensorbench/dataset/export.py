@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sensorbench.dataset.dataset import Dataset, Readings, readings_of
 from sensorbench.errors import UsageError
-from sensorbench.places import check_is_free
+from sensorbench.paths import check_is_free
 
 ROWS_A_BATCH = 100_000
 

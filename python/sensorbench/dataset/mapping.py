@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from sensorbench import toml_file
 from sensorbench.dataset.csv_rows import ROW_NUMBER, BadRow, TextRows, columns_of, quoted, refuse_alike, require_columns
 from sensorbench.dataset.dataset import Dataset, DatasetWriter, Description
-from sensorbench.dataset.intake import Rows
+from sensorbench.dataset.importing import Rows
 from sensorbench.dataset.staging import Location, Staging
 from sensorbench.errors import UsageError
 

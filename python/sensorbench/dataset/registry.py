@@ -26,7 +26,7 @@ from sensorbench.dataset.generated import WriteFiles, in_this_process
 from sensorbench.dataset.parquet import SUFFIX
 from sensorbench.errors import UsageError
 from sensorbench.options import DEFAULT_SEED
-from sensorbench.places import cache_folder, check_is_free, remove_if_empty
+from sensorbench.paths import cache_folder, check_is_free, remove_if_empty
 from sensorbench.progress import Teller
 
 # What a dataset of the cache is called while a process makes it.

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from sensorbench.dataset.csv_rows import ROW_NUMBER, quoted
 from sensorbench.dataset.dataset import LOCATIONS, MEASUREMENT_SCHEMA, MEASUREMENTS, DatasetWriter
-from sensorbench.dataset.intake import Intake, Rows, cast
+from sensorbench.dataset.importing import Intake, Rows, cast
 from sensorbench.errors import UsageError
 
 # Readings whose values are text, such as the direction of wind.

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from sensorbench._engine import Target
 from sensorbench.errors import EngineError, FailedError
-from sensorbench.lab.homes import ServerUser, server_user
 from sensorbench.lab.instance import Instance, Node
 from sensorbench.lab.processes import last_lines
 from sensorbench.lab.software import Source
+from sensorbench.lab.state_dirs import ServerUser, server_user
 
 
 @dataclass(frozen=True)

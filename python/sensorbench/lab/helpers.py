@@ -4,10 +4,10 @@ import hashlib
 import tempfile
 from pathlib import Path
 
-from sensorbench.lab.homes import software_folder
 from sensorbench.lab.jvm import Java
 from sensorbench.lab.locks import locked
 from sensorbench.lab.software import make_readable, run_tool
+from sensorbench.lab.state_dirs import software_folder
 
 # The oldest version that any of the servers runs on, so that what one Java compiled another one reads.
 _RELEASE = "11"

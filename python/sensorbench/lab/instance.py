@@ -9,9 +9,9 @@ import psutil
 from pydantic import BaseModel, ConfigDict
 
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.lab.homes import instances_folder
 from sensorbench.lab.limits import Limits
 from sensorbench.lab.processes import ProcessId
+from sensorbench.lab.state_dirs import instances_folder
 
 RECORD_FILE = "instance.json"
 CREDENTIALS_FILE = "credentials.toml"

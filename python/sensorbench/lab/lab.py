@@ -18,7 +18,6 @@ import psutil
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.lab import addresses, processes
 from sensorbench.lab.database import LabCluster, LabDatabase, Place
-from sensorbench.lab.homes import ServerUser, instances_folder
 from sensorbench.lab.instance import RECORD_FILE, Instance, Node, find_instance, read_instances
 from sensorbench.lab.limits import limits, remove_group
 from sensorbench.lab.locks import locked
@@ -37,6 +36,7 @@ from sensorbench.lab.nodes import (
 from sensorbench.lab.processes import ProcessId
 from sensorbench.lab.registry import LAB_SERVERS, require_server
 from sensorbench.lab.software import Source
+from sensorbench.lab.state_dirs import ServerUser, instances_folder
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from sensorbench.errors import FailedError
 from sensorbench.lab import addresses, processes
 from sensorbench.lab.database import LabDatabase, Place
-from sensorbench.lab.homes import ServerUser
 from sensorbench.lab.instance import COORDINATOR, Instance, Node
 from sensorbench.lab.limits import entering
 from sensorbench.lab.processes import ProcessId
+from sensorbench.lab.state_dirs import ServerUser
 
 STOP_WITHIN_S = 20.0
 _ASK_EVERY_S = 0.05

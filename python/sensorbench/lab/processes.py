@@ -10,7 +10,7 @@ import psutil
 from pydantic import BaseModel, ConfigDict
 
 from sensorbench.errors import FailedError
-from sensorbench.lab.homes import ServerUser
+from sensorbench.lab.state_dirs import ServerUser
 
 TOOL_TIMEOUT_S = 120.0
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sensorbench.errors import FailedError
-from sensorbench.lab.homes import is_on_path, software_folder
 from sensorbench.lab.jvm import missing_java
 from sensorbench.lab.locks import locked
+from sensorbench.lab.state_dirs import is_on_path, software_folder
 
 MACHINE = "x86_64"
 

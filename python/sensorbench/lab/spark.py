@@ -15,10 +15,10 @@ from pathlib import Path
 
 from sensorbench.errors import FailedError
 from sensorbench.lab.database import LabCluster, Place
-from sensorbench.lab.homes import ServerUser, calling_user
 from sensorbench.lab.instance import Instance, Node
 from sensorbench.lab.jvm import missing_java, require_java
 from sensorbench.lab.software import Source
+from sensorbench.lab.state_dirs import ServerUser, calling_user
 
 JAVA = (17, 11)
 # The package of the extra that brings the driver, and with it the jars of all of Spark.

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from sensorbench import __version__
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle.status import record_status
-from sensorbench.places import check_is_free
+from sensorbench.paths import check_is_free
 from sensorbench.progress import Teller
 from sensorbench.results.environment import environment
 from sensorbench.results.manifest import BaseManifest, Planned, Process, VariantManifest, now

@@ -1,6 +1,6 @@
 """The answer first: who wins which question, by how much, how sure."""
 
-from sensorbench.report import words
+from sensorbench.report import formatting
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant, Ranking
 
@@ -21,7 +21,7 @@ def headline(summary: ComparisonSummary) -> str:
             f"Nothing is ranked: {summary.result.rankings[0].excluded}." if summary.result.rankings else "Nothing was measured."
         )
     if len(summary.variants) == 1:
-        return f"{words.variant(summary.variants[0].id)} was measured alone: there is nothing to compare it with."
+        return f"{formatting.variant(summary.variants[0].id)} was measured alone: there is nothing to compare it with."
     wins: dict[str, int] = {}
     for ranking in ranked:
         best = [place.variant for place in ranking.places if is_level(place)]
@@ -30,7 +30,7 @@ def headline(summary: ComparisonSummary) -> str:
     if not wins:
         return f"No variant is clearly the fastest at any of {len(ranked)} questions."
     told = [
-        f"{words.variant(variant)} is clearly the fastest at {won} of {len(ranked)} questions"
+        f"{formatting.variant(variant)} is clearly the fastest at {won} of {len(ranked)} questions"
         for variant, won in sorted(wins.items(), key=lambda win: -win[1])
     ]
     return "; ".join(told) + "."
@@ -43,10 +43,10 @@ def is_level(place: RankedVariant) -> bool:
 
 def sure(ratio: MeasuredFigure) -> str:
     """The confidence interval of a ratio."""
-    return words.interval(ratio.low, ratio.high, ratio.confidence)
+    return formatting.interval(ratio.low, ratio.high, ratio.confidence)
 
 
 def winners(ranking: Ranking) -> str:
     """The fastest variant, and those that are level with it."""
-    level = [words.variant(place.variant) for place in ranking.places if is_level(place)]
+    level = [formatting.variant(place.variant) for place in ranking.places if is_level(place)]
     return " or ".join(level) if len(level) <= MOST_NAMED else f"{level[0]} or {len(level) - 1} others"

@@ -1,6 +1,6 @@
 """Whether the answers of a comparison were equal, and what the databases held after the runs."""
 
-from sensorbench.report import words
+from sensorbench.report import formatting
 from sensorbench.results.page import Block, Columns, Line, Piece, Section, Table, Text
 from sensorbench.results.summary.comparison import AnswerChecks, ComparisonSummary
 
@@ -56,10 +56,10 @@ def _checked(title: str, checks_by_variant: dict[str, AnswerChecks]) -> Text | N
     """How answers, or contents after writes, compared with what was expected."""
     if not checks_by_variant:
         return None
-    named = [(words.variant(variant), checks) for variant, checks in checks_by_variant.items()]
+    named = [(formatting.variant(variant), checks) for variant, checks in checks_by_variant.items()]
     gave = ", ".join(f"{name} {_gave(checks)}" for name, checks in named)
     unanswered = "".join(
-        f" {name}: {words.count(checks.unanswered)} questions failed and were not compared."
+        f" {name}: {formatting.count(checks.unanswered)} questions failed and were not compared."
         for name, checks in named
         if checks.unanswered
     )
@@ -79,12 +79,12 @@ def _gave(checks: AnswerChecks) -> str:
 
 
 def _read_back(checks: AnswerChecks) -> str:
-    sample = f" (one in {words.count(checks.one_write_in)})" if checks.one_write_in > 1 else ""
+    sample = f" (one in {formatting.count(checks.one_write_in)})" if checks.one_write_in > 1 else ""
     unknown = ""
     if checks.unknown_writes:
         unknown = (
-            f"; of {words.count(checks.unknown_writes)} whose outcome the client did not learn, "
-            f"{words.count(checks.unknown_writes_found)} had taken place"
+            f"; of {formatting.count(checks.unknown_writes)} whose outcome the client did not learn, "
+            f"{formatting.count(checks.unknown_writes_found)} had taken place"
         )
-    written = f"{words.count(checks.read_back)} acknowledged writes{sample} were read back one by one"
-    return f"{written}, {words.count(checks.lost_writes)} were lost{unknown}"
+    written = f"{formatting.count(checks.read_back)} acknowledged writes{sample} were read back one by one"
+    return f"{written}, {formatting.count(checks.lost_writes)} were lost{unknown}"

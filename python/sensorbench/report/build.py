@@ -10,8 +10,8 @@ import jinja2
 import vl_convert
 from markupsafe import Markup, escape
 
-from sensorbench.places import cache_folder, check_page_is_free
-from sensorbench.report import words
+from sensorbench.paths import cache_folder, check_page_is_free
+from sensorbench.report import formatting
 from sensorbench.results.files import write_bytes, write_text
 from sensorbench.results.page import Chart, Line, Page, Piece
 
@@ -52,11 +52,11 @@ def page_environment() -> jinja2.Environment:
 def _shown(line: Line, kind: str = "text") -> Markup:
     """A line in HTML, its values as those of a kind."""
     if isinstance(line, str):
-        return escape(words.variant(line) if kind == "variant" else line)
+        return escape(formatting.variant(line) if kind == "variant" else line)
     if isinstance(line, Piece):
         return _piece(line, _shown(line.text, kind))
     if line is None or isinstance(line, float | int):
-        return escape(words.of_kind(line, kind))
+        return escape(formatting.of_kind(line, kind))
     return Markup("").join(_shown(part, kind) for part in line)
 
 

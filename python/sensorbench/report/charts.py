@@ -5,7 +5,7 @@ from typing import Any
 import altair as alt
 from altair.utils import schemapi
 
-from sensorbench.report import words
+from sensorbench.report import formatting
 
 # Specifications are checked when they are whole (`sized`), and not again for each of their parts, which takes as long as all the rest.
 # For the same reason channels are written as `alt.Y("low:Q")`, and not as "low:Q", of which altair would have to find out what it is.
@@ -19,7 +19,7 @@ HEIGHT = 230
 
 
 def _colour(variants: list[str]) -> alt.Color:
-    names = [words.variant(variant) for variant in variants]
+    names = [formatting.variant(variant) for variant in variants]
     return alt.Color(
         "variant:N",
         title=None,
@@ -40,7 +40,7 @@ STATES_LEGEND = alt.Legend(orient="bottom", symbolFillColor=QUIET, symbolStrokeC
 
 
 def _rows(rows: list[dict[str, Any]]) -> alt.InlineData:
-    return alt.InlineData(values=[{**row, "variant": words.variant(row["variant"])} for row in rows])
+    return alt.InlineData(values=[{**row, "variant": formatting.variant(row["variant"])} for row in rows])
 
 
 def sized(chart: alt.LayerChart | alt.FacetChart | alt.Chart, height: int = HEIGHT) -> dict[str, Any]:
@@ -57,7 +57,7 @@ LATENCY_TITLE = "latency, logarithmic"
 
 def figures(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, Any]:
     """Latency of each variant at one question with its interval. Rows: variant, value_s, low_s, high_s."""
-    y = alt.Y("variant:N", title=None, sort=[words.variant(variant) for variant in variants], axis=alt.Axis(labelLimit=220))
+    y = alt.Y("variant:N", title=None, sort=[formatting.variant(variant) for variant in variants], axis=alt.Axis(labelLimit=220))
     base = alt.Chart(_rows(rows)).encode(y=y, color=_colour(variants).legend(None))
     axis = alt.X("value_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False, padding=12), axis=LATENCY_AXIS)
     tooltip = [
@@ -79,7 +79,7 @@ STROKES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]]
 
 def line_of_variants(rows: list[dict[str, Any]], variants: list[str]) -> alt.Chart:
     """A line with points for each of many variants, told apart by colour and stroke."""
-    names = [words.variant(variant) for variant in variants]
+    names = [formatting.variant(variant) for variant in variants]
     strokes = [STROKES[number // len(COLOURS) % len(STROKES)] for number in range(len(names))]
     colours = [COLOURS[number % len(COLOURS)] for number in range(len(names))]
     legend = alt.Legend(orient="bottom", columns=2, labelLimit=320, symbolType="stroke", symbolSize=200, symbolStrokeWidth=3)
@@ -193,7 +193,7 @@ def load(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, Any]:
     return sized(
         bars.encode(
             y=alt.Y(
-                "variant:N", title=None, sort=[words.variant(variant) for variant in variants], axis=alt.Axis(labelLimit=220)
+                "variant:N", title=None, sort=[formatting.variant(variant) for variant in variants], axis=alt.Axis(labelLimit=220)
             ),
             x=alt.X("sum(seconds):Q", title="seconds"),
             color=alt.Color(
@@ -215,7 +215,7 @@ def size(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, Any]:
     return sized(
         bars.encode(
             y=alt.Y(
-                "variant:N", title=None, sort=[words.variant(variant) for variant in variants], axis=alt.Axis(labelLimit=220)
+                "variant:N", title=None, sort=[formatting.variant(variant) for variant in variants], axis=alt.Axis(labelLimit=220)
             ),
             x=alt.X("megabytes:Q", title="megabytes on disk"),
             color=_colour(variants).legend(None),

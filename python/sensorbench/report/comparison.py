@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sensorbench.report import answer, charts, instances, parts, words
+from sensorbench.report import answer, charts, formatting, instances, parts
 from sensorbench.report.answers import answers
 from sensorbench.report.findings import guarantees
 from sensorbench.report.measured import (
@@ -84,7 +84,7 @@ def _head(summary: ComparisonSummary) -> list[Block | None]:
     articles = relations.get("articles")
     rows = (articles or relations.get("measurements") or relations.get("log"))["rows"]
     about: Line = [
-        f"{dataset['title']}: {words.count(rows)} {'articles' if articles else 'readings'}",
+        f"{dataset['title']}: {formatting.count(rows)} {'articles' if articles else 'readings'}",
         [", ", Piece("generated, not measured", "strong")] if dataset.get("generated") else "",
         f". {len(summary.variants)} variants, {workload['repeat']} repeats each, run in turn. {summary.created.date()}.",
     ]
@@ -119,7 +119,7 @@ def _banner(kind: str, alike: Sequence[Caveat]) -> Block:
 
 
 def _about(caveat: Caveat) -> Line:
-    whose: Line = [Piece(f"{words.variant(caveat.variant)}:", "strong"), " "] if caveat.variant else ""
+    whose: Line = [Piece(f"{formatting.variant(caveat.variant)}:", "strong"), " "] if caveat.variant else ""
     return [whose, caveat.text]
 
 
@@ -144,7 +144,7 @@ def _answer(summary: ComparisonSummary) -> Section:
 def _instance(result: ComparisonFigures, name: str) -> tuple[str, str]:
     """What an instance of an operation is called, and its share of the rows."""
     operation = result.operations[name]
-    return operation.instance or "", words.percent(operation.share) if operation.share is not None else ""
+    return operation.instance or "", formatting.percent(operation.share) if operation.share is not None else ""
 
 
 def _group_card(summary: ComparisonSummary, group: list[str], rankings: dict[str, Ranking]) -> Card:
@@ -174,7 +174,7 @@ def _card(summary: ComparisonSummary, ranking: Ranking) -> Card:
         text = Text(f"Not ranked: {ranking.excluded}.", "bad")
         return Card(operation.title, operation.question, [text, drawn], "excluded")
     best, *others = ranking.places
-    winner = Text([answer.winners(ranking), " ", Piece(words.duration(best.value_s), "value")], "winner")
+    winner = Text([answer.winners(ranking), " ", Piece(formatting.duration(best.value_s), "value")], "winner")
     places: Block = Items([_place(place) for place in others], "places")
     if len(ranking.places) > _MOST_PLACES:
         places = Details(f"the {len(others)} others", [places])
@@ -187,9 +187,9 @@ def _place(place: RankedVariant) -> Line:
         raise AssertionError("the fastest is not compared with itself")
     word: Line = Piece(verdict.word, "em")
     if verdict.word == "slower":
-        word = [Piece(words.times(verdict.ratio.value), "strong"), " as long"]
+        word = [Piece(formatting.times(verdict.ratio.value), "strong"), " as long"]
     return [
-        f"{words.variant(place.variant)}: {words.duration(place.value_s)}, ",
+        f"{formatting.variant(place.variant)}: {formatting.duration(place.value_s)}, ",
         word,
         " ",
         parts.sure(f"({answer.sure(verdict.ratio)})"),
@@ -209,7 +209,7 @@ def _failures(result: ComparisonFigures) -> Section | None:
     if not result.failures:
         return None
     rows: list[list[Line]] = [
-        [words.variant(variant), [Piece(failure.cause, "bad"), " ", parts.sure(f"({failure.step})")]]
+        [formatting.variant(variant), [Piece(failure.cause, "bad"), " ", parts.sure(f"({failure.step})")]]
         for variant, failure in result.failures.items()
     ]
     return Section("failures", "What failed", [Table([("", "name"), ("", "text")], rows, "")])
@@ -256,13 +256,13 @@ def _plans(summary: ComparisonSummary, groups: Sequence[list[str]]) -> list[Bloc
             *(([title, parts.sure(share) if share else ""], "text") for title, share in titles),
         ]
         rows: list[list[Line]] = [
-            [words.variant(variant), *(instances.access(summary, variant, name) for name in group)] for variant in explained
+            [formatting.variant(variant), *(instances.access(summary, variant, name) for name in group)] for variant in explained
         ]
         blocks.append(Table(columns, rows))
     texts: list[Block] = []
     for variant in explained:
         plans = result.query_plans[variant].items()
-        texts += [Heading(words.variant(variant), 4), Definitions([(name, Piece(plan.text, "pre")) for name, plan in plans])]
+        texts += [Heading(formatting.variant(variant), 4), Definitions([(name, Piece(plan.text, "pre")) for name, plan in plans])]
     return [*blocks, Details("The plans", texts)]
 
 
@@ -276,13 +276,13 @@ def _variants(summary: ComparisonSummary) -> Section:
         parameters = ", ".join(f"{key} = {value}" for key, value in variant.schema_parameters.items())
         rows.append(
             [
-                words.variant(variant.id),
+                formatting.variant(variant.id),
                 f"{database}, inside the client" if variant.embedded else database,
                 [variant.schema_summary, [" ", parts.sure(f"({parameters})")] if parameters else ""],
             ]
         )
         of_variant = [(name, Piece(_statement(statement), "pre")) for name, statement in variant.statements.items()]
-        statements += [Heading(words.variant(variant.id), 4), Definitions(of_variant)]
+        statements += [Heading(formatting.variant(variant.id), 4), Definitions(of_variant)]
     columns: Columns = [("Variant", "name"), ("Database", "text"), ("How the data lie there", "text")]
     return Section("variants", "What was compared", [Table(columns, rows, ""), Details("The statements", statements)])
 
@@ -307,7 +307,7 @@ def _models(result: ComparisonFigures) -> Section | None:
     rows: list[list[Line]] = [
         [
             result.operations[row.operation].title,
-            *(cell for model in (row.shaped, row.generic) for cell in (words.variant(model.variant), model.latency_s)),
+            *(cell for model in (row.shaped, row.generic) for cell in (formatting.variant(model.variant), model.latency_s)),
             ["× ", row.ratio.value, parts.between(row.ratio.low, row.ratio.high)] if row.ratio and row.ratio.value else None,
         ]
         for row in result.models
@@ -336,9 +336,9 @@ def _environment(summary: ComparisonSummary) -> Section:
         if variant.id in result.load:
             options = ", ".join(f"{key} = {value}" for key, value in result.load[variant.id].description.settings.items())
             temperature = result.runs[variant.id].temperature or "not started"
-            servers.append((words.variant(variant.id), f"{variant.url}; {options}; runs {temperature}"))
+            servers.append((formatting.variant(variant.id), f"{variant.url}; {options}; runs {temperature}"))
     machine = [
-        (key.replace("_", " "), words.size(value) if key.endswith("_bytes") else str(value))
+        (key.replace("_", " "), formatting.size(value) if key.endswith("_bytes") else str(value))
         for key, value in summary.environment.items()
         if key != "driver_ceilings_per_s" and value is not None
     ]
@@ -355,15 +355,15 @@ def _environment(summary: ComparisonSummary) -> Section:
 def _workload(summary: ComparisonSummary) -> str:
     workload, schedule = summary.result.workload, summary.result.workload["schedule"]
     mix = ", ".join(
-        f"{name} × {int(weight) if weight == int(weight) else words.significant(weight)}"
+        f"{name} × {int(weight) if weight == int(weight) else formatting.significant(weight)}"
         for name, weight in workload["mix"].items()
     )
     loop = f"closed loop, {schedule.get('in_flight')} in flight"
     if is_open_loop(summary):
-        rate = f" at {words.count(schedule['rate'])}/s" if schedule.get("rate") else ""
+        rate = f" at {formatting.count(schedule['rate'])}/s" if schedule.get("rate") else ""
         loop = f"open loop, {schedule['arrival']} arrivals{rate}"
     length = workload["duration"]
     if workload["operations"]:
-        length = f"{words.count(workload['operations'])} operations"
+        length = f"{formatting.count(workload['operations'])} operations"
     limits = f"warm-up {workload['warm_up'] or 'none'}; seed {workload['seed']}; time limit {workload['timeout']}"
     return f"{mix}; {loop}; {length} a run; {limits}"

@@ -4,7 +4,7 @@ from typing import Any
 
 import altair as alt
 
-from sensorbench.report import charts, words
+from sensorbench.report import charts, formatting
 
 _ROW_HEIGHT = 21
 _CERTAIN, _OPEN = "surely a change", "not known to be one"
@@ -78,10 +78,10 @@ def _rows(found: list[dict[str, Any]]) -> tuple[list[str], list[dict[str, Any]]]
 def _shown(effect: dict[str, Any], first: float, last: float) -> dict[str, Any]:
     low, high = effect["low"], effect["high"]
     if low is None or high is None:
-        return {"state": _OPEN, "times": f"× {words.significant(effect['ratio'])}"}
+        return {"state": _OPEN, "times": f"× {formatting.significant(effect['ratio'])}"}
     is_certain = not low <= 1.0 <= high
     ends = {"low_shown": max(low, first), "high_shown": min(high, last)}
-    return {**ends, "state": _CERTAIN if is_certain else _OPEN, "times": f"× {words.significant(effect['ratio'])}"}
+    return {**ends, "state": _CERTAIN if is_certain else _OPEN, "times": f"× {formatting.significant(effect['ratio'])}"}
 
 
 def _ends(found: list[dict[str, Any]]) -> tuple[float, float]:

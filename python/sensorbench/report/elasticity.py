@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from sensorbench.report import charts, parts, words
+from sensorbench.report import charts, formatting, parts
 from sensorbench.results.page import Block, Chart, Columns, Facts, Line, Page, Section, Table, Text
 from sensorbench.results.summary.elasticity import (
     ElasticityFigures,
@@ -43,7 +43,7 @@ def elasticity_page(summary: ElasticitySummary) -> Page:
     result, load, variant = summary.result, summary.result.workload, summary.variants[0]
     loop = "Closed loop: each thread waits for its answer."
     if load.rate_per_node:
-        loop = f"Open loop: {words.count(load.rate_per_node)} requests per second for each node."
+        loop = f"Open loop: {formatting.count(load.rate_per_node)} requests per second for each node."
     about = (
         f"{result.dataset.title}: {result.dataset.rows:,} articles at the start. {load.requests_per_thread} requests of a set for each "
         f"thread, {load.threads_per_node} threads for each node; {load.executions} sets are a measurement. {loop} "
@@ -88,16 +88,16 @@ def _scalability(result: ElasticityFigures) -> Section | None:
     if result.law:
         law, peak = result.law, "no number of nodes: more nodes do more"
         if law.peak_nodes is not None:
-            peak = f"{words.significant(law.peak_nodes)} nodes"
-        reached = ", ".join(f"{words.count(per_s)}/s on {nodes}" for nodes, per_s in law.reached_per_s.items())
+            peak = f"{formatting.significant(law.peak_nodes)} nodes"
+        reached = ", ".join(f"{formatting.count(per_s)}/s on {nodes}" for nodes, per_s in law.reached_per_s.items())
         note = (
             f"The universal scalability law (Gunther 2008), fitted to {reached} nodes. The intervals (95 %) are those of the measurements; "
             "they do not say whether the law holds."
         )
         facts = [
-            ("one node would do", _estimate(law.per_node, words.count, " requests per second")),
-            ("contention", _estimate(law.contention, words.percent)),
-            ("coherency", _estimate(law.coherency, words.percent)),
+            ("one node would do", _estimate(law.per_node, formatting.count, " requests per second")),
+            ("contention", _estimate(law.contention, formatting.percent)),
+            ("coherency", _estimate(law.coherency, formatting.percent)),
             ("most is done on", peak),
         ]
         blocks += [Facts(facts), Text(note, "note")]
@@ -149,23 +149,23 @@ def _stability(stability: Stabilisation) -> Table:
 
 
 def _costs(one: Transition) -> list[tuple[Line, Line] | None]:
-    took = f"{words.duration(one.transfer_s)}, until the database said that all data are where they belong"
+    took = f"{formatting.duration(one.transfer_s)}, until the database said that all data are where they belong"
     facts: list[tuple[Line, Line] | None] = [
         ("the change took", took),
         ("all at once costs", one.change.costs) if one.change.costs else None,
-        ("noticed by the others", f"after {words.duration(one.noticed_s)}") if one.noticed_s is not None else None,
+        ("noticed by the others", f"after {formatting.duration(one.noticed_s)}") if one.noticed_s is not None else None,
     ]
     if dip := one.dip:
         recovered = "never as good as before"
         if dip.recovered_s is not None:
-            recovered = f"as good as before after {words.duration(dip.recovered_s)}"
+            recovered = f"as good as before after {formatting.duration(dip.recovered_s)}"
         done = (
-            f"{words.count(dip.level_per_s)} operations per second before; at the least {words.count(dip.lowest_per_s)} afterwards; "
-            f"{words.count(dip.area)} operations fewer than at the level before; {recovered}"
+            f"{formatting.count(dip.level_per_s)} operations per second before; at the least {formatting.count(dip.lowest_per_s)} afterwards; "
+            f"{formatting.count(dip.area)} operations fewer than at the level before; {recovered}"
         )
         available = "all the time: no operation failed"
         if dip.available_s != 0:
-            available = f"after {words.duration(dip.available_s)}: nothing failed from then on"
+            available = f"after {formatting.duration(dip.available_s)}: nothing failed from then on"
         facts += [("what clients got done", done), ("all data available", available)]
     if counts := one.counts:
         fates = f"{counts.ok:,} ok, {counts.error:,} failed, {counts.timeout:,} timed out"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sensorbench.report import parts, words
+from sensorbench.report import formatting, parts
 from sensorbench.results.page import Columns, Details, Facts, Items, Line, Page, Piece, Section, Table, Text
 from sensorbench.results.summary.elasticity import (
     ElasticityComparisonFigures,
@@ -52,7 +52,7 @@ def elasticity_comparison_page(summary: ElasticityComparisonSummary) -> Page:
 def _warnings(caveats: Sequence[Caveat]) -> Details | None:
     if not caveats:
         return None
-    lines = [f"{words.variant(caveat.variant)}: {caveat.text} {caveat.action}" for caveat in caveats]
+    lines = [f"{formatting.variant(caveat.variant)}: {caveat.text} {caveat.action}" for caveat in caveats]
     return Details(f"{len(caveats)} warning{'s' if len(caveats) != 1 else ''}", [Items(lines)])
 
 
@@ -99,5 +99,5 @@ def _beside(here: TransitionFigure | None, there: PublishedFigure | None, kind: 
 
 def _value(value: float | None, kind: str) -> str:
     if value is not None and value <= 0 and kind == "duration_s":
-        return f"{words.significant(value)} s"
-    return words.of_kind(value, kind)
+        return f"{formatting.significant(value)} s"
+    return formatting.of_kind(value, kind)

@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from sensorbench.report import charts, parts, words
+from sensorbench.report import charts, formatting, parts
 from sensorbench.report.effects import effects
 from sensorbench.report.parallel import parallel, places
 from sensorbench.results.factors import FILLED, Where
@@ -83,8 +83,8 @@ def _draft(result: FactorsFigures) -> str:
     for row in (row for row in last_steps(part) if row.level == "draft"):
         ratio = _ratio(row, OBJECTIVE)
         if ratio:
-            interval = words.interval(ratio.low, ratio.high, ratio.confidence)
-            ratios.append(f"{words.times(ratio.value)} for {result.loads[row.load]} ({interval})")
+            interval = formatting.interval(ratio.low, ratio.high, ratio.confidence)
+            ratios.append(f"{formatting.times(ratio.value)} for {result.loads[row.load]} ({interval})")
     return f"The draft's p99 is, to the default's, {'; '.join(ratios)}. " if ratios else ""
 
 
@@ -144,7 +144,7 @@ def _figure(part: FactorPartFigures, row: LevelFigures, figure: str, printed: st
     if found is None:
         return None
     value: Line = f"{found.value:.3f}" if figure == "hit_rate" else found.value
-    ratio = parts.sure(words.times(found.ratio.value)) if found.ratio and row.level != part.base else ""
+    ratio = parts.sure(formatting.times(found.ratio.value)) if found.ratio and row.level != part.base else ""
     return [value, ratio, parts.sure(f"published {printed}") if printed else ""]
 
 
@@ -159,13 +159,13 @@ def _published(
     if figure == "hit_rate":
         return f"{value:.3f}" if value is not None else ""
     # A level to itself says nothing.
-    return words.times(value / base) if value is not None and base and row.level != part.base else ""
+    return formatting.times(value / base) if value is not None and base and row.level != part.base else ""
 
 
 def _step(result: FactorsFigures, row: LevelFigures) -> str:
     """Which step a row is of."""
     again = ", after a restart" if row.where != FILLED and row.where >= len(result.rates[row.load]) else ""
-    return f"{result.loads[row.load].partition(',')[0]} at {words.count(row.rate_per_s)}/s{again}"
+    return f"{result.loads[row.load].partition(',')[0]} at {formatting.count(row.rate_per_s)}/s{again}"
 
 
 def _own(result: FactorsFigures) -> Section:
@@ -176,7 +176,7 @@ def _own(result: FactorsFigures) -> Section:
             [
                 result.parts[choice.part].title,
                 choice.level,
-                [words.times(choice.ratio.value), parts.between(choice.ratio.low, choice.ratio.high)],
+                [formatting.times(choice.ratio.value), parts.between(choice.ratio.low, choice.ratio.high)],
             ]
             for choice in result.own.choices
         ]
@@ -196,7 +196,7 @@ def _parameters(result: FactorsFigures) -> Section:
         for one in result.parameters
     ]
     note = (
-        f"Sizes are made smaller with the data (here {words.significant(result.scale)} of the paper's), as far as the server takes them; "
+        f"Sizes are made smaller with the data (here {formatting.significant(result.scale)} of the paper's), as far as the server takes them; "
         "lengths of time with the time that a rate is held (there 5 minutes)."
     )
     table = Table([(title, "text") for title in titles], rows, "")
@@ -205,14 +205,14 @@ def _parameters(result: FactorsFigures) -> Section:
 
 def _setting(summary: FactorsSummary) -> Section:
     result = summary.result
-    rates = "; ".join(f"{load}: {', '.join(map(words.count, rates))}/s" for load, rates in result.rates.items())
+    rates = "; ".join(f"{load}: {', '.join(map(formatting.count, rates))}/s" for load, rates in result.rates.items())
     reached = ""
     if result.reached:
-        reads, writes = words.count(result.reached["read"]), words.count(result.reached["write"])
+        reads, writes = formatting.count(result.reached["read"]), formatting.count(result.reached["write"])
         reached = f" (the default takes {reads} reads/s or {writes} writes/s)"
     facts = [
         ("servers", f"{result.target}, fresh for each level and round"),
-        ("rates", f"{rates}{reached}, each held for {words.duration(result.step_s)}"),
+        ("rates", f"{rates}{reached}, each held for {formatting.duration(result.step_s)}"),
         ("records", f"{result.workload['distribution']} choice, seed {result.seed}"),
         ("client", f"at most {result.workload['in_flight']} operations in flight, on the servers' machine"),
         parts.machine(summary.environment),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sensorbench.report import parts, words
+from sensorbench.report import formatting, parts
 from sensorbench.results.page import Block, Columns, Details, Heading, Items, Line, Piece, Section, Table, Text
 from sensorbench.results.summary.comparison import ComparisonFigures
 from sensorbench.results.summary.guarantees import RegisterGuarantees
@@ -35,7 +35,7 @@ def guarantees(result: ComparisonFigures) -> Section | None:
     ]
     rows: list[list[Line]] = [
         [
-            words.variant(variant),
+            formatting.variant(variant),
             _latencies(result, variant),
             found.counts.operations,
             found.counts.unknown,
@@ -54,7 +54,7 @@ def _latencies(result: ComparisonFigures, variant: str) -> Line:
         of_metrics = (figures[name].latency_s.get(metric) for metric in ("median", "p99"))
         for found in of_metrics:
             line += [found.value if found else None, ", "]
-        line += [f"{words.count(figures[name].throughput_per_s)}/s", parts.sure(operation.title)]
+        line += [f"{formatting.count(figures[name].throughput_per_s)}/s", parts.sure(operation.title)]
     return line
 
 
@@ -80,7 +80,7 @@ def unit(name: str) -> str:
 
 def ages(age_ns: dict[str, int] | None) -> list[str]:
     """Quantiles of ages: p50, p99 and max."""
-    return [words.duration(age / 1e9) for age in (age_ns or {}).values()]
+    return [formatting.duration(age / 1e9) for age in (age_ns or {}).values()]
 
 
 def _promise(of_variant: RegisterGuarantees, name: str) -> str:
@@ -108,7 +108,7 @@ def _of_variant(variant: str, found: RegisterGuarantees) -> list[Block]:
             for name, promise in found.promised.items()
         ]
         promises = Details("What it promises, and why", [Items(lines)])
-    return [Heading(words.variant(variant)), *examples, promises]
+    return [Heading(formatting.variant(variant)), *examples, promises]
 
 
 def told(name: str, example: dict[str, Any]) -> str:
@@ -121,7 +121,7 @@ def told(name: str, example: dict[str, Any]) -> str:
         )
     read = f"{where}: {_operation(example['read'])}"
     if name in {"stale_reads", "possibly_stale_reads"}:
-        age = words.duration(example["age_ns"] / 1e9)
+        age = formatting.duration(example["age_ns"] / 1e9)
         newer = _operation(example["first_newer_write"])
         return f"{read}, {age} after a newer value was acknowledged ({newer}), {example['behind']:,} behind"
     if name == "non_monotonic_reads":

@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from sensorbench.report import charts, parts, words
+from sensorbench.report import charts, formatting, parts
 from sensorbench.results.page import (
     Chart,
     Columns,
@@ -86,7 +86,7 @@ def _times_section(result: MapReduceFigures, on_spark: Sequence[JobCell]) -> Sec
             _by(cell),
             [cell.total.value, parts.between(cell.total.low, cell.total.high)],
             cell.setup_share,
-            ", ".join(f"{words.significant(one.total_s)}{' (first)' if one.first else ''}" for one in cell.times),
+            ", ".join(f"{formatting.significant(one.total_s)}{' (first)' if one.first else ''}" for one in cell.times),
             "equal" if cell.equal else Piece("differ", "bad"),
         ]
         for cell in result.cells

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sensorbench.report import charts, parts, values, words
+from sensorbench.report import charts, formatting, parts, values
 from sensorbench.results import ComparisonResult
 from sensorbench.results.page import Chart, Columns, Details, Grid, Line, Piece, Section, Table, Text
 from sensorbench.results.summary.comparison import (
@@ -38,7 +38,7 @@ def _by_question(summary: ComparisonSummary, shown: Callable[[OperationFigures],
     """A row for each question and variant, grouped by question."""
     figures = {(figure.variant, figure.operation): figure for figure in summary.result.figures}
     return [
-        ["" if place else operation.title, words.variant(variant), *shown(figures[variant, name])]
+        ["" if place else operation.title, formatting.variant(variant), *shown(figures[variant, name])]
         for name, operation in summary.result.operations.items()
         for place, variant in enumerate(ids(summary))
     ]
@@ -164,9 +164,9 @@ def throughput(summary: ComparisonSummary, result: ComparisonResult) -> Section:
     changes = [
         Text(
             [
-                Piece(words.variant(variant), "strong"),
-                f", run {change.repeat}: from {words.count(change.time_s)} s on, throughput changed from "
-                f"{words.count(change.before_per_s)}/s to {words.count(change.after_per_s)}/s.",
+                Piece(formatting.variant(variant), "strong"),
+                f", run {change.repeat}: from {formatting.count(change.time_s)} s on, throughput changed from "
+                f"{formatting.count(change.before_per_s)}/s to {formatting.count(change.after_per_s)}/s.",
             ],
             "banner warn",
         )
@@ -207,7 +207,7 @@ def _loaded(variant: str, load: LoadFigures) -> list[Line]:
     size = load.size.total_bytes
     rates = [load.readings_per_s, load.settled_readings_per_s]
     of_reading = size / load.readings if size is not None else None
-    return [words.variant(variant), load.rows, load.load_s, load.settle_s, *rates, size, of_reading]
+    return [formatting.variant(variant), load.rows, load.load_s, load.settle_s, *rates, size, of_reading]
 
 
 def client_health(summary: ComparisonSummary) -> Section:
@@ -221,7 +221,7 @@ def client_health(summary: ComparisonSummary) -> Section:
         ("timer lag p99", "duration_s"),
         ("clock drift", "number"),
     ]
-    rows = [[words.variant(variant), *_health(summary.result.client_health[variant])] for variant in ids(summary)]
+    rows = [[formatting.variant(variant), *_health(summary.result.client_health[variant])] for variant in ids(summary)]
     note = (
         "Every operation is accounted for: started = ok + errors + timed out + cancelled. Response times count from when an operation was "
         "due; in a closed loop that is when it started."

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sensorbench.report import words
+from sensorbench.report import formatting
 from sensorbench.results.manifest import Status
 from sensorbench.results.page import Block, Columns, Line, Piece, Section, Table, Text
 from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure
@@ -27,7 +27,7 @@ def joined(lines: Sequence[Line], between: str = ", ") -> Line:
 
 def grouped(number: int) -> str:
     """A count to its last digit: 12,345."""
-    return words.of_kind(number, "whole")
+    return formatting.of_kind(number, "whole")
 
 
 def state(status: Status, reason: str | None, what: str = "work") -> Text | None:
@@ -46,7 +46,7 @@ def warnings(caveats: Sequence[Caveat]) -> list[Block]:
 
 def mix(shares: Mapping[str, float], operations: Mapping[str, str]) -> str:
     """The shares of operations in a sentence."""
-    return ", ".join(f"{words.percent(share)} {operations[name].lower()}" for name, share in shares.items())
+    return ", ".join(f"{formatting.percent(share)} {operations[name].lower()}" for name, share in shares.items())
 
 
 def errors(found: Sequence[OperationErrors]) -> Section | None:
@@ -73,7 +73,7 @@ def servers(environment: Mapping[str, Any], when: str = "") -> list[tuple[str, s
 def machine(environment: Mapping[str, Any], processors: str = "processors") -> tuple[str, str]:
     """The fact of the machine."""
     told = {key: environment.get(key, "") for key in ("processor", "processors_allowed", "system", "kernel")}
-    memory = words.size(environment.get("memory_bytes"))
+    memory = formatting.size(environment.get("memory_bytes"))
     return "machine", (
         f"{told['processor']}, {told['processors_allowed']} {processors}, {memory}, {told['system']}, kernel {told['kernel']}"
     )
@@ -81,7 +81,7 @@ def machine(environment: Mapping[str, Any], processors: str = "processors") -> t
 
 def command(arguments: Sequence[str], title: str = "command") -> tuple[str, Line]:
     """The fact of the command that made the results."""
-    return title, Piece(words.command(arguments), "code")
+    return title, Piece(formatting.command(arguments), "code")
 
 
 def footer(summary: Summary[Any], more: str) -> str:
@@ -132,5 +132,5 @@ def _substitute(claim: JudgedClaim) -> Line:
     found = claim.substitute
     if found is None:
         return None
-    roles = " against ".join(words.variant(variant) for variant in found.roles.values())
+    roles = " against ".join(formatting.variant(variant) for variant in found.roles.values())
     return [verdict(found.verdict, "verdict quiet"), _measured(found.measured), sure(roles)]

@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 
 from sensorbench.analysis.capacity import PERCENTILES
-from sensorbench.report import charts, parts, words
+from sensorbench.report import charts, formatting, parts
 from sensorbench.results import RunResult
 from sensorbench.results.insight import Insight, insight
 from sensorbench.results.page import Chart, Columns, Facts, Grid, Line, Page, Piece, Section, Table, Text
@@ -26,7 +26,7 @@ def stress_page(summary: StressSummary, result: StressResult) -> Page:
     of_all, variant = summary.result, summary.variants[0]
     workload = of_all.workload
     choice = f"Choice: {workload['choice']}. " if workload["choice"] else ""
-    client = f"{workload['threads']} threads, time-out {words.duration(workload['timeout_s'])}, seed {workload['seed']}"
+    client = f"{workload['threads']} threads, time-out {formatting.duration(workload['timeout_s'])}, seed {workload['seed']}"
     return Page(
         kind="stress",
         title=summary.title,
@@ -73,15 +73,15 @@ def _capacity(result: StressFigures) -> Section | None:
     if not found or not objective or not search:
         return None
     told = (
-        f"A rate meets the objective when at least {words.percent(PERCENTILES[objective.percentile])} of all operations that were due "
-        f"succeeded within {words.duration(objective.limit_s)} from when they were due; those that failed, timed out or never started "
+        f"A rate meets the objective when at least {formatting.percent(PERCENTILES[objective.percentile])} of all operations that were due "
+        f"succeeded within {formatting.duration(objective.limit_s)} from when they were due; those that failed, timed out or never started "
         "count as too late. The rate is doubled or halved until it is bracketed, the bracket is halved (geometrically) to "
-        f"{words.percent(search.precision)}, a rate that missed once is tried again, and each end is repeated until it has "
+        f"{formatting.percent(search.precision)}, a rate that missed once is tried again, and each end is repeated until it has "
         f"{search.confirm} trials. The lower end met in each of its trials, the upper end in none; between them it is a matter of "
-        f"chance. {found.trials} trials, each a run of its own: {words.duration(search.held_s)} at the rate after "
-        f"{words.duration(search.ramp_s)} of climbing."
+        f"chance. {found.trials} trials, each a run of its own: {formatting.duration(search.held_s)} at the rate after "
+        f"{formatting.duration(search.ramp_s)} of climbing."
     )
-    return Section("capacity", "Capacity", [Text(words.capacity(found, objective), "headline"), Text(told, "note")])
+    return Section("capacity", "Capacity", [Text(formatting.capacity(found, objective), "headline"), Text(told, "note")])
 
 
 def _steps(result: StressFigures) -> Section:
@@ -98,14 +98,14 @@ def _steps(result: StressFigures) -> Section:
     ]
     rows = [
         [
-            [words.count(step.rate_per_s), parts.sure(_flags(step))],
+            [formatting.count(step.rate_per_s), parts.sure(_flags(step))],
             *([_met(step)] if result.search else []),
             step.completed_per_s,
             *(getattr(step.response_s, metric, None) for metric in _QUANTILES),
             step.service_s.p99 if step.service_s else None,
             *(getattr(step.counts, fate) for fate in _FATES),
             step.concurrency,
-            None if step.client_cpu is None else words.significant(step.client_cpu, 2),
+            None if step.client_cpu is None else formatting.significant(step.client_cpu, 2),
         ]
         for step in result.steps
     ]
@@ -129,13 +129,13 @@ _FATES = {
 
 
 def _flags(step: StressStep) -> str:
-    return ", ".join(mark for key, mark in words.STEP_MARKS.items() if getattr(step, key))
+    return ", ".join(mark for key, mark in formatting.STEP_MARKS.items() if getattr(step, key))
 
 
 def _met(step: StressStep) -> Line:
     if step.met is None or step.share_within is None:
         return ""
-    return [Piece("met", "good") if step.met else Piece("missed", "bad"), parts.sure(words.percent(step.share_within))]
+    return [Piece("met", "good") if step.met else Piece("missed", "bad"), parts.sure(formatting.percent(step.share_within))]
 
 
 def _servers(steps: Sequence[StressStep]) -> Section | None:
@@ -145,7 +145,7 @@ def _servers(steps: Sequence[StressStep]) -> Section | None:
     )
     if not names:
         return None
-    columns: Columns = [("during", "name"), *((f"{words.count(step.rate_per_s)}/s", "number") for step in steps)]
+    columns: Columns = [("during", "name"), *((f"{formatting.count(step.rate_per_s)}/s", "number") for step in steps)]
     rows = [[_quantity_title(kind, name), *(_said(step.servers, kind, name) for step in steps)] for kind, name in names]
     note = (
         "Where a hit rate is called steady, no later window of the step was further than one percentage point from the mean of the "
@@ -166,9 +166,12 @@ def _said(servers: ServerFigures, kind: str, name: str) -> Line:
     if value is None or kind != "hit_rates":
         return value
     if name not in servers.steady_after_s:
-        return words.percent(value)
+        return formatting.percent(value)
     steady_s = servers.steady_after_s[name]
-    return [words.percent(value), parts.sure("not steady" if steady_s is None else f"steady after {words.duration(steady_s)}")]
+    return [
+        formatting.percent(value),
+        parts.sure("not steady" if steady_s is None else f"steady after {formatting.duration(steady_s)}"),
+    ]
 
 
 def _curves(summary: StressSummary) -> Section | None:
@@ -262,7 +265,7 @@ def _completed(steps: Sequence[StressStep]) -> dict[str, Any]:
     }
     rows = [
         {
-            "rate": words.count(step.rate_per_s),
+            "rate": formatting.count(step.rate_per_s),
             "fate": name,
             "per_s": getattr(step.counts, key) / max(step.end_s - step.start_s, 1e-9),
             "order": place,

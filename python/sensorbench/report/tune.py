@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from sensorbench.report import charts, parts, tune_answer, words
+from sensorbench.report import charts, formatting, parts, tune_answer
 from sensorbench.report.parallel import parallel, places
 from sensorbench.results.page import (
     Block,
@@ -64,7 +64,7 @@ def _confirmation(result: TuneFigures) -> Section:
             [key, str(result.start.get(key, "as the server has it")), str(value)] for key, value in result.best.items()
         ]
         luck = (
-            f"In the search it was at {words.times(result.search_ratio)} of the default; that is the best of many, and partly luck. Only "
+            f"In the search it was at {formatting.times(result.search_ratio)} of the default; that is the best of many, and partly luck. Only "
             "the confirmation counts: fresh servers for each run, default and best interleaved, seeds that the search never had."
         )
         blocks += [
@@ -130,8 +130,8 @@ def _drift(result: TuneFigures) -> Text | None:
     if not drift:
         return None
     note = (
-        f"The default was measured {drift.repetitions} times; its highest figure is {words.times(drift.max_to_min)} its lowest, its last "
-        f"{words.times(drift.last_to_first)} its first. Each trial is compared with what the default was at that time, between its "
+        f"The default was measured {drift.repetitions} times; its highest figure is {formatting.times(drift.max_to_min)} its lowest, its last "
+        f"{formatting.times(drift.last_to_first)} its first. Each trial is compared with what the default was at that time, between its "
         "repetitions before and after."
     )
     return Text(note, "note")
@@ -169,12 +169,12 @@ def _setting(summary: TuneSummary) -> Section:
     budget = ", ".join(
         [
             *([f"{result.budget.runs} trials"] if result.budget.runs else []),
-            *([words.duration(result.budget.time_s)] if result.budget.time_s else []),
+            *([formatting.duration(result.budget.time_s)] if result.budget.time_s else []),
         ]
     )
     client = (
         f"{workload['threads']} threads, at most {workload['in_flight']:,} operations in flight, "
-        f"time-out {words.duration(workload['timeout_s'])}, seed {result.seed}"
+        f"time-out {formatting.duration(workload['timeout_s'])}, seed {result.seed}"
     )
     facts = [
         ("target", ", ".join([str(summary.variants[0].target), *(f"{key}={value}" for key, value in result.start.items())])),

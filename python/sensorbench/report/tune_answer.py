@@ -1,6 +1,6 @@
 """The answer of a search for variants, in words."""
 
-from sensorbench.report import words
+from sensorbench.report import formatting
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.tune import TuneFigures
 
@@ -31,4 +31,8 @@ def goal(result: TuneFigures) -> str:
 
 def ratio(found: MeasuredFigure | None) -> str:
     """A ratio with its confidence interval."""
-    return "–" if found is None else f"{words.times(found.value)} ({words.interval(found.low, found.high, found.confidence)})"
+    return (
+        "–"
+        if found is None
+        else f"{formatting.times(found.value)} ({formatting.interval(found.low, found.high, found.confidence)})"
+    )

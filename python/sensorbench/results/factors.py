@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator
 
 from sensorbench.errors import UsageError
-from sensorbench.places import remove_results
+from sensorbench.paths import remove_results
 from sensorbench.results.files import write_result
 from sensorbench.results.planned import FactorsManifest
 from sensorbench.results.reader import Result, read_manifest

@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from sensorbench.errors import UsageError
-from sensorbench.places import remove_results
+from sensorbench.paths import remove_results
 from sensorbench.results.files import write_result
 from sensorbench.results.planned import TuneManifest
 from sensorbench.results.reader import Result, read_manifest

@@ -17,7 +17,7 @@ import pyarrow as pa
 from sensorbench._engine import batch_rows
 from sensorbench.dataset import ARTICLES, Dataset
 from sensorbench.errors import UsageError
-from sensorbench.places import cache_folder
+from sensorbench.paths import cache_folder
 from sensorbench.progress import Teller
 from sensorbench.results.files import write_text
 from sensorbench.schemas import Schema

@@ -10,7 +10,7 @@ from sensorbench.runner.plan import build_plan, draw_parameters, planned_operati
 from sensorbench.runner.registers import with_registers
 from sensorbench.runner.servers import Servers
 from sensorbench.schemas.instances import mix_of_instances, with_instances
-from sensorbench.schemas.stretches import Grain
+from sensorbench.schemas.time_buckets import Grain
 
 
 def grain_of(workbench: duckdb.DuckDBPyConnection, scale: float) -> Grain:

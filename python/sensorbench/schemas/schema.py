@@ -26,7 +26,7 @@ from sensorbench.schemas.schema_file import (
     SchemaFile,
     When,
 )
-from sensorbench.schemas.stretches import Grain, needs_grain, stretches
+from sensorbench.schemas.time_buckets import Grain, needs_grain, stretches
 from sensorbench.schemas.types import ValueType, canonical_columns
 
 if TYPE_CHECKING:

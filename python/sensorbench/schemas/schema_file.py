@@ -6,7 +6,7 @@ from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_v
 
 from sensorbench import toml_file
 from sensorbench.schemas.operations import WORD, Column
-from sensorbench.schemas.stretches import check_every
+from sensorbench.schemas.time_buckets import check_every
 
 ENCODINGS = ("text", "packed", "gorilla")
 

@@ -13,11 +13,11 @@ from urllib.parse import quote, unquote
 
 from sensorbench import toml_file
 from sensorbench.errors import UsageError
-from sensorbench.lab.homes import software_folder
 from sensorbench.lab.jvm import require_java
 from sensorbench.lab.locks import locked
 from sensorbench.lab.software import MavenJars, make_readable, run_tool
 from sensorbench.lab.spark import JAVA, SparkPackage
+from sensorbench.lab.state_dirs import software_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

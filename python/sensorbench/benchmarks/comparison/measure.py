@@ -14,7 +14,7 @@ from sensorbench import _engine
 from sensorbench._engine import batch_cost
 from sensorbench.dataset.dataset import MEASUREMENTS, readings_of
 from sensorbench.errors import DiskFullError, EngineError
-from sensorbench.places import remove_results
+from sensorbench.paths import remove_results
 from sensorbench.progress import Teller
 from sensorbench.results import ComparisonWriter, RunManifest, RunWriter, has_results, read_run
 from sensorbench.results.files import release_reserve

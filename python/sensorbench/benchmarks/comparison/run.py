@@ -12,7 +12,7 @@ import pyarrow as pa
 from sensorbench.benchmarks.comparison.measure import claim_of, is_finished, load_one, run_one, writes_anything
 from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError, message_of
 from sensorbench.lifecycle import Benchmark, Description, RunContext, check_folder
-from sensorbench.places import remove_if_empty
+from sensorbench.paths import remove_if_empty
 from sensorbench.progress import Teller
 from sensorbench.results import ComparisonManifest, ComparisonWriter, has_results, read_run
 from sensorbench.results.latencies import of_kind

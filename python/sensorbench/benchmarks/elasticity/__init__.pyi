@@ -2,8 +2,8 @@ from .changes import KINDS, OF_ANY_CLUSTER
 from .options import ElasticityOptions, ElasticityStudyOptions
 from .planning import nodes_of_study, wish_of
 from .run import ElasticityBenchmark, planned
+from .spec import Wish
 from .summary import summarise_elasticity
-from .wish import Wish
 
 __all__ = [
     "KINDS",

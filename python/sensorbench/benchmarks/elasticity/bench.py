@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sensorbench._engine import Run
-from sensorbench.benchmarks.elasticity.wish import Wish
+from sensorbench.benchmarks.elasticity.spec import Wish
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
 from sensorbench.results.manifest import now

@@ -8,7 +8,7 @@ from typing import Literal
 
 from sensorbench import lab
 from sensorbench.benchmarks.elasticity.clusters import ASKS_EVERY_S, Cluster, LabNodes, OwnNodes
-from sensorbench.benchmarks.elasticity.troubles import TROUBLES, Trouble
+from sensorbench.benchmarks.elasticity.faults import TROUBLES, Trouble
 from sensorbench.errors import UsageError
 from sensorbench.runner import seconds
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from sensorbench import lab
 from sensorbench.benchmarks.elasticity.changes import Change, parse_change
-from sensorbench.benchmarks.elasticity.course import Lengths
 from sensorbench.benchmarks.elasticity.options import ElasticityOptions
-from sensorbench.benchmarks.elasticity.wish import Load, OwnCommands, Wish
+from sensorbench.benchmarks.elasticity.scenario import Lengths
+from sensorbench.benchmarks.elasticity.spec import Load, OwnCommands, Wish
 from sensorbench.dataset import Dataset
 from sensorbench.errors import UsageError
 from sensorbench.options import parse_settings

@@ -5,12 +5,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sensorbench import lab
-from sensorbench.benchmarks.elasticity import troubles
+from sensorbench.benchmarks.elasticity import faults
 from sensorbench.benchmarks.elasticity.bench import Bench
 from sensorbench.benchmarks.elasticity.changes import Change, carry_out, check_can
 from sensorbench.benchmarks.elasticity.clusters import Cluster, LabNodes, OwnNodes
-from sensorbench.benchmarks.elasticity.course import Course
-from sensorbench.benchmarks.elasticity.wish import OwnCommands, Wish
+from sensorbench.benchmarks.elasticity.scenario import Course
+from sensorbench.benchmarks.elasticity.spec import OwnCommands, Wish
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import Teller
@@ -44,7 +44,7 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
 
     def servers(self, plan: ElasticityPlan, progress: Teller) -> AbstractContextManager[Servers]:
         """The cluster's nodes, rid of what an earlier benchmark that was killed has left behind."""
-        troubles.heal()
+        faults.heal()
         # Nodes that share a machine with the client come and go: none has CPUs of its own.
         return running_servers([plan.bench.variant], progress, pin=False)
 

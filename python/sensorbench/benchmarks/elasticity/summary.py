@@ -15,8 +15,8 @@ from sensorbench.analysis.request_sets import Requests, request_sets
 from sensorbench.analysis.sample import Floats
 from sensorbench.analysis.usl import LEAST_SIZES, fit_usl
 from sensorbench.benchmarks.elasticity.changes import BEGIN, DONE, NOTICED
-from sensorbench.benchmarks.elasticity.course import FAILED
-from sensorbench.benchmarks.elasticity.wish import REQUESTS
+from sensorbench.benchmarks.elasticity.scenario import FAILED
+from sensorbench.benchmarks.elasticity.spec import REQUESTS
 from sensorbench.benchmarks.stress import counts_of
 from sensorbench.results import RunResult
 from sensorbench.results.elasticity import ElasticityResult

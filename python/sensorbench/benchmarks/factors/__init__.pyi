@@ -1,7 +1,7 @@
+from .best_draft import OBJECTIVE
 from .file import FactorsFile
 from .levels import by_round, measurements_of, ratio
 from .options import FactorOptions
-from .own import OBJECTIVE
 from .run import FactorsBenchmark, FactorsPlan, check
 from .summary import summarise_factors
 

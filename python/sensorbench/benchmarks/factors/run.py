@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sensorbench.benchmarks.factors.best_draft import OWN, own_draft
 from sensorbench.benchmarks.factors.cells import Cell, add, cells_of
 from sensorbench.benchmarks.factors.file import FactorsFile
 from sensorbench.benchmarks.factors.measure import CellBench, measure, probe, rates_of
 from sensorbench.benchmarks.factors.options import FactorOptions
-from sensorbench.benchmarks.factors.own import OWN, own_draft
 from sensorbench.benchmarks.factors.scaling import scaled
 from sensorbench.benchmarks.tune import unknown_settings
 from sensorbench.errors import UsageError

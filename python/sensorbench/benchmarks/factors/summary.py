@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from sensorbench.analysis.intervals import LEAST_RUNS
+from sensorbench.benchmarks.factors.best_draft import OWN, own_draft
 from sensorbench.benchmarks.factors.file import FactorPart, FactorsFile
 from sensorbench.benchmarks.factors.levels import by_round, measurements_of, ratio
-from sensorbench.benchmarks.factors.own import OWN, own_draft
 from sensorbench.benchmarks.factors.scaling import Scaled, scaled
 from sensorbench.benchmarks.tune import measured_figure
 from sensorbench.results.factors import FILLED, CellMeasurement, FactorsResult, Where

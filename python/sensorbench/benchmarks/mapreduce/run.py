@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from sensorbench import lab
+from sensorbench.benchmarks.mapreduce.spec import Wish
 from sensorbench.benchmarks.mapreduce.summary import NATIVE
 from sensorbench.benchmarks.mapreduce.systems import System, described, load_files, load_systems, variants_of
-from sensorbench.benchmarks.mapreduce.wish import Wish
 from sensorbench.benchmarks.mapreduce.words import BLANKS, Reference, chosen_words, reference_of
 from sensorbench.errors import EngineError, FailedError, InterruptedRunError, UsageError, message_of
 from sensorbench.interrupts import count

@@ -6,10 +6,10 @@ from pathlib import Path
 from sensorbench.analysis.capacity import Search
 from sensorbench.benchmarks.stress.objective import parse_objective
 from sensorbench.benchmarks.stress.options import RECORDS, LoadOptions, StressOptions, WorkOptions
-from sensorbench.benchmarks.stress.own import OwnWork
 from sensorbench.benchmarks.stress.records import RecordWork, with_mix
 from sensorbench.benchmarks.stress.run import CapacitySearch, Load, StressPlan
 from sensorbench.benchmarks.stress.step import Step, steps_of
+from sensorbench.benchmarks.stress.user_workload import OwnWork
 from sensorbench.benchmarks.stress.work import Work
 from sensorbench.compat.ycsb import CoreWorkload, overridden, parse_core_workload, read_all_properties
 from sensorbench.errors import UsageError

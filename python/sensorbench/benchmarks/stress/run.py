@@ -16,7 +16,7 @@ from sensorbench.benchmarks.stress.step import Arrival, Step, phases_of
 from sensorbench.benchmarks.stress.work import Work
 from sensorbench.errors import EngineError
 from sensorbench.lifecycle import Benchmark, Description, RunContext, run
-from sensorbench.places import remove_if_empty
+from sensorbench.paths import remove_if_empty
 from sensorbench.progress import Task, Teller
 from sensorbench.results import RunResult
 from sensorbench.results.manifest import PhaseFigures

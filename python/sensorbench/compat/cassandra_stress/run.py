@@ -13,7 +13,7 @@ from sensorbench.compat.cassandra_stress.plan import SCHEMAS, Asked, Mix, Profil
 from sensorbench.compat.cassandra_stress.profile import INSERT, Profile
 from sensorbench.compat.cassandra_stress.visits import Partitions
 from sensorbench.errors import NamespaceError, SchemaError, UsageError
-from sensorbench.places import check_is_free
+from sensorbench.paths import check_is_free
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
 from sensorbench.results.ownership import Owner, new_id

@@ -10,7 +10,7 @@ from sensorbench._engine import Target
 from sensorbench.compat.ycsb.core_workload import CoreWorkload
 from sensorbench.compat.ycsb.plan import Phase, driver_schema, plan_of, tables_of
 from sensorbench.errors import NamespaceError, UsageError
-from sensorbench.places import check_is_free
+from sensorbench.paths import check_is_free
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
 from sensorbench.results.ownership import Owner, new_id

@@ -14,11 +14,11 @@ from sensorbench.lab.databases import cassandra_insight
 from sensorbench.lab.databases import cassandra_nodetool as nodetool
 from sensorbench.lab.databases.cassandra_settings import TOKENS_PER_NODE, cassandra_yaml, check, first_tokens, jvm_options
 from sensorbench.lab.helpers import class_path, compiled
-from sensorbench.lab.homes import ServerUser
 from sensorbench.lab.instance import Instance, Node
 from sensorbench.lab.jvm import require_java, write_launcher
 from sensorbench.lab.processes import call, wait_until
 from sensorbench.lab.software import MavenClasspath
+from sensorbench.lab.state_dirs import ServerUser
 
 _JAVA = (17, 11)
 _ARTIFACT = "org.apache.cassandra:cassandra-all"

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 from sensorbench.errors import FailedError
-from sensorbench.lab.homes import ServerUser
 from sensorbench.lab.instance import Instance, Node
 from sensorbench.lab.processes import TOOL_TIMEOUT_S, call
+from sensorbench.lab.state_dirs import ServerUser
 
 JMX_PORT = 7199
 _NODE = re.compile(

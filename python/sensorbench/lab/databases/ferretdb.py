@@ -9,10 +9,10 @@ from pathlib import Path
 
 from sensorbench.lab.database import LabDatabase, Place, with_credentials
 from sensorbench.lab.databases.postgresql import DEFAULTS, Postgresql, make_cluster
-from sensorbench.lab.homes import ServerUser
 from sensorbench.lab.instance import Instance
 from sensorbench.lab.processes import call
 from sensorbench.lab.software import GoModule
+from sensorbench.lab.state_dirs import ServerUser
 
 _SOURCES = (
     GoModule(

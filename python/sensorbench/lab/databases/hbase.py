@@ -16,10 +16,10 @@ from sensorbench.lab.database import LabCluster, Place
 from sensorbench.lab.databases import hbase_admin
 from sensorbench.lab.databases.hbase_settings import check, hbase_site, heap, jvm_options, log4j_properties
 from sensorbench.lab.helpers import class_path, compiled
-from sensorbench.lab.homes import ServerUser
 from sensorbench.lab.instance import Instance, Node
 from sensorbench.lab.jvm import require_java
 from sensorbench.lab.software import MavenClasspath
+from sensorbench.lab.state_dirs import ServerUser
 
 JAVA = (17, 11)
 HELPERS = Path(__file__).parent.parent / "java" / "hbase"

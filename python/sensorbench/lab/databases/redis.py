@@ -8,10 +8,10 @@ from pathlib import Path
 
 from sensorbench.errors import FailedError
 from sensorbench.lab.database import LabCluster, LabDatabase, Place, with_credentials
-from sensorbench.lab.homes import ServerUser
 from sensorbench.lab.instance import USER, Instance, Node
 from sensorbench.lab.processes import call, wait_until
 from sensorbench.lab.software import DebianPackages, Installed
+from sensorbench.lab.state_dirs import ServerUser
 
 _PACKAGES = ("redis-server", "redis-tools", "libatomic1", "libjemalloc2", "liblzf1")
 _SOURCES = (

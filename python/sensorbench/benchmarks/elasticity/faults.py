@@ -10,7 +10,7 @@ from sensorbench import lab
 from sensorbench.benchmarks.elasticity import disk, network
 from sensorbench.errors import FailedError
 from sensorbench.lab import parse_memory
-from sensorbench.lab.homes import instances_folder
+from sensorbench.lab.state_dirs import instances_folder
 
 Kind = Literal["partition", "slow-network", "slow-disk"]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sensorbench.benchmarks.elasticity.changes import Change
-from sensorbench.benchmarks.elasticity.course import Lengths
+from sensorbench.benchmarks.elasticity.scenario import Lengths
 from sensorbench.dataset import Dataset
 from sensorbench.runner import READ as READ_REGISTER
 from sensorbench.runner import WRITE as WRITE_REGISTER
