@@ -1,4 +1,4 @@
-"""Operations that are one statement for each stretch of time or each shard: their answers are those that DuckDB computes."""
+"""Operations that are one statement for each time bucket or each shard: their answers are those that DuckDB computes."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -362,11 +362,11 @@ def test_a_node_of_cassandra_tells_of_its_flushes_and_compactions(lab_servers: d
     # Of these there may have been none in so short a time.
     others = {"garbage_collection_s", "pending_flushes", "pending_compactions", "active_compactions", "memtable_off_heap_bytes"}
     assert others <= found.series.keys()
-    stretch = over(found, 0.0, 12.0)
-    assert 0.0 < stretch.hit_rates["key cache"] <= 1.0
+    window = over(found, 0.0, 12.0)
+    assert 0.0 < window.hit_rates["key cache"] <= 1.0
     # The row cache is switched off, and the counter cache is not asked.
     assert "row cache" not in found.caches
-    assert "counter cache" not in stretch.hit_rates
+    assert "counter cache" not in window.hit_rates
 
 
 def test_servers_tell_of_their_caches_and_the_lab_of_their_processes(lab_servers: LabServers, tmp_path: Path) -> None:

@@ -21,12 +21,12 @@ from sensorbench.results.ownership import Claim
 from sensorbench.runner.load import load_variant
 from sensorbench.runner.plan import draw_parameters
 from sensorbench.runner.prepare import prepare_tables
-from sensorbench.runner.validate import grain_of
+from sensorbench.runner.validate import sampling_interval_of
 from sensorbench.runner.variants import Variant, parse_target
 from sensorbench.schemas import Schema, load_operations, load_schema, shipped_schemas
 from sensorbench.schemas.arrow_types import ARROW_TYPES
 from sensorbench.schemas.operations import SHIPPED_FOLDER, operations_file
-from sensorbench.schemas.time_buckets import Grain
+from sensorbench.schemas.time_buckets import SamplingInterval
 from sensorbench.verification.answers import answer_of_row, reference_answer
 from sensorbench.verification.ask_each import ask_each
 from sensorbench.verification.contents import WrittenRows, check_contents
@@ -62,7 +62,7 @@ class Layout:
         dialect = self.database.partition("+")[0]
         schema = load_schema(self.schema, operations="timelines", database=dialect, parameters=dict(self.parameters))
         with dataset.connect() as workbench:
-            return schema.on(grain_of(workbench, dataset.scale))
+            return schema.on(sampling_interval_of(workbench, dataset.scale))
 
 
 def layout(database: str, schema: str, **parameters: str | int) -> Layout:
@@ -161,7 +161,7 @@ def used(text: str, dataset: Dataset, folder: Path) -> dict[str, Any]:
     (folder / "schema.toml").write_text(text, encoding="utf-8")
     schema = load_schema(str(folder / "schema.toml"), operations="timelines", database="cassandra")
     with dataset.connect() as workbench:
-        schema = schema.on(grain_of(workbench, dataset.scale))
+        schema = schema.on(sampling_interval_of(workbench, dataset.scale))
         return schema.driver_schema(OPERATIONS, list(schema.file.operation), schema.fill_columns(workbench))
 
 
@@ -270,8 +270,8 @@ def test_readings_of_one_operation_need_rows_of_their_own(timelines: Dataset) ->
 )
 def test_rows_shrink_with_the_dataset(timelines: Dataset, one: Layout, scale: float, readings_a_row: int) -> None:
     step_us = 1_000_000
-    schema = one.on(timelines).on(Grain(step_us, scale))
-    assert schema.stretches("rows of ${width}", "fill") == {"microseconds": readings_a_row * step_us}
+    schema = one.on(timelines).on(SamplingInterval(step_us, scale))
+    assert schema.bucket_of("rows of ${width}", "fill") == {"microseconds": readings_a_row * step_us}
 
 
 @contextmanager

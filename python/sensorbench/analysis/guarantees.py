@@ -366,9 +366,9 @@ def _running_best(values: Integers, group: Integers) -> Integers:
     by_value = np.argsort(values, kind="stable")
     rank = np.empty(len(values), dtype=np.int64)
     rank[by_value] = np.arange(len(values))
-    stretch = np.concatenate([[0], np.cumsum(np.diff(group) != 0)]) if len(group) else group
+    group_number = np.concatenate([[0], np.cumsum(np.diff(group) != 0)]) if len(group) else group
     # Any rank of a later stretch is greater than all of an earlier one, so that the maximum starts anew.
-    best = np.maximum.accumulate(stretch * len(values) + rank)
+    best = np.maximum.accumulate(group_number * len(values) + rank)
     return by_value[best % len(values)] if len(values) else rank
 
 

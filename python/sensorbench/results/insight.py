@@ -50,8 +50,8 @@ class Insight:
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """What the servers said over a stretch of time: the share of requests that each cache answered within it; how much counters
+class Window:
+    """What the servers said over a time bucket: the share of requests that each cache answered within it; how much counters
     grew in each second (in the quantity's unit); the mean and the greatest of what gauges showed.
     """
 
@@ -80,8 +80,8 @@ def insight(run: RunResult, database: str) -> Insight:
     return Insight(series, caches, {node: part for node, part in parts.items() if node and (part.series or part.caches)})
 
 
-def over(insight: Insight, from_s: float, to_s: float) -> Stretch:
-    """What the servers said over a stretch of time, or over that part of it in which they were asked. A counter is taken to
+def over(insight: Insight, from_s: float, to_s: float) -> Window:
+    """What the servers said over a time bucket, or over that part of it in which they were asked. A counter is taken to
     grow evenly from one moment to the next. Absent are counters that were not told around it, gauges that were not told in it,
     and caches without requests.
     """
@@ -97,7 +97,7 @@ def over(insight: Insight, from_s: float, to_s: float) -> Stretch:
         if (requested := _growth(times_s, requests, from_s, to_s)) > 0:
             # Between two moments both are interpolated, which rounds: 1.000000000000004 is 1.
             hit_rates[name] = round(_growth(times_s, hits, from_s, to_s) / requested, 12)
-    return Stretch(from_s, to_s, hit_rates, rates, means, maxima)
+    return Window(from_s, to_s, hit_rates, rates, means, maxima)
 
 
 def _watched_s(times_s: Floats, from_s: float, to_s: float) -> float:

@@ -23,7 +23,7 @@ class Parameters:
     draws: list[str]
     tables: dict[str, pa.Table] = field(default_factory=dict)
     numbers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    # Of draws of what was written, the stretch of time that ends with it.
+    # Of draws of what was written, the time bucket that ends with it.
     spans: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def readers(self) -> list[pa.RecordBatchReader]:
@@ -84,7 +84,7 @@ def _number(workbench: duckdb.DuckDBPyConnection, start: str, step: str) -> dict
 
 
 def _span(workbench: duckdb.DuckDBPyConnection, span: Span, written: Operation) -> dict[str, Any]:
-    """A stretch of time that ends with a write, for the engine: unit in µs."""
+    """A time bucket that ends with a write, for the engine: unit in µs."""
     times = [name for name, value_type in written.parameters.items() if value_type == "timestamp"]
     if span.time not in times:
         raise ValueError(f"span.time is {span.time!r}; expected one of {', '.join(times)}")

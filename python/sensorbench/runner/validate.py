@@ -10,15 +10,15 @@ from sensorbench.runner.plan import build_plan, draw_parameters, planned_operati
 from sensorbench.runner.registers import with_registers
 from sensorbench.runner.servers import Servers
 from sensorbench.schemas.instances import mix_of_instances, with_instances
-from sensorbench.schemas.time_buckets import Grain
+from sensorbench.schemas.time_buckets import SamplingInterval
 
 
-def grain_of(workbench: duckdb.DuckDBPyConnection, scale: float) -> Grain:
+def sampling_interval_of(workbench: duckdb.DuckDBPyConnection, scale: float) -> SamplingInterval:
     """The usual time between two readings of one sensor. Raises UsageError for a dataset that has no two."""
     step = workbench.execute("SELECT usual_step()").fetchall()[0][0]
     if step is None:
         raise UsageError("the dataset has no sensor with two readings, so that nothing can be as long as so many readings take")
-    return Grain(int(step), scale)
+    return SamplingInterval(int(step), scale)
 
 
 def validated(comparison: Comparison) -> Ready:
@@ -50,10 +50,10 @@ def validated(comparison: Comparison) -> Ready:
 
 def _on_its_dataset(comparison: Comparison, workbench: duckdb.DuckDBPyConnection) -> Comparison:
     """The comparison with schemas that know how close together the dataset's readings are, where that matters."""
-    if not any(variant.schema.needs_grain for variant in comparison.variants):
+    if not any(variant.schema.needs_sampling_interval for variant in comparison.variants):
         return comparison
-    grain = grain_of(workbench, comparison.dataset.scale)
-    variants = [replace_fields(variant, schema=variant.schema.on(grain)) for variant in comparison.variants]
+    sampling = sampling_interval_of(workbench, comparison.dataset.scale)
+    variants = [replace_fields(variant, schema=variant.schema.on(sampling)) for variant in comparison.variants]
     return replace_fields(comparison, variants=variants)
 
 

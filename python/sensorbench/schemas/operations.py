@@ -59,7 +59,7 @@ class Number(toml_file.FileModel):
 
 
 class Span(toml_file.FileModel):
-    """A stretch of time that ends with a write, by its parameter `time`: columns `from` and `to`. It is as long as so many `unit`s, an
+    """A time bucket that ends with a write, by its parameter `time`: columns `from` and `to`. It is as long as so many `unit`s, an
     interval; `least`, `most` and `unit` are SQL over the dataset.
     """
 
@@ -71,7 +71,7 @@ class Span(toml_file.FileModel):
 
 class Written(toml_file.FileModel):
     """Parameters of an earlier write, at least `window` operations old; skewed to the newest if an exponent is given. With a `span`, also
-    a stretch of time that ends with it.
+    a time bucket that ends with it.
     """
 
     operation: str

@@ -26,7 +26,7 @@ from sensorbench.schemas.schema_file import (
     SchemaFile,
     When,
 )
-from sensorbench.schemas.time_buckets import Grain, needs_grain, stretches
+from sensorbench.schemas.time_buckets import SamplingInterval, bucket_of, needs_sampling_interval
 from sensorbench.schemas.types import ValueType, canonical_columns
 
 if TYPE_CHECKING:
@@ -59,13 +59,13 @@ class Schema:
         name: str,
         file: SchemaFile,
         parameters: dict[str, ParameterValue],
-        grain: Grain | None = None,
+        sampling: SamplingInterval | None = None,
     ) -> None:
         self.path = path
         self.name = name
         self.file = file
         self.parameters = parameters
-        self._grain = grain
+        self._sampling = sampling
 
     @property
     def database(self) -> str:
@@ -79,22 +79,24 @@ class Schema:
 
     def with_parameters(self, changes: dict[str, ParameterValue]) -> "Schema":
         """The same with some parameters chosen otherwise."""
-        return Schema(self.path, self.name, self.file, _chosen(self.path, self.file, {**self.parameters, **changes}), self._grain)
+        return Schema(
+            self.path, self.name, self.file, _chosen(self.path, self.file, {**self.parameters, **changes}), self._sampling
+        )
 
     @property
-    def needs_grain(self) -> bool:
+    def needs_sampling_interval(self) -> bool:
         """Whether the length of something depends on how close together the readings of the dataset are."""
         parts = json.dumps(self.file.model_dump(mode="json", include={"fill", "operation"}))
-        return any(needs_grain(self._put_in(every, "")) for every in re.findall(r'"every": "([^"]*)"', parts))
+        return any(needs_sampling_interval(self._put_in(every, "")) for every in re.findall(r'"every": "([^"]*)"', parts))
 
-    def on(self, grain: Grain) -> "Schema":
+    def on(self, sampling: SamplingInterval) -> "Schema":
         """The same for a dataset."""
-        return Schema(self.path, self.name, self.file, self.parameters, grain)
+        return Schema(self.path, self.name, self.file, self.parameters, sampling)
 
-    def stretches(self, every: str, key: str) -> dict[str, int]:
+    def bucket_of(self, every: str, key: str) -> dict[str, int]:
         """A length of stretches for the engine. Raises UsageError naming the key."""
         try:
-            return stretches(self._put_in(every, key), self._grain, self._bytes_a_reading())
+            return bucket_of(self._put_in(every, key), self._sampling, self._bytes_a_reading())
         except ValueError as error:
             raise self.error(key, str(error)) from None
 
@@ -133,7 +135,7 @@ class Schema:
 
     def _floor_sql(self, derive: Derive, key: str) -> str:
         """The start of the stretch that a column's time lies in."""
-        column, length = f'"{derive.floor}"', self.stretches(derive.every, key)
+        column, length = f'"{derive.floor}"', self.bucket_of(derive.every, key)
         if "months" in length:
             return f"CAST(time_bucket(to_months({length['months']}), {column}, TIMESTAMP '1970-01-01') AS TIMESTAMP)"
         of_one = length["microseconds"]
@@ -142,7 +144,7 @@ class Schema:
     def _batching(self, encode: Encode, key: str) -> dict[str, Any]:
         """How rows are batched, for the engine."""
         put_in = {**encode.model_dump(), "encoding": self._encoding(encode.encoding, f"{key}.encoding")}
-        return {**put_in, "every": self.stretches(encode.every, f"{key}.every")}
+        return {**put_in, "every": self.bucket_of(encode.every, f"{key}.every")}
 
     @property
     def table_count(self) -> int:
@@ -244,7 +246,7 @@ class Schema:
 
         def derived(new: str, derive: Derive) -> dict[str, Any]:
             floor = parameter(f"derive.{new}.floor", derive.floor)
-            return {"name": new, "floor": floor, "every": self.stretches(derive.every, f"{at}.derive.{new}.every")}
+            return {"name": new, "floor": floor, "every": self.bucket_of(derive.every, f"{at}.derive.{new}.every")}
 
         def listed(list_: ListOfParts) -> dict[str, Any]:
             return {"statement": list_.statement, "returns": [column_.model_dump() for column_ in list_.returns]}
@@ -259,7 +261,7 @@ class Schema:
             bounds = {
                 "from": parameter("for_each.from", for_each.from_),
                 "to": parameter("for_each.to", for_each.to),
-                "every": self.stretches(for_each.every, f"{at}.for_each.every"),
+                "every": self.bucket_of(for_each.every, f"{at}.for_each.every"),
             }
             if list_ is None or list_.start is None:
                 return {"stretches": bounds}

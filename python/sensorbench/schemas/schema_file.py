@@ -56,14 +56,14 @@ class Fill(toml_file.FileModel):
 
 
 class Derive(toml_file.FileModel):
-    """A parameter made from another one: the start of the stretch of time that it lies in."""
+    """A parameter made from another one: the start of the time bucket that it lies in."""
 
     floor: str
     every: Every
 
 
 class ListOfParts(toml_file.FileModel):
-    """A statement that lists parts of the data. Of stretches of time, their starts are in the column `start`, and those rows count whose
+    """A statement that lists parts of the data. Of time buckets, their starts are in the column `start`, and those rows count whose
     columns have the values of the parameters that `own` names.
     """
 
@@ -80,7 +80,7 @@ class ListOfParts(toml_file.FileModel):
 
 
 class ForEach(toml_file.FileModel):
-    """One statement for each stretch of time between two parameters, all of them or those that a `list` has; for each of so many
+    """One statement for each time bucket between two parameters, all of them or those that a `list` has; for each of so many
     shards; or for each row of a `list`. The start of the stretch, the number of the shard, or the row's column of the same name, is a
     parameter more.
     """
@@ -96,11 +96,11 @@ class ForEach(toml_file.FileModel):
 
     @model_validator(mode="after")
     def _one_kind_of_parts(self) -> "ForEach":
-        of_stretches = [self.from_ is not None, self.to is not None, self.every is not None]
+        of_buckets = [self.from_ is not None, self.to is not None, self.every is not None]
         if self.list_ is not None and self.shards is not None:
             raise ValueError("a list is of stretches of time or of rows, not of shards")
-        lists_rows = self.list_ is not None and not any(of_stretches)
-        if any(of_stretches) if self.shards is not None else not all(of_stretches) and not lists_rows:
+        lists_rows = self.list_ is not None and not any(of_buckets)
+        if any(of_buckets) if self.shards is not None else not all(of_buckets) and not lists_rows:
             raise ValueError(
                 "expected either from, to and every (stretches of time), or shards (how many there are), or a list alone (its rows)"
             )

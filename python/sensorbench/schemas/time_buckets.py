@@ -1,4 +1,4 @@
-"""Stretches of time that data are divided into, in the words of schema files: as long as the calendar says, or as so many readings
+"""Time buckets that data are divided into, in the words of schema files: as long as the calendar says, or as so many readings
 of a dataset take.
 """
 
@@ -24,7 +24,7 @@ READINGS_A_ROW_IN = 600
 
 
 @dataclass(frozen=True)
-class Grain:
+class SamplingInterval:
     """How close together the readings of a dataset are, and which share of the whole dataset it is."""
 
     step_us: int
@@ -34,23 +34,23 @@ class Grain:
 def check_every(every: str) -> str:
     """The text if it is a length of stretches, or will be one when a parameter of the schema is put in; else raises ValueError."""
     if "${" not in every and not any(form.fullmatch(every) for form in (_BATCHES, _ROWS)):
-        stretches(every)
+        bucket_of(every)
     return every
 
 
-def needs_grain(every: str) -> bool:
+def needs_sampling_interval(every: str) -> bool:
     """Whether the length depends on the dataset."""
     return bool(_BATCHES.fullmatch(every) or _ROWS.fullmatch(every))
 
 
-def stretches(every: str, grain: Grain | None = None, bytes_a_reading: float | None = None) -> dict[str, int]:
-    """Stretches of time, for the engine: of a length such as `15 minutes` or `1 month`; `batches of 150` readings; `rows of 100k`
+def bucket_of(every: str, sampling: SamplingInterval | None = None, bytes_a_reading: float | None = None) -> dict[str, int]:
+    """Time buckets, for the engine: of a length such as `15 minutes` or `1 month`; `batches of 150` readings; `rows of 100k`
     readings or `rows of 5MB`, which shrink with the scale of the dataset. Raises ValueError.
     """
     if batches := _BATCHES.fullmatch(every):
-        return {"microseconds": _known(grain, every).step_us * int(batches["count"])}
+        return {"microseconds": _known(sampling, every).step_us * int(batches["count"])}
     if rows := _ROWS.fullmatch(every):
-        return {"microseconds": _known(grain, every).step_us * readings_a_row(rows, _known(grain, every), bytes_a_reading)}
+        return {"microseconds": _known(sampling, every).step_us * readings_a_row(rows, _known(sampling, every), bytes_a_reading)}
     found = _LENGTH.fullmatch(every)
     if not found or int(found["count"]) == 0:
         raise ValueError(
@@ -60,7 +60,7 @@ def stretches(every: str, grain: Grain | None = None, bytes_a_reading: float | N
     return {name: int(found["count"]) * of_one}
 
 
-def readings_a_row(rows: re.Match[str], grain: Grain, bytes_a_reading: float | None) -> int:
+def readings_a_row(rows: re.Match[str], sampling: SamplingInterval, bytes_a_reading: float | None) -> int:
     """How many readings a row of this width spans."""
     count = int(rows["count"])
     if rows["unit"] == "MB":
@@ -69,10 +69,10 @@ def readings_a_row(rows: re.Match[str], grain: Grain, bytes_a_reading: float | N
         wanted = count * 1e6 / bytes_a_reading
     else:
         wanted = count * 1e3
-    return max(1, round(wanted * grain.scale / READINGS_A_ROW_IN)) * READINGS_A_ROW_IN
+    return max(1, round(wanted * sampling.scale / READINGS_A_ROW_IN)) * READINGS_A_ROW_IN
 
 
-def _known(grain: Grain | None, every: str) -> Grain:
-    if grain is None:
+def _known(sampling: SamplingInterval | None, every: str) -> SamplingInterval:
+    if sampling is None:
         raise ValueError(f"{every!r} is known only with a dataset")
-    return grain
+    return sampling

@@ -158,9 +158,9 @@ def grouped(cells: Sequence[Cell]) -> list[tuple[str, ...]]:
     """
     ranges, sizes, systems = ([*dict.fromkeys(getattr(cell, of) for cell in cells)] for of in ("range", "size", "system"))
     rows: list[tuple[str, ...]] = [astuple(cell) for cell in cells]
-    rows = _joined([(system, level, size, *rest) for size, level, system, *rest in rows], 4, partial(stretch, order=ranges))
+    rows = _joined([(system, level, size, *rest) for size, level, system, *rest in rows], 4, partial(range_text, order=ranges))
     rows = [(*place, f"{operation} {among}".strip(), state, why) for *place, operation, among, state, why in rows]
-    rows = _joined(_joined(rows, 3, ", ".join), 2, partial(stretch, order=sizes))
+    rows = _joined(_joined(rows, 3, ", ".join), 2, partial(range_text, order=sizes))
     return sorted(_joined(rows, 1, ", ".join), key=lambda row: systems.index(row[0]))
 
 
@@ -172,11 +172,11 @@ def _joined(rows: Sequence[tuple[str, ...]], place: int, join: Callable[[list[st
     return [(*row[:place], join(of_row), *row[place:]) for row, of_row in words.items()]
 
 
-def stretch(words: list[str], order: Sequence[str]) -> str:
+def range_text(words: list[str], order: Sequence[str]) -> str:
     """Words that follow one another in the order by the first and the last of them."""
     start = order.index(words[0])
-    isstretch = len(words) > 2 and words == list(order[start : start + len(words)])
-    return f"{words[0]} to {words[-1]}" if isstretch else ", ".join(words)
+    is_range = len(words) > 2 and words == list(order[start : start + len(words)])
+    return f"{words[0]} to {words[-1]}" if is_range else ", ".join(words)
 
 
 @dataclass(frozen=True)

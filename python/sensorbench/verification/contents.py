@@ -65,7 +65,7 @@ def are_there(target: _engine.Target, operations: Operations, schema: Schema, re
 
 
 def _keys(operations: Operations, reader: str, rows: pa.Table) -> pa.Table:
-    """The parameters with which the question asks for each row: where it asks for a stretch of time, a millisecond from the row's
+    """The parameters with which the question asks for each row: where it asks for a time bucket, a millisecond from the row's
     time on, because no shorter one can be told to every database.
     """
     operation = operations.operation[reader]

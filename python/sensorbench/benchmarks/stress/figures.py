@@ -216,7 +216,7 @@ def _client_bound(
 
 
 def _client_cpu(resources: pa.Table | None, start_ns: int, end_ns: int) -> float | None:
-    """Processors that the client kept busy in a stretch of time, as far as it was looked at."""
+    """Processors that the client kept busy in a time bucket, as far as it was looked at."""
     if resources is None:
         return None
     own = resources.filter(pc.equal(resources["process"], CLIENT)).sort_by("time_ns")
@@ -228,6 +228,6 @@ def _client_cpu(resources: pa.Table | None, start_ns: int, end_ns: int) -> float
 
 
 def _marks(events: pa.Table | None, start_ns: int, end_ns: int) -> list[str]:
-    """How the rate was changed by hand in a stretch of time."""
+    """How the rate was changed by hand in a time bucket."""
     rows = events.to_pylist() if events is not None else []
     return [row["name"] for row in rows if start_ns <= row["time_ns"] <= end_ns and row["name"].startswith(MARK)]

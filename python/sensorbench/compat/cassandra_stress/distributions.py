@@ -114,9 +114,9 @@ class Distribution:
         between = of_all._quantile(np.arange(1, self.quantas) / self.quantas)
         bounds = np.concatenate([[self.least], between, [self.most + 1]])
         places = shares * self.quantas
-        stretch = np.minimum(places.astype(np.int64), self.quantas - 1)
-        within = (places - stretch) * (bounds[stretch + 1] - bounds[stretch])
-        found: Ints = np.minimum(bounds[stretch] + within.astype(np.int64), self.most)
+        part = np.minimum(places.astype(np.int64), self.quantas - 1)
+        within = (places - part) * (bounds[part + 1] - bounds[part])
+        found: Ints = np.minimum(bounds[part] + within.astype(np.int64), self.most)
         return found
 
 

@@ -93,7 +93,7 @@ def insertions(population: Population, partitions: Partitions, count: int, seed:
     wanted = insert.partitions.whole(split(split(stream, 0), np.arange(count, dtype=np.uint64)), np.arange(count))
     sizes, of_visits, chunks = [], [], []
     places = np.concatenate([[0], np.cumsum(wanted)])
-    for start, end in _stretches(wanted * rows_of_a_partition(population.profile)):
+    for start, end in _chunks(wanted * rows_of_a_partition(population.profile)):
         visit = np.repeat(np.arange(end - start), wanted[start:end])
         place = np.arange(places[start], places[end])
         numbers = partitions.numbers(place, split(stream, 1)[0])
@@ -117,7 +117,7 @@ def arguments(population: Population, partitions: Partitions, query: Query, name
     order = np.argsort(partition, kind="stable")
     ends = np.searchsorted(partition[order], np.arange(len(numbers) + 1))
     chunks = []
-    for start, end in _stretches(np.full(len(numbers), rows_of_a_partition(population.profile))):
+    for start, end in _chunks(np.full(len(numbers), rows_of_a_partition(population.profile))):
         rows = population.rows_of(numbers[start:end])
         calls = order[ends[start] : ends[end]]
         chunks.append(_arguments_of(population, rows, query, partition[calls] - start, split(stream, 1), calls))
@@ -189,7 +189,7 @@ def _first_of_equal(visit: Ints, numbers: Ints) -> Ints:
     return np.sort(places)
 
 
-def _stretches(rows: np.ndarray) -> Iterator[tuple[int, int]]:
+def _chunks(rows: np.ndarray) -> Iterator[tuple[int, int]]:
     """Stretches of members that have together some `CHUNK_ROWS` rows, or one that has more."""
     chunk = (np.cumsum(rows) / CHUNK_ROWS).astype(np.int64)
     bounds = np.flatnonzero(np.diff(chunk)) + 1

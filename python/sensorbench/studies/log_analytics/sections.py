@@ -30,7 +30,7 @@ from sensorbench.studies.log_analytics.cells import (
     variants_for,
     with_schema,
 )
-from sensorbench.studies.study import Column, Kind, Section, stretch
+from sensorbench.studies.study import Column, Kind, Section, range_text
 
 # A rating is for times up to so many times the best of the column.
 RATINGS = ((2.0, "very good"), (5.0, "good"), (20.0, "medium"), (100.0, "bad"))
@@ -283,7 +283,7 @@ def _optimizers(measured: Measured) -> str:
         scans = [one for one in known if not access[one].startswith("index ")]
         if known:
             told.append(
-                f"{name} plans {f'a scan for fetching {stretch(scans, RANGES)}' if scans else 'the index for fetching every range'}"
+                f"{name} plans {f'a scan for fetching {range_text(scans, RANGES)}' if scans else 'the index for fetching every range'}"
             )
     silent = "Cassandra and Redis have no plans: a statement names the one way in which it is executed."
     return (
