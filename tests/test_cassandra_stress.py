@@ -17,7 +17,14 @@ import scipy
 from sensorbench import _engine, lab
 from sensorbench.compat.cassandra_stress import parse_operations, parse_partitions, read_profile
 from sensorbench.compat.cassandra_stress.distributions import Distribution, parse_distribution, parse_ratio
-from sensorbench.compat.cassandra_stress.plan import Asked, Mix, ProfileSchema, asked_in, driver_schema, plan_of
+from sensorbench.compat.cassandra_stress.plan import (
+    Mix,
+    PlannedOperation,
+    ProfileSchema,
+    driver_schema,
+    operations_of_mix,
+    plan_of,
+)
 from sensorbench.compat.cassandra_stress.population import Population
 from sensorbench.compat.cassandra_stress.profile import Profile
 from sensorbench.compat.cassandra_stress.queries import parse_query
@@ -380,18 +387,20 @@ def test_arguments_are_of_one_row_or_of_several(tmp_path: Path) -> None:
     assert {(machine, at) for machine, _, at in mixed} == {(machine, at) for machine, _, at in keys}
 
 
-def planned(path: Profile, ops: str, operations: int, population: str, in_flight: int = 4) -> tuple[dict[str, Any], list[Asked]]:
+def planned(
+    path: Profile, ops: str, operations: int, population: str, in_flight: int = 4
+) -> tuple[dict[str, Any], list[PlannedOperation]]:
     mix = Mix(parse_operations(ops, path), operations, None, parse_partitions(population))
-    asked, notes = asked_in(path, mix, 1)
+    planned, notes = operations_of_mix(path, mix, 1)
     assert notes == []
-    schema = ProfileSchema(path, "cassandra", asked, "one")
-    driver_schema(schema, asked)
-    return plan_of(asked, schema, mix, rate_per_s=None, in_flight=in_flight, seed=1, timeout_s=1.0), asked
+    schema = ProfileSchema(path, "cassandra", planned, "one")
+    driver_schema(schema, planned)
+    return plan_of(planned, schema, mix, rate_per_s=None, in_flight=in_flight, seed=1, timeout_s=1.0), planned
 
 
-def parameters(plan: dict[str, Any], asked: list[Asked], number: int) -> pa.Table:
+def parameters(plan: dict[str, Any], planned: list[PlannedOperation], number: int) -> pa.Table:
     """The parameters of all operations of a kind, as the engine has them."""
-    readers = [one.drawn.to_reader() for one in asked]
+    readers = [one.parameters.to_reader() for one in planned]
     found = _engine.parameters(json.dumps(plan), readers, 0, number, None, plan["phases"][0]["operations"])
     return pa.table(found)
 
@@ -399,26 +408,26 @@ def parameters(plan: dict[str, Any], asked: list[Asked], number: int) -> pa.Tabl
 @pytest.mark.parametrize("path", [READINGS, EVENTS, COUNTERS])
 def test_insertions_in_turn_write_every_row_that_they_should(path: Path) -> None:
     read = profile(path)
-    plan, asked = planned(read, "insert=1", 700, "1..100000")
+    plan, planned_operations = planned(read, "insert=1", 700, "1..100000")
     wanted = insertions(Population(read, 1), parse_partitions("1..100000"), 700, seed=1)
     columns = [column.name for column in read.table.columns]
     expected = Counter(tuple(row.values()) for row in wanted.rows.to_pylist())
     found: Counter[tuple[Any, ...]] = Counter()
-    for number, one in enumerate(asked):
-        of_kind = parameters(plan, asked, number)
+    for number, one in enumerate(planned_operations):
+        of_kind = parameters(plan, planned_operations, number)
         assert of_kind.column_names == [f"row{row}_{name}" for row in range(one.rows or 0) for name in columns]
         for row in range(one.rows or 0):
             found.update(zip(*(of_kind[f"row{row}_{name}"].to_pylist() for name in columns), strict=True))
     assert found.keys() == expected.keys()
     operations = plan["phases"][0]["operations"]
-    assert 700 <= operations <= 707 + len(asked)
+    assert 700 <= operations <= 707 + len(planned_operations)
     # Every size as often as it comes, but for what the rounds add.
-    assert sum(found.values()) - sum(expected.values()) <= (operations - 700) * max(one.rows or 0 for one in asked)
+    assert sum(found.values()) - sum(expected.values()) <= (operations - 700) * max(one.rows or 0 for one in planned_operations)
 
 
 def test_a_mix_has_its_proportions_and_sizes() -> None:
-    plan, asked = planned(profile(READINGS), "ops(insert=1,one=3)", 20_000, "gaussian(1..5000)")
-    counts = {one.name: parameters(plan, asked, number).num_rows for number, one in enumerate(asked)}
+    plan, operations = planned(profile(READINGS), "ops(insert=1,one=3)", 20_000, "gaussian(1..5000)")
+    counts = {one.name: parameters(plan, operations, number).num_rows for number, one in enumerate(operations)}
     assert list(counts) == [*(f"insert_{rows}_rows" for rows in range(2, 7)), "one"]
     shares = [0.05] * 5 + [0.75]
     # Sizes are those of the partitions that were drawn, which differ a little from the profile's.

@@ -150,7 +150,7 @@ def source_figures(size: str, first: str = "App.F") -> Figures:
     figures: Figures = {}
     for row in sorted(published(), key=lambda row: (not row.table.startswith(first), row.table.startswith("Text"))):
         role = role_of(row.place)
-        what = "size" if row.place.operation == "RAM" else row.place.asked or row.place.operation
+        what = "size" if row.place.operation == "RAM" else row.place.operations or row.place.operation
         if row.place.size == size and row.value is not None and role is not None:
             figures.setdefault((role, what), row.value)
     return figures

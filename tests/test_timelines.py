@@ -341,7 +341,7 @@ SENSORS = [(0, "sensor_000"), (5, "sensor_005"), (1, "sensor_000")]
 
 
 @dataclass(frozen=True)
-class Asked:
+class Questions:
     """Questions with their names, their parameters, and the answers of DuckDB."""
 
     names: list[str]
@@ -349,7 +349,7 @@ class Asked:
     expected: list[Answer]
 
     @classmethod
-    def of(cls, dataset: Dataset, sensors: list[tuple[int, str]], ranges: dict[str, tuple[float, float]]) -> "Asked":
+    def of(cls, dataset: Dataset, sensors: list[tuple[int, str]], ranges: dict[str, tuple[float, float]]) -> "Questions":
         """Each range of each sensor."""
         rows = [
             (0, zone, sensor, *(FIRST + timedelta(seconds=seconds) for seconds in range_))
@@ -377,12 +377,12 @@ class Asked:
 
 
 @pytest.fixture(scope="module")
-def asked(timelines: Dataset) -> Asked:
+def asked_questions(timelines: Dataset) -> Questions:
     """All questions; the reference itself is known to have as many rows as it should."""
-    asked = Asked.of(timelines, SENSORS, questions())
+    asked_questions = Questions.of(timelines, SENSORS, questions())
     of_each = [readings_in(*range_) for range_ in questions().values()]
-    assert [answer.rows for answer in asked.expected] == [*of_each, *of_each, *([0] * len(of_each))]
-    return asked
+    assert [answer.rows for answer in asked_questions.expected] == [*of_each, *of_each, *([0] * len(of_each))]
+    return asked_questions
 
 
 BATCHES, ENCODINGS = (50, 100, 150, 200, 300), ("text", "packed", "gorilla")
@@ -424,28 +424,28 @@ ON_SERVERS = [
 
 
 @pytest.mark.parametrize("one", EMBEDDED, ids=str)
-def test_ranges_are_as_expected(one: Layout, timelines: Dataset, asked: Asked, tmp_path: Path) -> None:
+def test_ranges_are_as_expected(one: Layout, timelines: Dataset, asked_questions: Questions, tmp_path: Path) -> None:
     with loaded(one, timelines, tmp_path) as (schema, target):
-        assert asked.problems(target, schema) == {}
+        assert asked_questions.problems(target, schema) == {}
 
 
 @pytest.mark.parametrize("one", ON_SERVERS, ids=str)
 def test_ranges_are_as_expected_on_servers(
-    one: Layout, timelines: Dataset, asked: Asked, lab_servers: dict[str, lab.Instance], tmp_path: Path
+    one: Layout, timelines: Dataset, asked_questions: Questions, lab_servers: dict[str, lab.Instance], tmp_path: Path
 ) -> None:
     with loaded(one, timelines, tmp_path) as (schema, target):
-        assert asked.problems(target, schema) == {}
+        assert asked_questions.problems(target, schema) == {}
 
 
 @pytest.mark.parametrize("tables", [5, 100])
 def test_a_hundred_sensors_lie_in_tables_of_cassandra(lab_servers: dict[str, lab.Instance], tables: int, tmp_path: Path) -> None:
     dataset = open_dataset("sensor-timelines-100", scale=0.01)
     sensors = [(zone, f"sensor_{zone:03}") for zone in (0, 4, 5, 37, 99)]
-    asked = Asked.of(dataset, sensors, {"all": (-100, 1000), "some": (148, 433), "none": (600, 1200)})
-    assert [answer.rows for answer in asked.expected] == [600, 285, 0] * len(sensors)
+    asked_questions = Questions.of(dataset, sensors, {"all": (-100, 1000), "some": (148, 433), "none": (600, 1200)})
+    assert [answer.rows for answer in asked_questions.expected] == [600, 285, 0] * len(sensors)
     with loaded(layout("cassandra", "batched", metadata="own_table", tables=tables), dataset, tmp_path) as (schema, target):
         assert {fill.table for fill in schema.fills()} == {*(f"readings_{number}" for number in range(tables)), "rows_of_sensor"}
-        assert asked.problems(target, schema) == {}
+        assert asked_questions.problems(target, schema) == {}
 
 
 EXPERIMENT = """

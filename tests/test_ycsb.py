@@ -16,7 +16,7 @@ from sensorbench import _engine
 from sensorbench.analysis.equality import Answer
 from sensorbench.compat.ycsb import CoreWorkload, overridden
 from sensorbench.compat.ycsb.core_workload import parse_core_workload
-from sensorbench.compat.ycsb.plan import Asked, asked_in, operation_of, plan_of, tables_of
+from sensorbench.compat.ycsb.plan import PlannedOperation, operation_of, operations_of_phase, plan_of, tables_of
 from sensorbench.compat.ycsb.properties import Properties, read_properties
 from sensorbench.errors import UsageError
 from sensorbench.runner.variants import parse_target
@@ -159,9 +159,9 @@ def test_records_from_the_first_on_are_those_that_are_loaded() -> None:
 @pytest.mark.parametrize("prefix", ["read_", "update_", "read_modify_write_", "f"])
 def test_a_field_is_known_by_its_own_name(prefix: str) -> None:
     mix = ["readproportion=1", "updateproportion=1", "readmodifywriteproportion=1", "readallfields=false", "writeallfields=false"]
-    asked = asked_in(workload_of(f"fieldnameprefix={prefix}", "fieldcount=2", *mix), "run")
+    planned = operations_of_phase(workload_of(f"fieldnameprefix={prefix}", "fieldcount=2", *mix), "run")
     fields = [f"{prefix}0", f"{prefix}1"]
-    reads, writes = asked[:2], asked[2:]
+    reads, writes = planned[:2], planned[2:]
     assert [[column.name for column in operation_of(one).columns] for one in reads] == [[field] for field in fields]
     assert [list(operation_of(one).parameters) for one in writes] == [["ycsb_key", field] for field in fields] * 2
 
@@ -266,7 +266,7 @@ def keys_by_kind(options: list[str], count: int, *, seed: int = 1, ycsb_zipfian:
     schema = load_schema("usertable", operations="ycsb", database="sqlite", fields=workload.field_names)
     plan = plan_of(workload, "run", schema, in_flight=1, threads=1, seed=seed, timeout_s=1.0, ycsb_zipfian=ycsb_zipfian)
     found: dict[str, list[str]] = {}
-    for number, one in enumerate(asked_in(workload, "run")):
+    for number, one in enumerate(operations_of_phase(workload, "run")):
         readers = [table.to_reader() for table in tables_of(workload, "run")]
         keys = pa.table(_engine.parameters(json.dumps(plan), readers, 0, number, None, count))["ycsb_key"].to_pylist()
         found.setdefault(one.kind, []).extend(keys)
@@ -424,11 +424,11 @@ def test_an_update_of_one_field_leaves_the_others(tmp_path: Path, prefix: str) -
 
 FIELDS = CoreWorkload().field_names
 INSERT, READ, SCAN = (
-    Asked("insert", "INSERT", 1.0, FIELDS),
-    Asked("read", "READ", 1.0, FIELDS),
-    Asked("scan", "SCAN", 1.0, FIELDS),
+    PlannedOperation("insert", "INSERT", 1.0, FIELDS),
+    PlannedOperation("read", "READ", 1.0, FIELDS),
+    PlannedOperation("scan", "SCAN", 1.0, FIELDS),
 )
-READ_ONE = Asked("read_field3", "READ", 1.0, ("field3",))
+READ_ONE = PlannedOperation("read_field3", "READ", 1.0, ("field3",))
 
 
 @pytest.mark.parametrize(
@@ -463,11 +463,11 @@ def schema_of(target: str) -> Schema:
     return load_schema("usertable", operations="ycsb", database=parse_target(target).database.dialect, fields=FIELDS)
 
 
-def attached(target: str, asked: list[Asked]) -> _engine.Target:
+def attached(target: str, planned: list[PlannedOperation]) -> _engine.Target:
     """A target whose records can be counted, and asked for."""
     found = _engine.Target(target)
-    operations = Operations(operation={one.name: operation_of(one) for one in asked})
-    schema = schema_of(target).driver_schema(operations, [one.name for one in asked], {})
+    operations = Operations(operation={one.name: operation_of(one) for one in planned})
+    schema = schema_of(target).driver_schema(operations, [one.name for one in planned], {})
     found.attach(json.dumps(schema), intent="attach", owner=TEST_OWNER.to_json())
     return found
 
@@ -494,10 +494,10 @@ def carry_out_in_turn(target: str, folder: Path) -> None:
         assert count_at(target) == records
 
 
-def answers(target: str, asked: Asked, rows: pa.Table, order: Sequence[Order] = ()) -> list[Answer]:
+def answers(target: str, planned: PlannedOperation, rows: pa.Table, order: Sequence[Order] = ()) -> list[Answer]:
     """What an operation answers to each row of parameters."""
-    operation = operation_of(asked).model_copy(update={"order": list(order)})
-    found = ask_each(attached(target, [asked]), asked.name, operation, schema_of(target), rows, in_flight=4).answers
+    operation = operation_of(planned).model_copy(update={"order": list(order)})
+    found = ask_each(attached(target, [planned]), planned.name, operation, schema_of(target), rows, in_flight=4).answers
     return [answer_of_row(row) for row in found.sort_by("k").to_pylist()]
 
 

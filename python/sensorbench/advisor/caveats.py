@@ -19,7 +19,7 @@ def marks(recommendation: Recommendation) -> list[str]:
     return [
         *_of_source(recommendation.folder, recommendation.gathered),
         *_of_layouts(candidates, ranking.questions),
-        *_of_range(recommendation, [one for candidate in candidates for one in candidate.asked(ranking.questions)]),
+        *_of_range(recommendation, [one for candidate in candidates for one in candidate.measured(ranking.questions)]),
     ]
 
 
@@ -51,7 +51,7 @@ def _of_layouts(candidates: Sequence[Candidate], questions: Sequence[str]) -> li
     in_memory = _targets([one for one in candidates if one.in_memory])
     if in_memory:
         found.append(f"all data lie in memory, and bytes a reading are of memory: {in_memory}")
-    if any(one.is_mixed for candidate in candidates for one in (*candidate.writes, *candidate.asked(questions))):
+    if any(one.is_mixed for candidate in candidates for one in (*candidate.writes, *candidate.measured(questions))):
         found.append("written and read at once: rates are what each kind would reach alone, as slow as beside the others")
     return found
 
@@ -60,10 +60,10 @@ def _targets(candidates: Sequence[Candidate]) -> str:
     return ", ".join(dict.fromkeys(one.target for one in candidates))
 
 
-def _of_range(recommendation: Recommendation, asked: Sequence[Measured]) -> list[str]:
+def _of_range(recommendation: Recommendation, measured: Sequence[Measured]) -> list[str]:
     """Whether what was read is as long as what was asked for."""
     wanted = recommendation.wish.needs.range_readings
-    rows = [one.rows for one in asked if one.rows]
+    rows = [one.rows for one in measured if one.rows]
     if wanted is None or not rows or 1.0 / FAR <= wanted / rows[0] <= FAR:
         return []
     return [f"ranges of {wanted:,.0f} readings were asked for; the nearest that were measured have {rows[0]:,.0f} rows"]

@@ -121,12 +121,12 @@ def questions_for(needs: Needs, candidates: Sequence[Candidate]) -> tuple[str, .
     """
     if needs.questions:
         return needs.questions
-    asked = [(candidate.name, one) for candidate in candidates for one in candidate.reads]
+    measured = [(candidate.name, one) for candidate in candidates for one in candidate.reads]
     layouts: dict[tuple[bool, str], set[str]] = {}
-    for name, one in asked:
+    for name, one in measured:
         layouts.setdefault((not one.is_mixed, one.comparison), set()).add(name)
     chosen = max(layouts, key=lambda key: (key[0], len(layouts[key])), default=None)
-    in_chosen = [one for _, one in asked if (not one.is_mixed, one.comparison) == chosen]
+    in_chosen = [one for _, one in measured if (not one.is_mixed, one.comparison) == chosen]
     rows = {name: _rows(in_chosen, name) for name in dict.fromkeys(one.operation for one in in_chosen)}
     wanted = needs.range_readings
     if wanted is None or not any(rows.values()):
@@ -134,9 +134,9 @@ def questions_for(needs: Needs, candidates: Sequence[Candidate]) -> tuple[str, .
     return (min((name for name in rows if rows[name]), key=lambda name: abs(math.log(rows[name] / wanted))),)
 
 
-def _rows(asked: Sequence[Measured], operation: str) -> float:
+def _rows(measured: Sequence[Measured], operation: str) -> float:
     """The usual number of rows that an operation returns."""
-    return median([one.rows for one in asked if one.operation == operation and one.rows] or [0.0])
+    return median([one.rows for one in measured if one.operation == operation and one.rows] or [0.0])
 
 
 def _unfit(candidate: Candidate, needs: Needs, questions: Sequence[str]) -> str | None:
@@ -148,7 +148,7 @@ def _unfit(candidate: Candidate, needs: Needs, questions: Sequence[str]) -> str 
     most = max((one.readings for one in candidate.writes), default=1)
     if needs.fresh and most > 1:
         return f"one write carries {most} readings: the newest wait until there are as many"
-    missing = [name for name in questions if not candidate.asked([name])]
+    missing = [name for name in questions if not candidate.measured([name])]
     if needs.reads == "high" and (missing or not questions):
         return f"{' and '.join(missing) or 'reading'} was not measured"
     if needs.counts == ("size",) and not candidate.bytes_a_reading:
@@ -158,7 +158,7 @@ def _unfit(candidate: Candidate, needs: Needs, questions: Sequence[str]) -> str 
 
 def _counted(candidate: Candidate, needs: Needs, questions: Sequence[str]) -> dict[Kind, tuple[Measured, ...]]:
     """What was measured of a layout in each kind that counts; nothing for its size, which has no runs."""
-    kinds: dict[Kind, tuple[Measured, ...]] = {"written": candidate.writes, "read": candidate.asked(questions), "size": ()}
+    kinds: dict[Kind, tuple[Measured, ...]] = {"written": candidate.writes, "read": candidate.measured(questions), "size": ()}
     return {kind: kinds[kind] for kind in needs.counts}
 
 

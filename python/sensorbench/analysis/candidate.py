@@ -71,7 +71,7 @@ class Candidate:
     bytes_a_reading: float | None
     memory_bytes: float | None
 
-    def asked(self, questions: Sequence[str]) -> tuple[Measured, ...]:
+    def measured(self, questions: Sequence[str]) -> tuple[Measured, ...]:
         """What was measured of these questions."""
         return tuple(one for one in self.reads if one.operation in questions)
 
@@ -82,8 +82,8 @@ class Candidate:
 
     def read_per_s(self, questions: Sequence[str]) -> Interval | None:
         """Answers a second, of several questions their geometric mean; None when not all of them were measured."""
-        asked = self.asked(questions)
-        return _mean_rate(asked) if len(asked) == len(questions) else None
+        measured = self.measured(questions)
+        return _mean_rate(measured) if len(measured) == len(questions) else None
 
 
 @dataclass(frozen=True)

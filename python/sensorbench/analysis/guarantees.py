@@ -188,8 +188,8 @@ class _History:
         first_acknowledged = writes[::-1][first_acknowledged][::-1]
         times = np.sort(self.invoked[writes])
         place = self.key[writes] * (len(writes) + 1) + np.searchsorted(times, self.invoked[writes], side="left")
-        asked = self.key_of_version * (len(writes) + 1) + np.searchsorted(times, settled, side="right")
-        found = np.searchsorted(place, asked)
+        places = self.key_of_version * (len(writes) + 1) + np.searchsorted(times, settled, side="right")
+        found = np.searchsorted(place, places)
         at = np.minimum(found, len(writes) - 1)
         is_found = (found < len(writes)) & (self.key[writes[at]] == self.key_of_version)
         return np.where(is_found, first_acknowledged[at], NONE)

@@ -39,8 +39,8 @@ def windowed_hit_rates(times_s: Floats, hits: Floats, requests: Floats, window_s
     count = int((times_s[-1] - times_s[0]) / window_s + 1e-9) if len(times_s) else 0
     edges_s = times_s[:1] + window_s * np.arange(count + 1)
     hit, requested = (np.diff(np.interp(edges_s, times_s, counter)) if count else np.empty(0) for counter in (hits, requests))
-    asked = requested > 0
-    return edges_s[: len(asked)][asked], hit[asked] / requested[asked]
+    lookups = requested > 0
+    return edges_s[: len(lookups)][lookups], hit[lookups] / requested[lookups]
 
 
 def _still_trends(times_s: Floats, rates: Floats, within: float) -> bool:

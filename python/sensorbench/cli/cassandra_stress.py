@@ -78,8 +78,8 @@ def cassandra_stress(
     )
     folder = out or new_folder("cassandra-stress")
     with looks(metrics) as look:
-        result, asked = carry_out(wish, folder, teller, look)
-    text = as_text(result, asked)
+        result, planned = carry_out(wish, folder, teller, look)
+    text = as_text(result, planned)
     write_text(folder / TEXT_FILE, text)
     typer.echo(text, nl=False)
     teller.say(f"results: {folder}")

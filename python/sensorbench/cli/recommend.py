@@ -114,7 +114,7 @@ def recommend(
         _tell_use_cases(study, targets, json=json)
         return
     if writes is None or reads is None or fresh is None:
-        missing = [f"{name} {values}" for name, value, values in _asked(writes, reads, fresh) if value is None]
+        missing = [f"{name} {values}" for name, value, values in _options(writes, reads, fresh) if value is None]
         raise UsageError(f"expected {' and '.join(missing)} as well; or none of the three, for a list of use cases")
     sensor_per_s = rate_per_s(rate, "--rate") if rate is not None else None
     range_readings, range_s = _range(read_range)
@@ -149,7 +149,7 @@ def _tell_use_cases(study: Path | None, targets: tuple[str, ...], *, json: bool)
         print_use_cases(study, gathered, outcomes)
 
 
-def _asked(
+def _options(
     writes: HowMany | None, reads: HowMany | None, fresh: YesOrNo | None
 ) -> list[tuple[str, HowMany | YesOrNo | None, str]]:
     return [("--writes", writes, "high|low"), ("--reads", reads, "high|low"), ("--fresh", fresh, "yes|no")]

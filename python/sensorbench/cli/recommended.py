@@ -81,7 +81,7 @@ def _told_counts(recommendation: Recommendation) -> str:
     """What the score is made of."""
     counts = " × ".join(_COUNTS[kind] for kind in recommendation.wish.needs.counts)
     entries = [entry.place.candidate for entry in recommendation.entries]
-    lengths = {one.operation: one.rows for candidate in entries for one in candidate.asked(recommendation.ranking.questions)}
+    lengths = {one.operation: one.rows for candidate in entries for one in candidate.measured(recommendation.ranking.questions)}
     questions = ", ".join(f"{name} ({length or 0.0:,.0f} rows each)" for name, length in lengths.items())
     reading = f"; reading is {questions}" if questions else ""
     return f"what counts: {counts}{reading}"
@@ -108,7 +108,7 @@ def _table(recommendation: Recommendation) -> Table:
             _rate(entry.written_per_s),
             _latencies(candidate.writes),
             _rate(entry.read_per_s),
-            _latencies(candidate.asked(recommendation.ranking.questions)),
+            _latencies(candidate.measured(recommendation.ranking.questions)),
             formatting.significant(candidate.bytes_a_reading) if candidate.bytes_a_reading else "–",
             *sizing,
             formatting.count(entry.money) if entry.money is not None else formatting.times(entry.cost),
@@ -212,7 +212,7 @@ def _print_explanation(screen: Console, recommendation: Recommendation) -> None:
             f"{number}. {formatting.variant(candidate.name)} ({candidate.version or candidate.database}): {shares}{mean}",
             highlight=False,
         )
-        for one in (*candidate.writes, *candidate.asked(ranking.questions)):
+        for one in (*candidate.writes, *candidate.measured(ranking.questions)):
             _print_runs(screen, one, recommendation.gathered)
     for reason, names in by_reason([*ranking.left_out, *recommendation.gathered.left_out]).items():
         named = ", ".join(formatting.variant(name) for name in names)

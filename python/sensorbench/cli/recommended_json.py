@@ -86,7 +86,7 @@ def _named(candidate: Candidate) -> dict[str, Any]:
 
 def _entry_as_json(number: int, entry: Entry, recommendation: Recommendation) -> dict[str, Any]:
     place, candidate = entry.place, entry.place.candidate
-    measured = (*candidate.writes, *candidate.asked(recommendation.ranking.questions))
+    measured = (*candidate.writes, *candidate.measured(recommendation.ranking.questions))
     return {
         "rank": number,
         **_named(candidate),

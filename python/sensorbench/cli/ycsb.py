@@ -11,8 +11,8 @@ from sensorbench.compat.ycsb import (
     Phase,
     Wish,
     as_text,
-    asked_in,
     carry_out,
+    operations_of_phase,
     overridden,
     parse_core_workload,
     read_all_properties,
@@ -91,7 +91,7 @@ def _carry_out(
     wish = Wish(workload, phase, target, seed, ycsb_zipfian=ycsb_zipfian, replace=replace)
     with looks(metrics) as look:
         result = carry_out(wish, folder, teller, look)
-    text = as_text(result, asked_in(workload, phase))
+    text = as_text(result, operations_of_phase(workload, phase))
     write_text(folder / TEXT_FILE, text)
     typer.echo(text, nl=False)
     teller.say(f"results: {folder}")

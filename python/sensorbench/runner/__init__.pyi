@@ -10,7 +10,7 @@ from .monitor import CLIENT
 from .namespaces import OwnedNamespace, owned_namespaces
 from .openmetrics import looks
 from .options import ChangeOptions, ExperimentOptions, Rate, RateOptions, StudyRunOptions, SweepOptions
-from .plan import Parameters, as_json, asked_operation, build_plan, draw_parameters
+from .plan import Parameters, as_json, build_plan, draw_parameters, planned_operation
 from .prepare import PreparedTable, cached_tables, prepare_tables
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
 from .run import run_and_write
@@ -68,7 +68,6 @@ __all__ = [
     "VariantSpec",
     "Workload",
     "as_json",
-    "asked_operation",
     "build_plan",
     "cached_tables",
     "check_client_health",
@@ -86,6 +85,7 @@ __all__ = [
     "owned_namespaces",
     "parse_target",
     "plan_experiment",
+    "planned_operation",
     "prepare_tables",
     "run_and_write",
     "run_plan",

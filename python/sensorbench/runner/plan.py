@@ -125,10 +125,10 @@ def planned_operations(operations: Operations, workload: Workload) -> list[str]:
 def _planned(operations: Operations, schema: Schema, parameters: Parameters, name: str, weight: float) -> dict[str, Any]:
     operation = operations.operation[name]
     sources = [_source(operations, parameters, name, parameter) for parameter in operation.parameters]
-    return asked_operation(name, operation, schema, sources, weight)
+    return planned_operation(name, operation, schema, sources, weight)
 
 
-def asked_operation(
+def planned_operation(
     name: str, operation: Operation, schema: Schema, sources: list[dict[str, Any]], weight: float = 1.0
 ) -> dict[str, Any]:
     """An operation as a plan has it: how a schema asks it, and where each of its parameters comes from."""

@@ -113,7 +113,7 @@ def instance_name(instance: OperationInstance) -> str:
     return f"{instance.of}.{instance.name}"
 
 
-def asked_as(name: str) -> str:
+def statement_name(name: str) -> str:
     """The name under which schemas have the statement of an operation: an instance's is that of its operation."""
     return name.partition(".")[0]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sensorbench import toml_file
 from sensorbench._engine import check_schema, statement_operations
 from sensorbench.errors import EngineUsageError, SchemaError, TargetError, UsageError
-from sensorbench.schemas.operations import SHIPPED_FOLDER, WORD, Operation, Operations, asked_as
+from sensorbench.schemas.operations import SHIPPED_FOLDER, WORD, Operation, Operations, statement_name
 from sensorbench.schemas.repeated import repeated
 from sensorbench.schemas.schema_file import (
     ENCODINGS,
@@ -316,7 +316,7 @@ class Schema:
 
     def asks(self, name: str) -> bool:
         """Whether the schema has an operation."""
-        return asked_as(name) in self.file.operation
+        return statement_name(name) in self.file.operation
 
     def error(self, key: str, message: str) -> UsageError:
         """An error about a key of the file."""
@@ -324,7 +324,7 @@ class Schema:
 
     def _operation_text(self, name: str) -> tuple[OperationText, str]:
         """How an operation is asked, and the key of that in the file."""
-        statement = asked_as(name)
+        statement = statement_name(name)
         if statement not in self.file.operation:
             known = ", ".join(self.file.operation)
             raise self.error("operation", f"the operation {statement} is missing; the schema has {known}")

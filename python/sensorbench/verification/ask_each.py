@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from sensorbench import _engine
-from sensorbench.runner import Parameters, as_json, asked_operation
+from sensorbench.runner import Parameters, as_json, planned_operation
 from sensorbench.schemas import Operation, Schema
 
 _TABLE = "rows"
@@ -14,7 +14,7 @@ _SLICE_S = 0.25
 
 
 @dataclass(frozen=True)
-class Asked:
+class Answered:
     """Questions that were asked: the run that did it, which is over, its plan and parameters, and what was recorded."""
 
     run: _engine.Run
@@ -34,12 +34,12 @@ def ask_each(
     in_flight: int = 1,
     timeout_s: float = 600.0,
     is_logged: bool = False,
-) -> Asked:
+) -> Answered:
     """Asks an operation with the parameters of each row, in their order, once if it has none. `k` counts the rows from 0."""
     columns = [{"draw": 0, "column": rows.column_names.index(parameter)} for parameter in operation.parameters]
     plan = {
         "seed": 0,
-        "operations": [asked_operation(name, operation, schema, columns)],
+        "operations": [planned_operation(name, operation, schema, columns)],
         "draws": [{"rows": {"table": 0, "choice": "sequential"}}] if columns else [],
         "phases": [{"name": "asked", "operations": rows.num_rows if columns else 1}],
         "in_flight": in_flight,
@@ -54,4 +54,4 @@ def ask_each(
         segments.append(run.take())
     segments.append(run.end()[0])
     recorded = [pa.Table.from_batches([segment[table] for segment in segments]) for table in ("operations", "answers")]
-    return Asked(run, plan, parameters, *recorded)
+    return Answered(run, plan, parameters, *recorded)

@@ -202,7 +202,7 @@ def check_contents(
         "problems": problems,
         "acknowledged_writes": written.acknowledged_count,
         "one_write_in": written.every * back.one_in,
-        "read_back": back.asked,
+        "read_back": back.checked,
         "lost_writes": back.lost,
         "unknown_writes": written.unknown_count,
         "unknown_writes_found": back.found,
@@ -215,7 +215,7 @@ class _ReadBack:
 
     there: dict[str, pa.Table]
     problems: list[dict[str, Any]]
-    asked: int = 0
+    checked: int = 0
     # Of how many writes known here one was read back.
     one_in: int = 1
     lost: int = 0
@@ -234,7 +234,7 @@ def _read_back(target: _engine.Target, operations: Operations, schema: Schema, w
         looked_for = writes.take(pa.array(range(0, writes.num_rows, back.one_in)))
         is_there = are_there(target, operations, schema, reader, looked_for)
         lost = int((~is_there).sum())
-        back.asked += looked_for.num_rows
+        back.checked += looked_for.num_rows
         back.lost += lost
         if lost:
             first = looked_for.take([int(is_there.argmin())]).to_pylist()[0]

@@ -178,7 +178,7 @@ def _round(target: _engine.Target, run: _engine.Run, up: Up, variant: Variant, k
     if target is not up.targets[variant.id]:
         # Another way to the namespace in which the run was.
         target.attach(json.dumps(up.schemas[variant.id]), intent="attach", owner=Owner(new_id(), "").to_json())
-    asked = ask_each(
+    answered = ask_each(
         target,
         READ,
         up.comparison.operations.operation[READ],
@@ -188,7 +188,7 @@ def _round(target: _engine.Target, run: _engine.Run, up: Up, variant: Variant, k
         timeout_s=FINAL_TIMEOUT_S,
         is_logged=True,
     )
-    later_ns = run.now_ns() - asked.run.now_ns()
-    found = _operations(READ, asked.operations, _answers(asked.answers, 0, 0), asked.plan, asked.parameters, [READ])
+    later_ns = run.now_ns() - answered.run.now_ns()
+    found = _operations(READ, answered.operations, _answers(answered.answers, 0, 0), answered.plan, answered.parameters, [READ])
     more = {"process": first_process, "invoked_ns": later_ns, "ended_ns": later_ns}
     return pa.table({name: pc.add(found[name], more[name]) if name in more else found[name] for name in _COLUMNS})

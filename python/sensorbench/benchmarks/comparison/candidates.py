@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sensorbench.analysis.candidate import Candidate, Measured
-from sensorbench.benchmarks.comparison.measured_rates import AskedComparison, AskedVariant, Origin
+from sensorbench.benchmarks.comparison.measured_rates import MeasuredComparison, MeasuredVariant, Origin
 from sensorbench.benchmarks.comparison.summary import summarise
 from sensorbench.errors import UsageError
 from sensorbench.results import ComparisonResult, read_comparison
@@ -82,8 +82,8 @@ def _read(folder: Path) -> tuple[dict[str, ComparisonResult], list[str]]:
 
 def candidates_of(results: Mapping[str, ComparisonResult], summaries: Mapping[str, ComparisonSummary]) -> Gathered:
     """The candidates of comparisons that belong together, by name, with the summary of each."""
-    asked = [AskedComparison(name, result, summaries[name]) for name, result in results.items()]
-    had = _comparisons_of(asked)
+    with_answers = [MeasuredComparison(name, result, summaries[name]) for name, result in results.items()]
+    had = _comparisons_of(with_answers)
     used = list(dict.fromkeys(one for of_operation in had.values() for one in of_operation))
     found, left_out = [], []
     for layout in _layouts(used):
@@ -92,27 +92,27 @@ def candidates_of(results: Mapping[str, ComparisonResult], summaries: Mapping[st
             found.append(_candidate(layout, measured))
         else:
             left_out.append((layout[0].variant.id, "; ".join(reasons) or "it was asked under another load than the others"))
-    states = [one.told_state for one in asked if one.result.state != "complete"]
+    states = [one.told_state for one in with_answers if one.result.state != "complete"]
     return Gathered({one.name: one.origin for one in used}, tuple(found), tuple(left_out), tuple(states))
 
 
-def _comparisons_of(asked: Sequence[AskedComparison]) -> dict[str, list[AskedComparison]]:
+def _comparisons_of(measured: Sequence[MeasuredComparison]) -> dict[str, list[MeasuredComparison]]:
     """For each operation, the comparison by which layouts are compared, and behind it those with equal conditions."""
-    found: dict[str, list[AskedComparison]] = {}
-    for operation in dict.fromkeys(name for one in asked for name in one.operations):
-        had = [one for one in asked if operation in one.operations]
+    found: dict[str, list[MeasuredComparison]] = {}
+    for operation in dict.fromkeys(name for one in measured for name in one.operations):
+        had = [one for one in measured if operation in one.operations]
         ordered = sorted(had, key=lambda one: (one.is_mixed, -len(one.variants)))
         found[operation] = [one for one in ordered if one.conditions == ordered[0].conditions]
     return found
 
 
-def _layouts(comparisons: Sequence[AskedComparison]) -> list[list[AskedVariant]]:
+def _layouts(comparisons: Sequence[MeasuredComparison]) -> list[list[MeasuredVariant]]:
     """The variants of each layout, of all comparisons. Those that differ in something else within a comparison (an option of
     the target, requests in flight) are told apart by their names.
     """
     counts = [Counter(one.layout for one in comparison.variants) for comparison in comparisons]
     ambiguous = {layout for of_one in counts for layout, count in of_one.items() if count > 1}
-    found: dict[str, list[AskedVariant]] = {}
+    found: dict[str, list[MeasuredVariant]] = {}
     for comparison in comparisons:
         for one in comparison.variants:
             found.setdefault(one.variant.id if one.layout in ambiguous else one.layout, []).append(one)
@@ -120,7 +120,7 @@ def _layouts(comparisons: Sequence[AskedComparison]) -> list[list[AskedVariant]]
 
 
 def _measured(
-    layout: Sequence[AskedVariant], had: Mapping[str, Sequence[AskedComparison]]
+    layout: Sequence[MeasuredVariant], had: Mapping[str, Sequence[MeasuredComparison]]
 ) -> tuple[list[tuple[bool, Measured]], list[str]]:
     """What counts of a layout, and whether it writes; and why the rest does not."""
     found, reasons = [], []
@@ -136,7 +136,7 @@ def _measured(
     return found, reasons
 
 
-def _first(layout: Sequence[AskedVariant], comparisons: Sequence[AskedComparison]) -> AskedVariant | None:
+def _first(layout: Sequence[MeasuredVariant], comparisons: Sequence[MeasuredComparison]) -> MeasuredVariant | None:
     """The variant of a layout that counts for an operation: the first, in the order of the comparisons. One with a number of
     requests in flight of its own is compared only beside others.
     """
@@ -145,7 +145,7 @@ def _first(layout: Sequence[AskedVariant], comparisons: Sequence[AskedComparison
     return next((one for one in places if one.comparison is comparisons[0] or one.variant.in_flight is None), None)
 
 
-def _candidate(layout: Sequence[AskedVariant], measured: Sequence[tuple[bool, Measured]]) -> Candidate:
+def _candidate(layout: Sequence[MeasuredVariant], measured: Sequence[tuple[bool, Measured]]) -> Candidate:
     first = layout[0]
     variant, described = first.variant, first.description
     return Candidate(

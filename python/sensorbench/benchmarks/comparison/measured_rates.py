@@ -41,14 +41,14 @@ class Origin:
     load: str
 
 
-class AskedComparison:
+class MeasuredComparison:
     """A comparison by its name among those that belong together (empty when it is alone), with its summary."""
 
     def __init__(self, name: str, result: ComparisonResult, summary: ComparisonSummary) -> None:
         self.name = name
         self.result = result
         self.operations = {name: one for name, one in result.manifest.plan.operations.items() if not is_of_registers(name)}
-        self.variants = [AskedVariant(self, one) for one in result.manifest.variants if not one.only_loads]
+        self.variants = [MeasuredVariant(self, one) for one in result.manifest.variants if not one.only_loads]
         self.schedule = Schedule.model_validate(result.manifest.plan.workload["schedule"])
         self.differing = {name for name, answers in summary.result.answers.items() if not answers.equal}
         self.figures = {(one.variant, one.operation): one for one in summary.result.figures}
@@ -87,10 +87,10 @@ class AskedComparison:
 
 
 @dataclass(frozen=True)
-class AskedVariant:
+class MeasuredVariant:
     """A variant in one comparison."""
 
-    comparison: AskedComparison
+    comparison: MeasuredComparison
     variant: VariantManifest
 
     @property

@@ -274,8 +274,8 @@ def _load(
     intent: Intent,
 ) -> None:
     load_one(up, variant, tables[variant.id], writer, teller, intent=intent)
-    asked = [] if variant.only_loads else up.names
-    checks = check_target(up.targets[variant.id], up.comparison.operations, variant.schema, known, asked)
+    queried = [] if variant.only_loads else up.names
+    checks = check_target(up.targets[variant.id], up.comparison.operations, variant.schema, known, queried)
     writer.write_checks(variant.id, checks)
 
 
@@ -310,7 +310,7 @@ def _check_contents(ready: Up, standing: list[Variant], writer: ComparisonWriter
     """Reads again what runs that wrote left behind."""
     comparison = ready.comparison
     with teller.task("reading back what was written") as task:
-        asked = wrong = 0
+        checked = wrong = 0
         for variant in standing:
             runs = [read_run(writer.run_folder(variant.id, repeat)) for repeat in range(1, comparison.workload.repeat + 1)]
             plans = [
@@ -327,15 +327,15 @@ def _check_contents(ready: Up, standing: list[Variant], writer: ComparisonWriter
                 comparison.workload.seed,
             )
             writer.write_contents(variant.id, checks)
-            asked, wrong = asked + checks["asked"], wrong + checks["wrong"]
-        task.end(f"{asked} answers, {wrong} wrong")
+            checked, wrong = checked + checks["asked"], wrong + checks["wrong"]
+        task.end(f"{checked} answers, {wrong} wrong")
 
 
 def _write_reference(ready: Ready, writer: ComparisonWriter, teller: Teller) -> None:
     """Computes the reference answers to a sample of what was asked and answered by at least one variant."""
     comparison = ready.comparison
-    asked_ones = [variant for variant in comparison.variants if not variant.only_loads]
-    folders = [folder for variant in asked_ones if has_results(folder := writer.run_folder(variant.id, 1))]
+    measured_variants = [variant for variant in comparison.variants if not variant.only_loads]
+    folders = [folder for variant in measured_variants if has_results(folder := writer.run_folder(variant.id, 1))]
     runs = [run for run in map(read_run, folders) if run.state == "complete"]
     answers = [table for run in runs if (table := run.table("answers")) is not None]
     if not answers:
@@ -346,14 +346,14 @@ def _write_reference(ready: Ready, writer: ComparisonWriter, teller: Teller) -> 
         for number, name in enumerate(ready.names)
         if comparison.operations.operation[name].writes is None and not is_of_registers(name)
     ]
-    asked = {number: _answered(answers, phase, number)[:REFERENCE_SAMPLE] for number in reads}
-    total = sum(len(numbers) for numbers in asked.values())
+    requests = {number: _answered(answers, phase, number)[:REFERENCE_SAMPLE] for number in reads}
+    total = sum(len(numbers) for numbers in requests.values())
     if not total:
         return
     with teller.task("reference answers") as task:
-        plan = build_plan(comparison.operations, asked_ones[0].schema, ready.parameters, comparison.workload, 0)
+        plan = build_plan(comparison.operations, measured_variants[0].schema, ready.parameters, comparison.workload, 0)
         writer.write_reference(
-            reference_table(ready.workbench, comparison.operations, ready.names, plan, ready.parameters, phase, asked)
+            reference_table(ready.workbench, comparison.operations, ready.names, plan, ready.parameters, phase, requests)
         )
         task.end(f"{total} computed from the dataset itself")
 

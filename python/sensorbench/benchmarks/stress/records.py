@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sensorbench._engine import Target
 from sensorbench.benchmarks.stress.work import Work
-from sensorbench.compat.ycsb import SCHEMA, CoreWorkload, Phase, asked_in, driver_schema, plan_of, tables_of
+from sensorbench.compat.ycsb import SCHEMA, CoreWorkload, Phase, driver_schema, operations_of_phase, plan_of, tables_of
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
@@ -68,13 +68,13 @@ class RecordWork(Work):
 
     def __init__(self, target: TargetSpec, workload: CoreWorkload, folder: Path, *, seed: int, replace: bool) -> None:
         schema = load_schema(SCHEMA, operations="ycsb", database=target.database.dialect, fields=workload.field_names)
-        asked = asked_in(workload, "run")
+        planned = operations_of_phase(workload, "run")
         self.variant = make_variants([VariantSpec(target, schema)], folder / DATA_FOLDER)[0]
-        self.operations = {one.name: TITLES[one.kind] for one in asked}
+        self.operations = {one.name: TITLES[one.kind] for one in planned}
         self.described = {
             "data": f"{workload.loaded:,} records of {workload.fieldcount} fields, each of {workload.fieldlength} bytes",
             "records": workload.loaded,
-            "mix": {one.name: one.weight for one in asked},
+            "mix": {one.name: one.weight for one in planned},
             "choice": workload.requestdistribution,
         }
         self._workload = workload

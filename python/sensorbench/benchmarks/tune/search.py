@@ -17,7 +17,7 @@ from sensorbench.benchmarks.tune.space import Choice, Configuration, ServerSetti
 
 RANDOM_FIRST = 8
 # So often the sampler is asked for something new; in a small space all may have been tried.
-MOST_ASKED = 20
+MAX_PROPOSED = 20
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def propose(space: Space, tried: Sequence[Tried], start: Configuration, seed: in
     def is_new(choices: dict[str, Choice]) -> bool:
         return choices not in known and {**start, **space.written(choices)} != start
 
-    proposals = (study.ask(distributions).params for _ in range(MOST_ASKED))
+    proposals = (study.ask(distributions).params for _ in range(MAX_PROPOSED))
     first = next(proposals)
     return next((one for one in (first, *proposals) if is_new(one)), first)
 

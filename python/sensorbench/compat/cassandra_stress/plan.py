@@ -24,7 +24,7 @@ from sensorbench.compat.cassandra_stress.visits import (
     rows_of_a_partition,
 )
 from sensorbench.errors import SchemaError, UsageError
-from sensorbench.runner import asked_operation
+from sensorbench.runner import planned_operation
 from sensorbench.schemas import Operation, Operations, Schema, load_schema
 from sensorbench.schemas.operations import Column as AnswerColumn
 from sensorbench.schemas.schema_file import OperationText
@@ -42,7 +42,7 @@ _SURPLUS = 0.01
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlannedOperation:
     """An operation of a plan: what the profile calls it, its weight, how it is asked, and the rows of a table that it draws
     from. Of an insertion, how many rows it writes, and of how many partitions on average.
     """
@@ -52,7 +52,7 @@ class Asked:
     weight: float
     operation: Operation
     statement: str
-    drawn: pa.Table
+    parameters: pa.Table
     rows: int | None = None
     partitions: float = 1.0
 
@@ -77,15 +77,15 @@ class Mix:
 class ProfileSchema(Schema):
     """The profile's table and operations as a schema of a database. Errors have their place in the profile."""
 
-    def __init__(self, profile: Profile, database: str, asked: Sequence[Asked] = (), consistency: str = "") -> None:
+    def __init__(self, profile: Profile, database: str, planned: Sequence[PlannedOperation] = (), consistency: str = "") -> None:
         of_each = {
-            one.name: [OperationText.model_validate({"statement": one.statement, "consistency": consistency})] for one in asked
+            one.name: [OperationText.model_validate({"statement": one.statement, "consistency": consistency})] for one in planned
         }
         create = {"statements": [statement for statement, _ in profile.create]}
         file = load_schema("profile", operations=SCHEMAS, database=database).file
         super().__init__(profile.path, profile.path.stem, file.model_copy(update={"create": create, "operation": of_each}), {})
         self._profile = profile
-        self._kinds = {one.name: one.kind for one in asked}
+        self._kinds = {one.name: one.kind for one in planned}
 
     def error(self, key: str, message: str) -> UsageError:
         """An error about a key of the schema."""
@@ -102,21 +102,21 @@ class ProfileSchema(Schema):
         return self.error(path, message)
 
 
-def asked_in(profile: Profile, mix: Mix, seed: int) -> tuple[list[Asked], list[str]]:
+def operations_of_mix(profile: Profile, mix: Mix, seed: int) -> tuple[list[PlannedOperation], list[str]]:
     """The operations of a run, and what to tell of them. Raises UsageError where there would be too many rows."""
     population, notes = Population(profile, seed), []
-    asked: list[Asked] = []
+    planned: list[PlannedOperation] = []
     for kind, weight in mix.weights.items():
         if kind == INSERT:
             found, told = _insertions(population, mix, weight, seed)
         else:
             found, told = _calls(population, mix, kind, weight, seed)
-        asked += found
+        planned += found
         notes += told
-    return asked, notes
+    return planned, notes
 
 
-def _insertions(population: Population, mix: Mix, weight: float, seed: int) -> tuple[list[Asked], list[str]]:
+def _insertions(population: Population, mix: Mix, weight: float, seed: int) -> tuple[list[PlannedOperation], list[str]]:
     profile = population.profile
     most, notes = most_insertions(profile), []
     wanted = mix.operations or min(most, USUAL_CALLS)
@@ -141,29 +141,29 @@ def _insertions(population: Population, mix: Mix, weight: float, seed: int) -> t
             f"{sizes.sum():,} rows together, and at most {most_rows:,} can be prepared; expected fewer partitions, a smaller "
             "cluster in columnspec, or a smaller select",
         )
-    asked = []
+    planned = []
     for size in sizes.tolist():
         drawn, partitions = visits.of_size(size)
         name = INSERT if len(sizes) == 1 else f"{INSERT}_{size}_rows"
         # Where insertions come in turn, weights are how many of each there are.
         share = drawn.num_rows if mix.writes_each_once else weight * drawn.num_rows / len(visits.sizes)
-        asked.append(_insertion(profile, name, size, float(share), drawn, partitions))
-    return asked, notes
+        planned.append(_insertion(profile, name, size, float(share), drawn, partitions))
+    return planned, notes
 
 
-def _insertion(profile: Profile, name: str, size: int, weight: float, drawn: pa.Table, partitions: float) -> Asked:
+def _insertion(profile: Profile, name: str, size: int, weight: float, drawn: pa.Table, partitions: float) -> PlannedOperation:
     columns = profile.table.columns
     names = [f"row{row}_{column.name}" for row in range(size) for column in columns]
     parameters = dict(zip(names, [column.value_type for column in columns] * size, strict=True))
     operation = Operation(
         title=name, question="writes rows as the profile says", parameters=parameters, writes=profile.table.name
     )
-    return Asked(
+    return PlannedOperation(
         name, INSERT, weight, operation, insert_statement(profile.table, size, profile.insert.batch), drawn, size, partitions
     )
 
 
-def _calls(population: Population, mix: Mix, name: str, weight: float, seed: int) -> tuple[list[Asked], list[str]]:
+def _calls(population: Population, mix: Mix, name: str, weight: float, seed: int) -> tuple[list[PlannedOperation], list[str]]:
     profile = population.profile
     query = profile.queries[name]
     most = most_calls(profile, mix.partitions, query)
@@ -179,7 +179,7 @@ def _calls(population: Population, mix: Mix, name: str, weight: float, seed: int
     if query.answer:
         of_answer = {"columns": [AnswerColumn(name=one, type=of_type) for one, of_type in query.answer], "reference": ""}
     operation = Operation(title=name, question="as the profile says", parameters=parameters, **of_answer)
-    return [Asked(name, name, weight, operation, query.statement, drawn)], notes
+    return [PlannedOperation(name, name, weight, operation, query.statement, drawn)], notes
 
 
 def insert_statement(table: Table, rows: int, batch: BatchType) -> str:
@@ -208,14 +208,14 @@ def _statement_of_row(table: Table, row: int) -> str:
     return f"UPDATE {name} SET {', '.join(put)} WHERE {where}"
 
 
-def driver_schema(schema: ProfileSchema, asked: list[Asked]) -> dict[str, Any]:
+def driver_schema(schema: ProfileSchema, planned: list[PlannedOperation]) -> dict[str, Any]:
     """The schema as the engine takes it. Raises UsageError for a statement that it cannot use."""
-    operations = Operations(operation={one.name: one.operation for one in asked})
-    return schema.driver_schema(operations, [one.name for one in asked], {})
+    operations = Operations(operation={one.name: one.operation for one in planned})
+    return schema.driver_schema(operations, [one.name for one in planned], {})
 
 
 def plan_of(
-    asked: list[Asked],
+    planned_operations: list[PlannedOperation],
     schema: ProfileSchema,
     mix: Mix,
     *,
@@ -227,15 +227,15 @@ def plan_of(
     """The plan of a run. Where batches of several sizes are each to be written once, they come in rounds with as many of each
     size; else an operation is of a kind with the probability that its weight says.
     """
-    weights, operations, order = [one.weight for one in asked], mix.operations, "random"
-    if mix.writes_each_once and len(asked) > 1 and operations is not None:
-        rounds = max(1, int(operations * _SURPLUS / len(asked)))
-        weights = [float(-(-one.drawn.num_rows // rounds)) for one in asked]
+    weights, operations, order = [one.weight for one in planned_operations], mix.operations, "random"
+    if mix.writes_each_once and len(planned_operations) > 1 and operations is not None:
+        rounds = max(1, int(operations * _SURPLUS / len(planned_operations)))
+        weights = [float(-(-one.parameters.num_rows // rounds)) for one in planned_operations]
         operations, order = rounds * int(sum(weights)), "in turn"
     planned = []
-    for number, (one, weight) in enumerate(zip(asked, weights, strict=True)):
+    for number, (one, weight) in enumerate(zip(planned_operations, weights, strict=True)):
         sources = [{"draw": number, "column": column} for column in range(len(one.operation.parameters))]
-        planned.append(asked_operation(one.name, one.operation, schema, sources, weight))
+        planned.append(planned_operation(one.name, one.operation, schema, sources, weight))
     ends: dict[str, float | None] = {"operations": operations}
     if mix.duration_s is not None:
         ends["duration_s"] = mix.duration_s
@@ -243,7 +243,7 @@ def plan_of(
         "seed": seed,
         "operations": planned,
         "order": order,
-        "draws": [{"rows": {"table": number, "choice": "sequential"}} for number in range(len(asked))],
+        "draws": [{"rows": {"table": number, "choice": "sequential"}} for number in range(len(planned_operations))],
         "phases": [{"name": "measure", **ends, "pace": {"segments": [{"from_per_s": rate_per_s}]} if rate_per_s else None}],
         "in_flight": in_flight,
         "threads": 1,

@@ -9,7 +9,15 @@ from typing import Any
 
 from sensorbench._engine import Target
 from sensorbench.compat.cassandra_stress.distributions import Distribution
-from sensorbench.compat.cassandra_stress.plan import SCHEMAS, Asked, Mix, ProfileSchema, asked_in, driver_schema, plan_of
+from sensorbench.compat.cassandra_stress.plan import (
+    SCHEMAS,
+    Mix,
+    PlannedOperation,
+    ProfileSchema,
+    driver_schema,
+    operations_of_mix,
+    plan_of,
+)
 from sensorbench.compat.cassandra_stress.profile import INSERT, Profile
 from sensorbench.compat.cassandra_stress.visits import Partitions
 from sensorbench.errors import NamespaceError, SchemaError, UsageError
@@ -79,7 +87,7 @@ class Loaded:
         return json.dumps({_KEY: self.__dict__})
 
 
-def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = ()) -> tuple[RunResult, list[Asked]]:
+def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = ()) -> tuple[RunResult, list[PlannedOperation]]:
     """Does what is asked for. `looks` are called some times a second with the run and its snapshot. Raises UsageError before anything is
     written; FailedError and InterruptedRunError after what was done until then is on disk.
     """
@@ -90,11 +98,11 @@ def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = 
         loaded = _loaded(wish, at)
         mix = Mix(wish.weights, wish.operations, wish.duration_s, wish.partitions or _usual_partitions(wish, loaded))
         with teller.task("making rows") as task:
-            asked, notes = asked_in(wish.profile, mix, wish.seed)
-            task.end(f"{sum(one.drawn.num_rows for one in asked):,} operations")
-        schema = ProfileSchema(wish.profile, variant.schema.database, asked, wish.consistency)
+            planned, notes = operations_of_mix(wish.profile, mix, wish.seed)
+            task.end(f"{sum(one.parameters.num_rows for one in planned):,} operations")
+        schema = ProfileSchema(wish.profile, variant.schema.database, planned, wish.consistency)
         plan = plan_of(
-            asked,
+            planned,
             schema,
             mix,
             rate_per_s=wish.rate_per_s,
@@ -106,17 +114,19 @@ def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = 
             teller.warn(note)
         at = replace(at if loaded else _as_keyspace_says(wish.profile, at, teller), schema=schema)
         target = at.engine_target()
-        after = _after(wish, loaded, asked, mix)
+        after = _after(wish, loaded, planned, mix)
         owner = Owner.of(new_id(), folder)
-        _make_ready(target, schema, driver_schema(schema, asked), wish, loaded, replace(after, is_whole=after == loaded), owner)
+        _make_ready(target, schema, driver_schema(schema, planned), wish, loaded, replace(after, is_whole=after == loaded), owner)
         with teller.task(f"{', '.join(wish.weights)} at {wish.target}", total=1.0) as task:
             try:
-                result = drive_one_phase(target, at, plan, [one.drawn for one in asked], folder, started, looks, task, owner.id)
+                result = drive_one_phase(
+                    target, at, plan, [one.parameters for one in planned], folder, started, looks, task, owner.id
+                )
             except SchemaError as error:
                 raise schema.refusal(error) from None
         if after != loaded:
             target.set_fingerprint(after.written())
-        return result, asked
+        return result, planned
 
 
 def _variant(wish: Wish, folder: Path) -> Variant:
@@ -169,11 +179,11 @@ def _usual_partitions(wish: Wish, loaded: Loaded | None) -> Partitions:
     return Partitions(Distribution("seq", 1, most))
 
 
-def _after(wish: Wish, loaded: Loaded | None, asked: list[Asked], mix: Mix) -> Loaded:
+def _after(wish: Wish, loaded: Loaded | None, planned: list[PlannedOperation], mix: Mix) -> Loaded:
     """What is there afterwards."""
     written = mix.partitions.last
     if wish.partitions is None and loaded is None:
-        written = round(sum(one.drawn.num_rows * one.partitions for one in asked))
+        written = round(sum(one.parameters.num_rows * one.partitions for one in planned))
     before = loaded.partitions if loaded else 0
     return Loaded(_digest(wish.profile), wish.seed, max(before, written) if INSERT in wish.weights else before)
 

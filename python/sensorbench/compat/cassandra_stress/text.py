@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from sensorbench.analysis.sample import figures
-from sensorbench.compat.cassandra_stress.plan import Asked
+from sensorbench.compat.cassandra_stress.plan import PlannedOperation
 from sensorbench.results import RunResult
 from sensorbench.results.latencies import Floats, of_kind, weighted_latencies
 from sensorbench.results.manifest import MEASURE, PhaseFigures
@@ -50,13 +50,13 @@ class _Total:
         return float(self.latencies[-1]) if len(self.latencies) else 0.0
 
 
-def as_text(run: RunResult, asked: list[Asked]) -> str:
+def as_text(run: RunResult, planned: list[PlannedOperation]) -> str:
     """Rates, latencies, totals and the time that all took; each for all operations, and for each kind."""
     if run.manifest.whole is None:
         return ""
     phase = next(one for one in run.manifest.whole.phases if one.name == MEASURE)
     run_s = ((phase.end_ns or 0) - (phase.start_ns or 0)) / 1e9
-    totals = [(one.kind, _total(run, phase, one)) for one in asked]
+    totals = [(one.kind, _total(run, phase, one)) for one in planned]
     of_kinds = {kind: _added([total for of, total in totals if of == kind]) for kind, _ in totals}
     whole = _added(list(of_kinds.values()))
 
@@ -84,27 +84,27 @@ def as_text(run: RunResult, asked: list[Asked]) -> str:
     )
 
 
-def _total(run: RunResult, phase: PhaseFigures, asked: Asked) -> _Total:
-    counted = phase.operations[asked.name]
+def _total(run: RunResult, phase: PhaseFigures, planned: PlannedOperation) -> _Total:
+    counted = phase.operations[planned.name]
     ok = counted["counts"]["ok"]
-    latencies, counts = weighted_latencies(run, asked.name)
+    latencies, counts = weighted_latencies(run, planned.name)
     order = np.argsort(latencies)
     return _Total(
         operations=ok,
         errors=sum(counted["counts"][outcome] for outcome in _FAILED),
-        partitions=ok * (_share_with_rows(run, asked) if asked.rows is None else asked.partitions),
-        rows=counted["rows"] if asked.rows is None else ok * asked.rows,
+        partitions=ok * (_share_with_rows(run, planned) if planned.rows is None else planned.partitions),
+        rows=counted["rows"] if planned.rows is None else ok * planned.rows,
         latencies=latencies[order] * 1e3,
         counts=counts[order],
     )
 
 
-def _share_with_rows(run: RunResult, asked: Asked) -> float:
+def _share_with_rows(run: RunResult, planned: PlannedOperation) -> float:
     """Of the answers to an operation, the share that has rows: of those that were logged, which are all or every n-th."""
     table = run.table("operations")
     if table is None:
         return 0.0
-    logged = of_kind(table, run.manifest.phases.index(MEASURE), run.manifest.operations.index(asked.name))
+    logged = of_kind(table, run.manifest.phases.index(MEASURE), run.manifest.operations.index(planned.name))
     answered = logged.filter(pc.equal(logged["outcome"], "ok"))
     return pc.sum(pc.greater(answered["rows"], 0)).as_py() / answered.num_rows if answered.num_rows else 0.0
 

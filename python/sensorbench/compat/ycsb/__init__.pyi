@@ -1,5 +1,5 @@
 from .core_workload import CoreWorkload, parse_core_workload
-from .plan import Phase, asked_in, driver_schema, plan_of, tables_of
+from .plan import Phase, driver_schema, operations_of_phase, plan_of, tables_of
 from .properties import Property, overridden, read_all_properties
 from .run import SCHEMA, Wish, carry_out
 from .text import as_text
@@ -11,9 +11,9 @@ __all__ = [
     "Property",
     "Wish",
     "as_text",
-    "asked_in",
     "carry_out",
     "driver_schema",
+    "operations_of_phase",
     "overridden",
     "parse_core_workload",
     "plan_of",

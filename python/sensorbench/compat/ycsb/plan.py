@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sensorbench.compat.ycsb.core_workload import CoreWorkload
 from sensorbench.errors import UsageError
-from sensorbench.runner import asked_operation
+from sensorbench.runner import planned_operation
 from sensorbench.schemas import Operation, Operations, Schema
 from sensorbench.schemas.operations import Column
 from sensorbench.schemas.types import ValueType
@@ -27,7 +27,7 @@ Phase = Literal["load", "run"]
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlannedOperation:
     """An operation of a plan: its name in schemas, YCSB's name for its kind, its weight, and the fields that it reads or writes."""
 
     name: str
@@ -36,11 +36,11 @@ class Asked:
     fields: tuple[str, ...]
 
 
-def asked_in(workload: CoreWorkload, phase: Phase) -> list[Asked]:
+def operations_of_phase(workload: CoreWorkload, phase: Phase) -> list[PlannedOperation]:
     """What a phase asks, in YCSB's order. Where only one field is read or written, each field is an operation of its own."""
     fields = workload.field_names
     if phase == "load":
-        return [Asked("insert", "INSERT", 1.0, fields)]
+        return [PlannedOperation("insert", "INSERT", 1.0, fields)]
     whole = {
         "READ": ("read", workload.readallfields),
         "UPDATE": ("update", workload.writeallfields),
@@ -48,31 +48,31 @@ def asked_in(workload: CoreWorkload, phase: Phase) -> list[Asked]:
         "SCAN": ("scan", True),
         "READ-MODIFY-WRITE": ("read_modify_write", workload.writeallfields),
     }
-    asked = []
+    planned = []
     for kind, weight in workload.proportions.items():
         name, is_whole = whole[kind]
         if is_whole:
-            asked.append(Asked(name, kind, weight, fields))
+            planned.append(PlannedOperation(name, kind, weight, fields))
         else:
-            asked += [Asked(f"{name}_{field}", kind, weight / len(fields), (field,)) for field in fields]
-    return asked
+            planned += [PlannedOperation(f"{name}_{field}", kind, weight / len(fields), (field,)) for field in fields]
+    return planned
 
 
-def operation_of(asked: Asked) -> Operation:
+def operation_of(planned: PlannedOperation) -> Operation:
     """The operation in the engine's words. Records are not in a dataset: what a read must give, nothing else says."""
     texts: dict[str, ValueType] = {KEY: "text"}
-    if asked.kind == "SCAN":
+    if planned.kind == "SCAN":
         texts[COUNT] = "integer"
-    if asked.kind in ("READ", "SCAN"):
-        columns = [Column(name=name, type="text") for name in asked.fields]
-        return Operation(title=asked.kind, question=asked.kind, parameters=texts, columns=columns, reference="")
-    texts |= dict.fromkeys(asked.fields, "text")
-    return Operation(title=asked.kind, question=asked.kind, parameters=texts, writes="usertable")
+    if planned.kind in ("READ", "SCAN"):
+        columns = [Column(name=name, type="text") for name in planned.fields]
+        return Operation(title=planned.kind, question=planned.kind, parameters=texts, columns=columns, reference="")
+    texts |= dict.fromkeys(planned.fields, "text")
+    return Operation(title=planned.kind, question=planned.kind, parameters=texts, writes="usertable")
 
 
 def driver_schema(workload: CoreWorkload, phase: Phase, schema: Schema) -> dict[str, Any]:
     """What the driver is told of the table and of the operations of a phase."""
-    operations = {one.name: operation_of(one) for one in asked_in(workload, phase)}
+    operations = {one.name: operation_of(one) for one in operations_of_phase(workload, phase)}
     return schema.driver_schema(Operations(operation=operations), list(operations), {})
 
 
@@ -91,10 +91,10 @@ def plan_of(
     if workload.loaded == 0:
         told = f"recordcount is {workload.recordcount}, insertstart {workload.insertstart}"
         raise UsageError(f"there are no records ({told}): expected how many there are to be (-p recordcount=…)")
-    asked = asked_in(workload, phase)
+    planned = operations_of_phase(workload, phase)
     names = {"prefix": "user", "hashed": workload.insertorder == "hashed", "digits": workload.zeropadding}
     fields = [_lengths(workload)] * workload.fieldcount
-    inserts = next((number for number, one in enumerate(asked) if one.kind == "INSERT"), None)
+    inserts = next((number for number, one in enumerate(planned) if one.kind == "INSERT"), None)
     # As in YCSB, new records follow all that there are, also those that others load.
     first = workload.insertstart if phase == "load" else workload.recordcount
     draws: list[dict[str, Any]] = [{"new_records": {"first": first, "names": names}}, {"texts": fields}]
@@ -109,7 +109,7 @@ def plan_of(
     pace = {"segments": [{"from_per_s": workload.target}]} if workload.target else None
     return {
         "seed": seed,
-        "operations": [_planned(one, workload, schema) for one in asked],
+        "operations": [_planned(one, workload, schema) for one in planned],
         "draws": draws,
         "phases": [{"name": "measure", **ends, "pace": pace}],
         "in_flight": in_flight,
@@ -128,14 +128,14 @@ def tables_of(workload: CoreWorkload, phase: Phase) -> list[pa.Table]:
 _NEW, _TEXTS, _RECORDS, _SCANS = range(4)
 
 
-def _planned(asked: Asked, workload: CoreWorkload, schema: Schema) -> dict[str, Any]:
-    operation = operation_of(asked)
+def _planned(planned: PlannedOperation, workload: CoreWorkload, schema: Schema) -> dict[str, Any]:
+    operation = operation_of(planned)
     fields = workload.field_names
-    key = _NEW if asked.kind == "INSERT" else _RECORDS
+    key = _NEW if planned.kind == "INSERT" else _RECORDS
     sources = {KEY: {"draw": key, "column": 0}, COUNT: {"draw": _SCANS, "column": 0}}
     of_fields = {name: {"draw": _TEXTS, "column": number} for number, name in enumerate(fields)}
     found = [{**sources, **of_fields}[name] for name in operation.parameters]
-    return asked_operation(asked.name, operation, schema, found, asked.weight)
+    return planned_operation(planned.name, operation, schema, found, planned.weight)
 
 
 def _lengths(workload: CoreWorkload) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sensorbench.analysis.sample import figures
-from sensorbench.compat.ycsb.plan import Asked
+from sensorbench.compat.ycsb.plan import PlannedOperation
 from sensorbench.results import RunResult
 from sensorbench.results.latencies import Floats, weighted_latencies
 from sensorbench.results.manifest import MEASURE
@@ -14,12 +14,12 @@ _PERCENTILES = {"50th": "median", "95th": "p95", "99th": "p99"}
 _FAILED = {"error": "ERROR", "timeout": "TIMEOUT", "cancelled": "CANCELLED"}
 
 
-def as_text(run: RunResult, asked: list[Asked]) -> str:
+def as_text(run: RunResult, planned: list[PlannedOperation]) -> str:
     """Run time, throughput, and of each kind of operation how many there were, their latencies in µs and how they ended."""
-    return "".join(f"[{group}], {what}, {value}\n" for group, what, value in _lines(run, asked))
+    return "".join(f"[{group}], {what}, {value}\n" for group, what, value in _lines(run, planned))
 
 
-def _lines(run: RunResult, asked: list[Asked]) -> Iterator[tuple[str, str, str]]:
+def _lines(run: RunResult, planned: list[PlannedOperation]) -> Iterator[tuple[str, str, str]]:
     if run.manifest.whole is None:
         return
     phase = next(one for one in run.manifest.whole.phases if one.name == MEASURE)
@@ -27,8 +27,8 @@ def _lines(run: RunResult, asked: list[Asked]) -> Iterator[tuple[str, str, str]]
     ok = sum(one["counts"]["ok"] for one in phase.operations.values())
     yield "OVERALL", "RunTime(ms)", f"{run_ms:.0f}"
     yield "OVERALL", "Throughput(ops/sec)", f"{ok / run_ms * 1e3 if run_ms else 0.0}"
-    for kind in dict.fromkeys(one.kind for one in asked):
-        names = [one.name for one in asked if one.kind == kind]
+    for kind in dict.fromkeys(one.kind for one in planned):
+        names = [one.name for one in planned if one.kind == kind]
         counts = {
             outcome: sum(phase.operations[name]["counts"][outcome] for name in names)
             for outcome in ("ok", "error", "timeout", "cancelled")

@@ -33,7 +33,7 @@ QUESTIONS = {"Q1": LOOK_UP, "Q2": FETCH_RANGE, "Q3": COUNT_RANGE}
 BY_WRITES = "key, by writes"
 # The source's other loader: load times of one node and four, questions of four at one size, the narrowest range left out.
 LOADED_BOTH_WAYS = ("CA", "CA-SH")
-ASKED_BOTH_WAYS = ("4GB", "CA-SH", RANGES[1:])
+BOTH_WAYS = ("4GB", "CA-SH", RANGES[1:])
 # Parts of Redis's memory, and the schema that has each alone.
 STRUCTURES = {"both structures": "source", "hash only": "hash_only", "sorted set only": "range_only"}
 
@@ -53,7 +53,7 @@ class Place:
     range: str = ""
 
     @property
-    def asked(self) -> str | None:
+    def operations(self) -> str | None:
         """The operation that is asked, if it is about one."""
         question = QUESTIONS.get(self.operation)
         return f"{question}.{self.range}" if question and self.range else question
@@ -70,11 +70,7 @@ def places() -> tuple[Place, ...]:
     return (
         *(place for size in SIZES for level in LEVELS for system in SYSTEMS for place in _main_places(size, level, system)),
         *(Place(size, BY_WRITES, system, "load") for size in SIZES for system in LOADED_BOTH_WAYS),
-        *(
-            Place(ASKED_BOTH_WAYS[0], BY_WRITES, ASKED_BOTH_WAYS[1], question, one)
-            for question in ("Q2", "Q3")
-            for one in ASKED_BOTH_WAYS[2]
-        ),
+        *(Place(BOTH_WAYS[0], BY_WRITES, BOTH_WAYS[1], question, one) for question in ("Q2", "Q3") for one in BOTH_WAYS[2]),
         *(
             Place(size, structures, system, what)
             for size in SIZES
@@ -160,7 +156,7 @@ def _measured(place: Place, result: ComparisonResult) -> tuple[CellState, str]:
     if variant is None:
         planned, why = _planned(place)
         return "not applicable", why if planned == "not applicable" else f"{names[0]} is not among the variants of these results"
-    state, why = _loaded(variant, result) if place.asked is None else _asked(variant, place.asked, result)
+    state, why = _loaded(variant, result) if place.operations is None else _measured_at(variant, place.operations, result)
     return state, _told(place, variant) if state == "run" and not why else why
 
 
@@ -171,7 +167,7 @@ def _loaded(variant: str, result: ComparisonResult) -> tuple[CellState, str]:
     return ("failed", failure["cause"]) if failure else ("not applicable", f"the work ended before {variant} was loaded")
 
 
-def _asked(variant: str, operation: str, result: ComparisonResult) -> tuple[CellState, str]:
+def _measured_at(variant: str, operation: str, result: ComparisonResult) -> tuple[CellState, str]:
     """Whether a question was answered; some of its requests may have failed."""
     evidence = Evidence(result, {variant: variant}, result.manifest.plan.metric)
     counts = evidence.counts(variant, operation)

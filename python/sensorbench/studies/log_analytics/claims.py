@@ -74,17 +74,17 @@ def _cases(evidence: Evidence, pairs: Iterable[Pair], case: Callable[[str, str],
     return [one for pair in measured for one in case(*pair)], list(missing)
 
 
-def _asked(pairs: Iterable[Pair], operations: Sequence[str], rule: Rule = greater_than_one) -> Judge:
+def _at_operations(pairs: Iterable[Pair], operations: Sequence[str], rule: Rule = greater_than_one) -> Judge:
     """Judges the latencies of pairs, operation by operation: the first over the second."""
     pairs = list(pairs)
 
     def judge(evidence: Evidence) -> Judgement:
-        return all_of(*_asked_cases(evidence, pairs, operations, rule))
+        return all_of(*_cases_of_operations(evidence, pairs, operations, rule))
 
     return judge
 
 
-def _asked_cases(
+def _cases_of_operations(
     evidence: Evidence, pairs: Iterable[Pair], operations: Sequence[str], rule: Rule
 ) -> tuple[list[Case], list[str]]:
     def case(one: str, other: str) -> list[Case]:
@@ -234,22 +234,22 @@ def _ratio(above: float | None, below: float | None) -> float | None:
 
 def _small_and_large(evidence: Evidence) -> Judgement:
     """LOG-20: compared without indexes, as the source's own figures agree with it there."""
-    best, missing = _asked_cases(evidence, [("DB-C none", "Redis"), ("DB-O none", "Redis")], FETCH[:2], greater_than_one)
-    poor, also_missing = _asked_cases(evidence, [("Redis", "DB-C none")], FETCH[2:], greater_than_one)
+    best, missing = _cases_of_operations(evidence, [("DB-C none", "Redis"), ("DB-O none", "Redis")], FETCH[:2], greater_than_one)
+    poor, also_missing = _cases_of_operations(evidence, [("Redis", "DB-C none")], FETCH[2:], greater_than_one)
     return all_of([*best, *poor], list(dict.fromkeys([*missing, *also_missing])))
 
 
 def _helps_one(evidence: Evidence) -> Judgement:
     """LOG-27."""
-    helped, missing = _asked_cases(evidence, _of_levels(["DB-O"], "none", "key"), (*FETCH, *COUNT), greater_than_one)
-    unchanged, also_missing = _asked_cases(evidence, _of_levels(["DB-C"], "key", "none"), (*FETCH, *COUNT), near_one)
+    helped, missing = _cases_of_operations(evidence, _of_levels(["DB-O"], "none", "key"), (*FETCH, *COUNT), greater_than_one)
+    unchanged, also_missing = _cases_of_operations(evidence, _of_levels(["DB-C"], "key", "none"), (*FETCH, *COUNT), near_one)
     return all_of([*helped, *unchanged], [*missing, *also_missing])
 
 
 def _helps_small_alone(evidence: Evidence) -> Judgement:
     """LOG-28: faster at the narrowest range, and not faster at the two widest; between them it says nothing."""
-    faster, missing = _asked_cases(evidence, _of_levels(RELATIONAL, "key", "key+value"), FETCH[:1], greater_than_one)
-    not_faster, _ = _asked_cases(evidence, _of_levels(RELATIONAL, "key+value", "key"), FETCH[5:], at_least_one)
+    faster, missing = _cases_of_operations(evidence, _of_levels(RELATIONAL, "key", "key+value"), FETCH[:1], greater_than_one)
+    not_faster, _ = _cases_of_operations(evidence, _of_levels(RELATIONAL, "key+value", "key"), FETCH[5:], at_least_one)
     return all_of([*faster, *not_faster], missing)
 
 
@@ -400,16 +400,16 @@ JUDGES: dict[str, Judge] = {
     "LOG-10": _loaded([(role("CA-SH-R3-S", level), role("CA-SH-R3-W", level)) for level in KEYED], _ONCE_NEAR_ONE, DURABILITY),
     "LOG-11": _loaded([("Redis-SH", "Redis")], _ONCE_NEAR_ONE),
     "LOG-12": _loader_wins,
-    "LOG-13": _on_the_log(_asked([("CA-SH by writes", "CA-SH key")], (*FETCH[1:], *COUNT[1:]))),
-    "LOG-14": _asked(_pairs_above("Redis", LEVELS, but=["Redis-SH"]), [LOOK_UP]),
-    "LOG-15": _asked([("DB-O none", "DB-C none")], [LOOK_UP]),
-    "LOG-16": _asked(_of_levels(RELATIONAL, "none", "key"), [LOOK_UP]),
-    "LOG-17": _asked(_of_levels(("DB-C", "CA"), "key+value", "key"), [LOOK_UP], near_one),
-    "LOG-18": _asked(_of_levels(("DB-O", *CLUSTERED), "key+value", "key"), [LOOK_UP]),
-    "LOG-19": _asked(_pairs_above("DB-C", LEVELS), FETCH),
+    "LOG-13": _on_the_log(_at_operations([("CA-SH by writes", "CA-SH key")], (*FETCH[1:], *COUNT[1:]))),
+    "LOG-14": _at_operations(_pairs_above("Redis", LEVELS, but=["Redis-SH"]), [LOOK_UP]),
+    "LOG-15": _at_operations([("DB-O none", "DB-C none")], [LOOK_UP]),
+    "LOG-16": _at_operations(_of_levels(RELATIONAL, "none", "key"), [LOOK_UP]),
+    "LOG-17": _at_operations(_of_levels(("DB-C", "CA"), "key+value", "key"), [LOOK_UP], near_one),
+    "LOG-18": _at_operations(_of_levels(("DB-O", *CLUSTERED), "key+value", "key"), [LOOK_UP]),
+    "LOG-19": _at_operations(_pairs_above("DB-C", LEVELS), FETCH),
     "LOG-20": _on_the_log(_small_and_large),
-    "LOG-21": _on_the_log(_asked([("Redis", "DB-O none")], FETCH[6:])),
-    "LOG-22": _asked(
+    "LOG-21": _on_the_log(_at_operations([("Redis", "DB-O none")], FETCH[6:])),
+    "LOG-22": _at_operations(
         [
             (role(system, level), role(other, level))
             for level in KEYED
@@ -418,19 +418,21 @@ JUDGES: dict[str, Judge] = {
         ],
         FETCH,
     ),
-    "LOG-23": _asked(_reversed(_pairs_above("CA-SH-R3-S", KEYED)), (*FETCH, *COUNT)),
-    "LOG-24": _asked([(role(system, level), role("CA", level)) for system in CLUSTERED[:2] for level in KEYED], (*FETCH, *COUNT)),
-    "LOG-25": _asked([(role("CA-SH-R3-S", level), role("CA-SH-R3-W", level)) for level in KEYED], (*FETCH, *COUNT)),
+    "LOG-23": _at_operations(_reversed(_pairs_above("CA-SH-R3-S", KEYED)), (*FETCH, *COUNT)),
+    "LOG-24": _at_operations(
+        [(role(system, level), role("CA", level)) for system in CLUSTERED[:2] for level in KEYED], (*FETCH, *COUNT)
+    ),
+    "LOG-25": _at_operations([(role("CA-SH-R3-S", level), role("CA-SH-R3-W", level)) for level in KEYED], (*FETCH, *COUNT)),
     "LOG-26": _on_the_log(_fails),
     "LOG-27": _helps_one,
     "LOG-28": _on_the_log(_helps_small_alone),
-    "LOG-29": _on_the_log(_asked(_of_levels(RELATIONAL, "key", "key+value"), COUNT)),
-    "LOG-30": _asked(_of_levels(CASSANDRA, "key+value", "key"), (*FETCH, *COUNT), near_or_above_one),
+    "LOG-29": _on_the_log(_at_operations(_of_levels(RELATIONAL, "key", "key+value"), COUNT)),
+    "LOG-30": _at_operations(_of_levels(CASSANDRA, "key+value", "key"), (*FETCH, *COUNT), near_or_above_one),
     "LOG-31": _on_the_log(_never_scans),
     "LOG-32": _counts_at_once,
-    "LOG-33": _asked(_SLOWER_COUNT, COUNT),
+    "LOG-33": _at_operations(_SLOWER_COUNT, COUNT),
     "LOG-34": _counting_ratio,
-    "LOG-35": _asked([("Redis-SH", "Redis")], (LOOK_UP, *FETCH, *COUNT), near_one),
+    "LOG-35": _at_operations([("Redis-SH", "Redis")], (LOOK_UP, *FETCH, *COUNT), near_one),
     "LOG-36": _memory,
     "LOG-37": _sized([("DB-C key", "DB-O key"), ("CA-SH key", "DB-O key")]),
     "LOG-38": _sized(

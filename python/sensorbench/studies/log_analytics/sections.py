@@ -69,7 +69,7 @@ class Measured:
     summary: ComparisonSummary
 
     @cached_property
-    def asked(self) -> list[VariantManifest]:
+    def variants(self) -> list[VariantManifest]:
         """The variants that hold the whole log and were to be asked."""
         return [variant for variant in self.evidence.result.manifest.variants if not variant.only_loads]
 
@@ -125,12 +125,12 @@ def _ratings(measured: Measured) -> Section:
         Column("Variant", "variant"),
         *(Column(name) for title, _, _ in RATED for name in (title, "source")),
     ]
-    levels = [level for level in LEVELS if any(_level(variant) == level for variant in measured.asked)] or ["key"]
+    levels = [level for level in LEVELS if any(_level(variant) == level for variant in measured.variants)] or ["key"]
     return Section("Ratings in words", text, columns, [row for level in levels for row in _rated_level(measured, level)])
 
 
 def _rated_level(measured: Measured, level: str) -> list[list[Any]]:
-    rated = [variant for variant in measured.asked if _level(variant) in {level, None}]
+    rated = [variant for variant in measured.variants if _level(variant) in {level, None}]
     times = {(one.id, title): measured.mean_s(one.id, operations) for one in rated for title, operations, _ in RATED}
     best = {title: min((times[one.id, title] or math.inf for one in rated), default=math.inf) for title, _, _ in RATED}
     return [
@@ -216,7 +216,7 @@ def _suitable(measured: Measured) -> str:
 
 
 def _best_and_worst(measured: Measured, what: str, operations: Sequence[str]) -> str | None:
-    times = {one.id: measured.mean_s(one.id, operations) for one in measured.asked}
+    times = {one.id: measured.mean_s(one.id, operations) for one in measured.variants}
     known = sorted((time, variant) for variant, time in times.items() if time is not None)
     if not known:
         return None
@@ -235,7 +235,9 @@ def _lacking(measured: Measured) -> str:
     }
     codes = _codes()
     found = {
-        codes[name] for one in measured.asked if (name := variant_name(one)) in codes and one.id in measured.summary.result.load
+        codes[name]
+        for one in measured.variants
+        if (name := variant_name(one)) in codes and one.id in measured.summary.result.load
     }
     absent = [kind for kind, systems in kinds.items() if not found & set(systems)]
     return f" Not measured: {', '.join(absent)}." if absent else ""
@@ -266,7 +268,7 @@ def _indexes(measured: Measured) -> str:
 def _families(measured: Measured) -> dict[str, dict[str, str]]:
     """Variants by system and then by level of indexes."""
     families: dict[str, dict[str, str]] = {}
-    for one in measured.asked:
+    for one in measured.variants:
         level = _level(one)
         if level is not None and one.label == one.schema_parameters.get("index"):
             families.setdefault(one.system or one.database, {})[level] = one.id
@@ -403,7 +405,7 @@ def _figure(measured: Measured, place: Place) -> float | None:
         return None
     if place.operation in _SIZES_TOLD:
         return measured.evidence.result.size_bytes(variant)
-    return measured.time_s(variant, place.asked or LOAD)
+    return measured.time_s(variant, place.operations or LOAD)
 
 
 def _table(title: str, text: str, rows: list[_Compared], kind: Kind) -> Section:
