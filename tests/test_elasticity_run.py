@@ -17,7 +17,7 @@ import pytest
 from sensorbench import lab
 from sensorbench.analysis.request_sets import Requests, request_sets
 from sensorbench.benchmarks.elasticity import disk, network
-from sensorbench.benchmarks.elasticity.changes import Change, Mark, check_can, parse_change
+from sensorbench.benchmarks.elasticity.changes import Annotate, Change, check_can, parse_change
 from sensorbench.benchmarks.elasticity.clusters import LabNodes, OwnNodes
 from sensorbench.benchmarks.elasticity.faults import TROUBLES, Kind
 from sensorbench.benchmarks.elasticity.scenario import NEVER_STABLE, STABLE, Course, Lengths
@@ -141,7 +141,7 @@ def followed(course: Course, run: FakeRun, lengths_s: list[float]) -> int:
 def course_of(lengths: Lengths, problem: str = "") -> tuple[Course, list[str]]:
     done: list[str] = []
 
-    def change(mark: Mark) -> None:
+    def change(annotate: Annotate) -> None:
         done.append("changed")
         if problem:
             raise FailedError(problem)

@@ -12,7 +12,7 @@ from sensorbench.benchmarks.comparison import Gathered
 FAR = 2.0
 
 
-def marks(recommendation: Recommendation) -> list[str]:
+def caveats_of_recommendation(recommendation: Recommendation) -> list[str]:
     """What must be known of a recommendation."""
     ranking = recommendation.ranking
     candidates = [place.candidate for place in ranking.places]
@@ -23,7 +23,7 @@ def marks(recommendation: Recommendation) -> list[str]:
     ]
 
 
-def marks_of_use_cases(folder: Path | None, gathered: Gathered, outcomes: Sequence[Outcome]) -> list[str]:
+def caveats_of_use_cases(folder: Path | None, gathered: Gathered, outcomes: Sequence[Outcome]) -> list[str]:
     """What must be known of the use cases."""
     questions = dict.fromkeys(question for one in outcomes for question in one.ranking.questions)
     return [*_of_source(folder, gathered), *_of_layouts(gathered.candidates, list(questions))]

@@ -8,7 +8,7 @@ from rich.text import Text
 from sensorbench.catalog.profiles import profiles
 from sensorbench.progress import console
 
-_MARKS = {"met": Text("yes", "green"), "not met": Text("no", "red"), "unknown": Text("not known", "yellow")}
+_SIGNS = {"met": Text("yes", "green"), "not met": Text("no", "red"), "unknown": Text("not known", "yellow")}
 _AS_OF = {"today": "by what is true today", "studied": "by what the studies found, in their versions"}
 
 
@@ -66,7 +66,7 @@ def _table(told: dict[str, Any]) -> Table:
     for one in (one for one in told["databases"] if one["is_known"]):
         name = Text(one["name"], style="bold" if one["fits"] else "")
         met = f"{sum(verdict['verdict'] == 'met' for verdict in one['needs'].values())} of {len(told['needs'])}"
-        table.add_row(name, met, *(_MARKS[one["needs"][need["name"]]["verdict"]] for need in told["needs"]))
+        table.add_row(name, met, *(_SIGNS[one["needs"][need["name"]]["verdict"]] for need in told["needs"]))
     return table
 
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sensorbench.advisor import Entry, Recommendation
-from sensorbench.advisor.caveats import marks, marks_of_use_cases
+from sensorbench.advisor.caveats import caveats_of_recommendation, caveats_of_use_cases
 from sensorbench.advisor.relational import capacity_of
 from sensorbench.analysis.candidate import Measured
 from sensorbench.analysis.intervals import Interval
@@ -43,7 +43,7 @@ def print_recommendation(recommendation: Recommendation, *, explain: bool) -> No
         _print_sizing(screen, recommendation, recommendation.entries[0].sizing)
     if explain:
         _print_explanation(screen, recommendation)
-    _print_marks(screen, marks(recommendation))
+    _print_caveats(screen, caveats_of_recommendation(recommendation))
 
 
 def print_use_cases(folder: Path | None, gathered: Gathered, outcomes: Sequence[Outcome]) -> None:
@@ -62,7 +62,7 @@ def print_use_cases(folder: Path | None, gathered: Gathered, outcomes: Sequence[
         "For one of them: sensorbench recommend --writes high --reads high --fresh yes",
         highlight=False,
     )
-    _print_marks(screen, marks_of_use_cases(folder, gathered, outcomes))
+    _print_caveats(screen, caveats_of_use_cases(folder, gathered, outcomes))
 
 
 def _told_advised(at_target: Outcome | None) -> tuple[str, str]:
@@ -234,6 +234,6 @@ def _print_runs(screen: Console, one: Measured, gathered: Gathered) -> None:
         screen.print(f"     {run.id}, {run.date}: {run.per_s:,.4g} operations/s", highlight=False)
 
 
-def _print_marks(screen: Console, found: Sequence[str]) -> None:
-    for mark in found:
-        print_labelled(screen, "note", mark)
+def _print_caveats(screen: Console, found: Sequence[str]) -> None:
+    for caveat in found:
+        print_labelled(screen, "note", caveat)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sensorbench.advisor import Entry, Recommendation
-from sensorbench.advisor.caveats import marks, marks_of_use_cases
+from sensorbench.advisor.caveats import caveats_of_recommendation, caveats_of_use_cases
 from sensorbench.advisor.relational import capacity_of
 from sensorbench.analysis.candidate import Candidate, Measured
 from sensorbench.analysis.intervals import Interval
@@ -28,7 +28,7 @@ def as_json(recommendation: Recommendation) -> dict[str, Any]:
         "load": asdict(wish.load) if wish.load else None,
         "assumptions": told(wish.assumed, capacity_of(best.place.candidate, ranking.questions)) if best.sizing else [],
         "left_out": [{"variant": name, "why": why} for name, why in (*ranking.left_out, *recommendation.gathered.left_out)],
-        **_source_as_json(recommendation.folder, recommendation.gathered, marks(recommendation)),
+        **_source_as_json(recommendation.folder, recommendation.gathered, caveats_of_recommendation(recommendation)),
     }
 
 
@@ -36,7 +36,7 @@ def use_cases_as_json(folder: Path | None, gathered: Gathered, outcomes: Sequenc
     """The use cases with the source's advice and ours."""
     return {
         "use_cases": [_outcome_as_json(one) for one in outcomes],
-        **_source_as_json(folder, gathered, marks_of_use_cases(folder, gathered, outcomes)),
+        **_source_as_json(folder, gathered, caveats_of_use_cases(folder, gathered, outcomes)),
     }
 
 

@@ -64,7 +64,7 @@ def print_stress(summary: StressSummary, page: Path) -> None:
 
 def _cells(step: StressStep) -> list[str]:
     counts = step.counts
-    marks = [mark for key, mark in formatting.STEP_MARKS.items() if getattr(step, key)]
+    notes = [note for key, note in formatting.STEP_NOTES.items() if getattr(step, key)]
     latencies = [formatting.duration(getattr(step.response_s, key, None)) for key in ("median", "p99", "p999")]
     return [
         formatting.count(step.rate_per_s),
@@ -72,5 +72,5 @@ def _cells(step: StressStep) -> list[str]:
         formatting.count(step.completed_per_s),
         *(f"{count:,}" for count in (counts.late, counts.dropped, counts.timeout, counts.error)),
         *latencies,
-        ", ".join(marks),
+        ", ".join(notes),
     ]

@@ -81,7 +81,7 @@ def of_kind(value: Any, kind: str) -> str:
 
 
 # What can be the matter with a step of a stress run, by the keys of its figures.
-STEP_MARKS = {
+STEP_NOTES = {
     "client_bound": "client-bound",
     "at_concurrency_limit": "at the concurrency limit",
     "steered": "by hand",

@@ -129,7 +129,7 @@ _FATES = {
 
 
 def _flags(step: StressStep) -> str:
-    return ", ".join(mark for key, mark in formatting.STEP_MARKS.items() if getattr(step, key))
+    return ", ".join(mark for key, mark in formatting.STEP_NOTES.items() if getattr(step, key))
 
 
 def _met(step: StressStep) -> Line:

@@ -34,7 +34,7 @@ _WITH_COUNT, _WITH_LENGTH = {"join", "leave"}, {"kill", "pause", *TROUBLES}
 # Nodes that join do so all at the same time.
 ONCE = "once"
 
-Mark = Callable[[str], None]
+Annotate = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -105,18 +105,18 @@ def _expected_behind_at(kind: Kind, how: str) -> str | None:
     return None if TROUBLES[kind].form.fullmatch(how) else TROUBLES[kind].expected
 
 
-def carry_out(change: Change, cluster: Cluster, mark: Mark) -> None:
+def carry_out(change: Change, cluster: Cluster, annotate: Annotate) -> None:
     """Changes a cluster, and puts down when what happened. Raises FailedError and UsageError."""
-    mark(BEGIN)
+    annotate(BEGIN)
     if change.is_at_once:
-        mark(f"{cluster.add_nodes(change.count)} joined")
+        annotate(f"{cluster.add_nodes(change.count)} joined")
     elif change.kind == "join":
-        _times(change, cluster.add_node, "joined", mark)
+        _times(change, cluster.add_node, "joined", annotate)
     elif change.kind == "leave":
-        _times(change, cluster.remove_node, "left", mark)
+        _times(change, cluster.remove_node, "left", annotate)
     elif change.kind != "stay":
-        _to_processes(change, _of_lab(change, cluster), mark)
-    mark(DONE)
+        _to_processes(change, _of_lab(change, cluster), annotate)
+    annotate(DONE)
 
 
 def check_can(change: Change, cluster: Cluster) -> None:
@@ -137,61 +137,61 @@ def _of_lab(change: Change, cluster: Cluster) -> LabNodes:
     return cluster
 
 
-def _times(change: Change, once: Callable[[], str], word: str, mark: Mark) -> None:
+def _times(change: Change, once: Callable[[], str], word: str, annotate: Annotate) -> None:
     for _ in range(change.count):
-        mark(f"{once()} {word}")
+        annotate(f"{once()} {word}")
 
 
-def _to_processes(change: Change, cluster: LabNodes, mark: Mark) -> None:
+def _to_processes(change: Change, cluster: LabNodes, annotate: Annotate) -> None:
     if change.kind == "kill":
-        _kill(change, cluster, mark)
+        _kill(change, cluster, annotate)
     elif change.kind == "pause":
-        _pause(change, cluster, mark)
+        _pause(change, cluster, annotate)
     elif change.kind in TROUBLES:
-        _suffer(change, cluster, TROUBLES[change.kind], mark)
+        _suffer(change, cluster, TROUBLES[change.kind], annotate)
     else:
-        _restart_in_turn(cluster, mark)
+        _restart_in_turn(cluster, annotate)
 
 
-def _kill(change: Change, cluster: LabNodes, mark: Mark) -> None:
+def _kill(change: Change, cluster: LabNodes, annotate: Annotate) -> None:
     number = cluster.send_to_last(signal.SIGKILL)
-    mark(f"node {number} killed")
-    _wait_while_away(change, cluster, number, mark)
+    annotate(f"node {number} killed")
+    _wait_while_away(change, cluster, number, annotate)
     lab.start_node(cluster.name, number)
-    mark(f"node {number} is back")
+    annotate(f"node {number} is back")
 
 
-def _pause(change: Change, cluster: LabNodes, mark: Mark) -> None:
+def _pause(change: Change, cluster: LabNodes, annotate: Annotate) -> None:
     number = cluster.send_to_last(signal.SIGSTOP)
-    mark(f"node {number} stands still")
+    annotate(f"node {number} stands still")
     try:
-        _wait_while_away(change, cluster, number, mark)
+        _wait_while_away(change, cluster, number, annotate)
     finally:
         cluster.send_to_last(signal.SIGCONT)
-    mark(f"node {number} goes on")
+    annotate(f"node {number} goes on")
 
 
-def _suffer(change: Change, cluster: LabNodes, trouble: Trouble, mark: Mark) -> None:
+def _suffer(change: Change, cluster: LabNodes, trouble: Trouble, annotate: Annotate) -> None:
     number = lab.find_instance(cluster.name).nodes[-1].number
     with trouble.on_node(cluster.name, number, change.how):
-        mark(f"node {number} {trouble.mark}")
-        _wait_while_away(change, cluster, number, mark)
-    mark(f"node {number} is well again")
+        annotate(f"node {number} {trouble.annotation}")
+        _wait_while_away(change, cluster, number, annotate)
+    annotate(f"node {number} is well again")
 
 
-def _wait_while_away(change: Change, cluster: LabNodes, number: int, mark: Mark) -> None:
+def _wait_while_away(change: Change, cluster: LabNodes, number: int, annotate: Annotate) -> None:
     """Waits for as long as a node is to be away, and puts down when the others have noticed."""
     over_s, is_known = time.monotonic() + change.away_s, False
     while (left_s := over_s - time.monotonic()) > 0.0:
         if not is_known and lab.knows_is_down(cluster.name, number):
             is_known = True
-            mark(f"node {number} {NOTICED}")
+            annotate(f"node {number} {NOTICED}")
         time.sleep(min(left_s, ASKS_EVERY_S))
 
 
-def _restart_in_turn(cluster: LabNodes, mark: Mark) -> None:
+def _restart_in_turn(cluster: LabNodes, annotate: Annotate) -> None:
     for node in lab.find_instance(cluster.name).nodes:
         lab.stop_node(cluster.name, node.number)
-        mark(f"node {node.number} ended")
+        annotate(f"node {node.number} ended")
         lab.start_node(cluster.name, node.number)
-        mark(f"node {node.number} is back")
+        annotate(f"node {node.number} is back")

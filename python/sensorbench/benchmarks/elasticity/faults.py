@@ -17,13 +17,13 @@ Kind = Literal["partition", "slow-network", "slow-disk"]
 
 @dataclass(frozen=True)
 class Trouble:
-    """`usual`: what stands behind @ when nothing is said, and `form` and `expected` what may; `title` and `mark` tell of it, with that in
+    """`usual`: what stands behind @ when nothing is said, and `form` and `expected` what may; `title` and `annotation` tell of it, with that in
     braces; `on_node` makes a node suffer it, `on_nobody` no node, to see whether that can be had here.
     """
 
     summary: str
     title: str
-    mark: str
+    annotation: str
     on_node: Callable[[str, int, str], AbstractContextManager[None]]
     on_nobody: Callable[[str], AbstractContextManager[None]]
     usual: str = ""
@@ -61,14 +61,14 @@ TROUBLES: dict[Kind, Trouble] = {
     "partition": Trouble(
         summary="no packet comes to the last node for a time, not from clients and not from the others",
         title="a node was cut off",
-        mark="cut off",
+        annotation="cut off",
         on_node=lambda name, number, _: network.cut_off(_host(name, number)),
         on_nobody=lambda _: network.cut_off(network.NOBODY),
     ),
     "slow-network": Trouble(
         summary="packets to and from the last node go at a rate (1mbit), are late (20ms) or get lost (2%) for a time",
         title="the network of a node was slow ({how})",
-        mark="is slow to reach",
+        annotation="is slow to reach",
         on_node=lambda name, number, how: network.slowed(_host(name, number), how),
         on_nobody=lambda how: network.slowed(network.NOBODY, how),
         usual="1mbit",
@@ -78,7 +78,7 @@ TROUBLES: dict[Kind, Trouble] = {
     "slow-disk": Trouble(
         summary="the last node reads and writes so much a second (1M) on its disk for a time",
         title="the disk of a node was slow ({how} a second)",
-        mark="has a slow disk",
+        annotation="has a slow disk",
         on_node=_disk_slowed,
         on_nobody=lambda how: disk.slowed([], instances_folder(), parse_memory(how)),
         usual="1M",

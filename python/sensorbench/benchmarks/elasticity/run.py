@@ -129,7 +129,7 @@ def _carry_out(
             lengths=wish.lengths,
             operations=per_set * wish.load.executions * wish.operations_per_request,
             executions=wish.load.executions,
-            change=lambda mark: carry_out(change, cluster, mark),
+            change=lambda annotate: carry_out(change, cluster, annotate),
             tell=lambda text: task.advance_to(0.0, text),
         )
         described = {

@@ -9,7 +9,7 @@ import numpy as np
 
 from sensorbench._engine import Run
 from sensorbench.analysis.elasticity import Sets, stability
-from sensorbench.benchmarks.elasticity.changes import Mark
+from sensorbench.benchmarks.elasticity.changes import Annotate
 from sensorbench.errors import SensorbenchError, message_of
 
 # Events on the run's time axis, besides those of the change itself.
@@ -36,7 +36,7 @@ class Course:
     # How many operations, of all kinds, make a measurement, and how many sets that is.
     operations: float
     executions: int
-    change: Callable[[Mark], None]
+    change: Callable[[Annotate], None]
     tell: Callable[[str], None]
     problem: str | None = None
     _ends_s: list[float] = field(default_factory=list)

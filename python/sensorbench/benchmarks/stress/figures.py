@@ -93,7 +93,7 @@ def _step(
         start_s=start_s,
         end_s=end_s,
         cut_short=end_s - start_s < planned["held_s"] * WHOLE,
-        steered=_marks(tables.events, *ends_ns),
+        steered=_annotations(tables.events, *ends_ns),
         counts=counts,
         response_s=response,
         service_s=service,
@@ -227,7 +227,7 @@ def _client_cpu(resources: pa.Table | None, start_ns: int, end_ns: int) -> float
     return float((at_ends[1] - at_ends[0]) / max((end_ns - start_ns) / 1e9, 1e-9))
 
 
-def _marks(events: pa.Table | None, start_ns: int, end_ns: int) -> list[str]:
+def _annotations(events: pa.Table | None, start_ns: int, end_ns: int) -> list[str]:
     """How the rate was changed by hand in a time bucket."""
     rows = events.to_pylist() if events is not None else []
     return [row["name"] for row in rows if start_ns <= row["time_ns"] <= end_ns and row["name"].startswith(MARK)]
