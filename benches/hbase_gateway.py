@@ -127,7 +127,7 @@ def main() -> None:
     schema = {"create": CREATE, "tables": {"readings": FIELDS}, "operations": [scan.operation for scan in SCANS]}
     chosen = pa.table({"series": pa.array([7])})
     with (
-        lab.borrowed(lab.Wish("hbase", name="bench-hbase", stays=False)) as instance,
+        lab.borrowed(lab.ServerSpec("hbase", name="bench-hbase", stays=False)) as instance,
         loaded(instance, f"page={PAGE}", schema, "readings", readings()) as target,
         java_client(instance, "bench:readings") as process,
     ):

@@ -42,7 +42,7 @@ class LabServers(Mapping[str, lab.Instance]):
         if _current is not None:
             _refuse_large(_current, name)
         if name not in self._started:
-            self._started[name] = lab.up(lab.Wish(self._databases[name]))
+            self._started[name] = lab.up(lab.ServerSpec(self._databases[name]))
         return self._started[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -113,13 +113,13 @@ def refuse_unmarked(item: pytest.Item, no_lab: Path) -> None:
     is_single = item.get_closest_marker("server") is not None
     check = starting._check
 
-    def check_and_refuse(wish: lab.Wish, database: LabDatabase) -> None:
-        check(wish, database)
+    def check_and_refuse(spec: lab.ServerSpec, database: LabDatabase) -> None:
+        check(spec, database)
         if not is_single and not is_cluster:
-            pytest.fail(f"{item.nodeid} starts {wish.database} and does not use {LAB_FIXTURE}, which would mark it as `server`")
-        _refuse_large(item, wish.database)
+            pytest.fail(f"{item.nodeid} starts {spec.database} and does not use {LAB_FIXTURE}, which would mark it as `server`")
+        _refuse_large(item, spec.database)
         if not is_cluster:
-            _refuse_nodes(item, (wish.nodes or 1) + wish.replicas)
+            _refuse_nodes(item, (spec.nodes or 1) + spec.replicas)
 
     patch.setattr(starting, "_check", check_and_refuse)
     if is_cluster:

@@ -147,7 +147,7 @@ def test_bare_names_start_servers_that_are_gone_afterwards(cli: Cli, lab_home: P
 
 
 def test_a_server_that_dies_in_a_run_leaves_a_readable_result(cli: Cli, lab_home: Path, tmp_path: Path) -> None:
-    out, instance = tmp_path / "out", lab.up(lab.Wish("redis", name="dying"))
+    out, instance = tmp_path / "out", lab.up(lab.ServerSpec("redis", name="dying"))
 
     def kill_when_it_runs() -> None:
         end_s = time.monotonic() + 60.0

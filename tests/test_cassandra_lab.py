@@ -242,7 +242,7 @@ def test_a_wrong_value_is_told_in_the_words_of_the_server(cli: Cli, lab_home: Pa
 def cassandra(lab_home: Path) -> Iterator[lab.Instance]:
     """One node, with settings by names old and new."""
     settings = {"commitlog_total_space_in_mb": "256", "jvm.heap": "400M", "jvm.processors": "1"}
-    with lab.borrowed(lab.Wish("cassandra", name="ring", settings=settings)) as instance:
+    with lab.borrowed(lab.ServerSpec("cassandra", name="ring", settings=settings)) as instance:
         yield instance
 
 

@@ -35,7 +35,7 @@ def guarded(certificate: Path) -> Iterator[lab.Instance]:
     store = certificate.with_name("keystore.p12")
     encryption = f"{{enabled: true, optional: true, keystore: {store}, keystore_password: {PASSWORD}}}"
     settings = {"authenticator": "PasswordAuthenticator", "client_encryption_options": encryption, "jvm.heap": "400M"}
-    with lab.borrowed(lab.Wish("cassandra", name="guarded", settings=settings)) as instance:
+    with lab.borrowed(lab.ServerSpec("cassandra", name="guarded", settings=settings)) as instance:
         yield instance
 
 

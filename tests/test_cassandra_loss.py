@@ -36,7 +36,7 @@ timeout = "2s"
 
 @pytest.fixture(scope="module")
 def cluster(lab_home: Path) -> Iterator[lab.Instance]:
-    with lab.borrowed(lab.Wish("cassandra", name="loss", nodes=3, settings={"jvm.heap": "400M"})) as instance:
+    with lab.borrowed(lab.ServerSpec("cassandra", name="loss", nodes=3, settings={"jvm.heap": "400M"})) as instance:
         yield instance
 
 

@@ -262,7 +262,7 @@ def test_works_of_hbase_are_compared_beside_what_was_printed(cli: Cli, grown: Pa
 @pytest.mark.cluster
 def test_a_cluster_of_ones_own_grows_by_a_command(cli: Cli, lab_home: Path, tmp_path: Path) -> None:
     out, told = tmp_path / "out", tmp_path / "told"
-    with lab.borrowed(lab.Wish("redis+cluster", stays=False)) as instance:
+    with lab.borrowed(lab.ServerSpec("redis+cluster", stays=False)) as instance:
         sensorbench = f"{sys.executable} -m sensorbench lab"
         # Data are moving the first time that it is asked.
         status = tmp_path / "status"

@@ -71,7 +71,7 @@ def process_of(node: lab.Node) -> psutil.Process:
 @pytest.fixture(scope="module")
 def cassandra(lab_home: Path) -> Iterator[lab.Instance]:
     settings = {"jvm.heap": "400M", "hinted_handoff_enabled": "false"}
-    with lab.borrowed(lab.Wish("cassandra", name="paused", nodes=3, settings=settings)) as instance:
+    with lab.borrowed(lab.ServerSpec("cassandra", name="paused", nodes=3, settings=settings)) as instance:
         yield instance
 
 
@@ -112,7 +112,7 @@ def test_a_node_of_cassandra_that_was_paused_answers_with_old_values_at_one_and_
 def redis(lab_home: Path) -> Iterator[lab.Instance]:
     # A master lets go of a replica that has not answered for three seconds.
     settings = {"repl-timeout": "3", "repl-ping-replica-period": "1"}
-    with lab.borrowed(lab.Wish("redis+cluster", name="failing", nodes=3, replicas=1, settings=settings)) as instance:
+    with lab.borrowed(lab.ServerSpec("redis+cluster", name="failing", nodes=3, replicas=1, settings=settings)) as instance:
         yield instance
 
 

@@ -19,7 +19,7 @@ from tests.conftest import Cli
 
 @pytest.fixture(scope="module")
 def cluster(lab_home: object) -> Iterator[lab.Instance]:
-    instance = lab.up(lab.Wish("spark", name="spark-two", nodes=2))
+    instance = lab.up(lab.ServerSpec("spark", name="spark-two", nodes=2))
     yield instance
     lab.down(instance.name)
 

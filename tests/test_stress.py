@@ -19,7 +19,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from sensorbench.benchmarks.stress.objective import Objective, parse_objective
-from sensorbench.benchmarks.stress.steering import RATE_FILE, Steering, wish_rate
+from sensorbench.benchmarks.stress.steering import RATE_FILE, Steering, request_rate
 from sensorbench.benchmarks.stress.step import Step, parse_rates, phases_of
 from sensorbench.errors import EngineError, UsageError
 from sensorbench.results.json_schemas import json_schemas
@@ -315,7 +315,7 @@ def test_the_rate_can_be_changed_while_it_runs(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     load = Background(folder, "--rates", "100", "--step", "6s", "--ramp", "0", "--arrival", "constant")
     load.until_steps_go_on()
-    wish_rate(folder, 2000.0)
+    request_rate(folder, 2000.0)
     assert load.end() == 0
     step = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["result"]["steps"][0]
     check_accounts(step)
@@ -323,7 +323,7 @@ def test_the_rate_can_be_changed_while_it_runs(tmp_path: Path) -> None:
     assert step["counts"]["offered"] > 600
     assert not (folder / "rate").exists()
     with pytest.raises(UsageError, match="the stress run there is complete"):
-        wish_rate(folder, 100.0)
+        request_rate(folder, 100.0)
 
 
 def test_results_of_the_first_format_have_the_same_figures(cli: Cli, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 
 def test_a_test_without_the_lab_cannot_start_a_server() -> None:
     with pytest.raises(pytest.fail.Exception, match=f"starts redis and does not use {LAB_FIXTURE}"):
-        lab.up(lab.Wish("redis"))
+        lab.up(lab.ServerSpec("redis"))
     with pytest.raises(pytest.fail.Exception, match=f"starts redis and does not use {LAB_FIXTURE}"):
         LabServers()["redis"]
 
@@ -40,23 +40,23 @@ def test_a_test_with_the_lab_is_marked_by_that_and_cannot_start_several_nodes(
     assert os.environ["SENSORBENCH_LAB"] == str(lab_home)
     # Other tests of this process may have started one of a single node.
     before = sorted((lab_home / "instances").glob("*/"))
-    for wish in (lab.Wish("redis+cluster", nodes=3), lab.Wish("redis+cluster", replicas=1)):
+    for spec in (lab.ServerSpec("redis+cluster", nodes=3), lab.ServerSpec("redis+cluster", replicas=1)):
         with pytest.raises(pytest.fail.Exception, match="starts several nodes and is not marked `cluster`"):
-            lab.up(wish)
+            lab.up(spec)
     assert sorted((lab_home / "instances").glob("*/")) == before
 
 
 @pytest.mark.cluster
 def test_large_clusters_are_started_only_by_tests_that_say_so_and_compile_quickly(lab_home: Path) -> None:
     with pytest.raises(pytest.fail.Exception, match="takes hbase, and its name does not say so"):
-        lab.up(lab.Wish("hbase", nodes=2))
+        lab.up(lab.ServerSpec("hbase", nodes=2))
     assert "-XX:TieredStopAtLevel=1" in jvm.require_java((17, 11)).java.read_text(encoding="utf-8")
 
 
 def test_large_servers_are_started_only_by_tests_that_say_so(lab_home: Path) -> None:
     for name in ("cassandra", "hbase"):
         with pytest.raises(pytest.fail.Exception, match=f"takes {name}, and its name does not say so"):
-            lab.up(lab.Wish(name))
+            lab.up(lab.ServerSpec(name))
 
 
 def test_large_servers_are_taken_only_by_tests_that_say_so() -> None:

@@ -33,8 +33,8 @@ def main() -> None:
     console = Console(width=200)
     for name in arguments.databases or DATABASES:
         database = DATABASES[name]
-        wish = lab.Wish(name, name=f"bench-{name}", cpus=[cpus[-1]], settings=database.SETTINGS, stays=False)
-        with lab.borrowed(wish) as instance, on_processor(cpus[0]):
+        spec = lab.ServerSpec(name, name=f"bench-{name}", cpus=[cpus[-1]], settings=database.SETTINGS, stays=False)
+        with lab.borrowed(spec) as instance, on_processor(cpus[0]):
             console.print(tables.costs(database.costs(instance, share)))
             console.print(tables.loads(database.loads(instance, rows)))
 

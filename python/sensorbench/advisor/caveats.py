@@ -62,7 +62,7 @@ def _targets(candidates: Sequence[Candidate]) -> str:
 
 def _of_range(recommendation: Recommendation, measured: Sequence[Measured]) -> list[str]:
     """Whether what was read is as long as what was asked for."""
-    wanted = recommendation.wish.needs.range_readings
+    wanted = recommendation.options.needs.range_readings
     rows = [one.rows for one in measured if one.rows]
     if wanted is None or not rows or 1.0 / FAR <= wanted / rows[0] <= FAR:
         return []

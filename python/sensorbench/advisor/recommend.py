@@ -23,7 +23,7 @@ class Prices:
 
 
 @dataclass(frozen=True)
-class Wish:
+class RecommendOptions:
     """What somebody asks for. A range may be a length of time; it becomes readings by the rate of a sensor, or else of the
     data.
     """
@@ -55,7 +55,7 @@ class Entry:
 class Recommendation:
     """Entries from the best to the worst, by which results. `folder` is None for those that are shipped."""
 
-    wish: Wish
+    options: RecommendOptions
     folder: Path | None
     gathered: Gathered
     ranking: Ranking
@@ -63,22 +63,22 @@ class Recommendation:
     relational: Relational
 
 
-def recommend(wish: Wish, folder: Path | None) -> Recommendation:
+def recommend(options: RecommendOptions, folder: Path | None) -> Recommendation:
     """What is recommended by the results in a folder, or by those that are shipped. Raises UsageError."""
-    gathered = _gathered(folder, wish.targets)
-    needs = _with_range(wish, gathered)
+    gathered = _gathered(folder, options.targets)
+    needs = _with_range(options, gathered)
     _check_questions(needs, gathered)
     ranking = rank(needs, gathered.candidates)
     if not ranking.places:
         told = "; ".join(f"{len(names)} because {reason}" for reason, names in by_reason(ranking.left_out).items())
         raise UsageError(f"{_told_folder(folder)}: none of {len(gathered.candidates)} layouts fits, {told}")
     return Recommendation(
-        wish=replace(wish, needs=needs),
+        options=replace(options, needs=needs),
         folder=folder,
         gathered=gathered,
         ranking=ranking,
-        entries=_entries(ranking, wish),
-        relational=relational(ranking, gathered.candidates, wish.load, wish.assumed),
+        entries=_entries(ranking, options),
+        relational=relational(ranking, gathered.candidates, options.load, options.assumed),
     )
 
 
@@ -104,17 +104,17 @@ def _told_folder(folder: Path | None) -> str:
     return "the shipped reference" if folder is None else str(folder)
 
 
-def _with_range(wish: Wish, gathered: Gathered) -> Needs:
+def _with_range(options: RecommendOptions, gathered: Gathered) -> Needs:
     """The needs with the range in readings."""
-    if wish.range_s is None:
-        return wish.needs
+    if options.range_s is None:
+        return options.needs
     intervals = [origin.interval_s for origin in gathered.origins.values() if origin.interval_s]
-    per_s = wish.sensor_per_s or (1.0 / intervals[0] if intervals else None)
+    per_s = options.sensor_per_s or (1.0 / intervals[0] if intervals else None)
     if per_s is None:
         raise UsageError(
             "--range: how many readings that is depends on how many a sensor gives; say it by --rate, or give readings"
         )
-    return replace(wish.needs, range_readings=wish.range_s * per_s)
+    return replace(options.needs, range_readings=options.range_s * per_s)
 
 
 def _check_questions(needs: Needs, gathered: Gathered) -> None:
@@ -125,12 +125,12 @@ def _check_questions(needs: Needs, gathered: Gathered) -> None:
         raise UsageError(f"--question {unknown[0]}: expected one of {', '.join(known) or 'none, because nothing was read'}")
 
 
-def _entries(ranking: Ranking, wish: Wish) -> tuple[Entry, ...]:
+def _entries(ranking: Ranking, options: RecommendOptions) -> tuple[Entry, ...]:
     sizings = [
-        size(wish.load, capacity_of(place.candidate, ranking.questions), wish.assumed) if wish.load else None
+        size(options.load, capacity_of(place.candidate, ranking.questions), options.assumed) if options.load else None
         for place in ranking.places
     ]
-    money = [_money(sizing, wish.prices) for sizing in sizings]
+    money = [_money(sizing, options.prices) for sizing in sizings]
     costs = [_cost(*one, ranking) for one in zip(ranking.places, sizings, money, strict=True)]
     return tuple(
         Entry(

@@ -8,8 +8,8 @@ import typer
 from sensorbench.cli.options import Metrics, Out, Replace, length_s
 from sensorbench.cli.output import new_folder
 from sensorbench.compat.cassandra_stress import (
+    CassandraStressSpec,
     Partitions,
-    Wish,
     as_text,
     carry_out,
     parse_operations,
@@ -55,7 +55,7 @@ def cassandra_stress(
 ) -> None:
     """Run a profile of cassandra-stress: insertions alone make the table, other operations go on with what they left."""
     read, notes = read_profile(profile)
-    wish = Wish(
+    spec = CassandraStressSpec(
         profile=read,
         weights=parse_operations(ops, read),
         target=target,
@@ -78,7 +78,7 @@ def cassandra_stress(
     )
     folder = out or new_folder("cassandra-stress")
     with looks(metrics) as look:
-        result, planned = carry_out(wish, folder, teller, look)
+        result, planned = carry_out(spec, folder, teller, look)
     text = as_text(result, planned)
     write_text(folder / TEXT_FILE, text)
     typer.echo(text, nl=False)

@@ -14,11 +14,11 @@ from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.elasticity import (
     ElasticityBenchmark,
     ElasticityOptions,
+    ElasticitySpec,
     ElasticityStudyOptions,
-    Wish,
     nodes_of_study,
     planned,
-    wish_of,
+    spec_of,
 )
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace
@@ -104,21 +104,23 @@ def run(
     folder, teller = out or new_folder("elasticity"), Teller()
     articles = open_dataset(options.dataset, scale=options.scale, teller=teller)
 
-    def wish(text: str, number: int) -> Wish:
-        return wish_of(options, text, number, articles, replace=replace, drop_after=drop_after)
+    def spec(text: str, number: int) -> ElasticitySpec:
+        return spec_of(options, text, number, articles, replace=replace, drop_after=drop_after)
 
     if len(options.targets) == 1 and options.repeat == 1:
-        written = _run_one(wish(options.targets[0], 0), folder, teller)
+        written = _run_one(spec(options.targets[0], 0), folder, teller)
         show_written(written, print_elasticity, no_open=no_open, as_json=json)
         return
-    _run_interleaved(options.targets, options.repeat, wish, folder, teller)
+    _run_interleaved(options.targets, options.repeat, spec, folder, teller)
     show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=json)
 
 
-def _run_interleaved(targets: Sequence[str], repeat: int, wish: Callable[[str, int], Wish], folder: Path, teller: Teller) -> None:
+def _run_interleaved(
+    targets: Sequence[str], repeat: int, spec: Callable[[str, int], ElasticitySpec], folder: Path, teller: Teller
+) -> None:
     """Carries out what is wished of each target, as many times; where that is cut short, what is complete is compared."""
     # Whatever is wrong with one of them is said before the first begins.
-    turns = [[wish(text, number) for text in targets] for number in range(repeat)]
+    turns = [[spec(text, number) for text in targets] for number in range(repeat)]
     check_is_free(folder)
     folders: list[Path] = []
     try:
@@ -175,17 +177,17 @@ def run_study(
     whole = options.with_study(tuple(file.targets), tuple(file.changes), file.dataset, file.repeat)
     articles = open_dataset(whole.dataset, scale=whole.scale, teller=teller)
 
-    def wish(text: str, number: int) -> Wish:
+    def spec(text: str, number: int) -> ElasticitySpec:
         nodes = nodes_of_study(text, file.nodes)
-        return wish_of(whole.model_copy(update={"nodes": nodes}), text, number, articles, replace=replace, drop_after=drop_after)
+        return spec_of(whole.model_copy(update={"nodes": nodes}), text, number, articles, replace=replace, drop_after=drop_after)
 
-    _run_interleaved(whole.targets, whole.repeat, wish, folder, teller)
+    _run_interleaved(whole.targets, whole.repeat, spec, folder, teller)
     show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=json)
 
 
-def _run_one(wish: Wish, folder: Path, teller: Teller) -> tuple[ElasticitySummary, Path]:
+def _run_one(spec: ElasticitySpec, folder: Path, teller: Teller) -> tuple[ElasticitySummary, Path]:
     """Carries out a wish and writes its report."""
-    return run_and_report(ElasticityBenchmark(), planned(wish, folder), folder, teller, reports.ELASTICITY.write)
+    return run_and_report(ElasticityBenchmark(), planned(spec, folder), folder, teller, reports.ELASTICITY.write)
 
 
 @app.command("compare")

@@ -85,7 +85,7 @@ def up(
     json: Json = False,
 ) -> None:
     """Start a server or cluster; it stays until `lab down`."""
-    wish = lab.Wish(
+    spec = lab.ServerSpec(
         database=database,
         name=name,
         version=version,
@@ -96,7 +96,7 @@ def up(
         memory_bytes=lab.parse_memory(memory) if memory else None,
     )
     with Teller(quiet=json).task(f"starting {database}") as task:
-        instance = lab.up(wish)
+        instance = lab.up(spec)
         task.end(f"{instance.version}, {len(instance.nodes)} nodes" if len(instance.nodes) > 1 else instance.version)
     shown = lab.status(instance)
     if json:

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
-from sensorbench.benchmarks.mapreduce import NATIVE, MapReduceBenchmark, MapReduceOptions, Wish, planned, word_of
+from sensorbench.benchmarks.mapreduce import NATIVE, MapReduceBenchmark, MapReduceOptions, MapReduceSpec, planned, word_of
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace
 from sensorbench.cli.output import new_folder, published_claims, published_claims_as_json, show_written
@@ -56,18 +56,18 @@ def run_study(
     require_pyspark()
     study = MAPREDUCE
     folder, teller = out or new_folder(study.name), Teller()
-    wish = with_fields(_wish(study, options, teller), replace=replace, drop_after=drop_after)
+    spec = with_fields(_spec(study, options, teller), replace=replace, drop_after=drop_after)
     teller.say(
-        f"{study.file.title}: {wish.dataset.describe().readings:,} articles in {', '.join(_names(wish))}; {wish.executions} executions with "
-        f"{', '.join(map(str, wish.workers))} workers; results go to {folder}"
+        f"{study.file.title}: {spec.dataset.describe().readings:,} articles in {', '.join(_names(spec))}; {spec.executions} executions with "
+        f"{', '.join(map(str, spec.workers))} workers; results go to {folder}"
     )
     check_is_free(folder)
-    written = run_and_report(MapReduceBenchmark(), planned(wish, folder), folder, teller, reports.MAPREDUCE.write)
+    written = run_and_report(MapReduceBenchmark(), planned(spec, folder), folder, teller, reports.MAPREDUCE.write)
     show_written(written, print_mapreduce, no_open=no_open, as_json=json)
     _fail_if_wrong(written[0])
 
 
-def _wish(study: MapReduceStudy, options: MapReduceOptions, teller: Teller) -> Wish:
+def _spec(study: MapReduceStudy, options: MapReduceOptions, teller: Teller) -> MapReduceSpec:
     """What options ask for, the rest as the study has it. Raises UsageError."""
     texts = options.targets or tuple(study.file.targets)
     looked_for = [word_of(text) for text in options.words]
@@ -75,7 +75,7 @@ def _wish(study: MapReduceStudy, options: MapReduceOptions, teller: Teller) -> W
     dataset = open_dataset(options.dataset or study.file.dataset, scale=options.scale, seed=options.seed, teller=teller)
     if "articles" not in dataset.describe().relations:
         raise UsageError(f"--dataset {dataset.name}: it has no articles; expected for example wikipedia or wikipedia-generated")
-    return Wish(
+    return MapReduceSpec(
         targets=targets,
         with_files=FILES in texts,
         dataset=dataset,
@@ -88,8 +88,8 @@ def _wish(study: MapReduceStudy, options: MapReduceOptions, teller: Teller) -> W
     )
 
 
-def _names(wish: Wish) -> list[str]:
-    return [*(target.label for target in wish.targets), *([FILES] if wish.with_files else [])]
+def _names(spec: MapReduceSpec) -> list[str]:
+    return [*(target.label for target in spec.targets), *([FILES] if spec.with_files else [])]
 
 
 def _fail_if_wrong(summary: MapReduceSummary) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sensorbench.advisor import Prices, Recommendation, Wish, bytes_of, length_s, rate_per_s, use_cases
+from sensorbench.advisor import Prices, Recommendation, RecommendOptions, bytes_of, length_s, rate_per_s, use_cases
 from sensorbench.advisor.recommend import recommend as recommended
 from sensorbench.analysis.advice import Needs
 from sensorbench.analysis.sizing import Assumptions, Load
@@ -118,7 +118,7 @@ def recommend(
         raise UsageError(f"expected {' and '.join(missing)} as well; or none of the three, for a list of use cases")
     sensor_per_s = rate_per_s(rate, "--rate") if rate is not None else None
     range_readings, range_s = _range(read_range)
-    wish = Wish(
+    options = RecommendOptions(
         needs=Needs(writes.value, reads.value, fresh is YesOrNo.YES, range_readings, tuple(dict.fromkeys(question or ()))),
         range_s=range_s,
         sensor_per_s=sensor_per_s,
@@ -133,8 +133,8 @@ def recommend(
         prices=_prices(node_price, disk_price),
         targets=targets,
     )
-    _check(wish)
-    recommendation: Recommendation = recommended(wish, study)
+    _check(options)
+    recommendation: Recommendation = recommended(options, study)
     if json:
         print_json(as_json(recommendation))
     else:
@@ -195,9 +195,9 @@ def _prices(node: float | None, disk_gb: float | None) -> Prices | None:
     return None if node is None else Prices(node, disk_gb or 0.0)
 
 
-def _check(wish: Wish) -> None:
+def _check(options: RecommendOptions) -> None:
     """Raises UsageError for options that have no use without others."""
-    if wish.prices is not None and wish.load is None:
+    if options.prices is not None and options.load is None:
         raise UsageError("--node-price is of a node that a load needs: say --sensors and --rate as well")
-    if wish.sensor_per_s is not None and wish.load is None and wish.range_s is None:
+    if options.sensor_per_s is not None and options.load is None and options.range_s is None:
         raise UsageError("--rate: say by --sensors how many sensors write at this rate")

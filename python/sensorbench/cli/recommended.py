@@ -27,7 +27,7 @@ _COUNTS = {"written": "readings written a second", "read": "answers a second", "
 def print_recommendation(recommendation: Recommendation, *, explain: bool) -> None:
     """Prints the ranking, what a load takes, and what to know of both."""
     screen = console()
-    needs = recommendation.wish.needs
+    needs = recommendation.options.needs
     newest = "newest readings at once" if needs.fresh else "newest readings may wait"
     screen.print(f"writes {needs.writes}, reads {needs.reads}, {newest}", style="bold")
     screen.print(_told_counts(recommendation), highlight=False)
@@ -79,7 +79,7 @@ def _told_advised(at_target: Outcome | None) -> tuple[str, str]:
 
 def _told_counts(recommendation: Recommendation) -> str:
     """What the score is made of."""
-    counts = " × ".join(_COUNTS[kind] for kind in recommendation.wish.needs.counts)
+    counts = " × ".join(_COUNTS[kind] for kind in recommendation.options.needs.counts)
     entries = [entry.place.candidate for entry in recommendation.entries]
     lengths = {one.operation: one.rows for candidate in entries for one in candidate.measured(recommendation.ranking.questions)}
     questions = ", ".join(f"{name} ({length or 0.0:,.0f} rows each)" for name, length in lengths.items())
@@ -90,7 +90,7 @@ def _told_counts(recommendation: Recommendation) -> str:
 def _table(recommendation: Recommendation) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     sized = recommendation.entries[0].sizing is not None
-    money = recommendation.wish.prices is not None
+    money = recommendation.options.prices is not None
     columns = ("", "layout", "readings written/s", "p50 / p99", "reads/s", "p50 / p99", "bytes a reading")
     for column in (
         *columns,
@@ -189,7 +189,7 @@ def _print_sizing(screen: Console, recommendation: Recommendation, sizing: Sizin
     for reason in sizing.not_known:
         screen.print(f"  not known – {reason}", highlight=False)
     screen.print("assumed:", highlight=False)
-    for assumption in told(recommendation.wish.assumed, capacity_of(best, recommendation.ranking.questions)):
+    for assumption in told(recommendation.options.assumed, capacity_of(best, recommendation.ranking.questions)):
         screen.print(f"  {assumption}", highlight=False)
 
 

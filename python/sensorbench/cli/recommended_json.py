@@ -17,16 +17,16 @@ from sensorbench.benchmarks.comparison import Gathered
 
 def as_json(recommendation: Recommendation) -> dict[str, Any]:
     """All of it."""
-    wish, ranking = recommendation.wish, recommendation.ranking
+    options, ranking = recommendation.options, recommendation.ranking
     best = recommendation.entries[0]
     return {
         "ranked": [_entry_as_json(number, entry, recommendation) for number, entry in enumerate(recommendation.entries, 1)],
-        "needs": asdict(wish.needs),
-        "counts": list(wish.needs.counts),
+        "needs": asdict(options.needs),
+        "counts": list(options.needs.counts),
         "questions": list(ranking.questions),
         "relational": asdict(recommendation.relational),
-        "load": asdict(wish.load) if wish.load else None,
-        "assumptions": told(wish.assumed, capacity_of(best.place.candidate, ranking.questions)) if best.sizing else [],
+        "load": asdict(options.load) if options.load else None,
+        "assumptions": told(options.assumed, capacity_of(best.place.candidate, ranking.questions)) if best.sizing else [],
         "left_out": [{"variant": name, "why": why} for name, why in (*ranking.left_out, *recommendation.gathered.left_out)],
         **_source_as_json(recommendation.folder, recommendation.gathered, caveats_of_recommendation(recommendation)),
     }

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
-from sensorbench.benchmarks.stress import StressBenchmark, StressOptions, plan_stress, wish_rate
+from sensorbench.benchmarks.stress import StressBenchmark, StressOptions, plan_stress, request_rate
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, Json, Metrics, NoOpen, Out, Replace
 from sensorbench.cli.output import new_folder, show_written
@@ -42,7 +42,7 @@ def set_rate(
     per_s: Annotated[float, typer.Argument(help="The rate from now on, in operations a second.")],
 ) -> None:
     """Change the rate of a stress run that goes on; it holds until the step ends."""
-    wish_rate(folder, per_s)
+    request_rate(folder, per_s)
 
 
 def print_stress(summary: StressSummary, page: Path) -> None:

@@ -9,7 +9,7 @@ from sensorbench.cli.options import Metrics, Out, Replace
 from sensorbench.cli.output import new_folder
 from sensorbench.compat.ycsb import (
     Phase,
-    Wish,
+    YcsbSpec,
     as_text,
     carry_out,
     operations_of_phase,
@@ -88,9 +88,9 @@ def _carry_out(
     for note in notes:
         teller.warn(note)
     folder = out or new_folder(f"ycsb-{phase}")
-    wish = Wish(workload, phase, target, seed, ycsb_zipfian=ycsb_zipfian, replace=replace)
+    spec = YcsbSpec(workload, phase, target, seed, ycsb_zipfian=ycsb_zipfian, replace=replace)
     with looks(metrics) as look:
-        result = carry_out(wish, folder, teller, look)
+        result = carry_out(spec, folder, teller, look)
     text = as_text(result, operations_of_phase(workload, phase))
     write_text(folder / TEXT_FILE, text)
     typer.echo(text, nl=False)

@@ -3,7 +3,7 @@
 from sensorbench.lab.insight import insight, node_prefix
 from sensorbench.lab.instance import Instance, Node, find_instance, read_instances
 from sensorbench.lab.lab import (
-    Wish,
+    ServerSpec,
     add_node,
     add_nodes,
     at_once_costs,
@@ -36,7 +36,7 @@ __all__ = [
     "LAB_DATABASES",
     "Instance",
     "Node",
-    "Wish",
+    "ServerSpec",
     "add_node",
     "add_nodes",
     "at_once_costs",

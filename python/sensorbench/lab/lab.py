@@ -42,7 +42,7 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 
 
 @dataclass(frozen=True)
-class Wish:
+class ServerSpec:
     """What is to be started."""
 
     database: str
@@ -57,22 +57,22 @@ class Wish:
     stays: bool = True
 
 
-def up(wish: Wish) -> Instance:
+def up(spec: ServerSpec) -> Instance:
     """Starts a server or cluster and returns when it answers.
 
     Raises UsageError for what makes no sense before anything is started, FailedError when it does not come up; then nothing
     of it is left.
     """
     sweep()
-    database, source = _wanted(wish)
-    _check(wish, database)
+    database, source = _wanted(spec)
+    _check(spec, database)
     software, user = source.get(), database.user()
-    unknown = database.unknown_settings(software, user, wish.settings)
+    unknown = database.unknown_settings(software, user, spec.settings)
     if unknown:
         key, why = next(iter(unknown.items()))
         raise UsageError(f"--set {key}: {database.name} {source.version} does not know it: {why}")
     with locked(instances_folder() / "lock"):
-        instance = _planned(wish, database, source.version, user)
+        instance = _planned(spec, database, source.version, user)
         instance.write()
     try:
         _start(instance, database, software, user)
@@ -84,10 +84,10 @@ def up(wish: Wish) -> Instance:
     return instance
 
 
-def unknown_settings(wish: Wish) -> dict[str, str]:
+def unknown_settings(spec: ServerSpec) -> dict[str, str]:
     """Settings that the version which is wished for does not know, each with what it says about them. Nothing is started."""
-    database, source = _wanted(wish)
-    return database.unknown_settings(source.get(), database.user(), wish.settings)
+    database, source = _wanted(spec)
+    return database.unknown_settings(source.get(), database.user(), spec.settings)
 
 
 def down(name: str) -> None:
@@ -145,9 +145,9 @@ def sweep() -> list[str]:
 
 
 @contextlib.contextmanager
-def borrowed(wish: Wish) -> Iterator[Instance]:
+def borrowed(spec: ServerSpec) -> Iterator[Instance]:
     """A server for this process alone, ended whatever happens."""
-    instance = up(wish)
+    instance = up(spec)
     try:
         yield instance
     finally:
@@ -352,37 +352,37 @@ def _known(name: str) -> tuple[Instance, LabDatabase, Path, ServerUser]:
     return instance, database, source.get(), database.user()
 
 
-def _wanted(wish: Wish) -> tuple[LabDatabase, Source]:
+def _wanted(spec: ServerSpec) -> tuple[LabDatabase, Source]:
     """The kind of database, and where its version comes from. Raises UsageError."""
-    database = require_server(wish.database)
-    source = database.source(wish.version)
+    database = require_server(spec.database)
+    source = database.source(spec.version)
     if source is None:
-        raise UsageError(f"{database.name} {wish.version}: expected one of {', '.join(one.version for one in database.sources)}")
+        raise UsageError(f"{database.name} {spec.version}: expected one of {', '.join(one.version for one in database.sources)}")
     return database, source
 
 
-def _check(wish: Wish, database: LabDatabase) -> None:
-    if wish.name is not None and not _NAME.fullmatch(wish.name):
-        raise UsageError(f"--name {wish.name}: expected small letters, digits and hyphens, a letter first")
-    if wish.nodes is not None and not isinstance(database, LabCluster) and wish.nodes != 1:
-        raise UsageError(f"--nodes {wish.nodes}: {database.name} is one server")
-    if wish.nodes is not None and isinstance(database, LabCluster) and wish.nodes < database.nodes:
-        raise UsageError(f"--nodes {wish.nodes}: {database.name} needs {database.nodes} masters at least")
-    if wish.replicas and not database.has_replicas:
-        raise UsageError(f"--replicas {wish.replicas}: nodes of {database.name} have no replicas of their own")
+def _check(spec: ServerSpec, database: LabDatabase) -> None:
+    if spec.name is not None and not _NAME.fullmatch(spec.name):
+        raise UsageError(f"--name {spec.name}: expected small letters, digits and hyphens, a letter first")
+    if spec.nodes is not None and not isinstance(database, LabCluster) and spec.nodes != 1:
+        raise UsageError(f"--nodes {spec.nodes}: {database.name} is one server")
+    if spec.nodes is not None and isinstance(database, LabCluster) and spec.nodes < database.nodes:
+        raise UsageError(f"--nodes {spec.nodes}: {database.name} needs {database.nodes} masters at least")
+    if spec.replicas and not database.has_replicas:
+        raise UsageError(f"--replicas {spec.replicas}: nodes of {database.name} have no replicas of their own")
 
 
-def _planned(wish: Wish, database: LabDatabase, version: str, user: ServerUser) -> Instance:
+def _planned(spec: ServerSpec, database: LabDatabase, version: str, user: ServerUser) -> Instance:
     """The record of what is about to be started. The lab's lock is held."""
     taken = {folder.name for folder in _folders()}
     base = database.name.replace("+", "-")
-    name = wish.name or next(name for name in (base, *(f"{base}-{n}" for n in range(2, len(taken) + 3))) if name not in taken)
+    name = spec.name or next(name for name in (base, *(f"{base}-{n}" for n in range(2, len(taken) + 3))) if name not in taken)
     if name in taken:
         raise UsageError(
             f"--name {name}: the lab has an instance of this name; name another, or end it: sensorbench lab down {name}"
         )
-    masters = wish.nodes or database.nodes
-    count = masters * (1 + wish.replicas)
+    masters = spec.nodes or database.nodes
+    count = masters * (1 + spec.replicas)
     cluster, port = addresses.lease(count, database.port, database.other_ports, {one.cluster for one in read_instances()})
     return Instance(
         name=name,
@@ -390,13 +390,13 @@ def _planned(wish: Wish, database: LabDatabase, version: str, user: ServerUser) 
         version=version,
         created=datetime.now(UTC).replace(microsecond=0),
         owner=ProcessId.this(),
-        stays=wish.stays,
+        stays=spec.stays,
         cluster=cluster,
-        replicas=wish.replicas,
+        replicas=spec.replicas,
         nodes=[Node(number=number, host=addresses.address(cluster, number), port=port) for number in range(1, count + 1)],
         coordinator=planned_coordinator(cluster, database),
-        settings=wish.settings,
-        limits=limits(name, wish.cpus, wish.memory_bytes),
+        settings=spec.settings,
+        limits=limits(name, spec.cpus, spec.memory_bytes),
         server_user=user.name,
     )
 

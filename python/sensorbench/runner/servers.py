@@ -80,14 +80,14 @@ def running_servers(variants: list[Variant], teller: Teller, *, pin: bool) -> It
         _check_answers(Servers(instances).at_their_urls([variant for variant in variants if variant.target.is_url]))
         for target in started:
             with teller.task(f"starting {target.server}") as task:
-                wish = lab.Wish(
+                spec = lab.ServerSpec(
                     target.database.name,
                     nodes=target.nodes,
                     settings=dict(target.server_settings),
                     cpus=server_cpus,
                     stays=False,
                 )
-                instances[target.server] = instance = stack.enter_context(lab.borrowed(wish))
+                instances[target.server] = instance = stack.enter_context(lab.borrowed(spec))
                 task.end(f"{instance.version} at {instance.nodes[0].host}")
         if client_cpus:
             stack.enter_context(_on(client_cpus))

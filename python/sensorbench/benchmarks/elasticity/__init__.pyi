@@ -1,8 +1,8 @@
 from .changes import KINDS, OF_ANY_CLUSTER
 from .options import ElasticityOptions, ElasticityStudyOptions
-from .planning import nodes_of_study, wish_of
+from .planning import nodes_of_study, spec_of
 from .run import ElasticityBenchmark, planned
-from .spec import Wish
+from .spec import ElasticitySpec
 from .summary import summarise_elasticity
 
 __all__ = [
@@ -10,10 +10,10 @@ __all__ = [
     "OF_ANY_CLUSTER",
     "ElasticityBenchmark",
     "ElasticityOptions",
+    "ElasticitySpec",
     "ElasticityStudyOptions",
-    "Wish",
     "nodes_of_study",
     "planned",
+    "spec_of",
     "summarise_elasticity",
-    "wish_of",
 ]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sensorbench._engine import Run
-from sensorbench.benchmarks.elasticity.spec import Wish
+from sensorbench.benchmarks.elasticity.spec import ElasticitySpec
 from sensorbench.progress import Teller
 from sensorbench.results import RunResult
 from sensorbench.results.manifest import now
@@ -51,9 +51,9 @@ LONGEST_S = 7 * 24 * 3600.0
 class Bench:
     """Loads the data, makes them more, and carries out runs."""
 
-    def __init__(self, wish: Wish, folder: Path) -> None:
-        self._wish = wish
-        self._ready = validated(_comparison(wish, folder))
+    def __init__(self, spec: ElasticitySpec, folder: Path) -> None:
+        self._spec = spec
+        self._ready = validated(_comparison(spec, folder))
         self.variant = self._ready.comparison.variants[0]
         self._tables: list[PreparedTable] = []
         self._up: Up | None = None
@@ -67,7 +67,7 @@ class Bench:
     @property
     def articles(self) -> int:
         """How many articles lie at the target."""
-        return self._copies * self._wish.dataset.describe().readings
+        return self._copies * self._spec.dataset.describe().readings
 
     def check(self, started: Servers, owner: Owner) -> None:
         """Raises UsageError when the cluster's namespace may not be had, and EngineError when nobody answers."""
@@ -79,11 +79,11 @@ class Bench:
         ready = self._ready
         with ready.workbench as workbench:
             self._tables = prepare_tables(
-                self._wish.dataset, self.variant.schema, ready.columns[self.variant.id], workbench, teller
+                self._spec.dataset, self.variant.schema, ready.columns[self.variant.id], workbench, teller
             )
         self._up = up_with(ready, started)
         at = self._up.comparison.variants[0]
-        schema, readings = ready.schemas[at.id], self._wish.dataset.describe().readings
+        schema, readings = ready.schemas[at.id], self._spec.dataset.describe().readings
         claim = self._claim(owner)
         return load_variant(at, self._up.targets[at.id], schema, self._tables, readings, FINGERPRINT, claim=claim, teller=teller)
 
@@ -92,12 +92,12 @@ class Bench:
         self._is_up().targets[self.variant.id].remove(owner=owner.to_json())
 
     def _claim(self, owner: Owner) -> Claim:
-        return Claim(owner, "replace" if self._wish.replace else "create")
+        return Claim(owner, "replace" if self._spec.replace else "create")
 
     def add_copies(self, copies: int, teller: Teller) -> None:
         """Loads the dataset again, under new ids, until there are so many copies of it. Raises EngineError."""
         up = self._is_up()
-        rows = self._wish.dataset.describe().readings
+        rows = self._spec.dataset.describe().readings
         for copy in range(self._copies, copies):
             more = sum(table.rows for table in self._tables)
             guard = MemoryGuard(up.comparison.variants[0], more)
@@ -139,7 +139,7 @@ class Bench:
 
     def _with_all_ids(self) -> Parameters:
         """The parameters, with the ids of all copies among them."""
-        parameters, rows = self._ready.parameters, self._wish.dataset.describe().readings
+        parameters, rows = self._ready.parameters, self._spec.dataset.describe().readings
         ids = parameters.tables[IDS]
         of_copies = [ids.set_column(0, ID, pc.add(ids[ID], pa.scalar(copy * rows, pa.int64()))) for copy in range(self._copies)]
         return replace(parameters, tables={**parameters.tables, IDS: pa.concat_tables(of_copies).combine_chunks()})
@@ -150,17 +150,17 @@ class Bench:
         return self._up
 
 
-def _comparison(wish: Wish, folder: Path) -> Comparison:
+def _comparison(spec: ElasticitySpec, folder: Path) -> Comparison:
     """The work as a comparison of one variant, so that it is validated, planned and loaded as any other."""
-    schema = load_schema(wish.schema, operations=OPERATIONS, database=wish.target.database.dialect)
-    (variant,) = make_variants([VariantSpec(wish.target, schema)], folder / DATA_FOLDER)
+    schema = load_schema(spec.schema, operations=OPERATIONS, database=spec.target.database.dialect)
+    (variant,) = make_variants([VariantSpec(spec.target, schema)], folder / DATA_FOLDER)
     workload = Workload(
-        mix=wish.mix,
-        schedule=_schedule(wish.load.threads_per_node, None),
+        mix=spec.mix,
+        schedule=_schedule(spec.load.threads_per_node, None),
         duration=f"{LONGEST_S:.0f}s",
-        timeout=f"{wish.load.timeout_s}s",
-        repeat=max(1, len(wish.changes)),
-        seed=wish.seed,
+        timeout=f"{spec.load.timeout_s}s",
+        repeat=max(1, len(spec.changes)),
+        seed=spec.seed,
         log="all",
         pin=False,
     )
@@ -168,7 +168,7 @@ def _comparison(wish: Wish, folder: Path) -> Comparison:
         kind="experiment",
         name="elasticity",
         title=f"Elasticity of {variant.target.label}",
-        dataset=wish.dataset,
+        dataset=spec.dataset,
         operations_name=OPERATIONS,
         operations=load_operations(OPERATIONS),
         variants=[variant],

@@ -6,20 +6,20 @@ from sensorbench import lab
 from sensorbench.benchmarks.elasticity.changes import Change, parse_change
 from sensorbench.benchmarks.elasticity.options import ElasticityOptions
 from sensorbench.benchmarks.elasticity.scenario import Lengths
-from sensorbench.benchmarks.elasticity.spec import Load, OwnCommands, Wish
+from sensorbench.benchmarks.elasticity.spec import ElasticitySpec, Load, OwnCommands
 from sensorbench.dataset import Dataset
 from sensorbench.errors import UsageError
 from sensorbench.options import parse_settings
 from sensorbench.runner import TargetSpec, parse_target, started_target
 
 
-def wish_of(
+def spec_of(
     options: ElasticityOptions, target: str, number: int, articles: Dataset, *, replace: bool = False, drop_after: bool = False
-) -> Wish:
+) -> ElasticitySpec:
     """What is asked of one of the targets in the turn of this number, from 0. Raises UsageError for what makes no sense."""
     spec = _target(target, options.nodes, options.settings)
     changes = [parse_change(text) for text in options.changes]
-    return Wish(
+    return ElasticitySpec(
         target=spec,
         schema=options.schema_,
         dataset=articles,

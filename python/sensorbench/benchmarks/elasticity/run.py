@@ -10,7 +10,7 @@ from sensorbench.benchmarks.elasticity.bench import Bench
 from sensorbench.benchmarks.elasticity.changes import Change, carry_out, check_can
 from sensorbench.benchmarks.elasticity.clusters import Cluster, LabNodes, OwnNodes
 from sensorbench.benchmarks.elasticity.scenario import Course
-from sensorbench.benchmarks.elasticity.spec import OwnCommands, Wish
+from sensorbench.benchmarks.elasticity.spec import ElasticitySpec, OwnCommands
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import Teller
@@ -24,15 +24,15 @@ from sensorbench.runner import Servers, running_servers
 class ElasticityPlan:
     """What is wished, validated, with the means to load data and to put load on them."""
 
-    wish: Wish
+    spec: ElasticitySpec
     bench: Bench
 
 
-def planned(wish: Wish, folder: Path) -> ElasticityPlan:
+def planned(spec: ElasticitySpec, folder: Path) -> ElasticityPlan:
     """The plan of a wish whose results go into `folder`. Raises UsageError for what is wrong whatever the cluster says."""
-    plan = ElasticityPlan(wish, Bench(wish, folder))
-    if wish.commands is not None:
-        _check_changes(wish, _own_nodes(wish, wish.commands))
+    plan = ElasticityPlan(spec, Bench(spec, folder))
+    if spec.commands is not None:
+        _check_changes(spec, _own_nodes(spec, spec.commands))
     return plan
 
 
@@ -50,28 +50,28 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
 
     def check(self, plan: ElasticityPlan, servers: Servers, owner: Owner) -> None:
         """Raises UsageError when the changes cannot be made to this cluster, or its namespace is refused."""
-        _check_changes(plan.wish, _cluster(plan.wish, servers))
+        _check_changes(plan.spec, _cluster(plan.spec, servers))
         plan.bench.check(servers, owner)
 
     def describe(self, plan: ElasticityPlan, servers: Servers) -> Description[PlannedElasticity]:
         """The cluster, the load and the changes."""
-        wish, bench = plan.wish, plan.bench
-        described = wish.dataset.describe()
-        lengths = asdict(wish.lengths)
+        spec, bench = plan.spec, plan.bench
+        described = spec.dataset.describe()
+        lengths = asdict(spec.lengths)
         return Description(
-            title=f"Elasticity of {wish.target.label}",
+            title=f"Elasticity of {spec.target.label}",
             plan=PlannedElasticity(
                 operations=bench.titles,
                 workload=ElasticityWorkload(
-                    **asdict(wish.load),
+                    **asdict(spec.load),
                     max_s=lengths.pop("most_s"),
                     **lengths,
-                    mix=wish.mix,
-                    grows=wish.grows,
-                    seed=wish.seed,
+                    mix=spec.mix,
+                    grows=spec.grows,
+                    seed=spec.seed,
                 ),
                 dataset=ArticleCount(title=described.title, rows=described.readings),
-                changes=[ClusterChange(**asdict(change), title=change.title) for change in wish.changes],
+                changes=[ClusterChange(**asdict(change), title=change.title) for change in spec.changes],
             ),
             variants=[bench.variant.manifest({name: bench.variant.schema.told_statements(name) for name in bench.titles})],
             environment={"servers": servers.described()},
@@ -79,38 +79,38 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
 
     def execute(self, plan: ElasticityPlan, context: RunContext[ElasticityWriter]) -> None:
         """Loads the data, then carries out one run for each change."""
-        wish, bench, cluster = plan.wish, plan.bench, _cluster(plan.wish, context.servers)
+        spec, bench, cluster = plan.spec, plan.bench, _cluster(plan.spec, context.servers)
         context.writer.write_load(bench.load(context.servers, context.progress, context.owner))
         nodes_at_start = cluster.nodes
-        for number, change in enumerate(wish.changes, start=1):
-            if wish.grows and cluster.nodes > nodes_at_start:
+        for number, change in enumerate(spec.changes, start=1):
+            if spec.grows and cluster.nodes > nodes_at_start:
                 bench.add_copies(-(-cluster.nodes // nodes_at_start), context.progress)
             _carry_out(plan, cluster, change, number, context)
 
     def clean_up(self, plan: ElasticityPlan, context: RunContext[ElasticityWriter]) -> None:
         """Removes with `drop_after` what was created at the target."""
-        if plan.wish.drop_after:
+        if plan.spec.drop_after:
             plan.bench.remove(context.owner)
 
 
-def _cluster(wish: Wish, started: Servers) -> Cluster:
+def _cluster(spec: ElasticitySpec, started: Servers) -> Cluster:
     """What is changed."""
-    if wish.commands is not None:
-        return _own_nodes(wish, wish.commands)
+    if spec.commands is not None:
+        return _own_nodes(spec, spec.commands)
     (instance,) = started.instances.values()
     return LabNodes(instance.name)
 
 
-def _own_nodes(wish: Wish, own: OwnCommands) -> OwnNodes:
-    return OwnNodes(own.nodes, own.add, own.remove, own.status, wish.lengths.most_s)
+def _own_nodes(spec: ElasticitySpec, own: OwnCommands) -> OwnNodes:
+    return OwnNodes(own.nodes, own.add, own.remove, own.status, spec.lengths.most_s)
 
 
-def _check_changes(wish: Wish, cluster: Cluster) -> None:
+def _check_changes(spec: ElasticitySpec, cluster: Cluster) -> None:
     """Raises UsageError when the cluster can never be as a change leaves it."""
     nodes, least = cluster.nodes, 1
     if isinstance(cluster, LabNodes):
-        least = lab.LAB_DATABASES[wish.target.database.name].nodes
-    for change in wish.changes:
+        least = lab.LAB_DATABASES[spec.target.database.name].nodes
+    for change in spec.changes:
         check_can(change, cluster)
         nodes += change.grows_by
         if nodes < least:
@@ -121,14 +121,14 @@ def _carry_out(
     plan: ElasticityPlan, cluster: Cluster, change: Change, number: int, context: RunContext[ElasticityWriter]
 ) -> None:
     """One run with one change in it."""
-    wish, bench, nodes = plan.wish, plan.bench, cluster.nodes
-    threads = nodes * wish.load.threads_per_node
-    per_set = wish.load.requests_per_set(threads)
+    spec, bench, nodes = plan.spec, plan.bench, cluster.nodes
+    threads = nodes * spec.load.threads_per_node
+    per_set = spec.load.requests_per_set(threads)
     with context.progress.task(f"{number}. {change.title}: {nodes} nodes, {bench.articles:,} articles") as task:
         course = Course(
-            lengths=wish.lengths,
-            operations=per_set * wish.load.executions * wish.operations_per_request,
-            executions=wish.load.executions,
+            lengths=spec.lengths,
+            operations=per_set * spec.load.executions * spec.operations_per_request,
+            executions=spec.load.executions,
             change=lambda annotate: carry_out(change, cluster, annotate),
             tell=lambda text: task.advance_to(0.0, text),
         )
@@ -138,10 +138,10 @@ def _carry_out(
             "articles": bench.articles,
             "request_threads": threads,
             "requests_per_set": per_set,
-            "executions": wish.load.executions,
-            "warm_up": wish.lengths.warm_up,
+            "executions": spec.load.executions,
+            "warm_up": spec.lengths.warm_up,
         }
-        rate_per_s = wish.load.rate_per_node * nodes * wish.operations_per_request if wish.load.rate_per_node else None
+        rate_per_s = spec.load.rate_per_node * nodes * spec.operations_per_request if spec.load.rate_per_node else None
         try:
             bench.run(number, threads, rate_per_s, context.writer.run_folder(number), course.look, described)
         finally:

@@ -45,7 +45,7 @@ class OwnCommands:
 
 
 @dataclass(frozen=True)
-class Wish:
+class ElasticitySpec:
     """A cluster with data, a load, and the changes that are made to it one after the other. With `grows`, data and load are doubled, in
     the proportion of the nodes, between changes after which there are more nodes.
     """

@@ -1,7 +1,7 @@
 from .options import MapReduceOptions
 from .run import MapReduceBenchmark, planned
-from .spec import Wish
+from .spec import MapReduceSpec
 from .summary import NATIVE, summarise_mapreduce
 from .words import word_of
 
-__all__ = ["NATIVE", "MapReduceBenchmark", "MapReduceOptions", "Wish", "planned", "summarise_mapreduce", "word_of"]
+__all__ = ["NATIVE", "MapReduceBenchmark", "MapReduceOptions", "MapReduceSpec", "planned", "summarise_mapreduce", "word_of"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sensorbench import lab
-from sensorbench.benchmarks.mapreduce.spec import Wish
+from sensorbench.benchmarks.mapreduce.spec import MapReduceSpec
 from sensorbench.benchmarks.mapreduce.summary import NATIVE
 from sensorbench.benchmarks.mapreduce.systems import System, described, load_files, load_systems, variants_of
 from sensorbench.benchmarks.mapreduce.words import BLANKS, Reference, chosen_words, reference_of
@@ -56,7 +56,7 @@ class Cell:
 class MapReducePlan:
     """What is wished, validated: `master` is the user's, and `references` is what DuckDB finds."""
 
-    wish: Wish
+    spec: MapReduceSpec
     variants: Sequence[Variant]
     master: Master | None
     references: Sequence[Reference]
@@ -70,16 +70,16 @@ class ServersAndSpark(Servers):
     spark: dict[str, Any]
 
 
-def planned(wish: Wish, folder: Path) -> MapReducePlan:
+def planned(spec: MapReduceSpec, folder: Path) -> MapReducePlan:
     """The plan of a wish whose results go into `folder`. Raises UsageError."""
     require_pyspark()
-    variants = variants_of(wish.targets, folder)
-    master = find_master(wish.spark) if wish.spark else None
-    _check_master(wish, master)
-    with wish.dataset.connect() as workbench:
-        kinds = [("named", word) for word in wish.words] or list(chosen_words(workbench).items())
+    variants = variants_of(spec.targets, folder)
+    master = find_master(spec.spark) if spec.spark else None
+    _check_master(spec, master)
+    with spec.dataset.connect() as workbench:
+        kinds = [("named", word) for word in spec.words] or list(chosen_words(workbench).items())
         references = [reference_of(workbench, kind, word) for kind, word in kinds]
-    return MapReducePlan(wish, variants, master, references)
+    return MapReducePlan(spec, variants, master, references)
 
 
 class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWriter]):
@@ -99,28 +99,28 @@ class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWr
 
     def describe(self, plan: MapReducePlan, servers: Servers) -> Description[PlannedMapReduce]:
         """The systems, the articles and the words."""
-        wish, dataset = plan.wish, plan.wish.dataset.describe()
+        spec, dataset = plan.spec, plan.spec.dataset.describe()
         planned = PlannedMapReduce(
             workload=MapReduceWorkload(
-                cores_per_worker=wish.cores,
-                memory_per_worker=wish.memory,
-                splits=wish.splits,
+                cores_per_worker=spec.cores,
+                memory_per_worker=spec.memory,
+                splits=spec.splits,
                 articles_per_part=ARTICLES_A_PART,
             ),
             dataset=ArticlesOfJob(
-                name=wish.dataset.name,
+                name=spec.dataset.name,
                 title=dataset.title,
                 articles=dataset.readings,
                 scale=dataset.scale,
                 generated=dataset.generated,
             ),
-            systems=described(plan.variants, with_files=wish.with_files),
+            systems=described(plan.variants, with_files=spec.with_files),
             words=[
                 WantedWord(kind=one.kind, word=one.word.text, occurrences=one.occurrences, articles=len(one.counts))
                 for one in plan.references
             ],
-            workers=list(wish.workers),
-            executions=wish.executions,
+            workers=list(spec.workers),
+            executions=spec.executions,
         )
         return Description(
             "MapReduce over articles in databases",
@@ -130,25 +130,25 @@ class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWr
 
     def execute(self, plan: MapReducePlan, context: RunContext[MapReduceWriter]) -> None:
         """Loads the articles, then executes all cells interleaved."""
-        wish, claim = plan.wish, _claim(plan, context.owner)
-        with wish.dataset.connect() as workbench:
-            systems, loads = load_systems(plan.variants, wish.dataset, workbench, context.servers, context.progress, claim)
-            if wish.with_files:
-                system, loads[system.name] = load_files((context.folder / DATA_FOLDER).resolve(), workbench, wish.splits)
+        spec, claim = plan.spec, _claim(plan, context.owner)
+        with spec.dataset.connect() as workbench:
+            systems, loads = load_systems(plan.variants, spec.dataset, workbench, context.servers, context.progress, claim)
+            if spec.with_files:
+                system, loads[system.name] = load_files((context.folder / DATA_FOLDER).resolve(), workbench, spec.splits)
                 systems.append(system)
         context.writer.write_loads(loads)
         _execute_all(plan, systems, context)
 
     def clean_up(self, plan: MapReducePlan, context: RunContext[MapReduceWriter]) -> None:
         """Removes the files of articles, and with `drop_after` what was created at the targets."""
-        if plan.wish.drop_after:
+        if plan.spec.drop_after:
             for variant in context.servers.at_their_urls(list(plan.variants)):
                 variant.engine_target().remove(owner=context.owner.to_json())
         shutil.rmtree(context.folder / DATA_FOLDER, ignore_errors=True)
 
 
 def _claim(plan: MapReducePlan, owner: Owner) -> Claim:
-    return Claim(owner, "replace" if plan.wish.replace else "create")
+    return Claim(owner, "replace" if plan.spec.replace else "create")
 
 
 def _with_spark(servers: Servers) -> ServersAndSpark:
@@ -157,14 +157,14 @@ def _with_spark(servers: Servers) -> ServersAndSpark:
     return servers
 
 
-def _check_master(wish: Wish, master: Master | None) -> None:
+def _check_master(spec: MapReduceSpec, master: Master | None) -> None:
     """Raises UsageError when nobody answers at a user's master, or it has fewer threads than workers are asked for."""
     if master is None:
         return
     master.check_answers()
-    if master.threads is not None and master.threads < max(wish.workers) * wish.cores:
+    if master.threads is not None and master.threads < max(spec.workers) * spec.cores:
         raise UsageError(
-            f"--workers {max(wish.workers)}: {master.url} has {master.threads} threads; give it more, or ask for fewer workers"
+            f"--workers {max(spec.workers)}: {master.url} has {master.threads} threads; give it more, or ask for fewer workers"
         )
 
 
@@ -177,14 +177,14 @@ def _servers_and_spark(plan: MapReducePlan, progress: Teller) -> Iterator[Server
 @contextlib.contextmanager
 def _cluster(plan: MapReducePlan, progress: Teller) -> Iterator[tuple[Master, dict[str, Any]]]:
     """The user's master, or one that the lab starts for this benchmark alone; and what results say of it."""
-    wish, master = plan.wish, plan.master
+    spec, master = plan.spec, plan.master
     if master is not None:
         yield master, {"url": master.url, "started": False}
         return
-    resources = {"worker.cores": str(wish.cores), "worker.memory": wish.memory}
+    resources = {"worker.cores": str(spec.cores), "worker.memory": spec.memory}
     with contextlib.ExitStack() as stack:
         with progress.task(f"starting {Spark.name}") as task:
-            wanted = lab.Wish(Spark.name, nodes=max(wish.workers), settings=resources, stays=False)
+            wanted = lab.ServerSpec(Spark.name, nodes=max(spec.workers), settings=resources, stays=False)
             instance = stack.enter_context(lab.borrowed(wanted))
             task.end(f"{instance.version}, {len(instance.nodes)} workers")
         spark = {"version": instance.version, "nodes": len(instance.nodes), "settings": resources, "started": True}
@@ -195,21 +195,21 @@ def _execute_all(plan: MapReducePlan, systems: Sequence[System], context: RunCon
     """All executions of all cells interleaved, there and back again. A cell that fails is not executed again; when all have failed, so has
     the benchmark.
     """
-    wish, references = plan.wish, plan.references
+    spec, references = plan.spec, plan.references
     jars = {system.name: [*system.place.connector.get_jars(), tally_jar()] for system in systems}
-    cells = [Cell(system, workers) for system in systems for workers in wish.workers]
+    cells = [Cell(system, workers) for system in systems for workers in spec.workers]
     cells += [Cell(system, None) for system in systems if system.native is not None]
     failed: dict[str, str] = {}
     all_jars, log = sorted({jar for of_one in jars.values() for jar in of_one}), (context.folder / LOG_FILE).resolve()
     with driver(_with_spark(context.servers).master, jars=all_jars, log=log) as spark:
-        for number in range(1, wish.executions + 1):
+        for number in range(1, spec.executions + 1):
             # Each execution is for the first word; the others follow it once, in the last, so that all of it stays short.
-            looked_for = references if number == wish.executions else references[:1]
+            looked_for = references if number == spec.executions else references[:1]
             for cell in cells if number % 2 else reversed(cells):
                 if cell.label in failed:
                     continue
                 with context.progress.task(f"{number}. {cell.label}") as task:
-                    execution = _execution(partial(_execute, wish, cell, looked_for, spark, jars), cell, number)
+                    execution = _execution(partial(_execute, spec, cell, looked_for, spark, jars), cell, number)
                     context.writer.write_execution(execution)
                     if isinstance(execution, FailedExecution):
                         failed[cell.label] = execution.failed
@@ -247,15 +247,15 @@ def _is_of_spark(error: Exception) -> bool:
 
 
 def _execute(
-    wish: Wish, cell: Cell, references: Sequence[Reference], spark: Driver, jars: dict[str, list[Path]], number: int
+    spec: MapReduceSpec, cell: Cell, references: Sequence[Reference], spark: Driver, jars: dict[str, list[Path]], number: int
 ) -> CompleteExecution:
     if cell.workers is None:
         return _native(cell.system, references, number)
-    return _on_spark(wish, cell.system, cell.workers, references, spark, jars[cell.system.name], number)
+    return _on_spark(spec, cell.system, cell.workers, references, spark, jars[cell.system.name], number)
 
 
 def _on_spark(
-    wish: Wish,
+    spec: MapReduceSpec,
     system: System,
     workers: int,
     references: Sequence[Reference],
@@ -269,17 +269,17 @@ def _on_spark(
     with spark.application(
         f"mapreduce {system.name}",
         executors=workers,
-        cores=wish.cores,
-        memory=wish.memory,
+        cores=spec.cores,
+        memory=spec.memory,
         jars=jars,
         # Spark's own 200 parts of a shuffle are for far more data.
-        settings={**system.place.settings(splits=str(wish.splits)), "spark.sql.shuffle.partitions": str(wish.splits)},
+        settings={**system.place.settings(splits=str(spec.splits)), "spark.sql.shuffle.partitions": str(spec.splits)},
     ) as application:
         begun_s = time.monotonic()
-        tasks = workers * wish.cores
+        tasks = workers * spec.cores
         application.session.range(0, tasks, 1, tasks).count()
         launch_s = time.monotonic() - begun_s
-        index = InvertedIndex(application.session, system.place, wish.dataset.describe().readings, wish.splits, BLANKS)
+        index = InvertedIndex(application.session, system.place, spec.dataset.describe().readings, spec.splits, BLANKS)
         words = [_of_word(index, reference) for reference in references]
         spark.check_none_was_lost(application)
     before_s = application.context_s + application.executors_s + launch_s

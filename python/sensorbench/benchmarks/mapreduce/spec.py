@@ -9,7 +9,7 @@ from sensorbench.spark.inverted_index import Word
 
 
 @dataclass(frozen=True)
-class Wish:
+class MapReduceSpec:
     """The job over the articles of a dataset in each target, and in files if `with_files`, with each number of workers, `executions` times.
 
     `spark`: the master; the lab starts one where it is None. `words`: what is looked for; chosen from the dataset where there are none.

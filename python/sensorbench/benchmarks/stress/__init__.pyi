@@ -4,7 +4,7 @@ from .options import LoadOptions, StressOptions, WorkOptions
 from .planning import load_of, plan_stress, work_maker
 from .records import RecordWork, with_mix
 from .run import CapacitySearch, Load, StepsApart, StressBenchmark, StressPlan, stress
-from .steering import wish_rate
+from .steering import request_rate
 from .step import Step
 from .summary import summarise_stress
 from .work import Work
@@ -27,9 +27,9 @@ __all__ = [
     "merged",
     "parse_objective",
     "plan_stress",
+    "request_rate",
     "stress",
     "summarise_stress",
-    "wish_rate",
     "with_mix",
     "work_maker",
 ]

@@ -13,7 +13,7 @@ RATE_FILE = "rate"
 MARK = "rate set to"
 
 
-def wish_rate(folder: Path, per_s: float) -> None:
+def request_rate(folder: Path, per_s: float) -> None:
     """Leaves a rate, in operations a second, for the run that writes into `folder`. Raises UsageError when none does."""
     if not per_s > 0.0:
         raise UsageError(f"{per_s:g}: expected a rate above zero, in operations a second")

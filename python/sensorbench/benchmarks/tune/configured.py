@@ -65,7 +65,7 @@ class ConfiguredWork(Work):
 def unknown_settings(target: TargetSpec, configuration: Mapping[str, str]) -> dict[str, str]:
     """Variants that the target does not know, each with what is said about them."""
     if not target.database.embedded:
-        return lab.unknown_settings(lab.Wish(target.database.name, settings=dict(configuration)))
+        return lab.unknown_settings(lab.ServerSpec(target.database.name, settings=dict(configuration)))
     problems = {}
     for key, value in configuration.items():
         try:

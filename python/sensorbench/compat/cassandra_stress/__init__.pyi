@@ -1,12 +1,12 @@
 from .options import parse_operations, parse_rate
 from .profile import read_profile
-from .run import Wish, carry_out
+from .run import CassandraStressSpec, carry_out
 from .text import as_text
 from .visits import Partitions, parse_partitions
 
 __all__ = [
+    "CassandraStressSpec",
     "Partitions",
-    "Wish",
     "as_text",
     "carry_out",
     "parse_operations",

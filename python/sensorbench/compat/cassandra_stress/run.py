@@ -41,7 +41,7 @@ _KEY = "cassandra_stress"
 
 
 @dataclass(frozen=True)
-class Wish:
+class CassandraStressSpec:
     """What somebody asks for: operations of a profile on a target. `partitions` are those of the population; None for those
     that are usual.
     """
@@ -87,37 +87,39 @@ class Loaded:
         return json.dumps({_KEY: self.__dict__})
 
 
-def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = ()) -> tuple[RunResult, list[PlannedOperation]]:
+def carry_out(
+    spec: CassandraStressSpec, folder: Path, teller: Teller, looks: Sequence[Look] = ()
+) -> tuple[RunResult, list[PlannedOperation]]:
     """Does what is asked for. `looks` are called some times a second with the run and its snapshot. Raises UsageError before anything is
     written; FailedError and InterruptedRunError after what was done until then is on disk.
     """
     check_is_free(folder)
-    variant = _variant(wish, folder)
+    variant = _variant(spec, folder)
     with running_servers([variant], teller, pin=False) as started:
         at = started.at_their_urls([variant])[0]
-        loaded = _loaded(wish, at)
-        mix = Mix(wish.weights, wish.operations, wish.duration_s, wish.partitions or _usual_partitions(wish, loaded))
+        loaded = _loaded(spec, at)
+        mix = Mix(spec.weights, spec.operations, spec.duration_s, spec.partitions or _usual_partitions(spec, loaded))
         with teller.task("making rows") as task:
-            planned, notes = operations_of_mix(wish.profile, mix, wish.seed)
+            planned, notes = operations_of_mix(spec.profile, mix, spec.seed)
             task.end(f"{sum(one.parameters.num_rows for one in planned):,} operations")
-        schema = ProfileSchema(wish.profile, variant.schema.database, planned, wish.consistency)
+        schema = ProfileSchema(spec.profile, variant.schema.database, planned, spec.consistency)
         plan = plan_of(
             planned,
             schema,
             mix,
-            rate_per_s=wish.rate_per_s,
-            in_flight=wish.in_flight,
-            seed=wish.seed,
-            timeout_s=wish.timeout_s,
+            rate_per_s=spec.rate_per_s,
+            in_flight=spec.in_flight,
+            seed=spec.seed,
+            timeout_s=spec.timeout_s,
         )
-        for note in [*notes, *_notes(wish, plan)]:
+        for note in [*notes, *_notes(spec, plan)]:
             teller.warn(note)
-        at = replace(at if loaded else _as_keyspace_says(wish.profile, at, teller), schema=schema)
+        at = replace(at if loaded else _as_keyspace_says(spec.profile, at, teller), schema=schema)
         target = at.engine_target()
-        after = _after(wish, loaded, planned, mix)
+        after = _after(spec, loaded, planned, mix)
         owner = Owner.of(new_id(), folder)
-        _make_ready(target, schema, driver_schema(schema, planned), wish, loaded, replace(after, is_whole=after == loaded), owner)
-        with teller.task(f"{', '.join(wish.weights)} at {wish.target}", total=1.0) as task:
+        _make_ready(target, schema, driver_schema(schema, planned), spec, loaded, replace(after, is_whole=after == loaded), owner)
+        with teller.task(f"{', '.join(spec.weights)} at {spec.target}", total=1.0) as task:
             try:
                 result = drive_one_phase(
                     target, at, plan, [one.parameters for one in planned], folder, started, looks, task, owner.id
@@ -129,14 +131,14 @@ def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = 
         return result, planned
 
 
-def _variant(wish: Wish, folder: Path) -> Variant:
-    target = parse_target(wish.target)
+def _variant(spec: CassandraStressSpec, folder: Path) -> Variant:
+    target = parse_target(spec.target)
     if not shipped_schemas(SCHEMAS, target.database.dialect) or target.place in ("folder", "started"):
         raise UsageError(
-            f"--target {wish.target}: expected a server of Cassandra's kind that stays: "
+            f"--target {spec.target}: expected a server of Cassandra's kind that stays: "
             "lab:NAME (sensorbench lab up cassandra) or a URL"
         )
-    schema = ProfileSchema(wish.profile, target.database.dialect)
+    schema = ProfileSchema(spec.profile, target.database.dialect)
     return make_variants([VariantSpec(target, schema)], folder / DATA_FOLDER)[0]
 
 
@@ -145,54 +147,54 @@ def _digest(profile: Profile) -> str:
     return hashlib.blake2b(repr((profile.table, profile.columns)).encode(), digest_size=8).hexdigest()
 
 
-def _loaded(wish: Wish, variant: Variant) -> Loaded | None:
+def _loaded(spec: CassandraStressSpec, variant: Variant) -> Loaded | None:
     """What is there to go on with; None where the table is to be made. Insertions that do not go through all partitions go on
     with what is there, if anything is.
     """
     loaded = Loaded.read(variant.engine_target().fingerprint())
-    goes_through_all = wish.partitions is None or wish.partitions.in_turn
-    if wish.may_begin and (wish.replace or loaded is None or goes_through_all):
+    goes_through_all = spec.partitions is None or spec.partitions.in_turn
+    if spec.may_begin and (spec.replace or loaded is None or goes_through_all):
         return None
-    if wish.replace:
+    if spec.replace:
         raise UsageError("--replace makes the table anew, for insertions alone: --ops insert=1")
     if loaded is None:
-        raise UsageError(f"--target {wish.target}: nothing of a profile is there; insert first: --ops insert=1 --operations N")
+        raise UsageError(f"--target {spec.target}: nothing of a profile is there; insert first: --ops insert=1 --operations N")
     if not loaded.is_whole:
         raise UsageError(
-            f"--target {wish.target}: insertions there were cut short; make the table anew: --ops insert=1 --replace"
+            f"--target {spec.target}: insertions there were cut short; make the table anew: --ops insert=1 --replace"
         )
-    if loaded.profile != _digest(wish.profile):
-        raise UsageError(f"{wish.profile.path}: what is there was inserted by another table_definition or columnspec")
-    if loaded.seed != wish.seed:
-        raise UsageError(f"--seed {wish.seed}: what is there was inserted with --seed {loaded.seed}, and has other rows")
+    if loaded.profile != _digest(spec.profile):
+        raise UsageError(f"{spec.profile.path}: what is there was inserted by another table_definition or columnspec")
+    if loaded.seed != spec.seed:
+        raise UsageError(f"--seed {spec.seed}: what is there was inserted with --seed {loaded.seed}, and has other rows")
     return loaded
 
 
-def _usual_partitions(wish: Wish, loaded: Loaded | None) -> Partitions:
+def _usual_partitions(spec: CassandraStressSpec, loaded: Loaded | None) -> Partitions:
     """For insertions as many partitions as they write, one after the other; else a Gaussian over those that are there."""
     if loaded is not None:
         half = (loaded.partitions - 1) / 2
         return Partitions(Distribution("gaussian", 1, loaded.partitions, mean=1 + half, deviation=half / 3))
-    if wish.operations is None:
+    if spec.operations is None:
         raise UsageError("--operations is missing: expected how many insertions to make, or --population FIRST..LAST")
-    most = wish.operations * wish.profile.insert.partitions.most
+    most = spec.operations * spec.profile.insert.partitions.most
     return Partitions(Distribution("seq", 1, most))
 
 
-def _after(wish: Wish, loaded: Loaded | None, planned: list[PlannedOperation], mix: Mix) -> Loaded:
+def _after(spec: CassandraStressSpec, loaded: Loaded | None, planned: list[PlannedOperation], mix: Mix) -> Loaded:
     """What is there afterwards."""
     written = mix.partitions.last
-    if wish.partitions is None and loaded is None:
+    if spec.partitions is None and loaded is None:
         written = round(sum(one.parameters.num_rows * one.partitions for one in planned))
     before = loaded.partitions if loaded else 0
-    return Loaded(_digest(wish.profile), wish.seed, max(before, written) if INSERT in wish.weights else before)
+    return Loaded(_digest(spec.profile), spec.seed, max(before, written) if INSERT in spec.weights else before)
 
 
-def _notes(wish: Wish, plan: dict[str, Any]) -> list[str]:
+def _notes(spec: CassandraStressSpec, plan: dict[str, Any]) -> list[str]:
     operations = plan["phases"][0]["operations"]
-    if operations is None or operations == wish.operations:
+    if operations is None or operations == spec.operations:
         return []
-    return [f"{operations:,} insertions instead of {wish.operations:,}, so that batches of all sizes come in rounds"]
+    return [f"{operations:,} insertions instead of {spec.operations:,}, so that batches of all sizes come in rounds"]
 
 
 def _as_keyspace_says(profile: Profile, variant: Variant, teller: Teller) -> Variant:
@@ -213,7 +215,7 @@ def _make_ready(
     target: Target,
     schema: ProfileSchema,
     for_driver: dict[str, Any],
-    wish: Wish,
+    spec: CassandraStressSpec,
     loaded: Loaded | None,
     after: Loaded,
     owner: Owner,
@@ -221,7 +223,7 @@ def _make_ready(
     """An empty table, or the one that is there."""
     try:
         if loaded is None:
-            intent = "replace" if wish.replace else "create"
+            intent = "replace" if spec.replace else "create"
             target.create(json.dumps(for_driver), after.written(), intent=intent, owner=owner.to_json())
             return
         target.attach(json.dumps(for_driver), intent="attach", owner=owner.to_json())

@@ -1,7 +1,7 @@
 from .core_workload import CoreWorkload, parse_core_workload
 from .plan import Phase, driver_schema, operations_of_phase, plan_of, tables_of
 from .properties import Property, overridden, read_all_properties
-from .run import SCHEMA, Wish, carry_out
+from .run import SCHEMA, YcsbSpec, carry_out
 from .text import as_text
 
 __all__ = [
@@ -9,7 +9,7 @@ __all__ = [
     "CoreWorkload",
     "Phase",
     "Property",
-    "Wish",
+    "YcsbSpec",
     "as_text",
     "carry_out",
     "driver_schema",

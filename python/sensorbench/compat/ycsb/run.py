@@ -33,7 +33,7 @@ _DONE: dict[Phase, str] = {"load": "loading", "run": "transactions"}
 
 
 @dataclass(frozen=True)
-class Wish:
+class YcsbSpec:
     """What somebody asks for: a phase, on a target, with so many operations in flight."""
 
     workload: CoreWorkload
@@ -45,76 +45,76 @@ class Wish:
     replace: bool = False
 
 
-def carry_out(wish: Wish, folder: Path, teller: Teller, looks: Sequence[Look] = ()) -> RunResult:
+def carry_out(spec: YcsbSpec, folder: Path, teller: Teller, looks: Sequence[Look] = ()) -> RunResult:
     """Does what is asked for. `looks` are called some times a second with the run and its snapshot. Raises UsageError before anything is
     written; FailedError and InterruptedRunError after what was done until then is on disk.
     """
     check_is_free(folder)
-    variant = _variant(wish, folder)
-    plan, schema = _plan(wish, variant.schema), driver_schema(wish.workload, wish.phase, variant.schema)
+    variant = _variant(spec, folder)
+    plan, schema = _plan(spec, variant.schema), driver_schema(spec.workload, spec.phase, variant.schema)
     with running_servers([variant], teller, pin=False) as started:
         at = started.at_their_urls([variant])[0]
         target = at.engine_target()
         owner = Owner.of(new_id(), folder)
-        _make_ready(target, schema, wish, owner)
-        with teller.task(f"{_DONE[wish.phase]} at {wish.target}", total=1.0) as task:
+        _make_ready(target, schema, spec, owner)
+        with teller.task(f"{_DONE[spec.phase]} at {spec.target}", total=1.0) as task:
             result = drive_one_phase(
-                target, at, plan, tables_of(wish.workload, wish.phase), folder, started, looks, task, owner.id
+                target, at, plan, tables_of(spec.workload, spec.phase), folder, started, looks, task, owner.id
             )
-        if wish.phase == "load":
-            target.set_fingerprint(_fingerprint(wish, "loaded"))
+        if spec.phase == "load":
+            target.set_fingerprint(_fingerprint(spec, "loaded"))
         return result
 
 
-def _variant(wish: Wish, folder: Path) -> Variant:
-    target = parse_target(wish.target)
+def _variant(spec: YcsbSpec, folder: Path) -> Variant:
+    target = parse_target(spec.target)
     if target.place in ("folder", "started"):
         name = target.database.name
         place = f"{name}:PATH" if target.database.embedded else f"lab:NAME (sensorbench lab up {name}) or a URL"
-        raise UsageError(f"--target {wish.target}: what is loaded must still be there afterwards; expected {place}")
-    schema = load_schema(SCHEMA, operations="ycsb", database=target.database.dialect, fields=wish.workload.field_names)
+        raise UsageError(f"--target {spec.target}: what is loaded must still be there afterwards; expected {place}")
+    schema = load_schema(SCHEMA, operations="ycsb", database=target.database.dialect, fields=spec.workload.field_names)
     return make_variants([VariantSpec(target, schema)], folder / DATA_FOLDER)[0]
 
 
-def _plan(wish: Wish, schema: Schema) -> dict[str, Any]:
-    if wish.phase == "run" and not wish.workload.operationcount and not wish.workload.maxexecutiontime:
+def _plan(spec: YcsbSpec, schema: Schema) -> dict[str, Any]:
+    if spec.phase == "run" and not spec.workload.operationcount and not spec.workload.maxexecutiontime:
         raise UsageError("the run has no end: expected -p operationcount=…, or -p maxexecutiontime=… (s)")
     return plan_of(
-        wish.workload,
-        wish.phase,
+        spec.workload,
+        spec.phase,
         schema,
-        in_flight=wish.workload.threadcount,
+        in_flight=spec.workload.threadcount,
         threads=1,
-        seed=wish.seed,
-        timeout_s=wish.timeout_s,
-        ycsb_zipfian=wish.ycsb_zipfian,
+        seed=spec.seed,
+        timeout_s=spec.timeout_s,
+        ycsb_zipfian=spec.ycsb_zipfian,
     )
 
 
-def _make_ready(target: Target, schema: dict[str, Any], wish: Wish, owner: Owner) -> None:
+def _make_ready(target: Target, schema: dict[str, Any], spec: YcsbSpec, owner: Owner) -> None:
     """An empty table to load into, or the one that was loaded. Records that follow others go to where those are. Until all that are
     loaded are there, the fingerprint says so.
     """
     try:
-        if wish.phase == "load" and wish.workload.insertstart == 0:
-            intent = "replace" if wish.replace else "create"
-            target.create(json.dumps(schema), _fingerprint(wish, "loading"), intent=intent, owner=owner.to_json())
+        if spec.phase == "load" and spec.workload.insertstart == 0:
+            intent = "replace" if spec.replace else "create"
+            target.create(json.dumps(schema), _fingerprint(spec, "loading"), intent=intent, owner=owner.to_json())
             return
-        _check_loaded(target, wish)
+        _check_loaded(target, spec)
         target.attach(json.dumps(schema), intent="attach", owner=owner.to_json())
-        if wish.phase == "load":
-            target.set_fingerprint(_fingerprint(wish, "loading"))
+        if spec.phase == "load":
+            target.set_fingerprint(_fingerprint(spec, "loading"))
     except NamespaceError as error:
         raise UsageError(str(error)) from None
 
 
-def _fingerprint(wish: Wish, state: Literal["loading", "loaded"]) -> str:
-    return json.dumps({FIELDS: wish.workload.field_names, "state": state})
+def _fingerprint(spec: YcsbSpec, state: Literal["loading", "loaded"]) -> str:
+    return json.dumps({FIELDS: spec.workload.field_names, "state": state})
 
 
-def _check_loaded(target: Target, wish: Wish) -> None:
+def _check_loaded(target: Target, spec: YcsbSpec) -> None:
     """Raises UsageError unless records with the fields of the workload are there."""
-    at, wanted = f"--target {wish.target}", list(wish.workload.field_names)
+    at, wanted = f"--target {spec.target}", list(spec.workload.field_names)
     noted = json.loads(target.fingerprint() or "{}")
     there = noted.get(FIELDS)
     if there is None:
