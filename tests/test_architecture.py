@@ -80,7 +80,7 @@ MAY_NAME_DATABASES = {
     "compat/cassandra_stress/run.py": "the tool of one database",
     "studies/layouts/claims.py": OF_A_STUDY,
     "studies/layouts/sections.py": OF_A_STUDY,
-    "studies/log_analytics/cells.py": OF_A_STUDY,
+    "studies/log_analytics/published.py": OF_A_STUDY,
     "studies/log_analytics/claims.py": OF_A_STUDY,
     "studies/log_analytics/sections.py": OF_A_STUDY,
     "studies/mapreduce/claims.py": OF_A_STUDY,

@@ -95,23 +95,23 @@ def test_every_connector_of_all_servers_gives_the_same_results(cli: Cli, lab_ser
     assert summary["status"] == "complete"
     assert summary["answers_equal"] is True
     found = summary["result"]
-    on_spark = {cell["system"]: cell for cell in found["cells"] if cell["workers"] is not None}
+    on_spark = {job["system"]: job for job in found["cells"] if job["workers"] is not None}
     assert list(on_spark) == [*names, "files"]
     sizes = set()
-    for cell in on_spark.values():
-        (word,) = cell["words"]
+    for job in on_spark.values():
+        (word,) = job["words"]
         first, second = word["jobs"]
         assert first["map_tasks"] >= 1
         assert first["read_rows"] == found["dataset"]["articles"]
         assert second["read_rows"] == 1
         assert word["list_length"] == word["occurrences"] == found["words"][0]["occurrences"] > 100
-        assert 0.0 < cell["setup_share"] < 1.0
+        assert 0.0 < job["setup_share"] < 1.0
         sizes.add((first["read_bytes"], second["read_bytes"]))
     assert len(sizes) == 1
     # Two splits were asked for; of a region there is one.
-    assert {cell["words"][0]["jobs"][0]["map_tasks"] for cell in on_spark.values()} >= {1, 2}
+    assert {job["words"][0]["jobs"][0]["map_tasks"] for job in on_spark.values()} >= {1, 2}
     assert on_spark["files"]["words"][0]["jobs"][0]["map_tasks"] == 2
-    native = {cell["system"] for cell in found["cells"] if cell["workers"] is None}
+    native = {job["system"] for job in found["cells"] if job["workers"] is None}
     gaps = {(gap["system"], gap["what"]): gap["why"] for gap in found["gaps"]}
     assert native | {system for system, what in gaps if what == "native job"} == {*names, "files"}
     assert len(native) == 2
@@ -255,7 +255,7 @@ def test_what_failed_and_what_a_database_did_itself_is_read_again(tmp_path: Path
     assert found.executions == [on_spark, native, failed]
     summary = summarise_mapreduce(found)
     jsonschema.validate(json.loads(summary.model_dump_json()), json_schemas()["mapreduce-summary"])
-    assert [(cell.system, cell.workers, cell.setup_share) for cell in summary.result.cells] == [
+    assert [(job.system, job.workers, job.setup_share) for job in summary.result.cells] == [
         ("files", 1, 0.5),
         ("postgresql", None, None),
     ]

@@ -24,17 +24,6 @@ from sensorbench.results.series import SeriesManifest, write_series
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.comparison import ComparisonFigures, ComparisonSummary, OperationFigures, OutcomeCounts
 from sensorbench.studies.log_analytics import LOG_ANALYTICS
-from sensorbench.studies.log_analytics.cells import (
-    FOLDER,
-    LEVELS,
-    SIZES,
-    SYSTEMS,
-    Place,
-    cells,
-    is_measurement,
-    places,
-    published,
-)
 from sensorbench.studies.log_analytics.claims import (
     COUNT,
     FETCH,
@@ -44,8 +33,19 @@ from sensorbench.studies.log_analytics.claims import (
     Case,
     all_of,
 )
+from sensorbench.studies.log_analytics.published import (
+    FOLDER,
+    LEVELS,
+    SIZES,
+    SYSTEMS,
+    Place,
+    is_measurement,
+    places,
+    published,
+    published_figures,
+)
 from sensorbench.studies.log_analytics.sections import rating, sections
-from sensorbench.studies.study import Cell, grouped
+from sensorbench.studies.study import PublishedFigure, grouped
 from tests.conftest import Cli
 
 Figures = dict[tuple[str, str], float]
@@ -386,10 +386,10 @@ def test_there_is_a_cell_for_each_factor() -> None:
 
 
 def test_no_cell_is_without_state_and_reason() -> None:
-    planned = cells(None)
+    planned = published_figures(None)
     assert len(planned) == len(places())
-    assert all(cell.state in {"run", "not applicable"} and cell.why for cell in planned)
-    states = {(cell.system, cell.level, cell.operation): cell.state for cell in planned}
+    assert all(figure.state in {"run", "not applicable"} and figure.why for figure in planned)
+    states = {(figure.system, figure.level, figure.operation): figure.state for figure in planned}
     assert states["CA-SH", "none", "Q2"] == "not applicable"
     assert states["DB-C", "key", "load"] == "not applicable"
     assert (
@@ -413,9 +413,9 @@ def test_cells_say_what_results_have() -> None:
         },
         failures={id_of(redis): {"step": "loading", "cause": "it does not fit into memory"}},
     )
-    found = {(cell.system, cell.level, cell.operation, cell.range): cell for cell in cells(result)}
-    assert {cell.size for cell in found.values()} == {"1GB"}
-    assert all(cell.why for cell in found.values())
+    found = {(figure.system, figure.level, figure.operation, figure.range): figure for figure in published_figures(result)}
+    assert {figure.size for figure in found.values()} == {"1GB"}
+    assert all(figure.why for figure in found.values())
     failed = found["CA-SH", "key", "Q2", "r1"]
     assert (failed.state, failed.why) == ("failed", "too many tombstones")
     assert found["CA-SH", "key", "load", ""].state == "run"
@@ -427,15 +427,15 @@ def test_cells_say_what_results_have() -> None:
     assert found["Redis", "none", "load", ""].state == "failed"
     assert found["CA", "key", "load", ""].state == "not applicable"
     assert found["CA", "none", "load", ""].state == "not applicable"
-    other = cells(fake_result("azure-vm-noise"))
-    assert {cell.state for cell in other} == {"not applicable"}
+    other = published_figures(fake_result("azure-vm-noise"))
+    assert {figure.state for figure in other} == {"not applicable"}
 
 
 def test_equal_neighbours_are_grouped_and_nothing_else() -> None:
-    assert len(grouped(cells(None))) < 60
+    assert len(grouped(published_figures(None))) < 60
 
-    def of(size: str, one: str, why: str = "there") -> Cell:
-        return Cell(size, "key", "CA", "Q2", one, "run", why)
+    def of(size: str, one: str, why: str = "there") -> PublishedFigure:
+        return PublishedFigure(size, "key", "CA", "Q2", one, "run", why)
 
     row = ("CA", "key")
     among = ["r1", "r2", "r3", "r4"]
@@ -554,7 +554,7 @@ def test_a_study_has_claims_sections_and_cells(cli: Cli, tmp_path: Path) -> None
     assert [section["title"] for section in summary["result"]["sections"]] == ["The source's five questions", "Ratings in words"]
     shown = cli("study", "show", "log-analytics", "--results", out, "--json").json["cells"]
     assert len(shown) == sum(place.size == "1GB" for place in places())
-    assert {cell["state"] for cell in shown} == {"not applicable"}
+    assert {figure["state"] for figure in shown} == {"not applicable"}
     assert cli("study", "show", "iot", "--results", out).exit_code == 2
     # Of several sizes, those that have results.
     series = SeriesManifest(name="log-analytics", title="", parts={"machine-log-1gb": "log", "machine-log-2gb": "not there yet"})

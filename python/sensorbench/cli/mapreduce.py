@@ -17,7 +17,7 @@ from sensorbench.errors import FailedError, UsageError
 from sensorbench.paths import check_is_free
 from sensorbench.progress import Teller, console
 from sensorbench.report import formatting
-from sensorbench.results.summary.mapreduce import JobCell, MapReduceSummary
+from sensorbench.results.summary.mapreduce import JobFigures, MapReduceSummary
 from sensorbench.runner import parse_target
 from sensorbench.spark.connector import FILES
 from sensorbench.spark.session import require_pyspark
@@ -107,8 +107,8 @@ def print_mapreduce(summary: MapReduceSummary, page: Path) -> None:
     table = Table(box=None)
     for column in ("system", "by", "time", "of it set-up", "map tasks", "read", "re-read", "equal"):
         table.add_column(column, justify="left" if column in {"system", "by"} else "right")
-    for cell in summary.result.cells:
-        table.add_row(*_cells(cell))
+    for job in summary.result.cells:
+        table.add_row(*_cells(job))
     screen.print(table)
     for gap in summary.result.gaps:
         screen.print("not available:", style="yellow", end=" ")
@@ -117,19 +117,19 @@ def print_mapreduce(summary: MapReduceSummary, page: Path) -> None:
     screen.print(f"{equal}; report: {page}", highlight=False)
 
 
-def _cells(cell: JobCell) -> list[str]:
+def _cells(figures: JobFigures) -> list[str]:
     """What is said of a system with a number of workers, in the order of the columns."""
-    jobs = cell.words[0].jobs
+    jobs = figures.words[0].jobs
     counted = [
         "–" if job.read_rows is None or job.read_bytes is None else f"{job.read_rows:,} rows, {formatting.size(job.read_bytes)}"
         for job in jobs
     ]
     return [
-        cell.system,
-        NATIVE if cell.workers is None else f"Spark, {cell.workers} worker{'s' if cell.workers > 1 else ''}",
-        formatting.duration(cell.total.value),
-        "–" if cell.setup_share is None else formatting.percent(cell.setup_share),
+        figures.system,
+        NATIVE if figures.workers is None else f"Spark, {figures.workers} worker{'s' if figures.workers > 1 else ''}",
+        formatting.duration(figures.total.value),
+        "–" if figures.setup_share is None else formatting.percent(figures.setup_share),
         "–" if jobs[0].map_tasks is None else str(jobs[0].map_tasks),
         *counted,
-        "yes" if cell.equal else "NO",
+        "yes" if figures.equal else "NO",
     ]

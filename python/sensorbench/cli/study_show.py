@@ -24,7 +24,7 @@ from sensorbench.results.series import is_series, parts_with_results
 from sensorbench.studies import FACTOR_STUDIES, OTHER_STUDIES, Study, require_study
 from sensorbench.studies.elasticity import ELASTICITY
 from sensorbench.studies.mapreduce import MAPREDUCE
-from sensorbench.studies.study import Cell, Grid, Layout, grouped
+from sensorbench.studies.study import Grid, Layout, PublishedFigure, grouped
 
 
 def show(
@@ -52,9 +52,9 @@ def show(
             show_mapreduce_study(MAPREDUCE, as_json=json)
         return
     study = require_study(name)
-    cells = _cells(study, results)
+    figures = _figures(study, results)
     if json:
-        print_json(_described(study, cells))
+        print_json(_described(study, figures))
         return
     screen = console()
     screen.print(study.file.title, style="bold")
@@ -73,20 +73,20 @@ def show(
         for database, names in _schemas(study.file).items():
             screen.print(f"  {database}: {', '.join(names)}", highlight=False)
     screen.print()
-    if cells:
-        screen.print(_table_of_cells(cells))
+    if figures:
+        screen.print(_table_of_figures(figures))
         screen.print()
     screen.print(published_claims(study.claims, with_parts=bool(study.file.parts)))
 
 
-def _cells(study: Study, results: Path | None) -> list[Cell]:
+def _figures(study: Study, results: Path | None) -> list[PublishedFigure]:
     """The cells of a study, as it means to measure them or as results have them. Raises UsageError."""
-    if study.cells is None:
+    if study.published is None:
         if results is not None:
             raise UsageError(f"--results: study {study.name} does not say which cells its source has")
         return []
     if results is None:
-        return study.cells(None)
+        return study.published(None)
     folders = parts_with_results(results).values() if is_series(results) else [results]
     found = [read_comparison(folder) for folder in folders]
     other = next((one for one in found if (one.manifest.plan.source, one.manifest.plan.name) != ("study", study.name)), None)
@@ -94,16 +94,16 @@ def _cells(study: Study, results: Path | None) -> list[Cell]:
         raise UsageError(
             f"--results {results}: these are results of the {other.manifest.plan.source} {other.manifest.plan.name}; expected the study {study.name}"
         )
-    return [cell for one in found for cell in study.cells(one)]
+    return [figure for one in found for figure in study.published(one)]
 
 
-def _table_of_cells(cells: list[Cell]) -> Table:
-    counts = Counter(cell.state for cell in cells)
-    title = f"{len(cells):,} figures of the source: {', '.join(f'{count:,} {state}' for state, count in counts.items())}"
+def _table_of_figures(figures: list[PublishedFigure]) -> Table:
+    counts = Counter(figure.state for figure in figures)
+    title = f"{len(figures):,} figures of the source: {', '.join(f'{count:,} {state}' for state, count in counts.items())}"
     table = Table(box=None, title=title, title_justify="left")
     for column in ("system", "indexes", "sizes", "operations", "here", "why"):
         table.add_column(column)
-    for group in grouped(cells):
+    for group in grouped(figures):
         table.add_row(*group)
     return table
 
@@ -117,9 +117,9 @@ def _names(layouts: list[Layout]) -> list[str]:
     return [" ".join(filter(None, [layout.schema_, label])) for layout in layouts for _, label in layout.labelled_parameters()]
 
 
-def _described(study: Study, cells: list[Cell]) -> dict[str, Any]:
+def _described(study: Study, figures: list[PublishedFigure]) -> dict[str, Any]:
     claims = published_claims_as_json(study.claims, with_parts=True)
     parts = {name: {**part.model_dump(mode="json"), "schemas": _schemas(part)} for name, part in study.file.parts.items()}
     file = {**study.file.model_dump(mode="json"), "schemas": _schemas(study.file), "parts": parts}
     described = {"name": study.name, **file, "claims": claims}
-    return {**described, "cells": [asdict(cell) for cell in cells]} if study.cells else described
+    return {**described, "cells": [asdict(figure) for figure in figures]} if study.published else described

@@ -42,7 +42,7 @@ LONGEST_RUNTIME_S = 1e9
 
 
 @dataclass(frozen=True)
-class Cell:
+class ColumnRule:
     """A column of a file: when a cell of it can be taken over, and what is expected there."""
 
     column: str
@@ -50,17 +50,17 @@ class Cell:
     expected: str
 
 
-CELLS = (
-    Cell("value", f"isfinite({VALUE})", "a number"),
-    Cell("runtime", f"{RUNTIME_S} BETWEEN 0 AND {LONGEST_RUNTIME_S}", "a number of seconds"),
-    Cell("starttime", f"isfinite({BEGIN_TIME})", "a time"),
-    Cell("VM_id", "regexp_full_match(VM_id, '[0-9]{1,9}')", "a whole number"),
+COLUMN_RULES = (
+    ColumnRule("value", f"isfinite({VALUE})", "a number"),
+    ColumnRule("runtime", f"{RUNTIME_S} BETWEEN 0 AND {LONGEST_RUNTIME_S}", "a number of seconds"),
+    ColumnRule("starttime", f"isfinite({BEGIN_TIME})", "a time"),
+    ColumnRule("VM_id", "regexp_full_match(VM_id, '[0-9]{1,9}')", "a whole number"),
 )
 
 
 def recognises(columns: list[str]) -> bool:
     """Whether a file with these columns is one of a metric."""
-    return {cell.column for cell in CELLS} <= set(columns)
+    return {rule.column for rule in COLUMN_RULES} <= set(columns)
 
 
 def import_files(files: list[Path], out: Path, *, skip_bad_rows: bool) -> Dataset:
@@ -98,15 +98,15 @@ def _new_intake() -> Intake:
 
 def _take(intake: Intake, file: Path) -> None:
     """Takes over the records of a file."""
-    require_columns(file, columns_of(file), [cell.column for cell in CELLS])
+    require_columns(file, columns_of(file), [rule.column for rule in COLUMN_RULES])
     number = intake.next_file()
     names = [number, *_names(file)]
     intake.connection.execute(f"INSERT INTO metrics VALUES ({', '.join('?' * len(names))})", names)
     rows = TextRows(intake.connection, f"file_{number}", file, intake.bad_rows)
-    for cell in CELLS:
-        shown = f"coalesce({quoted(cell.column)}, '')"
-        intake.add_bad_cells(rows, f"NOT coalesce({cell.is_good}, false)", shown, cell.column, cell.expected)
-    are_good = " AND ".join(f"({cell.is_good})" for cell in CELLS)
+    for rule in COLUMN_RULES:
+        shown = f"coalesce({quoted(rule.column)}, '')"
+        intake.add_bad_cells(rows, f"NOT coalesce({rule.is_good}, false)", shown, rule.column, rule.expected)
+    are_good = " AND ".join(f"({rule.is_good})" for rule in COLUMN_RULES)
     end_time = f"{BEGIN_TIME} + to_microseconds(CAST(round({RUNTIME_S} * 1e6) AS BIGINT))"
     intake.connection.execute(
         f"""

@@ -20,7 +20,7 @@ from sensorbench.results.page import (
     Table,
     Text,
 )
-from sensorbench.results.summary.mapreduce import JobCell, MapReduceFigures, MapReduceSummary, SpeedUp
+from sensorbench.results.summary.mapreduce import JobFigures, MapReduceFigures, MapReduceSummary, SpeedUp
 
 # The parts of the set-up: their words, in the order in which they come.
 SETUP_PARTS = {
@@ -34,7 +34,7 @@ SETUP_PARTS = {
 def mapreduce_page(summary: MapReduceSummary) -> Page:
     """The page of the MapReduce study."""
     result = summary.result
-    on_spark = [cell for cell in result.cells if cell.workers is not None]
+    on_spark = [job for job in result.cells if job.workers is not None]
     generated = ", generated" if result.dataset.generated else ""
     so_far = f"; the run is {summary.status}: {summary.reason}" if summary.status != "complete" else ""
     about = f"{result.dataset.articles:,} articles ({result.dataset.title}{generated}), {result.repetitions} executions{so_far}."
@@ -64,14 +64,14 @@ def _equal(answers_equal: bool | None) -> Text:
     return Text("Results differ from those of DuckDB.", "banner bad")
 
 
-def _by(cell: JobCell) -> str:
+def _by(job: JobFigures) -> str:
     """What carried out a cell."""
-    if cell.workers is None:
+    if job.workers is None:
         return "native job"
-    return f"{cell.workers} worker{'s' if cell.workers != 1 else ''}"
+    return f"{job.workers} worker{'s' if job.workers != 1 else ''}"
 
 
-def _times_section(result: MapReduceFigures, on_spark: Sequence[JobCell]) -> Section:
+def _times_section(result: MapReduceFigures, on_spark: Sequence[JobFigures]) -> Section:
     columns: Columns = [
         ("system", "text"),
         ("by", "text"),
@@ -82,14 +82,14 @@ def _times_section(result: MapReduceFigures, on_spark: Sequence[JobCell]) -> Sec
     ]
     rows = [
         [
-            cell.system,
-            _by(cell),
-            [cell.total.value, parts.between(cell.total.low, cell.total.high)],
-            cell.setup_share,
-            ", ".join(f"{formatting.significant(one.total_s)}{' (first)' if one.first else ''}" for one in cell.times),
-            "equal" if cell.equal else Piece("differ", "bad"),
+            job.system,
+            _by(job),
+            [job.total.value, parts.between(job.total.low, job.total.high)],
+            job.setup_share,
+            ", ".join(f"{formatting.significant(one.total_s)}{' (first)' if one.first else ''}" for one in job.times),
+            "equal" if job.equal else Piece("differ", "bad"),
         ]
-        for cell in result.cells
+        for job in result.cells
     ]
     text = (
         "From the submission of the application to the final result, for the first word. Every execution is a point; the first of each "
@@ -116,12 +116,12 @@ def _speed_up_section(summary: MapReduceSummary) -> Section:
     return Section("speed-up", "Speed-up", [Text(text), drawn, Table(columns, rows)])
 
 
-def _setup_section(on_spark: Sequence[JobCell]) -> Section:
+def _setup_section(on_spark: Sequence[JobFigures]) -> Section:
     text = f"Work is the time in which a stage was executed. Everything else is set-up: {'; '.join(SETUP_PARTS.values())}."
     return Section("setup", "What is set-up, and what work", [Text(text), Chart("setup", _setup(on_spark))])
 
 
-def _reads(result: MapReduceFigures, on_spark: Sequence[JobCell]) -> Section:
+def _reads(result: MapReduceFigures, on_spark: Sequence[JobFigures]) -> Section:
     columns: Columns = [
         ("system", "text"),
         ("by", "text"),
@@ -136,12 +136,12 @@ def _reads(result: MapReduceFigures, on_spark: Sequence[JobCell]) -> Section:
         ("bytes", "bytes"),
     ]
     rows: list[list[Line]] = []
-    for cell in on_spark:
-        for number, word in enumerate(cell.words):
+    for job in on_spark:
+        for number, word in enumerate(job.words):
             one, two = word.jobs[0], word.jobs[1]
             rows.append(
                 [
-                    *(["", ""] if number else [cell.system, _by(cell)]),
+                    *(["", ""] if number else [job.system, _by(job)]),
                     word.word,
                     one.map_tasks,
                     one.read_rows,
@@ -169,7 +169,7 @@ def _words(result: MapReduceFigures) -> Section:
         ("kind", "text"),
         ("occurrences", "whole"),
         ("articles", "whole"),
-        *((f"{cell.system}, {_by(cell)}", "duration_s") for cell in result.cells),
+        *((f"{job.system}, {_by(job)}", "duration_s") for job in result.cells),
     ]
     rows = [
         [
@@ -177,7 +177,7 @@ def _words(result: MapReduceFigures) -> Section:
             word.kind,
             word.occurrences,
             word.articles,
-            *(cell.words[place].jobs_s if len(cell.words) > place else None for cell in result.cells),
+            *(job.words[place].jobs_s if len(job.words) > place else None for job in result.cells),
         ]
         for place, word in enumerate(result.words)
     ]
@@ -233,28 +233,28 @@ def _holds(is_so: bool) -> str:
     return "holds" if is_so else "does not hold"
 
 
-def _systems(cells: Sequence[JobCell] | Sequence[SpeedUp]) -> list[str]:
-    return list(dict.fromkeys(cell.system for cell in cells))
+def _systems(jobs: Sequence[JobFigures] | Sequence[SpeedUp]) -> list[str]:
+    return list(dict.fromkeys(job.system for job in jobs))
 
 
 def _workers() -> alt.X:
     return alt.X("workers:Q", title="workers", axis=alt.Axis(format="d", tickMinStep=1), scale=alt.Scale(nice=False, padding=24))
 
 
-def _times(cells: Sequence[JobCell]) -> dict[str, Any]:
+def _times(jobs: Sequence[JobFigures]) -> dict[str, Any]:
     """Every execution as a point (the first of each hollow), and a line through the means."""
-    systems = _systems(cells)
-    means = [{"variant": cell.system, "workers": cell.workers, "time": cell.total.value} for cell in cells]
+    systems = _systems(jobs)
+    means = [{"variant": job.system, "workers": job.workers, "time": job.total.value} for job in jobs]
     points = [
         {
-            "system": cell.system,
-            "workers": cell.workers,
+            "system": job.system,
+            "workers": job.workers,
             "time": one.total_s,
             "first": one.first,
             "execution": one.execution,
         }
-        for cell in cells
-        for one in cell.times
+        for job in jobs
+        for one in job.times
     ]
     y = alt.Y("time:Q", title="from submission to result, s", scale=alt.Scale(zero=True))
     lines = charts.line_of_variants(means, systems).encode(x=_workers(), y=y)
@@ -285,14 +285,14 @@ def _speed_up(speed_ups: Sequence[SpeedUp]) -> dict[str, Any]:
     return charts.sized(alt.layer(rule, lines), height=280)
 
 
-def _setup(cells: Sequence[JobCell]) -> dict[str, Any]:
+def _setup(jobs: Sequence[JobFigures]) -> dict[str, Any]:
     """What the time of each cell consists of: the parts of the set-up, and work."""
     kinds = [*SETUP_PARTS.values(), "work"]
     rows = []
-    for cell in cells:
-        parts = {title: getattr(cell.setup_parts, part) for part, title in SETUP_PARTS.items()}
-        parts["work"] = cell.total.value - (cell.setup_s or 0.0)
-        label = f"{cell.system}, {cell.workers}"
+    for job in jobs:
+        parts = {title: getattr(job.setup_parts, part) for part, title in SETUP_PARTS.items()}
+        parts["work"] = job.total.value - (job.setup_s or 0.0)
+        label = f"{job.system}, {job.workers}"
         rows += [{"cell": label, "part": part, "seconds": seconds, "place": kinds.index(part)} for part, seconds in parts.items()]
     names = list(dict.fromkeys(row["cell"] for row in rows))
     colours = alt.Scale(domain=kinds, range=[*charts.COLOURS[1:5], charts.COLOURS[0]])

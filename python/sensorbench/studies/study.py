@@ -17,7 +17,7 @@ from sensorbench.runner import Workload
 from sensorbench.schemas.schema_file import ParameterValue
 from sensorbench.studies.pictures import Effect, Front
 
-CellState = Literal["run", "not applicable", "failed"]
+FigureState = Literal["run", "not applicable", "failed"]
 Kind = Literal["text", "variant", "duration_s", "bytes", "ratio", "count"]
 
 
@@ -138,7 +138,7 @@ def _laid_over(study: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Cell:
+class PublishedFigure:
     """One figure of the source study, and whether there is one of this study: `why` says where it is from, or why there is none.
     `range` is empty where the operation has none.
     """
@@ -148,16 +148,16 @@ class Cell:
     system: str
     operation: str
     range: str
-    state: CellState
+    state: FigureState
     why: str
 
 
-def grouped(cells: Sequence[Cell]) -> list[tuple[str, ...]]:
+def grouped(figures: Sequence[PublishedFigure]) -> list[tuple[str, ...]]:
     """Cells that are equal but for one word as one row, system by system: system, levels, sizes, operations with their ranges, state
     and why.
     """
-    ranges, sizes, systems = ([*dict.fromkeys(getattr(cell, of) for cell in cells)] for of in ("range", "size", "system"))
-    rows: list[tuple[str, ...]] = [astuple(cell) for cell in cells]
+    ranges, sizes, systems = ([*dict.fromkeys(getattr(figure, of) for figure in figures)] for of in ("range", "size", "system"))
+    rows: list[tuple[str, ...]] = [astuple(figure) for figure in figures]
     rows = _joined([(system, level, size, *rest) for size, level, system, *rest in rows], 4, partial(range_text, order=ranges))
     rows = [(*place, f"{operation} {among}".strip(), state, why) for *place, operation, among, state, why in rows]
     rows = _joined(_joined(rows, 3, ", ".join), 2, partial(range_text, order=sizes))
@@ -211,7 +211,7 @@ class Section:
 
 
 # The cells of the source study, or those that are of the size of results.
-CellsOf = Callable[[ComparisonResult | None], list[Cell]]
+FiguresOf = Callable[[ComparisonResult | None], list[PublishedFigure]]
 # The sections that follow from the measurements and their summary.
 SectionsOf = Callable[["Evidence", ComparisonSummary], list[Section]]
 # Those of a series: of all its comparisons, by part (or dataset).
@@ -228,7 +228,7 @@ class Study:
     file: StudyFile
     claims: tuple[Claim, ...]
     judges: dict[str, Judge]
-    cells: CellsOf | None = None
+    published: FiguresOf | None = None
     sections: SectionsOf | None = None
     series_sections: SeriesSectionsOf | None = None
 
@@ -248,7 +248,7 @@ class Study:
         folder: Path,
         judges: dict[str, Judge],
         *,
-        cells: CellsOf | None = None,
+        published: FiguresOf | None = None,
         sections: SectionsOf | None = None,
         series_sections: SeriesSectionsOf | None = None,
     ) -> "Study":
@@ -263,4 +263,4 @@ class Study:
         homeless = [claim.id for claim in claims if not set(claim.parts) <= file.parts.keys()]
         if homeless:
             raise AssertionError(f"{folder}: claims name parts that the study does not have: {homeless}")
-        return cls(folder.name.replace("_", "-"), file, tuple(claims), judges, cells, sections, series_sections)
+        return cls(folder.name.replace("_", "-"), file, tuple(claims), judges, published, sections, series_sections)

@@ -38,7 +38,7 @@ LOG_FILE = "spark-driver.log"
 
 
 @dataclass(frozen=True)
-class Cell:
+class JobSpec:
     """What is executed: the job on Spark with so many workers, or, where there are none, by the database itself."""
 
     system: System
@@ -197,36 +197,36 @@ def _execute_all(plan: MapReducePlan, systems: Sequence[System], context: RunCon
     """
     spec, references = plan.spec, plan.references
     jars = {system.name: [*system.place.connector.get_jars(), tally_jar()] for system in systems}
-    cells = [Cell(system, workers) for system in systems for workers in spec.workers]
-    cells += [Cell(system, None) for system in systems if system.native is not None]
+    jobs = [JobSpec(system, workers) for system in systems for workers in spec.workers]
+    jobs += [JobSpec(system, None) for system in systems if system.native is not None]
     failed: dict[str, str] = {}
     all_jars, log = sorted({jar for of_one in jars.values() for jar in of_one}), (context.folder / LOG_FILE).resolve()
     with driver(_with_spark(context.servers).master, jars=all_jars, log=log) as spark:
         for number in range(1, spec.executions + 1):
             # Each execution is for the first word; the others follow it once, in the last, so that all of it stays short.
             looked_for = references if number == spec.executions else references[:1]
-            for cell in cells if number % 2 else reversed(cells):
-                if cell.label in failed:
+            for job in jobs if number % 2 else reversed(jobs):
+                if job.label in failed:
                     continue
-                with context.progress.task(f"{number}. {cell.label}") as task:
-                    execution = _execution(partial(_execute, spec, cell, looked_for, spark, jars), cell, number)
+                with context.progress.task(f"{number}. {job.label}") as task:
+                    execution = _execution(partial(_execute, spec, job, looked_for, spark, jars), job, number)
                     context.writer.write_execution(execution)
                     if isinstance(execution, FailedExecution):
-                        failed[cell.label] = execution.failed
+                        failed[job.label] = execution.failed
                         task.end(execution.failed)
                     else:
                         task.end(f"{execution.total_s:.1f} s, {execution.setup_s:.1f} s of it set-up")
-    if len(failed) == len(cells):
+    if len(failed) == len(jobs):
         raise FailedError(f"every cell failed; {next(iter(failed))}: {next(iter(failed.values()))}")
 
 
-def _execution(carry_out: Callable[[int], CompleteExecution], cell: Cell, number: int) -> Execution:
+def _execution(carry_out: Callable[[int], CompleteExecution], job: JobSpec, number: int) -> Execution:
     """The record of an execution. What goes wrong in a database, a connector or on Spark is a part of it."""
     interruptions = count()
     try:
         return carry_out(number)
     except (FailedError, EngineError) as error:
-        return _failed(cell, number, message_of(error))
+        return _failed(job, number, message_of(error))
     except (KeyboardInterrupt, InterruptedRunError, UsageError, OSError):
         raise
     except Exception as error:
@@ -235,11 +235,11 @@ def _execution(carry_out: Callable[[int], CompleteExecution], cell: Cell, number
             raise KeyboardInterrupt from error
         if not _is_of_spark(error):
             raise
-        return _failed(cell, number, first_line(error))
+        return _failed(job, number, first_line(error))
 
 
-def _failed(cell: Cell, number: int, why: str) -> FailedExecution:
-    return FailedExecution(execution=number, system=cell.system.name, workers=cell.workers, failed=why)
+def _failed(job: JobSpec, number: int, why: str) -> FailedExecution:
+    return FailedExecution(execution=number, system=job.system.name, workers=job.workers, failed=why)
 
 
 def _is_of_spark(error: Exception) -> bool:
@@ -247,11 +247,11 @@ def _is_of_spark(error: Exception) -> bool:
 
 
 def _execute(
-    spec: MapReduceSpec, cell: Cell, references: Sequence[Reference], spark: Driver, jars: dict[str, list[Path]], number: int
+    spec: MapReduceSpec, job: JobSpec, references: Sequence[Reference], spark: Driver, jars: dict[str, list[Path]], number: int
 ) -> CompleteExecution:
-    if cell.workers is None:
-        return _native(cell.system, references, number)
-    return _on_spark(spec, cell.system, cell.workers, references, spark, jars[cell.system.name], number)
+    if job.workers is None:
+        return _native(job.system, references, number)
+    return _on_spark(spec, job.system, job.workers, references, spark, jars[job.system.name], number)
 
 
 def _on_spark(

@@ -11,7 +11,7 @@ from sensorbench.results.summary.envelope import envelope
 from sensorbench.results.summary.mapreduce import (
     ExecutionTime,
     Gap,
-    JobCell,
+    JobFigures,
     MapReduceFigures,
     MapReduceSummary,
     MeanTime,
@@ -28,7 +28,7 @@ NATIVE = "native job"
 def summarise_mapreduce(result: MapReduceResult) -> MapReduceSummary:
     """The summary of a study, without its claims. Means leave out the first execution of each cell where there are others."""
     manifest, done = result.manifest, result.complete
-    cells = [_cell(result, *place) for place in _places(done)]
+    jobs = [_job(result, *place) for place in _places(done)]
     return MapReduceSummary(
         **envelope(manifest),
         answers_equal=all(word.equal for one in done for word in one.words) if done else None,
@@ -42,8 +42,8 @@ def summarise_mapreduce(result: MapReduceResult) -> MapReduceSummary:
             repetitions=manifest.plan.executions,
             workload=manifest.plan.workload,
             loads=result.loads,
-            cells=cells,
-            speed_ups=_speed_ups(cells),
+            cells=jobs,
+            speed_ups=_speed_ups(jobs),
             gaps=_gaps(result),
             executions=result.executions,
         ),
@@ -60,22 +60,22 @@ def _counted(executions: Sequence[CompleteExecution]) -> list[CompleteExecution]
     return [one for one in executions if one.execution != FIRST] or list(executions)
 
 
-def _cell(result: MapReduceResult, system: str, workers: int | None) -> JobCell:
+def _job(result: MapReduceResult, system: str, workers: int | None) -> JobFigures:
     """The figures of a cell; of its first word T, of the others the time of their jobs alone."""
-    of_cell = [one for one in result.complete if (one.system, one.workers) == (system, workers)]
-    those = _counted(of_cell)
+    of_job = [one for one in result.complete if (one.system, one.workers) == (system, workers)]
+    those = _counted(of_job)
     total = mean_over_runs(np.array([one.total_s for one in those]))
     setup_s = float(np.mean([one.setup_s for one in those])) if workers is not None else None
-    return JobCell(
+    return JobFigures(
         system=system,
         workers=workers,
         total=MeanTime(**asdict(total)),
-        times=[ExecutionTime(execution=one.execution, total_s=one.total_s, first=one.execution == FIRST) for one in of_cell],
+        times=[ExecutionTime(execution=one.execution, total_s=one.total_s, first=one.execution == FIRST) for one in of_job],
         setup_s=setup_s,
         setup_share=None if setup_s is None else setup_s / total.value,
         setup_parts=None if setup_s is None else _setup_parts(those, setup_s),
         words=[word for number in range(len(result.manifest.plan.words)) if (word := _word(those, number)) is not None],
-        equal=all(word.equal for one in of_cell for word in one.words),
+        equal=all(word.equal for one in of_job for word in one.words),
     )
 
 
@@ -114,11 +114,11 @@ def _with_mean(job: JobRecord, durations_s: Sequence[float]) -> JobRecord:
     return job.model_copy(update={"duration_s": float(np.mean(durations_s))})
 
 
-def _speed_ups(cells: Sequence[JobCell]) -> list[SpeedUp]:
+def _speed_ups(jobs: Sequence[JobFigures]) -> list[SpeedUp]:
     """T with the fewest workers over T with more, beside what is linear; of what no stage was executed in taken off, too."""
     found = []
-    for system in dict.fromkeys(cell.system for cell in cells):
-        by_workers = {cell.workers: cell for cell in cells if cell.system == system and cell.workers is not None}
+    for system in dict.fromkeys(job.system for job in jobs):
+        by_workers = {job.workers: job for job in jobs if job.system == system and job.workers is not None}
         counts = sorted(by_workers)
         for workers in counts[1:]:
             fewest, one, other = counts[0], by_workers[counts[0]], by_workers[workers]
@@ -135,8 +135,8 @@ def _speed_ups(cells: Sequence[JobCell]) -> list[SpeedUp]:
     return found
 
 
-def _work_s(cell: JobCell) -> float:
-    return cell.total.value - (cell.setup_s or 0.0)
+def _work_s(job: JobFigures) -> float:
+    return job.total.value - (job.setup_s or 0.0)
 
 
 def _gaps(result: MapReduceResult) -> list[Gap]:

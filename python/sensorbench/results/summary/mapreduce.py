@@ -47,7 +47,7 @@ class WordFigures(SummaryPart):
     equal: bool
 
 
-class JobCell(SummaryPart):
+class JobFigures(SummaryPart):
     """A system with a number of workers, or its native job. The time is that of the first word; the first execution is in no mean."""
 
     system: str
@@ -113,7 +113,7 @@ class MapReduceFigures(SummaryPart):
     repetitions: int = Field(description="How many executions of each cell were wanted.")
     workload: MapReduceWorkload
     loads: dict[str, dict[str, Any]] = Field(description="How each system was loaded, as in load.json.")
-    cells: list[JobCell]
+    cells: list[JobFigures]
     speed_ups: list[SpeedUp]
     gaps: list[Gap]
     executions: list[CompleteExecution | FailedExecution]

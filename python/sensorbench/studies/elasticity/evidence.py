@@ -127,7 +127,7 @@ def published(file: Path, names: Mapping[str, str]) -> list[PublishedFigure]:
     found = [printed for row in rows if row["system"] in names for printed in _printed(row, names[row["system"]])]
     hottest, served = ([row for row in rows if row["metric"] == metric] for metric in (_HOTTEST, _SERVED))
     shares = [
-        _cell(one, names[one["system"]], "hottest_share", float(one["value"]) / float(all_["value"]))
+        _published(one, names[one["system"]], "hottest_share", float(one["value"]) / float(all_["value"]))
         for one, all_ in zip(hottest, served, strict=True)
     ]
     return [*found, *shares]
@@ -137,10 +137,10 @@ def _printed(row: dict[str, str], role: str) -> list[PublishedFigure]:
     if row["metric"] not in _PRINTED:
         return []
     figure, factor = _PRINTED[row["metric"]]
-    return [_cell(row, role, figure, float(row["value"].lstrip(">")) * factor)]
+    return [_published(row, role, figure, float(row["value"].lstrip(">")) * factor)]
 
 
-def _cell(row: dict[str, str], role: str, figure: str, value: float) -> PublishedFigure:
+def _published(row: dict[str, str], role: str, figure: str, value: float) -> PublishedFigure:
     nodes = _NODES.search(row["configuration"])
     if nodes is None:
         raise AssertionError(f"{row['configuration']}: no number of nodes")

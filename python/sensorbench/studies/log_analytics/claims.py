@@ -24,7 +24,7 @@ from sensorbench.claims import (
     near_or_above_one,
     single_ratio,
 )
-from sensorbench.studies.log_analytics.cells import (
+from sensorbench.studies.log_analytics.published import (
     CASSANDRA,
     CLUSTERED,
     COUNT_RANGE,

@@ -11,7 +11,7 @@ from typing import Any
 from sensorbench.claims import Evidence, variant_name
 from sensorbench.results import VariantManifest
 from sensorbench.results.summary.comparison import ComparisonSummary
-from sensorbench.studies.log_analytics.cells import (
+from sensorbench.studies.log_analytics.published import (
     BY_WRITES,
     CASSANDRA,
     COUNT_RANGE,

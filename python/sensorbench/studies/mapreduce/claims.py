@@ -29,11 +29,11 @@ class Evidence:
     def __init__(self, summary: MapReduceSummary, roles: Mapping[str, Sequence[str]], titles: Mapping[str, str]) -> None:
         self.titles = titles
         self.times: dict[tuple[str, int], Values] = {}
-        for cell in summary.result.cells:
-            if cell.workers is None:
+        for job in summary.result.cells:
+            if job.workers is None:
                 continue
-            totals = [one.total_s for one in cell.times if not one.first]
-            self.times[cell.system, cell.workers] = np.array(totals or [one.total_s for one in cell.times])
+            totals = [one.total_s for one in job.times if not one.first]
+            self.times[job.system, job.workers] = np.array(totals or [one.total_s for one in job.times])
         of = {name: system.database for name, system in summary.result.systems.items()}
         self.systems = {role: next((name for name in of if of[name] in names), None) for role, names in roles.items()}
 

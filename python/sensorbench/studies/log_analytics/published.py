@@ -14,7 +14,7 @@ from sensorbench import toml_file
 from sensorbench.claims import Evidence, variant_name
 from sensorbench.dataset.machine_log import DATASETS
 from sensorbench.results import ComparisonResult
-from sensorbench.studies.study import Cell, CellState, StudyFile
+from sensorbench.studies.study import FigureState, PublishedFigure, StudyFile
 
 FOLDER = Path(__file__).parent
 FILE = toml_file.load(FOLDER / "study.toml", StudyFile)
@@ -111,22 +111,22 @@ def size_of(result: ComparisonResult) -> str | None:
     return next((size for size, dataset in DATASETS.items() if dataset == name), None)
 
 
-def cells(result: ComparisonResult | None) -> list[Cell]:
+def published_figures(result: ComparisonResult | None) -> list[PublishedFigure]:
     """All cells, as the study means to measure them; or, with results, the cells of their size, as they were measured."""
     if result is None:
-        return [_cell(place, *_planned(place)) for place in places()]
+        return [_figure(place, *_planned(place)) for place in places()]
     size = size_of(result)
     if size is None:
         why = f"these results are of {result.manifest.plan.dataset['name']}, not of the source's log"
-        return [_cell(place, *(_impossible(place) or ("not applicable", why))) for place in places()]
-    return [_cell(place, *_measured(place, result)) for place in places() if place.size == size]
+        return [_figure(place, *(_impossible(place) or ("not applicable", why))) for place in places()]
+    return [_figure(place, *_measured(place, result)) for place in places() if place.size == size]
 
 
-def _cell(place: Place, state: CellState, why: str) -> Cell:
-    return Cell(place.size, place.level, place.system, place.operation, place.range, state, why)
+def _figure(place: Place, state: FigureState, why: str) -> PublishedFigure:
+    return PublishedFigure(place.size, place.level, place.system, place.operation, place.range, state, why)
 
 
-def _impossible(place: Place) -> tuple[CellState, str] | None:
+def _impossible(place: Place) -> tuple[FigureState, str] | None:
     """Why this study cannot have a cell whatever is measured, if so."""
     if place.system in CASSANDRA and place.level == "none":
         return "not applicable", NO_KEYLESS
@@ -135,7 +135,7 @@ def _impossible(place: Place) -> tuple[CellState, str] | None:
     return None
 
 
-def _planned(place: Place) -> tuple[CellState, str]:
+def _planned(place: Place) -> tuple[FigureState, str]:
     impossible = _impossible(place)
     if impossible:
         return impossible
@@ -147,7 +147,7 @@ def _told(place: Place, variant: str) -> str:
     return f"{variant}, one run for all levels" if place.system in REDIS and place.level in LEVELS else variant
 
 
-def _measured(place: Place, result: ComparisonResult) -> tuple[CellState, str]:
+def _measured(place: Place, result: ComparisonResult) -> tuple[FigureState, str]:
     impossible = _impossible(place)
     if impossible:
         return impossible
@@ -160,14 +160,14 @@ def _measured(place: Place, result: ComparisonResult) -> tuple[CellState, str]:
     return state, _told(place, variant) if state == "run" and not why else why
 
 
-def _loaded(variant: str, result: ComparisonResult) -> tuple[CellState, str]:
+def _loaded(variant: str, result: ComparisonResult) -> tuple[FigureState, str]:
     if variant in result.loads:
         return "run", ""
     failure = result.failures.get(variant)
     return ("failed", failure["cause"]) if failure else ("not applicable", f"the work ended before {variant} was loaded")
 
 
-def _measured_at(variant: str, operation: str, result: ComparisonResult) -> tuple[CellState, str]:
+def _measured_at(variant: str, operation: str, result: ComparisonResult) -> tuple[FigureState, str]:
     """Whether a question was answered; some of its requests may have failed."""
     evidence = Evidence(result, {variant: variant}, result.manifest.plan.metric)
     counts = evidence.counts(variant, operation)
