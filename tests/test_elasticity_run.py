@@ -131,7 +131,7 @@ def followed(course: Course, run: FakeRun, lengths_s: list[float]) -> int:
     """Carries on with measurements of these lengths, each seen when it ends, until the run is stopped; how many there were."""
     for number, length_s in enumerate(lengths_s, start=1):
         run.time_s += length_s
-        course.look(run, {"now_ns": run.now_ns(), "phases": [{"started": number * 100}]})  # type: ignore[arg-type]
+        course.on_snapshot(run, {"now_ns": run.now_ns(), "phases": [{"started": number * 100}]})  # type: ignore[arg-type]
         course.wait()
         if run.is_stopped:
             return number

@@ -150,9 +150,11 @@ def test_workers_without_the_packages_are_told_before_anything_is_generated(appl
 def test_workers_that_would_write_elsewhere_or_other_bytes_are_told(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.touch()
-    assert spark_generate._look(str(token), spark_generate._versions())(0) == ""
-    assert "expected sensorbench 0 with pyarrow 1, as here" in spark_generate._look(str(token), "sensorbench 0 with pyarrow 1")(0)
-    missing = spark_generate._look(str(tmp_path / "out" / "token"), spark_generate._versions())(0)
+    assert spark_generate._inspect(str(token), spark_generate._versions())(0) == ""
+    assert "expected sensorbench 0 with pyarrow 1, as here" in spark_generate._inspect(
+        str(token), "sensorbench 0 with pyarrow 1"
+    )(0)
+    missing = spark_generate._inspect(str(tmp_path / "out" / "token"), spark_generate._versions())(0)
     assert f"does not see {tmp_path} of this machine; expected --out on storage that all workers share" in missing
 
 

@@ -377,7 +377,7 @@ def test_the_clients_processor_time_is_not_that_of_servers_which_it_started() ->
         watcher = Watcher(Quiet(), {"server": server})  # type: ignore[arg-type]
         while server.cpu_times().user < used_before_s + 0.5:
             time.sleep(0.02)
-        watcher.look_once_more(asks=False)
+        watcher.read_once_more(asks=False)
     finally:
         busy.kill()
         busy.wait()
@@ -406,9 +406,9 @@ def test_what_is_no_rate_is_told_and_the_load_goes_on(tmp_path: Path) -> None:
     steering, run = Steering(tmp_path), FakeRun()
     for text in ("", "fast\n", "-1\n", "250.5\n"):
         (tmp_path / RATE_FILE).write_text(text, encoding="utf-8")
-        steering.look(run, {})  # type: ignore[arg-type]
+        steering.on_snapshot(run, {})  # type: ignore[arg-type]
         assert not (tmp_path / RATE_FILE).exists()
-    steering.look(run, {})  # type: ignore[arg-type]
+    steering.on_snapshot(run, {})  # type: ignore[arg-type]
     assert run.rates == [250.5]
     assert [mark.partition(":")[0] for mark in run.marks] == ["rate not set"] * 3
 
@@ -470,13 +470,13 @@ def test_counters_go_on_over_phases_and_runs() -> None:
     metrics = LoadMetrics()
     assert list(metrics.collect()) == []
     first, second = object(), object()
-    metrics.look(first, snapshot_of((10, 0, figures(7, late=1)), (5, 3, figures(4, timeout=1))))  # type: ignore[arg-type]
+    metrics.on_snapshot(first, snapshot_of((10, 0, figures(7, late=1)), (5, 3, figures(4, timeout=1))))  # type: ignore[arg-type]
     found = scraped(metrics)
     assert found["sensorbench_operations_total", (("operation", "read"), ("outcome", "ok"))] == 11
     assert found["sensorbench_operations_started_total", ()] == 15
     assert found["sensorbench_operations_in_flight", ()] == 15 - 12
     assert found["sensorbench_response_seconds_sum", (("operation", "read"),)] == pytest.approx(12 * 0.002)
-    metrics.look(second, snapshot_of((2, 1, figures(2))))  # type: ignore[arg-type]
+    metrics.on_snapshot(second, snapshot_of((2, 1, figures(2))))  # type: ignore[arg-type]
     found = scraped(metrics)
     assert found["sensorbench_operations_total", (("operation", "read"), ("outcome", "ok"))] == 13
     assert found["sensorbench_operations_total", (("operation", "read"), ("outcome", "timeout"))] == 1
@@ -488,7 +488,7 @@ def test_counters_go_on_over_phases_and_runs() -> None:
 
 def test_the_endpoint_speaks_openmetrics_and_has_what_dashboard_and_docs_name() -> None:
     with endpoint("0") as metrics:
-        metrics.look(object(), snapshot_of((3, 0, figures(3))))  # type: ignore[arg-type]
+        metrics.on_snapshot(object(), snapshot_of((3, 0, figures(3))))  # type: ignore[arg-type]
         request = urllib.request.Request(
             f"http://127.0.0.1:{metrics.port}/metrics", headers={"Accept": "application/openmetrics-text; version=1.0.0"}
         )

@@ -23,7 +23,7 @@ from sensorbench.benchmarks.tune.confirm import verdict
 from sensorbench.benchmarks.tune.drift import default_at
 from sensorbench.benchmarks.tune.goal import CapacityGoal, PercentileGoal, parse_goal
 from sensorbench.benchmarks.tune.judging import judged
-from sensorbench.benchmarks.tune.measure import Bench, Hopeless, Order, measure
+from sensorbench.benchmarks.tune.measure import Bench, Order, Pruner, measure
 from sensorbench.benchmarks.tune.options import parse_start
 from sensorbench.benchmarks.tune.run import Budget, TuneBenchmark, TunePlan, next_role
 from sensorbench.benchmarks.tune.search import Tried, propose
@@ -216,8 +216,8 @@ def told(now_s: float, *p99_s: float) -> dict[str, Any]:
     ],
 )
 def test_only_what_is_far_worse_in_all_operations_after_a_while_is_given_up(snapshot: dict[str, Any], is_so: bool) -> None:
-    hopeless, run = Hopeless("p99", best_s=0.01, held_s=10.0), FakeRun()
-    hopeless.look(run, snapshot)  # type: ignore[arg-type]
+    hopeless, run = Pruner("p99", best_s=0.01, held_s=10.0), FakeRun()
+    hopeless.on_snapshot(run, snapshot)  # type: ignore[arg-type]
     assert (hopeless.is_so, run.stopped) == (is_so, is_so)
 
 

@@ -48,13 +48,13 @@ def measure(teller: Teller, *, quick: bool = False) -> dict[str, Any]:
     return {**figures, "quick": quick, "processors": os.cpu_count()}
 
 
-def _run(plan: dict[str, Any], url: str, look: Callable[[_engine.Run], None] | None = None) -> dict[str, Any]:
+def _run(plan: dict[str, Any], url: str, on_snapshot: Callable[[_engine.Run], None] | None = None) -> dict[str, Any]:
     base = {"seed": 1, "operations": [{"weight": 1.0, "operation": {"name": "nothing"}}], "in_flight": 1, "timeout_s": 60.0}
     run = _engine.Target(url).run(json.dumps({**base, **plan}), [])
     while not run.wait(0.1):
         run.take()
-        if look:
-            look(run)
+        if on_snapshot:
+            on_snapshot(run)
     whole: dict[str, Any] = json.loads(run.end()[1])
     return whole
 
@@ -106,10 +106,10 @@ def rss_growth_bytes(operations: int) -> int:
     process = psutil.Process()
     sizes: list[tuple[int, int]] = []
 
-    def look(run: _engine.Run) -> None:
+    def on_snapshot(run: _engine.Run) -> None:
         started = json.loads(run.snapshot())["phases"][0]["started"]
         sizes.append((started, process.memory_info().rss))
 
-    _run({"phases": [{"name": "measure", "operations": operations}]}, "null:", look)
+    _run({"phases": [{"name": "measure", "operations": operations}]}, "null:", on_snapshot)
     after_a_million = [size for started, size in sizes if started >= 1_000_000]
     return max(0, after_a_million[-1] - after_a_million[0]) if after_a_million else 0

@@ -20,7 +20,7 @@ from sensorbench.compat.cassandra_stress import (
 from sensorbench.errors import UsageError
 from sensorbench.progress import Teller
 from sensorbench.results.files import write_text
-from sensorbench.runner import SERVER_URL, looks
+from sensorbench.runner import SERVER_URL, observers
 
 TEXT_FILE = "cassandra-stress.txt"
 CONSISTENCIES = ("any", "one", "two", "three", "quorum", "all", "local_one", "local_quorum", "each_quorum")
@@ -77,8 +77,8 @@ def cassandra_stress(
         f"the keyspace {read.keyspace.name} of the profile is sensorbench's own here (namespace= in the URL names another)"
     )
     folder = out or new_folder("cassandra-stress")
-    with looks(metrics) as look:
-        result, planned = carry_out(spec, folder, teller, look)
+    with observers(metrics) as watching:
+        result, planned = carry_out(spec, folder, teller, watching)
     text = as_text(result, planned)
     write_text(folder / TEXT_FILE, text)
     typer.echo(text, nl=False)

@@ -15,7 +15,7 @@ from sensorbench.cli.output import new_folder, show_written
 from sensorbench.progress import Teller, console, print_labelled
 from sensorbench.report import formatting
 from sensorbench.results.summary.stress import StressStep, StressSummary
-from sensorbench.runner import looks
+from sensorbench.runner import observers
 
 
 @takes(StressOptions)
@@ -30,8 +30,8 @@ def run(
 ) -> None:
     """Hold rates one after the other, or search the highest one that meets an objective. The load does not wait for answers."""
     folder, teller = out or new_folder("stress"), Teller()
-    with looks(metrics) as look:
-        plan = plan_stress(options, folder, teller, looks=look, replace=replace, drop_after=drop_after)
+    with observers(metrics) as watching:
+        plan = plan_stress(options, folder, teller, looks=watching, replace=replace, drop_after=drop_after)
         teller.say(f"{plan.work.described['data']}, results go to {folder}")
         written = run_and_report(StressBenchmark(), plan, folder, teller, reports.STRESS.write)
     show_written(written, print_stress, no_open=no_open, as_json=json)

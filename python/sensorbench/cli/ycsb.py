@@ -19,7 +19,7 @@ from sensorbench.compat.ycsb import (
 )
 from sensorbench.progress import Teller
 from sensorbench.results.files import write_text
-from sensorbench.runner import FILE_URL, SERVER_URL, looks
+from sensorbench.runner import FILE_URL, SERVER_URL, observers
 
 app = typer.Typer(help="Run YCSB's core workloads by its properties files.", no_args_is_help=True)
 
@@ -89,8 +89,8 @@ def _carry_out(
         teller.warn(note)
     folder = out or new_folder(f"ycsb-{phase}")
     spec = YcsbSpec(workload, phase, target, seed, ycsb_zipfian=ycsb_zipfian, replace=replace)
-    with looks(metrics) as look:
-        result = carry_out(spec, folder, teller, look)
+    with observers(metrics) as watching:
+        result = carry_out(spec, folder, teller, watching)
     text = as_text(result, operations_of_phase(workload, phase))
     write_text(folder / TEXT_FILE, text)
     typer.echo(text, nl=False)

@@ -1,14 +1,14 @@
 from .ceiling import driver_ceiling, server_ceiling
 from .client_health import check_client_health, client_bound
 from .comparison import DATA_FOLDER, Comparison, Ready, Up
-from .drive import Look, drive_one_phase, run_plan
+from .drive import Observer, drive_one_phase, run_plan
 from .experiment_file import plan_experiment
 from .lengths import Length, Seconds, SecondsOrNone, seconds
 from .load import check_namespace, load_variant, noted, wait_for
 from .memory import MemoryGuard
 from .monitor import CLIENT
 from .namespaces import OwnedNamespace, owned_namespaces
-from .openmetrics import looks
+from .openmetrics import observers
 from .options import ChangeOptions, ExperimentOptions, Rate, RateOptions, StudyRunOptions, SweepOptions
 from .plan import Parameters, as_json, build_plan, draw_parameters, planned_operation
 from .prepare import PreparedTable, cached_tables, prepare_tables
@@ -48,8 +48,8 @@ __all__ = [
     "Database",
     "ExperimentOptions",
     "Length",
-    "Look",
     "MemoryGuard",
+    "Observer",
     "OwnedNamespace",
     "Parameters",
     "PreparedTable",
@@ -79,9 +79,9 @@ __all__ = [
     "driver_ceiling",
     "is_of_registers",
     "load_variant",
-    "looks",
     "make_variants",
     "noted",
+    "observers",
     "owned_namespaces",
     "parse_target",
     "plan_experiment",

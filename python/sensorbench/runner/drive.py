@@ -16,7 +16,7 @@ from sensorbench.runner.run import run_and_write
 from sensorbench.runner.servers import Servers
 from sensorbench.runner.variants import Variant
 
-Look = Callable[[Run, dict[str, Any]], None]
+Observer = Callable[[Run, dict[str, Any]], None]
 # What a manifest keeps of a plan, as far as it is there; the operations themselves are long, and follow from schema and seed.
 _KEPT = ("phases", "in_flight", "threads", "timeout_s", "spin", "log_every", "answers_every")
 
@@ -32,14 +32,14 @@ def run_plan(
     tables: Sequence[pa.Table],
     folder: Path,
     started: Servers,
-    look: Look,
+    on_snapshot: Observer,
     *,
     number: int = 1,
     id_: str | None = None,
     told: Mapping[str, Any] | None = None,
     at_end: Callable[[Run, bool], None] = _nothing_more,
 ) -> RunResult:
-    """Carries out a plan and writes the run into `folder`. `look` is called some times a second with the run and its snapshot; `id_` is
+    """Carries out a plan and writes the run into `folder`. `on_snapshot` is called some times a second with the run and its snapshot; `id_` is
     that of the results folder, where the run is all there is in it; `told` is what the manifest says of the plan besides; `at_end` is called when all is recorded, with whether the run is complete.
 
     Raises what ended it early, after what was done until then is on disk.
@@ -61,7 +61,7 @@ def run_plan(
     writer = RunWriter(folder, manifest)
     try:
         readers = [table.to_reader() for table in tables]
-        run_and_write(target, whole, readers, writer, started.processes(), look, at_end)
+        run_and_write(target, whole, readers, writer, started.processes(), on_snapshot, at_end)
     except DiskFullError as error:
         writer.finish("out of space", None, str(error))
         raise
@@ -78,19 +78,19 @@ def drive_one_phase(
     tables: Sequence[pa.Table],
     folder: Path,
     started: Servers,
-    looks: Sequence[Look],
+    observers: Sequence[Observer],
     task: Task,
     id_: str,
 ) -> RunResult:
     """Carries out a plan of one phase and tells how far it is. Raises InterruptedRunError after what was done until then is on disk."""
 
-    def look(run: Run, snapshot: dict[str, Any]) -> None:
+    def on_snapshot(run: Run, snapshot: dict[str, Any]) -> None:
         task.advance_to(*_progress(snapshot, plan))
-        for one in looks:
+        for one in observers:
             one(run, snapshot)
 
     try:
-        result = run_plan(target, variant, plan, tables, folder, started, look, id_=id_)
+        result = run_plan(target, variant, plan, tables, folder, started, on_snapshot, id_=id_)
     except KeyboardInterrupt:
         raise InterruptedRunError(f"interrupted; what was measured until then is in {folder}") from None
     whole = result.manifest.whole

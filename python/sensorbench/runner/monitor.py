@@ -57,7 +57,7 @@ class Watcher:
     def watching(self, run: Run) -> Iterator[None]:
         """Watches a run that has just begun."""
         self._run = run
-        self._look()
+        self._read()
         for thread in self._threads:
             thread.start()
         try:
@@ -72,10 +72,10 @@ class Watcher:
             self._resources, self._status = [], []
         return taken
 
-    def look_once_more(self, *, asks: bool) -> None:
+    def read_once_more(self, *, asks: bool) -> None:
         """What is used at the end, and what the server says then, if it is asked: counters of short runs need both ends."""
         self._stop()
-        self._look()
+        self._read()
         if asks:
             self._ask()
             self._ask_lab()
@@ -88,7 +88,7 @@ class Watcher:
 
     def _watch(self) -> None:
         while not self._ended.wait(EVERY_S):
-            self._look()
+            self._read()
             self._ask()
 
     def _watch_in_lab(self) -> None:
@@ -124,7 +124,7 @@ class Watcher:
                 self._processes[one.name] = process
                 self._start_cpu_s[one.name] = -self._used_cpu_s.get(one.name, 0.0)
 
-    def _look(self) -> None:
+    def _read(self) -> None:
         self._meet_newcomers()
         time_ns = self._now_ns()
         rows = [row for name, process in self._processes.items() if (row := self._used(name, process, time_ns))]

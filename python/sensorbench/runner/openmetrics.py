@@ -13,7 +13,7 @@ from sensorbench._engine import Run
 from sensorbench.errors import UsageError
 from sensorbench.interrupts import held_back
 from sensorbench.results.manifest import OUTCOMES
-from sensorbench.runner.drive import Look
+from sensorbench.runner.drive import Observer
 
 QUANTILES = {"0.5": "p50", "0.95": "p95", "0.99": "p99", "0.999": "p999"}
 LOOPBACK = "127.0.0.1"
@@ -42,13 +42,13 @@ def endpoint(where: str) -> Iterator["LoadMetrics"]:
 
 
 @contextmanager
-def looks(where: str | None) -> Iterator[list[Look]]:
+def observers(where: str | None) -> Iterator[list[Observer]]:
     """What is to be called with the run that goes on: the endpoint that is asked for, or nothing. Raises UsageError."""
     if where is None:
         yield []
         return
     with endpoint(where) as metrics:
-        yield [metrics.look]
+        yield [metrics.on_snapshot]
 
 
 class LoadMetrics(Collector):
@@ -59,7 +59,7 @@ class LoadMetrics(Collector):
         # The run and its last snapshot; and of runs that are over, what they counted. In one, because others look at any time.
         self._last: tuple[Run, dict[str, Any], list[dict[str, Any]]] | None = None
 
-    def look(self, run: Run, snapshot: dict[str, Any]) -> None:
+    def on_snapshot(self, run: Run, snapshot: dict[str, Any]) -> None:
         """Takes a snapshot."""
         before: list[dict[str, Any]] = []
         if self._last is not None:

@@ -70,12 +70,12 @@ def run_and_write(
     tables: Sequence[pa.RecordBatchReader],
     writer: RunWriter,
     servers: Mapping[str, psutil.Process],
-    look: Callable[[Run, dict[str, Any]], None],
+    on_snapshot: Callable[[Run, dict[str, Any]], None],
     at_end: Callable[[Run, bool], None],
 ) -> dict[str, Any]:
     """Runs a plan on a target to its end and writes it down. Returns the run as a whole.
 
-    While it goes on, `look` is called with the run and its snapshot, to tell people, or to steer it. When all that was recorded is
+    While it goes on, `on_snapshot` is called with the run and its snapshot, to tell people, or to steer it. When all that was recorded is
     written, `at_end` is called with the run, and whether it is complete. Whatever ends it early
     (Ctrl-C, a full disk, a lost database) leaves the segments that were written, and a manifest that says how it ended.
     """
@@ -87,7 +87,7 @@ def run_and_write(
         ending = _Ending(run, writer, watcher)
         with watcher.watching(run):
             try:
-                is_lost = _follow(run, writer, watcher, look)
+                is_lost = _follow(run, writer, watcher, on_snapshot)
                 whole = ending.write(asks=not is_lost)
                 with let_through():
                     at_end(run, not is_lost)
@@ -107,14 +107,14 @@ def run_and_write(
     return whole
 
 
-def _follow(run: Run, writer: RunWriter, watcher: Watcher, look: Callable[[Run, dict[str, Any]], None]) -> bool:
+def _follow(run: Run, writer: RunWriter, watcher: Watcher, on_snapshot: Callable[[Run, dict[str, Any]], None]) -> bool:
     """Writes segments while a run goes on. Returns whether it was given up, its database being lost. Raises KeyboardInterrupt."""
     started_s = written_s = time.monotonic()
     lifeline = Lifeline()
     while not run.wait(SLICE_S):
         check()
         snapshot = json.loads(run.snapshot())
-        look(run, snapshot)
+        on_snapshot(run, snapshot)
         if lifeline.is_lost(snapshot):
             run.cancel()
             return True
@@ -139,7 +139,7 @@ class _Ending:
         if self._whole is None:
             segment, whole = self._run.end()
             # Who lost its server, or is interrupted, does not wait for answers.
-            self._watcher.look_once_more(asks=asks)
+            self._watcher.read_once_more(asks=asks)
             self._writer.write(segment, *self._watcher.take())
             self._whole = json.loads(whole)
         return self._whole

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_LOOK_EVERY_S = 1.0
+_CHECK_EVERY_S = 1.0
 # Tasks that look at each core's machine: several, because Spark does not promise one to each.
-_LOOKS_A_CORE = 4
+_CHECKS_A_CORE = 4
 _THREADS_A_TASK = 1
 
 
@@ -78,8 +78,8 @@ def _check_workers(application: Application, folder: Path) -> None:
     token = folder / f".{uuid.uuid4().hex}.unfinished"
     token.touch()
     try:
-        looks = range(_LOOKS_A_CORE * context.defaultParallelism)
-        found = _collected(context.parallelize(looks, len(looks)).map(_look(str(token), _versions())), lambda: None)
+        checks = range(_CHECKS_A_CORE * context.defaultParallelism)
+        found = _collected(context.parallelize(checks, len(checks)).map(_inspect(str(token), _versions())), lambda: None)
     except FailedError as error:
         raise UsageError(f"the workers of {context.master} cannot run Python as it is here: {error}") from None
     finally:
@@ -93,7 +93,7 @@ def _versions() -> str:
     return f"sensorbench {sensorbench.__version__} with pyarrow {pa.__version__}"
 
 
-def _look(token: str, versions: str) -> Callable[[int], str]:
+def _inspect(token: str, versions: str) -> Callable[[int], str]:
     """A function that says why a worker cannot generate; empty when it can. It goes there as a whole and imports nothing of this
     package before it knows that it can.
     """
@@ -121,8 +121,8 @@ def _look(token: str, versions: str) -> Callable[[int], str]:
     return problem
 
 
-def _collected(tasks: "RDD[T]", look: Callable[[], None]) -> list[T]:
-    """What tasks return; meanwhile, `look` is called. When this process is interrupted, the tasks are cancelled.
+def _collected(tasks: "RDD[T]", check: Callable[[], None]) -> list[T]:
+    """What tasks return; meanwhile, `check` is called. When this process is interrupted, the tasks are cancelled.
 
     Raises FailedError with the cause of the one that failed.
     """
@@ -133,9 +133,9 @@ def _collected(tasks: "RDD[T]", look: Callable[[], None]) -> list[T]:
         collecting = pool.submit(tasks.collect)
         while True:
             try:
-                return collecting.result(_LOOK_EVERY_S)
+                return collecting.result(_CHECK_EVERY_S)
             except TimeoutError:
-                look()
+                check()
     except Py4JJavaError as error:
         raise FailedError(_cause(str(error.java_exception))) from None
     except BaseException:

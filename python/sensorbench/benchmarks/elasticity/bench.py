@@ -114,7 +114,7 @@ class Bench:
         threads: int,
         rate_per_s: float | None,
         folder: Path,
-        look: Callable[[Run, dict[str, Any]], None],
+        on_snapshot: Callable[[Run, dict[str, Any]], None],
         told: dict[str, Any],
     ) -> RunResult:
         """Carries out a run that goes on until it is stopped."""
@@ -131,7 +131,7 @@ class Bench:
             list(parameters.tables.values()),
             folder,
             up.servers,
-            look,
+            on_snapshot,
             number=number,
             told=told,
             at_end=lambda run, is_complete: keep_history(up, at, folder, run, plan, parameters, is_complete=is_complete),

@@ -143,7 +143,7 @@ def _carry_out(
         }
         rate_per_s = spec.load.rate_per_node * nodes * spec.operations_per_request if spec.load.rate_per_node else None
         try:
-            bench.run(number, threads, rate_per_s, context.writer.run_folder(number), course.look, described)
+            bench.run(number, threads, rate_per_s, context.writer.run_folder(number), course.on_snapshot, described)
         finally:
             course.wait()
         task.end(course.problem or "measured")

@@ -46,7 +46,7 @@ class Course:
     _done_at_s: float | None = None
     _is_over: bool = False
 
-    def look(self, run: Run, snapshot: dict[str, Any]) -> None:
+    def on_snapshot(self, run: Run, snapshot: dict[str, Any]) -> None:
         """Does what is next."""
         self._note(snapshot)
         if self._thread is None:

@@ -14,7 +14,7 @@ from sensorbench.benchmarks.stress.work import Work
 from sensorbench.compat.ycsb import CoreWorkload, overridden, parse_core_workload, read_all_properties
 from sensorbench.errors import UsageError
 from sensorbench.progress import Teller
-from sensorbench.runner import MOST_IN_FLIGHT, MOST_IN_FLIGHT_EMBEDDED, Look, parse_target
+from sensorbench.runner import MOST_IN_FLIGHT, MOST_IN_FLIGHT_EMBEDDED, Observer, parse_target
 
 
 def plan_stress(
@@ -22,7 +22,7 @@ def plan_stress(
     folder: Path,
     teller: Teller,
     *,
-    looks: Sequence[Look] = (),
+    looks: Sequence[Observer] = (),
     replace: bool = False,
     drop_after: bool = False,
 ) -> StressPlan:

@@ -23,7 +23,7 @@ from sensorbench.results.manifest import PhaseFigures
 from sensorbench.results.ownership import Claim, Owner
 from sensorbench.results.planned import PlannedStress, StressManifest, StressObjective, StressSearch
 from sensorbench.results.stress import StressResult, StressWriter, read_stress
-from sensorbench.runner import DATA_FOLDER, Look, Servers, Variant, check_namespace, driver_ceiling, run_plan, running_servers
+from sensorbench.runner import DATA_FOLDER, Observer, Servers, Variant, check_namespace, driver_ceiling, run_plan, running_servers
 
 ANSWERS_WITHIN_S, ASKS_EVERY_S = 60.0, 0.2
 
@@ -89,7 +89,7 @@ class _Up:
     started: Servers
     writer: StressWriter
     teller: Teller
-    looks: Sequence[Look]
+    observers: Sequence[Observer]
 
     def hold(self, steps: Sequence[Step], number: int, before: Sequence[int], tell: Callable[[str, float], None]) -> RunResult:
         """Carries out steps in one run of the engine. `before`: how many numbers phases before have used for their writes."""
@@ -107,8 +107,8 @@ class _Up:
             "timeout_s": self.load.timeout_s,
         }
 
-        def look(engine_run: Run, snapshot: dict[str, Any]) -> None:
-            for one in self.looks:
+        def on_snapshot(engine_run: Run, snapshot: dict[str, Any]) -> None:
+            for one in self.observers:
                 one(engine_run, snapshot)
             tell(*_progress(snapshot, phases))
 
@@ -120,7 +120,7 @@ class _Up:
             self.work.tables(),
             self.writer.run_folder(number),
             self.started,
-            look,
+            on_snapshot,
             number=number,
             told=told,
         )
@@ -128,14 +128,14 @@ class _Up:
 
 @dataclass(frozen=True)
 class StressPlan:
-    """What is done at a target. With `drop_after`, what it created there is removed when it is complete; `looks` are called some times per
+    """What is done at a target. With `drop_after`, what it created there is removed when it is complete; `observers` are called some times per
     second with the run and its snapshot.
     """
 
     work: Work
     load: Load
     todo: Todo
-    looks: Sequence[Look] = ()
+    observers: Sequence[Observer] = ()
     drop_after: bool = False
 
 
@@ -181,9 +181,9 @@ class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
         if variant.temporary is not None:
             variant.temporary.parent.mkdir(parents=True, exist_ok=True)
         # A search chooses the rates itself.
-        steering = [] if isinstance(todo, CapacitySearch) else [Steering(context.folder).look]
-        looks = [*steering, *plan.looks]
-        up = _Up(work, plan.load, variant, target, context.servers, context.writer, context.progress, looks)
+        steering = [] if isinstance(todo, CapacitySearch) else [Steering(context.folder).on_snapshot]
+        observers = [*steering, *plan.observers]
+        up = _Up(work, plan.load, variant, target, context.servers, context.writer, context.progress, observers)
         work.make_ready(variant, target, context.servers, context.writer.populate_folder, context.progress, context.owner)
         if isinstance(todo, CapacitySearch):
             _search(up, todo)

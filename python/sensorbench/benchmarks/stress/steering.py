@@ -31,7 +31,7 @@ class Steering:
     def __init__(self, folder: Path) -> None:
         self._file = folder / RATE_FILE
 
-    def look(self, run: Run, _: dict[str, Any]) -> None:
+    def on_snapshot(self, run: Run, _: dict[str, Any]) -> None:
         """Sets the rate that is wanted, if one is."""
         if not self._file.exists():
             return

@@ -23,7 +23,7 @@ FIRST_STRETCH = 0.2
 _KNOWN = {"p50": "p50", "p90": "p50", "p95": "p95", "p99": "p99", "p999": "p999"}
 
 
-class Hopeless:
+class Pruner:
     """Stops a run whose last phase has, after a first stretch, a percentile FAR_WORSE than the best so far (s) in each of its
     operations: then the percentile of all of them is so, too.
     """
@@ -34,7 +34,7 @@ class Hopeless:
         self._limit_s = best_s * FAR_WORSE
         self._first_s = held_s * FIRST_STRETCH
 
-    def look(self, run: Run, snapshot: dict[str, Any]) -> None:
+    def on_snapshot(self, run: Run, snapshot: dict[str, Any]) -> None:
         """Stops the run, if it is."""
         phase = snapshot["phases"][-1]
         if self.is_so or phase["start_ns"] is None or (snapshot["now_ns"] - phase["start_ns"]) / 1e9 < self._first_s:
@@ -79,7 +79,7 @@ def measure(bench: Bench, order: Order, folder: Path, best: float | None) -> Mea
     value, reason = None, None
     try:
         result = stress(
-            StressPlan(work, bench.load, bench.goal.todo, [hopeless.look] if hopeless else []), folder, Teller(quiet=True)
+            StressPlan(work, bench.load, bench.goal.todo, [hopeless.on_snapshot] if hopeless else []), folder, Teller(quiet=True)
         )
         summary = summarise_stress(result)
         write_typed_summary(folder, summary)
@@ -104,7 +104,7 @@ def measure(bench: Bench, order: Order, folder: Path, best: float | None) -> Mea
     )
 
 
-def _hopeless(goal: Goal, best: float | None) -> Hopeless | None:
+def _hopeless(goal: Goal, best: float | None) -> Pruner | None:
     if best is None or not isinstance(goal, PercentileGoal):
         return None
-    return Hopeless(goal.percentile, best, goal.step.held_s)
+    return Pruner(goal.percentile, best, goal.step.held_s)

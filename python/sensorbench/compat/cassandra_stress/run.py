@@ -27,7 +27,7 @@ from sensorbench.results import RunResult
 from sensorbench.results.ownership import Owner, new_id
 from sensorbench.runner import (
     DATA_FOLDER,
-    Look,
+    Observer,
     Variant,
     VariantSpec,
     drive_one_phase,
@@ -88,9 +88,9 @@ class Loaded:
 
 
 def carry_out(
-    spec: CassandraStressSpec, folder: Path, teller: Teller, looks: Sequence[Look] = ()
+    spec: CassandraStressSpec, folder: Path, teller: Teller, observers: Sequence[Observer] = ()
 ) -> tuple[RunResult, list[PlannedOperation]]:
-    """Does what is asked for. `looks` are called some times a second with the run and its snapshot. Raises UsageError before anything is
+    """Does what is asked for. `observers` are called some times a second with the run and its snapshot. Raises UsageError before anything is
     written; FailedError and InterruptedRunError after what was done until then is on disk.
     """
     check_is_free(folder)
@@ -122,7 +122,7 @@ def carry_out(
         with teller.task(f"{', '.join(spec.weights)} at {spec.target}", total=1.0) as task:
             try:
                 result = drive_one_phase(
-                    target, at, plan, [one.parameters for one in planned], folder, started, looks, task, owner.id
+                    target, at, plan, [one.parameters for one in planned], folder, started, observers, task, owner.id
                 )
             except SchemaError as error:
                 raise schema.refusal(error) from None

@@ -16,7 +16,7 @@ from sensorbench.results import RunResult
 from sensorbench.results.ownership import Owner, new_id
 from sensorbench.runner import (
     DATA_FOLDER,
-    Look,
+    Observer,
     Variant,
     VariantSpec,
     drive_one_phase,
@@ -45,8 +45,8 @@ class YcsbSpec:
     replace: bool = False
 
 
-def carry_out(spec: YcsbSpec, folder: Path, teller: Teller, looks: Sequence[Look] = ()) -> RunResult:
-    """Does what is asked for. `looks` are called some times a second with the run and its snapshot. Raises UsageError before anything is
+def carry_out(spec: YcsbSpec, folder: Path, teller: Teller, observers: Sequence[Observer] = ()) -> RunResult:
+    """Does what is asked for. `observers` are called some times a second with the run and its snapshot. Raises UsageError before anything is
     written; FailedError and InterruptedRunError after what was done until then is on disk.
     """
     check_is_free(folder)
@@ -59,7 +59,7 @@ def carry_out(spec: YcsbSpec, folder: Path, teller: Teller, looks: Sequence[Look
         _make_ready(target, schema, spec, owner)
         with teller.task(f"{_DONE[spec.phase]} at {spec.target}", total=1.0) as task:
             result = drive_one_phase(
-                target, at, plan, tables_of(spec.workload, spec.phase), folder, started, looks, task, owner.id
+                target, at, plan, tables_of(spec.workload, spec.phase), folder, started, observers, task, owner.id
             )
         if spec.phase == "load":
             target.set_fingerprint(_fingerprint(spec, "loaded"))
