@@ -13,7 +13,7 @@ from sensorbench.benchmarks.comparison import measure
 from sensorbench.errors import UsageError
 from sensorbench.results import RunResult, read_comparison
 from sensorbench.results.history import read_history
-from sensorbench.runner.comparison import Up
+from sensorbench.runner.comparison import ConnectedComparison
 from sensorbench.runner.registers import operations_with_registers, schema_with_registers
 from sensorbench.runner.variants import Variant
 from sensorbench.schemas import load_operations, load_schema
@@ -113,7 +113,7 @@ def test_what_is_lost_and_rolled_back_behind_the_clients_back_is_found(
     lab_servers.start("postgresql")
     done: dict[str, Any] = {}
 
-    def meddle(so_far: pa.Table, run: _engine.Run, up: Up, variant: Variant) -> pa.Table:
+    def meddle(so_far: pa.Table, run: _engine.Run, connected: ConnectedComparison, variant: Variant) -> pa.Table:
         writes = so_far.filter(pc.equal(so_far["f"].cast(pa.string()), "write")).group_by("key").aggregate([("value", "list")])
         deleted, rolled_back = (row for row in writes.to_pylist()[100:102])
         done.update(deleted=deleted["key"], rolled_back=rolled_back["key"], values=rolled_back["value_list"])
@@ -121,7 +121,7 @@ def test_what_is_lost_and_rolled_back_behind_the_clients_back_is_found(
         change(other_client, f"DELETE FROM registers WHERE key = {deleted['key']}")
         change(other_client, f"UPDATE registers SET value = {rolled_back['value_list'][0]} WHERE key = {rolled_back['key']}")
         done["time_ns"] = run.now_ns()
-        return original(so_far, run, up, variant)
+        return original(so_far, run, connected, variant)
 
     original = history.with_final_reads
     monkeypatch.setattr(history, "with_final_reads", meddle)

@@ -1,6 +1,6 @@
 from .ceiling import driver_ceiling, server_ceiling
 from .client_health import check_client_health, client_bound
-from .comparison import DATA_FOLDER, Comparison, Ready, Up
+from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, ValidatedComparison
 from .drive import Observer, drive_one_phase, run_plan
 from .experiment_file import plan_experiment
 from .lengths import Length, Seconds, SecondsOrNone, seconds
@@ -16,7 +16,7 @@ from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_ru
 from .run import run_and_write
 from .servers import Servers, running_servers
 from .sweep import swept
-from .validate import up_with, validated
+from .validate import connect, validated
 from .variants import (
     FILE_URL,
     SERVER_URL,
@@ -45,6 +45,7 @@ __all__ = [
     "WRITE",
     "ChangeOptions",
     "Comparison",
+    "ConnectedComparison",
     "Database",
     "ExperimentOptions",
     "Length",
@@ -55,7 +56,6 @@ __all__ = [
     "PreparedTable",
     "Rate",
     "RateOptions",
-    "Ready",
     "Schedule",
     "Seconds",
     "SecondsOrNone",
@@ -63,7 +63,7 @@ __all__ = [
     "StudyRunOptions",
     "SweepOptions",
     "TargetSpec",
-    "Up",
+    "ValidatedComparison",
     "Variant",
     "VariantSpec",
     "Workload",
@@ -73,6 +73,7 @@ __all__ = [
     "check_client_health",
     "check_namespace",
     "client_bound",
+    "connect",
     "databases",
     "draw_parameters",
     "drive_one_phase",
@@ -94,7 +95,6 @@ __all__ = [
     "server_ceiling",
     "started_target",
     "swept",
-    "up_with",
     "validated",
     "wait_for",
     "with_keys_of_run",

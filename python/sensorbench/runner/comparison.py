@@ -36,7 +36,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Ready:
+class ValidatedComparison:
     """A comparison whose parts were all found to be sound."""
 
     comparison: Comparison
@@ -48,7 +48,7 @@ class Ready:
 
 
 @dataclass(frozen=True)
-class Up(Ready):
+class ConnectedComparison(ValidatedComparison):
     """The same with all its servers up."""
 
     targets: dict[str, _engine.Target]

@@ -53,13 +53,13 @@ def draw_parameters(operations: Operations, names: list[str], workbench: duckdb.
 def _used_draws(operations: Operations, names: list[str]) -> list[str]:
     """The draws of the operations and of the writes that they read, in the order of the file."""
     used: set[str] = set()
-    todo = list(names)
-    while todo:
-        for name in operations.operation[todo.pop()].draws:
+    pending = list(names)
+    while pending:
+        for name in operations.operation[pending.pop()].draws:
             if name not in used:
                 draw = operations.draw[name]
                 used |= {name, draw.per or name}
-                todo += [draw.written.operation] if draw.written else []
+                pending += [draw.written.operation] if draw.written else []
     return [name for name in operations.draw if name in used]
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace as replace_fields
 import duckdb
 
 from sensorbench.errors import UsageError
-from sensorbench.runner.comparison import Comparison, Ready, Up
+from sensorbench.runner.comparison import Comparison, ConnectedComparison, ValidatedComparison
 from sensorbench.runner.plan import build_plan, draw_parameters, planned_operations
 from sensorbench.runner.registers import with_registers
 from sensorbench.runner.servers import Servers
@@ -21,7 +21,7 @@ def sampling_interval_of(workbench: duckdb.DuckDBPyConnection, scale: float) -> 
     return SamplingInterval(int(step), scale)
 
 
-def validated(comparison: Comparison) -> Ready:
+def validated(comparison: Comparison) -> ValidatedComparison:
     """The comparison with everything that was looked up for it. Raises UsageError for what cannot be right; writes nothing."""
     comparison = with_registers(comparison)
     for name in comparison.workload.mix:
@@ -45,7 +45,7 @@ def validated(comparison: Comparison) -> Ready:
         schemas[variant.id] = variant.schema.driver_schema(operations, asked, columns[variant.id])
         if not variant.only_loads:
             build_plan(operations, variant.schema, parameters, workload, 0)
-    return Ready(comparison, workbench, names, parameters, schemas, columns)
+    return ValidatedComparison(comparison, workbench, names, parameters, schemas, columns)
 
 
 def _on_its_dataset(comparison: Comparison, workbench: duckdb.DuckDBPyConnection) -> Comparison:
@@ -68,16 +68,16 @@ def _check_relations(comparison: Comparison) -> None:
         )
 
 
-def up_with(ready: Ready, started: Servers) -> Up:
+def connect(sound: ValidatedComparison, started: Servers) -> ConnectedComparison:
     """A comparison with its variants at the URLs of servers that are up."""
-    variants = started.at_their_urls(ready.comparison.variants)
-    return Up(
-        replace_fields(ready.comparison, variants=variants),
-        ready.workbench,
-        ready.names,
-        ready.parameters,
-        ready.schemas,
-        ready.columns,
+    variants = started.at_their_urls(sound.comparison.variants)
+    return ConnectedComparison(
+        replace_fields(sound.comparison, variants=variants),
+        sound.workbench,
+        sound.names,
+        sound.parameters,
+        sound.schemas,
+        sound.columns,
         {variant.id: variant.engine_target() for variant in variants if variant.url is not None},
         started,
     )

@@ -17,7 +17,7 @@ from sensorbench.results import RunResult, read_run
 from sensorbench.results.history import FUNCTIONS, HISTORY_FILE, OUTCOMES, write_history
 from sensorbench.results.latencies import of_kind
 from sensorbench.results.ownership import Owner, new_id
-from sensorbench.runner import KEY, READ, VALUE, WRITE, Parameters, Up, Variant, as_json, is_of_registers
+from sensorbench.runner import KEY, READ, VALUE, WRITE, ConnectedComparison, Parameters, Variant, as_json, is_of_registers
 from sensorbench.verification.ask_each import ask_each
 
 # At the end each key is read so many times, by so many clients.
@@ -30,14 +30,21 @@ _COLUMNS = ("process", "f", "key", "value", "outcome", "invoked_ns", "ended_ns")
 
 
 def keep_history(
-    up: Up, variant: Variant, folder: Path, run: _engine.Run, plan: dict[str, Any], parameters: Parameters, *, is_complete: bool
+    connected: ConnectedComparison,
+    variant: Variant,
+    folder: Path,
+    run: _engine.Run,
+    plan: dict[str, Any],
+    parameters: Parameters,
+    *,
+    is_complete: bool,
 ) -> None:
     """Writes beside a run that has just ended what became of its registers, if it had some."""
-    if not any(is_of_registers(name) for name in up.names):
+    if not any(is_of_registers(name) for name in connected.names):
         return
     history = history_of(read_run(folder), plan, parameters)
     if is_complete:
-        history = with_final_reads(history, run, up, variant)
+        history = with_final_reads(history, run, connected, variant)
     if len(history):
         write_history(folder / HISTORY_FILE, history)
 
@@ -134,24 +141,26 @@ def _in_order(parts: list[pa.Table]) -> pa.Table:
     return pa.concat_tables([nothing, *parts]).sort_by([("invoked_ns", "ascending"), ("ended_ns", "ascending")])
 
 
-def with_final_reads(history: pa.Table, run: _engine.Run, up: Up, variant: Variant) -> pa.Table:
+def with_final_reads(history: pa.Table, run: _engine.Run, connected: ConnectedComparison, variant: Variant) -> pa.Table:
     """The history with reads of every key that was written, by other processes, when all else is over."""
     written = history.filter(pc.equal(history["f"].cast(pa.string()), "write"))
     keys = pc.unique(written["key"]).sort()
     if not len(keys):
         return history
     first_process = pc.max(history["process"]).as_py() + 1
-    return _in_order([history, *_final_reads(run, up, variant, keys, first_process)])
+    return _in_order([history, *_final_reads(run, connected, variant, keys, first_process)])
 
 
-def _final_reads(run: _engine.Run, up: Up, variant: Variant, keys: pa.Array, first_process: int) -> Iterator[pa.Table]:
+def _final_reads(
+    run: _engine.Run, connected: ConnectedComparison, variant: Variant, keys: pa.Array, first_process: int
+) -> Iterator[pa.Table]:
     """Rounds over all keys, until each was answered often enough, or nothing more is to be hoped for."""
     until_s, answered = time.monotonic() + FINAL_WITHIN_S, 0
-    targets = _from_the_strongest(up, variant)
+    targets = _from_the_strongest(connected, variant)
     target = targets.pop(0)
     while answered < FINAL_READS and time.monotonic() < until_s:
         try:
-            found = _round(target, run, up, variant, keys, first_process)
+            found = _round(target, run, connected, variant, keys, first_process)
         except EngineError:
             found = None
         else:
@@ -166,22 +175,24 @@ def _final_reads(run: _engine.Run, up: Up, variant: Variant, keys: pa.Array, fir
             time.sleep(0.5)
 
 
-def _from_the_strongest(up: Up, variant: Variant) -> list[_engine.Target]:
+def _from_the_strongest(connected: ConnectedComparison, variant: Variant) -> list[_engine.Target]:
     """The target with the strongest reads that there are, then weaker ones; itself where nothing is stronger."""
     if variant.schema.file.promises != "quorums":
-        return [up.targets[variant.id]]
+        return [connected.targets[variant.id]]
     return [variant.with_option("consistency", level).engine_target() for level in ("all", "quorum")]
 
 
-def _round(target: _engine.Target, run: _engine.Run, up: Up, variant: Variant, keys: pa.Array, first_process: int) -> pa.Table:
+def _round(
+    target: _engine.Target, run: _engine.Run, connected: ConnectedComparison, variant: Variant, keys: pa.Array, first_process: int
+) -> pa.Table:
     """Each key read once. Times are on the clock of the run that is over."""
-    if target is not up.targets[variant.id]:
+    if target is not connected.targets[variant.id]:
         # Another way to the namespace in which the run was.
-        target.attach(json.dumps(up.schemas[variant.id]), intent="attach", owner=Owner(new_id(), "").to_json())
+        target.attach(json.dumps(connected.schemas[variant.id]), intent="attach", owner=Owner(new_id(), "").to_json())
     answered = ask_each(
         target,
         READ,
-        up.comparison.operations.operation[READ],
+        connected.comparison.operations.operation[READ],
         variant.schema,
         pa.table({KEY: keys}),
         in_flight=FINAL_CLIENTS,

@@ -22,10 +22,10 @@ from sensorbench.results.manifest import Process, now
 from sensorbench.results.ownership import Claim, Intent, Owner
 from sensorbench.results.writer import LOAD_FILE, run_folder, variant_folder
 from sensorbench.runner import (
+    ConnectedComparison,
     Parameters,
     PreparedTable,
-    Ready,
-    Up,
+    ValidatedComparison,
     Variant,
     build_plan,
     is_of_registers,
@@ -145,12 +145,12 @@ def _is_complete(run: Path) -> bool:
     return has_results(run) and read_run(run).state == "complete"
 
 
-def _fingerprint(ready: Ready, variant: Variant) -> str:
+def _fingerprint(validated: ValidatedComparison, variant: Variant) -> str:
     """Changes when anything about what lies at a target does."""
     what = json.dumps(
         [
-            ready.comparison.dataset.fingerprint,
-            ready.schemas[variant.id],
+            validated.comparison.dataset.fingerprint,
+            validated.schemas[variant.id],
             variant.schema.file.model_dump(mode="json"),
             variant.schema.parameters,
         ],
@@ -160,30 +160,36 @@ def _fingerprint(ready: Ready, variant: Variant) -> str:
 
 
 def load_one(
-    up: Up, variant: Variant, tables: list[PreparedTable], writer: ComparisonWriter, teller: Teller, *, intent: Intent
+    connected: ConnectedComparison,
+    variant: Variant,
+    tables: list[PreparedTable],
+    writer: ComparisonWriter,
+    teller: Teller,
+    *,
+    intent: Intent,
 ) -> None:
     """Loads a variant, unless that was done before, and asks for the plans of its queries. Raises FailedError."""
-    target, fingerprint = up.targets[variant.id], _fingerprint(up, variant)
+    target, fingerprint = connected.targets[variant.id], _fingerprint(connected, variant)
     has_load = (writer.variant_folder(variant.id) / LOAD_FILE).exists()
     if has_load and target.fingerprint() == noted(fingerprint, "settled"):
         # Also what --replace would load again is used when just that is there.
         used = "resume" if intent == "resume" and variant.temporary is None else "attach"
-        target.attach(json.dumps(up.schemas[variant.id]), intent=used, owner=writer.owner.to_json())
+        target.attach(json.dumps(connected.schemas[variant.id]), intent=used, owner=writer.owner.to_json())
         teller.say(f"  {variant.id}: already loaded")
         return
-    if writes_anything(up.comparison.operations, up.names):
+    if writes_anything(connected.comparison.operations, connected.names):
         # What earlier runs wrote is gone with the data that they wrote it to: they are measured again.
-        for repeat in range(1, up.comparison.workload.repeat + 1):
+        for repeat in range(1, connected.comparison.workload.repeat + 1):
             remove_results(writer.run_folder(variant.id, repeat))
     if variant.temporary is not None:
         variant.temporary.parent.mkdir(parents=True, exist_ok=True)
-    readings = up.comparison.dataset.describe().readings
+    readings = connected.comparison.dataset.describe().readings
     claim = claim_of(variant, writer.owner, intent)
-    load = load_variant(variant, target, up.schemas[variant.id], tables, readings, fingerprint, claim=claim, teller=teller)
-    cost = encoding_cost(variant.schema, tables, readings, up.workbench)
+    load = load_variant(variant, target, connected.schemas[variant.id], tables, readings, fingerprint, claim=claim, teller=teller)
+    cost = encoding_cost(variant.schema, tables, readings, connected.workbench)
     writer.write_load(variant.id, {**load, "encoding": cost} if cost else load)
     if not variant.only_loads:
-        plans = query_plans(target, variant, up.comparison.operations, up.names, up.parameters)
+        plans = query_plans(target, variant, connected.comparison.operations, connected.names, connected.parameters)
         if plans:
             writer.write_plans(variant.id, plans)
 
@@ -195,18 +201,18 @@ def claim_of(variant: Variant, owner: Owner, intent: Intent) -> Claim:
     return Claim(owner, "replace" if variant.temporary is not None and intent == "resume" else intent)
 
 
-def run_one(up: Up, variant: Variant, repeat: int, writer: ComparisonWriter, teller: Teller) -> None:
+def run_one(connected: ConnectedComparison, variant: Variant, repeat: int, writer: ComparisonWriter, teller: Teller) -> None:
     """Measures one run of a variant, unless that was done before."""
-    comparison = up.comparison
+    comparison = connected.comparison
     folder = writer.run_folder(variant.id, repeat)
     if _is_complete(folder):
         teller.say(f"  {variant.id}, run {repeat}: already measured")
         return
     remove_results(folder)
     created = now()
-    parameters = with_keys_of_run(up.parameters, comparison.operations, created, repeat)
+    parameters = with_keys_of_run(connected.parameters, comparison.operations, created, repeat)
     plan = build_plan(comparison.operations, variant.schema, parameters, variant.workload(comparison.workload), repeat - 1)
-    target = up.targets[variant.id]
+    target = connected.targets[variant.id]
     manifest = RunManifest(
         process=Process.this(),
         created=created,
@@ -214,7 +220,7 @@ def run_one(up: Up, variant: Variant, repeat: int, writer: ComparisonWriter, tel
         repeat=repeat,
         temperature="hot" if comparison.workload.is_warmed_up else "warm",
         seed=comparison.workload.seed,
-        operations=up.names,
+        operations=connected.names,
         phases=[phase["name"] for phase in plan["phases"]],
         plan={
             key: plan[key]
@@ -231,9 +237,9 @@ def run_one(up: Up, variant: Variant, repeat: int, writer: ComparisonWriter, tel
                 plan,
                 parameters.readers(),
                 run_writer,
-                up.servers.processes(),
+                connected.servers.processes(),
                 lambda _, now: task.advance_to(*_progress(now, plan)),
-                lambda run, is_complete: keep_history(up, variant, folder, run, plan, parameters, is_complete=is_complete),
+                lambda run, is_complete: keep_history(connected, variant, folder, run, plan, parameters, is_complete=is_complete),
             )
         except DiskFullError as error:
             release_reserve(writer.folder)

@@ -22,20 +22,20 @@ from sensorbench.results.planned import OperationManifest, PlannedComparison
 from sensorbench.runner import (
     DATA_FOLDER,
     Comparison,
+    ConnectedComparison,
     PreparedTable,
-    Ready,
     Servers,
-    Up,
+    ValidatedComparison,
     Variant,
     Workload,
     build_plan,
     check_namespace,
+    connect,
     driver_ceiling,
     is_of_registers,
     prepare_tables,
     running_servers,
     server_ceiling,
-    up_with,
     validated,
 )
 from sensorbench.schemas import Operation
@@ -57,7 +57,7 @@ class ComparisonPlan:
     what was created at users' targets when it is complete.
     """
 
-    ready: Ready
+    validated: ValidatedComparison
     folder: Path
     resume: bool = False
     replace: bool = False
@@ -67,7 +67,7 @@ class ComparisonPlan:
     @property
     def comparison(self) -> Comparison:
         """What is compared."""
-        return self.ready.comparison
+        return self.validated.comparison
 
     @property
     def intent(self) -> Intent:
@@ -80,12 +80,12 @@ class _Prepared:
     """What the load queries gave, by variant (those that have nothing left to be done have none), and the comparison once its servers are up."""
 
     tables: dict[str, list[PreparedTable]] = field(default_factory=dict)
-    ups: list[Up] = field(default_factory=list)
+    connections: list[ConnectedComparison] = field(default_factory=list)
 
     @property
-    def up(self) -> Up:
+    def connected(self) -> ConnectedComparison:
         """The comparison with its servers up."""
-        return self.ups[-1]
+        return self.connections[-1]
 
 
 def plan_comparison(
@@ -110,30 +110,30 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
     @contextmanager
     def servers(self, plan: ComparisonPlan, progress: Teller) -> Iterator[Servers]:
         """The servers of all variants that have something left to be done, once the load queries have run."""
-        comparison, ready = plan.comparison, plan.ready
-        todo = _unfinished(plan, progress)
-        with ready.workbench:
-            for variant in todo:
-                columns = ready.columns[variant.id]
+        comparison, validated = plan.comparison, plan.validated
+        unfinished = _unfinished(plan, progress)
+        with validated.workbench:
+            for variant in unfinished:
+                columns = validated.columns[variant.id]
                 plan.prepared.tables[variant.id] = prepare_tables(
-                    comparison.dataset, variant.schema, columns, ready.workbench, progress
+                    comparison.dataset, variant.schema, columns, validated.workbench, progress
                 )
-            with running_servers(todo, progress, pin=comparison.workload.pin) as started:
-                plan.prepared.ups.append(up_with(ready, started))
+            with running_servers(unfinished, progress, pin=comparison.workload.pin) as started:
+                plan.prepared.connections.append(connect(validated, started))
                 yield started
 
     def check(self, plan: ComparisonPlan, servers: Servers, owner: Owner) -> None:
         """Raises UsageError where the namespace of a variant that is not finished is refused, and EngineError where nobody answers."""
         del servers
-        up = plan.prepared.up
-        for variant in up.comparison.variants:
+        connected = plan.prepared.connected
+        for variant in connected.comparison.variants:
             if variant.id in plan.prepared.tables:
-                check_namespace(up.targets[variant.id], claim_of(variant, owner, plan.intent))
+                check_namespace(connected.targets[variant.id], claim_of(variant, owner, plan.intent))
 
     def describe(self, plan: ComparisonPlan, servers: Servers) -> Description[PlannedComparison]:
         """The variants, the operations and the workload."""
-        ready = plan.prepared.up
-        comparison = ready.comparison
+        validated = plan.prepared.connected
+        comparison = validated.comparison
         return Description(
             title=comparison.title,
             plan=PlannedComparison(
@@ -141,13 +141,13 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
                 name=comparison.name,
                 part=comparison.part,
                 dataset={**comparison.dataset.describe().model_dump(mode="json"), "operations": comparison.operations_name},
-                operations={name: _described(comparison.operations.operation[name]) for name in ready.names},
+                operations={name: _described(comparison.operations.operation[name]) for name in validated.names},
                 workload=comparison.workload.model_dump(mode="json", by_alias=True),
                 metric=comparison.metric,
             ),
             variants=[
                 variant.manifest(
-                    {} if variant.only_loads else {name: variant.schema.told_statements(name) for name in ready.names}
+                    {} if variant.only_loads else {name: variant.schema.told_statements(name) for name in validated.names}
                 )
                 for variant in comparison.variants
             ],
@@ -175,22 +175,22 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
 
     def execute(self, plan: ComparisonPlan, context: RunContext[ComparisonWriter]) -> None:
         """Loads and measures the variants, and validates their answers."""
-        _conduct(plan.prepared.up, plan.prepared.tables, context.writer, context.progress, intent=plan.intent)
+        _conduct(plan.prepared.connected, plan.prepared.tables, context.writer, context.progress, intent=plan.intent)
 
     def clean_up(self, plan: ComparisonPlan, context: RunContext[ComparisonWriter]) -> None:
         """Removes what was loaded below the results. Data at a target that the user named stays, unless `drop_after`."""
-        up = plan.prepared.up
-        for variant in up.comparison.variants:
+        connected = plan.prepared.connected
+        for variant in connected.comparison.variants:
             is_below = variant.temporary is not None and variant.temporary.exists()
             if is_below or (plan.drop_after and variant.target.is_url):
-                up.targets[variant.id].remove(owner=context.owner.to_json())
+                connected.targets[variant.id].remove(owner=context.owner.to_json())
         remove_if_empty(context.folder / DATA_FOLDER)
 
 
 def _unfinished(plan: ComparisonPlan, progress: Teller) -> list[Variant]:
     """The variants that have something left to be done; runs that wrote are read back at the target, so that it is needed."""
     comparison = plan.comparison
-    if not plan.resume or writes_anything(comparison.operations, plan.ready.names):
+    if not plan.resume or writes_anything(comparison.operations, plan.validated.names):
         return comparison.variants
     finished = [variant for variant in comparison.variants if is_finished(variant, plan.folder, comparison.workload.repeat)]
     for variant in finished:
@@ -220,9 +220,9 @@ def _ceiling_in_flight(workload: Workload) -> int:
     return 1 if workload.schedule.is_open_loop else workload.schedule.most_in_flight
 
 
-def _write_server_ceilings(ready: Up, loaded: list[Variant], writer: ComparisonWriter) -> None:
+def _write_server_ceilings(validated: ConnectedComparison, loaded: list[Variant], writer: ComparisonWriter) -> None:
     """Measures what the driver of each server reaches, now that there is something at the server to connect to."""
-    in_flight = _ceiling_in_flight(ready.comparison.workload)
+    in_flight = _ceiling_in_flight(validated.comparison.workload)
     ceilings = {
         variant.target.database.name: server_ceiling(variant, in_flight=in_flight)
         for variant in _one_a_database(loaded)
@@ -237,14 +237,21 @@ def _one_a_database(variants: list[Variant]) -> list[Variant]:
     return list({variant.target.database.name: variant for variant in variants}.values())
 
 
-def _conduct(up: Up, tables: dict[str, list[PreparedTable]], writer: ComparisonWriter, teller: Teller, *, intent: Intent) -> None:
-    comparison = up.comparison
+def _conduct(
+    connected: ConnectedComparison,
+    tables: dict[str, list[PreparedTable]],
+    writer: ComparisonWriter,
+    teller: Teller,
+    *,
+    intent: Intent,
+) -> None:
+    comparison = connected.comparison
     known = applicable_known_answers(comparison.dataset, comparison.operations_name, comparison.operations)
-    check_dataset(up.workbench, comparison.operations, known)
-    todo = [variant for variant in comparison.variants if variant.id in tables]
-    load = partial(_load, up, tables=tables, known=known, writer=writer, teller=teller, intent=intent)
-    standing = [variant for variant in todo if _succeeds(up, variant, "loading", writer, teller, load)]
-    _write_server_ceilings(up, standing, writer)
+    check_dataset(connected.workbench, comparison.operations, known)
+    unfinished = [variant for variant in comparison.variants if variant.id in tables]
+    load = partial(_load, connected, tables=tables, known=known, writer=writer, teller=teller, intent=intent)
+    standing = [variant for variant in unfinished if _succeeds(connected, variant, "loading", writer, teller, load)]
+    _write_server_ceilings(connected, standing, writer)
     order = []
     for repeat in range(1, comparison.workload.repeat + 1):
         # A B B A: what changes with time hits all variants alike.
@@ -253,19 +260,24 @@ def _conduct(up: Up, tables: dict[str, list[PreparedTable]], writer: ComparisonW
         writer.update_plan(order=order)
         for variant in variants:
             if not _succeeds(
-                up, variant, "running", writer, teller, partial(run_one, up, repeat=repeat, writer=writer, teller=teller)
+                connected,
+                variant,
+                "running",
+                writer,
+                teller,
+                partial(run_one, connected, repeat=repeat, writer=writer, teller=teller),
             ):
                 standing.remove(variant)
-    if todo and not standing:
+    if unfinished and not standing:
         raise FailedError("every variant failed; what each failed of is said above, and in its failure.json")
-    if writes_anything(comparison.operations, up.names):
-        _check_contents(up, standing, writer, teller)
+    if writes_anything(comparison.operations, connected.names):
+        _check_contents(connected, standing, writer, teller)
     elif comparison.workload.answers == "all":
-        _write_reference(up, writer, teller)
+        _write_reference(connected, writer, teller)
 
 
 def _load(
-    up: Up,
+    connected: ConnectedComparison,
     variant: Variant,
     tables: dict[str, list[PreparedTable]],
     known: list[KnownAnswer],
@@ -273,53 +285,60 @@ def _load(
     teller: Teller,
     intent: Intent,
 ) -> None:
-    load_one(up, variant, tables[variant.id], writer, teller, intent=intent)
-    queried = [] if variant.only_loads else up.names
-    checks = check_target(up.targets[variant.id], up.comparison.operations, variant.schema, known, queried)
+    load_one(connected, variant, tables[variant.id], writer, teller, intent=intent)
+    queried = [] if variant.only_loads else connected.names
+    checks = check_target(connected.targets[variant.id], connected.comparison.operations, variant.schema, known, queried)
     writer.write_checks(variant.id, checks)
 
 
 def _succeeds(
-    up: Up, variant: Variant, step: str, writer: ComparisonWriter, teller: Teller, what: Callable[[Variant], None]
+    connected: ConnectedComparison,
+    variant: Variant,
+    step: str,
+    writer: ComparisonWriter,
+    teller: Teller,
+    what: Callable[[Variant], None],
 ) -> bool:
     """Does a step of a variant. Where the work goes on without those that fail, says of one why it failed."""
     try:
         what(variant)
     except (EngineError, FailedError) as error:
-        if isinstance(error, CancelledError) or not up.comparison.goes_on:
+        if isinstance(error, CancelledError) or not connected.comparison.goes_on:
             raise
         teller.warn(f"{variant.id} failed at {step} and is left out: {message_of(error)}")
         writer.write_failure(variant.id, {"step": step, "cause": message_of(error)})
-        _clear(up, variant, writer, teller)
+        _clear(connected, variant, writer, teller)
         return False
     writer.forget_failure(variant.id)
     return True
 
 
-def _clear(up: Up, variant: Variant, writer: ComparisonWriter, teller: Teller) -> None:
+def _clear(connected: ConnectedComparison, variant: Variant, writer: ComparisonWriter, teller: Teller) -> None:
     """Removes what a failed variant has loaded, because the others need the room."""
     if variant.target.is_url:
         return
     try:
-        up.targets[variant.id].remove(owner=writer.owner.to_json())
+        connected.targets[variant.id].remove(owner=writer.owner.to_json())
     except EngineError as error:
         teller.warn(f"{variant.id}: what was loaded cannot be removed: {error}")
 
 
-def _check_contents(ready: Up, standing: list[Variant], writer: ComparisonWriter, teller: Teller) -> None:
+def _check_contents(validated: ConnectedComparison, standing: list[Variant], writer: ComparisonWriter, teller: Teller) -> None:
     """Reads again what runs that wrote left behind."""
-    comparison = ready.comparison
+    comparison = validated.comparison
     with teller.task("reading back what was written") as task:
         checked = wrong = 0
         for variant in standing:
             runs = [read_run(writer.run_folder(variant.id, repeat)) for repeat in range(1, comparison.workload.repeat + 1)]
             plans = [
-                build_plan(comparison.operations, variant.schema, ready.parameters, variant.workload(comparison.workload), run)
+                build_plan(
+                    comparison.operations, variant.schema, validated.parameters, variant.workload(comparison.workload), run
+                )
                 for run in range(len(runs))
             ]
-            written = written_rows(comparison.operations, ready.names, runs, plans, ready.parameters)
+            written = written_rows(comparison.operations, validated.names, runs, plans, validated.parameters)
             checks = check_contents(
-                ready.targets[variant.id],
+                validated.targets[variant.id],
                 comparison.dataset,
                 comparison.operations,
                 variant.schema,
@@ -331,9 +350,9 @@ def _check_contents(ready: Up, standing: list[Variant], writer: ComparisonWriter
         task.end(f"{checked} answers, {wrong} wrong")
 
 
-def _write_reference(ready: Ready, writer: ComparisonWriter, teller: Teller) -> None:
+def _write_reference(validated: ValidatedComparison, writer: ComparisonWriter, teller: Teller) -> None:
     """Computes the reference answers to a sample of what was asked and answered by at least one variant."""
-    comparison = ready.comparison
+    comparison = validated.comparison
     measured_variants = [variant for variant in comparison.variants if not variant.only_loads]
     folders = [folder for variant in measured_variants if has_results(folder := writer.run_folder(variant.id, 1))]
     runs = [run for run in map(read_run, folders) if run.state == "complete"]
@@ -343,7 +362,7 @@ def _write_reference(ready: Ready, writer: ComparisonWriter, teller: Teller) -> 
     phase = runs[0].manifest.phases.index(MEASURE)
     reads = [
         number
-        for number, name in enumerate(ready.names)
+        for number, name in enumerate(validated.names)
         if comparison.operations.operation[name].writes is None and not is_of_registers(name)
     ]
     requests = {number: _answered(answers, phase, number)[:REFERENCE_SAMPLE] for number in reads}
@@ -351,9 +370,11 @@ def _write_reference(ready: Ready, writer: ComparisonWriter, teller: Teller) -> 
     if not total:
         return
     with teller.task("reference answers") as task:
-        plan = build_plan(comparison.operations, measured_variants[0].schema, ready.parameters, comparison.workload, 0)
+        plan = build_plan(comparison.operations, measured_variants[0].schema, validated.parameters, comparison.workload, 0)
         writer.write_reference(
-            reference_table(ready.workbench, comparison.operations, ready.names, plan, ready.parameters, phase, requests)
+            reference_table(
+                validated.workbench, comparison.operations, validated.names, plan, validated.parameters, phase, requests
+            )
         )
         task.end(f"{total} computed from the dataset itself")
 

@@ -17,21 +17,21 @@ from sensorbench.results.ownership import Claim, Owner
 from sensorbench.runner import (
     DATA_FOLDER,
     Comparison,
+    ConnectedComparison,
     MemoryGuard,
     Parameters,
     PreparedTable,
     Schedule,
     Servers,
-    Up,
     VariantSpec,
     Workload,
     build_plan,
     check_namespace,
+    connect,
     load_variant,
     make_variants,
     prepare_tables,
     run_plan,
-    up_with,
     validated,
     wait_for,
     with_keys_of_run,
@@ -53,16 +53,16 @@ class Bench:
 
     def __init__(self, spec: ElasticitySpec, folder: Path) -> None:
         self._spec = spec
-        self._ready = validated(_comparison(spec, folder))
-        self.variant = self._ready.comparison.variants[0]
+        self._validated = validated(_comparison(spec, folder))
+        self.variant = self._validated.comparison.variants[0]
         self._tables: list[PreparedTable] = []
-        self._up: Up | None = None
+        self._connected: ConnectedComparison | None = None
         self._copies = 1
 
     @property
     def titles(self) -> dict[str, str]:
         """What is asked, in words, by name."""
-        return {name: self._ready.comparison.operations.operation[name].title for name in self._ready.names}
+        return {name: self._validated.comparison.operations.operation[name].title for name in self._validated.names}
 
     @property
     def articles(self) -> int:
@@ -76,16 +76,18 @@ class Bench:
 
     def load(self, started: Servers, teller: Teller, owner: Owner) -> dict[str, Any]:
         """Loads the dataset. Raises FailedError, UsageError and EngineError."""
-        ready = self._ready
-        with ready.workbench as workbench:
+        validated = self._validated
+        with validated.workbench as workbench:
             self._tables = prepare_tables(
-                self._spec.dataset, self.variant.schema, ready.columns[self.variant.id], workbench, teller
+                self._spec.dataset, self.variant.schema, validated.columns[self.variant.id], workbench, teller
             )
-        self._up = up_with(ready, started)
-        at = self._up.comparison.variants[0]
-        schema, readings = ready.schemas[at.id], self._spec.dataset.describe().readings
+        self._connected = connect(validated, started)
+        at = self._connected.comparison.variants[0]
+        schema, readings = validated.schemas[at.id], self._spec.dataset.describe().readings
         claim = self._claim(owner)
-        return load_variant(at, self._up.targets[at.id], schema, self._tables, readings, FINGERPRINT, claim=claim, teller=teller)
+        return load_variant(
+            at, self._connected.targets[at.id], schema, self._tables, readings, FINGERPRINT, claim=claim, teller=teller
+        )
 
     def remove(self, owner: Owner) -> None:
         """Removes what was created at the target."""
@@ -96,14 +98,14 @@ class Bench:
 
     def add_copies(self, copies: int, teller: Teller) -> None:
         """Loads the dataset again, under new ids, until there are so many copies of it. Raises EngineError."""
-        up = self._is_up()
+        connected = self._is_up()
         rows = self._spec.dataset.describe().readings
         for copy in range(self._copies, copies):
             more = sum(table.rows for table in self._tables)
-            guard = MemoryGuard(up.comparison.variants[0], more)
+            guard = MemoryGuard(connected.comparison.variants[0], more)
             with teller.task(f"loading copy {copy + 1} of {copies}", total=more) as task:
                 for table in self._tables:
-                    load = up.targets[self.variant.id].load(table.table, _moved(table, copy * rows))
+                    load = connected.targets[self.variant.id].load(table.table, _moved(table, copy * rows))
                     wait_for(load, 0, task, guard)
                     load.result()
             self._copies += 1
@@ -118,36 +120,36 @@ class Bench:
         told: dict[str, Any],
     ) -> RunResult:
         """Carries out a run that goes on until it is stopped."""
-        up = self._is_up()
-        at = up.comparison.variants[0]
-        comparison = up.comparison
+        connected = self._is_up()
+        at = connected.comparison.variants[0]
+        comparison = connected.comparison
         parameters = with_keys_of_run(self._with_all_ids(), comparison.operations, now(), number)
         workload = comparison.workload.model_copy(update={"schedule": _schedule(threads, rate_per_s)})
         plan = build_plan(comparison.operations, at.schema, parameters, workload, number - 1)
         return run_plan(
-            up.targets[at.id],
+            connected.targets[at.id],
             at,
             plan,
             list(parameters.tables.values()),
             folder,
-            up.servers,
+            connected.servers,
             on_snapshot,
             number=number,
             told=told,
-            at_end=lambda run, is_complete: keep_history(up, at, folder, run, plan, parameters, is_complete=is_complete),
+            at_end=lambda run, is_complete: keep_history(connected, at, folder, run, plan, parameters, is_complete=is_complete),
         )
 
     def _with_all_ids(self) -> Parameters:
         """The parameters, with the ids of all copies among them."""
-        parameters, rows = self._ready.parameters, self._spec.dataset.describe().readings
+        parameters, rows = self._validated.parameters, self._spec.dataset.describe().readings
         ids = parameters.tables[IDS]
         of_copies = [ids.set_column(0, ID, pc.add(ids[ID], pa.scalar(copy * rows, pa.int64()))) for copy in range(self._copies)]
         return replace(parameters, tables={**parameters.tables, IDS: pa.concat_tables(of_copies).combine_chunks()})
 
-    def _is_up(self) -> Up:
-        if self._up is None:
+    def _is_up(self) -> ConnectedComparison:
+        if self._connected is None:
             raise AssertionError("the data are loaded before they are worked on")
-        return self._up
+        return self._connected
 
 
 def _comparison(spec: ElasticitySpec, folder: Path) -> Comparison:

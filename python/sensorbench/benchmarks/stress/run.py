@@ -75,11 +75,11 @@ class StepsApart:
     before: Callable[[Servers, int], None]
 
 
-Todo = Sequence[Step] | StepsApart | CapacitySearch
+Steps = Sequence[Step] | StepsApart | CapacitySearch
 
 
 @dataclass(frozen=True)
-class _Up:
+class _ConnectedStress:
     """A stress run whose target is ready."""
 
     work: Work
@@ -134,7 +134,7 @@ class StressPlan:
 
     work: Work
     load: Load
-    todo: Todo
+    steps: Steps
     observers: Sequence[Observer] = ()
     drop_after: bool = False
 
@@ -157,7 +157,7 @@ class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
     def describe(self, plan: StressPlan, servers: Servers) -> Description[PlannedStress]:
         """The target, the operations and what is done there."""
         work, database = plan.work, plan.work.variant.target.database
-        search = plan.todo if isinstance(plan.todo, CapacitySearch) else None
+        search = plan.steps if isinstance(plan.steps, CapacitySearch) else None
         return Description(
             title=f"{work.variant.target.label} under stress",
             plan=PlannedStress(
@@ -175,22 +175,24 @@ class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
 
     def execute(self, plan: StressPlan, context: RunContext[StressWriter]) -> None:
         """Puts the data there, then holds the steps or searches."""
-        work, todo = plan.work, plan.todo
+        work, steps = plan.work, plan.steps
         variant = context.servers.at_their_urls([work.variant])[0]
         target = variant.engine_target()
         if variant.temporary is not None:
             variant.temporary.parent.mkdir(parents=True, exist_ok=True)
         # A search chooses the rates itself.
-        steering = [] if isinstance(todo, CapacitySearch) else [Steering(context.folder).on_snapshot]
+        steering = [] if isinstance(steps, CapacitySearch) else [Steering(context.folder).on_snapshot]
         observers = [*steering, *plan.observers]
-        up = _Up(work, plan.load, variant, target, context.servers, context.writer, context.progress, observers)
+        connected = _ConnectedStress(
+            work, plan.load, variant, target, context.servers, context.writer, context.progress, observers
+        )
         work.make_ready(variant, target, context.servers, context.writer.populate_folder, context.progress, context.owner)
-        if isinstance(todo, CapacitySearch):
-            _search(up, todo)
-        elif isinstance(todo, StepsApart):
-            _hold_apart(up, todo)
-        elif todo:
-            _hold_all(up, todo)
+        if isinstance(steps, CapacitySearch):
+            _search(connected, steps)
+        elif isinstance(steps, StepsApart):
+            _hold_apart(connected, steps)
+        elif steps:
+            _hold_all(connected, steps)
 
     def clean_up(self, plan: StressPlan, context: RunContext[StressWriter]) -> None:
         """Removes data in the results folder, and with `drop_after` what was created at the target."""
@@ -212,21 +214,21 @@ def stress(plan: StressPlan, folder: Path, progress: Teller) -> StressResult:
     return read_stress(folder)
 
 
-def _hold_all(up: _Up, steps: Sequence[Step]) -> None:
+def _hold_all(connected: _ConnectedStress, steps: Sequence[Step]) -> None:
     """All steps in one run, so that they share its clock and the load never stops."""
-    with up.teller.task(f"{len(steps)} steps", total=1.0) as task:
-        run = up.hold(steps, 1, [], lambda told, share: task.advance_to(share, told))
+    with connected.teller.task(f"{len(steps)} steps", total=1.0) as task:
+        run = connected.hold(steps, 1, [], lambda told, share: task.advance_to(share, told))
         _tell_end(task, run)
 
 
-def _hold_apart(up: _Up, wanted: StepsApart) -> None:
+def _hold_apart(connected: _ConnectedStress, wanted: StepsApart) -> None:
     """A run for each step."""
     begun: list[int] = []
     for number, step in enumerate(wanted.steps, start=1):
-        wanted.before(up.started, number)
-        _wait_until_it_answers(up.target)
-        with up.teller.task(f"{step.name.replace('_', ' ')}: {step.rate_per_s:,.6g} operations/s", total=1.0) as task:
-            run = _hold_one(up, step, number, begun, task)
+        wanted.before(connected.started, number)
+        _wait_until_it_answers(connected.target)
+        with connected.teller.task(f"{step.name.replace('_', ' ')}: {step.rate_per_s:,.6g} operations/s", total=1.0) as task:
+            run = _hold_one(connected, step, number, begun, task)
             _tell_end(task, run)
 
 
@@ -243,24 +245,24 @@ def _wait_until_it_answers(target: Target) -> None:
         time.sleep(ASKS_EVERY_S)
 
 
-def _search(up: _Up, wanted: CapacitySearch) -> None:
+def _search(connected: _ConnectedStress, wanted: CapacitySearch) -> None:
     """A run for each trial: each begins at rest, so that none pays for what the one before left behind."""
     trials: list[Trial] = []
     begun: list[int] = []
     while (rate := next_rate(trials, wanted.search)) is not None:
         number = len(trials) + 1
         step = Step(f"trial_{number}", rate, wanted.held_s, wanted.ramp_s)
-        with up.teller.task(f"trial {number}: {rate:,.6g} operations/s", total=1.0) as task:
-            run = _hold_one(up, step, number, begun, task)
+        with connected.teller.task(f"trial {number}: {rate:,.6g} operations/s", total=1.0) as task:
+            run = _hold_one(connected, step, number, begun, task)
             within = share_within(run.histograms(), _phases(run)[-1], wanted.objective.limit_s)
             met = wanted.objective.is_met(within)
             task.end(f"{within:.3%} within {wanted.objective.limit_s * 1e3:g} ms: objective {'met' if met else 'missed'}")
         trials.append(Trial(rate, met))
 
 
-def _hold_one(up: _Up, step: Step, number: int, begun: list[int], task: Task) -> RunResult:
+def _hold_one(connected: _ConnectedStress, step: Step, number: int, begun: list[int], task: Task) -> RunResult:
     """A run of one step, behind what phases before have written: `begun` has how many numbers each of them used, and gets this one's."""
-    run = up.hold([step], number, begun, lambda told, share: task.advance_to(share, told))
+    run = connected.hold([step], number, begun, lambda told, share: task.advance_to(share, told))
     phases = _phases(run)
     # Each phase took every n-th number.
     begun += [phase.started + phase.unstarted for phase in phases for _ in phases]

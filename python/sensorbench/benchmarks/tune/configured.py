@@ -19,7 +19,7 @@ from sensorbench.runner import Servers, TargetSpec, Variant
 
 
 @dataclass(frozen=True)
-class Ready:
+class LoadedData:
     """How long it took until the data were there and settled (s), and what they take (bytes), where the database tells."""
 
     load_s: float
@@ -33,7 +33,7 @@ class ConfiguredWork(Work):
         self.variant = _configured(work.variant, configuration)
         self.operations = work.operations
         self.described = work.described
-        self.ready: Ready | None = None
+        self.loaded: LoadedData | None = None
         self._work = work
 
     @property
@@ -59,7 +59,7 @@ class ConfiguredWork(Work):
         self._work.make_ready(at, target, started, folder, teller, owner)
         load_s = time.monotonic() - start_s
         size = json.loads(target.size())
-        self.ready = Ready(load_s, None if size.get("unknown") else float(size["total_bytes"]))
+        self.loaded = LoadedData(load_s, None if size.get("unknown") else float(size["total_bytes"]))
 
 
 def unknown_settings(target: TargetSpec, configuration: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ import numpy as np
 from sensorbench.analysis.capacity import PERCENTILES, Search
 from sensorbench.analysis.intervals import Interval
 from sensorbench.benchmarks.stress import CapacitySearch, Step, merged, parse_objective
-from sensorbench.benchmarks.tune.configured import Ready
+from sensorbench.benchmarks.tune.configured import LoadedData
 from sensorbench.errors import UsageError
 from sensorbench.results import RunResult
 from sensorbench.results.stress import StressResult
@@ -36,12 +36,12 @@ class Goal(ABC):
     smaller_is_better: bool = True
 
     @property
-    def todo(self) -> Sequence[Step] | CapacitySearch:
+    def steps(self) -> Sequence[Step] | CapacitySearch:
         """What is done once the data are there."""
         return ()
 
     @abstractmethod
-    def value(self, result: StressResult, summary: StressSummary, ready: Ready) -> float | None:
+    def value(self, result: StressResult, summary: StressSummary, loaded: LoadedData) -> float | None:
         """The figure of a stress run with this summary, above zero; None where there is none."""
 
 
@@ -58,11 +58,11 @@ class PercentileGoal(Goal):
     kind = "duration_s"
 
     @property
-    def todo(self) -> Sequence[Step]:
+    def steps(self) -> Sequence[Step]:
         """The rate, held."""
         return [self.step]
 
-    def value(self, result: StressResult, summary: StressSummary, ready: Ready) -> float | None:
+    def value(self, result: StressResult, summary: StressSummary, loaded: LoadedData) -> float | None:
         """The percentile of all arrivals."""
         return percentile_of_offered(result.runs[0], PERCENTILES[self.percentile], self.timeout_s) if result.runs else None
 
@@ -77,11 +77,11 @@ class CapacityGoal(Goal):
     smaller_is_better = False
 
     @property
-    def todo(self) -> CapacitySearch:
+    def steps(self) -> CapacitySearch:
         """The search."""
         return self.search
 
-    def value(self, result: StressResult, summary: StressSummary, ready: Ready) -> float | None:
+    def value(self, result: StressResult, summary: StressSummary, loaded: LoadedData) -> float | None:
         """What the search found; None when no rate met."""
         found = summary.result.capacity
         return found.met_per_s if found else None
@@ -94,9 +94,9 @@ class LoadGoal(Goal):
     text: str = "load"
     kind = "duration_s"
 
-    def value(self, result: StressResult, summary: StressSummary, ready: Ready) -> float | None:
+    def value(self, result: StressResult, summary: StressSummary, loaded: LoadedData) -> float | None:
         """The time."""
-        return ready.load_s
+        return loaded.load_s
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,9 @@ class SizeGoal(Goal):
     text: str = "size"
     kind = "bytes"
 
-    def value(self, result: StressResult, summary: StressSummary, ready: Ready) -> float | None:
+    def value(self, result: StressResult, summary: StressSummary, loaded: LoadedData) -> float | None:
         """The size; None where the database does not tell."""
-        return ready.size_bytes or None
+        return loaded.size_bytes or None
 
 
 def parse_goal(text: str, *, held_s: float, ramp_s: float, timeout_s: float, search: Search) -> Goal:

@@ -79,11 +79,11 @@ def measure(bench: Bench, order: Order, folder: Path, best: float | None) -> Mea
     value, reason = None, None
     try:
         result = stress(
-            StressPlan(work, bench.load, bench.goal.todo, [hopeless.on_snapshot] if hopeless else []), folder, Teller(quiet=True)
+            StressPlan(work, bench.load, bench.goal.steps, [hopeless.on_snapshot] if hopeless else []), folder, Teller(quiet=True)
         )
         summary = summarise_stress(result)
         write_typed_summary(folder, summary)
-        value = bench.goal.value(result, summary, work.ready) if work.ready else None
+        value = bench.goal.value(result, summary, work.loaded) if work.loaded else None
         reason = None if value else "there is no such figure"
     except (DiskFullError, CancelledError):
         raise
@@ -97,8 +97,8 @@ def measure(bench: Bench, order: Order, folder: Path, best: float | None) -> Mea
         outcome="stopped" if is_stopped else "measured" if value else "failed",
         value=value,
         reason=f"more than {FAR_WORSE:g} times the best at its beginning" if is_stopped else reason,
-        load_s=work.ready.load_s if work.ready else None,
-        size_bytes=work.ready.size_bytes if work.ready else None,
+        load_s=work.loaded.load_s if work.loaded else None,
+        size_bytes=work.loaded.size_bytes if work.loaded else None,
         seed=order.seed,
         took_s=time.monotonic() - start_s,
     )
