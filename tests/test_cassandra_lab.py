@@ -126,7 +126,7 @@ def test_what_nodetool_tells_is_read() -> None:
     assert nodetool.streaming("") == ""
 
 
-def test_the_last_words_of_a_server_are_its_error_with_causes(tmp_path: Path) -> None:
+def test_the_log_tail_of_a_server_are_its_error_with_causes(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     log.write_text(
         "INFO  [main] starting\nERROR [main] an earlier one\n"
@@ -135,13 +135,13 @@ def test_the_last_words_of_a_server_are_its_error_with_causes(tmp_path: Path) ->
         "Caused by: ParserException: while parsing a flow mapping\n in 'reader', line 20, column 11:\n    memtable: {x\n             ^\n"
         "\t... 8 more\n"
     )
-    words = Cassandra().last_words(log)
+    words = Cassandra().log_tail(log)
     assert words.endswith(
         "startup | ConfigurationException: Invalid yaml | Caused by: ParserException: while parsing a flow mapping | memtable: {x"
     )
     assert "earlier" not in words
     log.write_text("INFO starting\nTerminating due to java.lang.OutOfMemoryError: Java heap space\n")
-    assert "OutOfMemoryError" in Cassandra().last_words(log)
+    assert "OutOfMemoryError" in Cassandra().log_tail(log)
 
 
 def test_a_launcher_hands_its_arguments_on_as_they_are(tmp_path: Path) -> None:

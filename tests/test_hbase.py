@@ -65,7 +65,7 @@ def test_settings_are_written_as_given_and_replace_defaults() -> None:
     assert jvm_options({"jvm.processors": "3"}, "jvm.gateway_heap", [0]) == ["-Xmx256M", "-XX:ActiveProcessorCount=3"]
 
 
-def test_the_last_words_of_a_server_are_its_errors_with_causes(tmp_path: Path) -> None:
+def test_the_log_tail_of_a_server_are_its_errors_with_causes(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     log.write_text(
         "2026-11-23 01:50:01,000 INFO node-1 [main] HRegionServer: starting\n"
@@ -74,12 +74,12 @@ def test_the_last_words_of_a_server_are_its_errors_with_causes(tmp_path: Path) -
         "Caused by: java.lang.ClassNotFoundException: Class nope not found\n\t... 6 more\n"
         "2026-11-23 01:50:04,000 INFO node-1 [main] HRegionServer: Exiting\n"
     )
-    assert Hbase().last_words(log) == (
+    assert Hbase().log_tail(log) == (
         "2026-11-23 01:50:03,225 ERROR node-1 [main] HRegionServer: Failed construction RegionServer"
         " | java.lang.RuntimeException: no provider | Caused by: java.lang.ClassNotFoundException: Class nope not found"
     )
     log.write_text("one\ntwo\n")
-    assert Hbase().last_words(log) == "one | two"
+    assert Hbase().log_tail(log) == "one | two"
 
 
 def test_unknown_settings_are_refused_before_anything_starts(cli: Cli, lab_home: Path) -> None:

@@ -165,7 +165,7 @@ def after(function: Callable[..., Any], slow_s: float = 0.0) -> Callable[..., An
 
 # What is interrupted, and how the run that goes on has ended then: once its end is being written, it is complete.
 ENDINGS: dict[str, tuple[object, str, float, str]] = {
-    "the loop goes on": (experiment_run.Lifeline, "is_lost", 0.0, "interrupted"),
+    "the loop goes on": (experiment_run.LostServerDetector, "is_lost", 0.0, "interrupted"),
     "the loop is over": (experiment_run, "_follow", 0.0, "interrupted"),
     "threads are waited for": (Watcher, "_stop", 0.4, "interrupted"),
     "the last segment is written": (RunWriter, "write", 0.0, "interrupted"),

@@ -130,7 +130,7 @@ class LabDatabase(ABC):
         """Whether the nodes after this one may be started."""
         return True
 
-    def last_words(self, log: Path) -> str:
+    def log_tail(self, log: Path) -> str:
         """What a server that ended, or does not answer, said last in its log."""
         return last_lines(log)
 

@@ -81,7 +81,7 @@ def _wait_until(
     while True:
         for needed in (node, instance.coordinator):
             if needed is not None and needed.find() is None:
-                words = database.last_words(instance.node_folder(needed) / "server.log")
+                words = database.log_tail(instance.node_folder(needed) / "server.log")
                 raise FailedError(f"{instance.name}: the server ended while it started: {words}")
         why = problem()
         if not why:
@@ -89,7 +89,7 @@ def _wait_until(
         now_s = time.monotonic()
         if now_s - start_s > database.ready_within_s:
             raise FailedError(
-                f"{instance.name} does not answer after {database.ready_within_s:g} s ({why}): {database.last_words(log)}"
+                f"{instance.name} does not answer after {database.ready_within_s:g} s ({why}): {database.log_tail(log)}"
             )
         if tell and now_s - told_s > _TELL_EVERY_S:
             tell(database.progress(instance, node, database.user()))

@@ -21,7 +21,7 @@ LOST_S = 5.0
 LEAST_FAILURES = 20
 
 
-class Lifeline:
+class LostServerDetector:
     """Watches the outcomes of operations while a run goes on."""
 
     def __init__(self) -> None:
@@ -84,18 +84,18 @@ def run_and_write(
         with let_through():
             watcher = Watcher(target, servers)
         run = target.run(as_json(plan), tables)
-        ending = _Ending(run, writer, watcher)
+        run_end = _RunEnd(run, writer, watcher)
         with watcher.watching(run):
             try:
                 is_lost = _follow(run, writer, watcher, on_snapshot)
-                whole = ending.write(asks=not is_lost)
+                whole = run_end.write(asks=not is_lost)
                 with let_through():
                     at_end(run, not is_lost)
                 why = why_lost(whole) if is_lost else None
                 writer.finish("failed" if is_lost else "complete", whole, why)
             except KeyboardInterrupt:
                 run.cancel()
-                whole = ending.write(asks=False)
+                whole = run_end.write(asks=False)
                 at_end(run, False)
                 writer.finish("interrupted", whole, "interrupted by the user")
                 raise
@@ -110,12 +110,12 @@ def run_and_write(
 def _follow(run: Run, writer: RunWriter, watcher: Watcher, on_snapshot: Callable[[Run, dict[str, Any]], None]) -> bool:
     """Writes segments while a run goes on. Returns whether it was given up, its database being lost. Raises KeyboardInterrupt."""
     started_s = written_s = time.monotonic()
-    lifeline = Lifeline()
+    detector = LostServerDetector()
     while not run.wait(SLICE_S):
         check()
         snapshot = json.loads(run.snapshot())
         on_snapshot(run, snapshot)
-        if lifeline.is_lost(snapshot):
+        if detector.is_lost(snapshot):
             run.cancel()
             return True
         if time.monotonic() - written_s >= max(SEGMENT_S, SEGMENT_SHARE * (written_s - started_s)):
@@ -125,7 +125,7 @@ def _follow(run: Run, writer: RunWriter, watcher: Watcher, on_snapshot: Callable
     return False
 
 
-class _Ending:
+class _RunEnd:
     """The last segment of a run, and the run as a whole. Both are taken once, however often the run is brought to its end."""
 
     def __init__(self, run: Run, writer: RunWriter, watcher: Watcher) -> None:

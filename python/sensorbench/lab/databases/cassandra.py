@@ -216,12 +216,12 @@ class Cassandra(LabCluster):
                 return nodetool.ring(nodetool.ask(instance, asked, user, "status"))[node.host]["state"].startswith("D")
         return False
 
-    def last_words(self, log: Path) -> str:
+    def log_tail(self, log: Path) -> str:
         """The error that ended it with its causes, without the lines that say where in the sources it was."""
         text = log.read_text(encoding="utf-8", errors="replace")
         _, fatal, error = text.rpartition("ERROR [main]")
         told = [line.strip() for line in error.splitlines() if not _NOISE.match(line)]
-        return " | ".join(dict.fromkeys(told)) if fatal else super().last_words(log)
+        return " | ".join(dict.fromkeys(told)) if fatal else super().log_tail(log)
 
     def progress(self, instance: Instance, node: Node, user: ServerUser) -> str:
         """What it says that it has been sent."""

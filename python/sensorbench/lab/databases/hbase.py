@@ -105,10 +105,10 @@ class Hbase(LabCluster):
         with socket.socket() as probe:
             return probe.connect_ex((node.host, ZOOKEEPER_PORT)) == 0
 
-    def last_words(self, log: Path) -> str:
+    def log_tail(self, log: Path) -> str:
         """The last errors with their causes, without the lines that say where in the sources they were."""
         lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if _ERROR.search(line)]
-        return " | ".join(list(dict.fromkeys(lines))[-_LAST_ERRORS:]) or super().last_words(log)
+        return " | ".join(list(dict.fromkeys(lines))[-_LAST_ERRORS:]) or super().log_tail(log)
 
     def readiness(self, instance: Instance, node: Node) -> Callable[[], str]:
         """Whether the cluster takes orders, and the node's gateway answers for a region server."""
