@@ -18,7 +18,7 @@ from sensorbench import lab
 from sensorbench.analysis.request_sets import Requests, request_sets
 from sensorbench.benchmarks.elasticity import disk, network
 from sensorbench.benchmarks.elasticity.changes import Annotate, Change, check_can, parse_change
-from sensorbench.benchmarks.elasticity.clusters import LabNodes, OwnNodes
+from sensorbench.benchmarks.elasticity.clusters import ExternalCluster, LabNodes
 from sensorbench.benchmarks.elasticity.faults import TROUBLES, Kind
 from sensorbench.benchmarks.elasticity.scenario import NEVER_STABLE, STABLE, Course, Lengths
 from sensorbench.errors import FailedError, UsageError
@@ -286,15 +286,15 @@ def test_a_cluster_of_ones_own_grows_by_a_command(cli: Cli, lab_home: Path, tmp_
 
 
 def test_what_a_command_says_is_told_when_it_fails() -> None:
-    nodes = OwnNodes(2, "sh -c 'echo no such host >&2; exit 3'", "/nonexistent/remove", None, 5.0)
+    nodes = ExternalCluster(2, "sh -c 'echo no such host >&2; exit 3'", "/nonexistent/remove", None, 5.0)
     with pytest.raises(FailedError, match=r"--add-node-command sh .* it ended with 3: no such host"):
         nodes.add_node()
     with pytest.raises(FailedError, match="--remove-node-command /nonexistent/remove: it cannot be run"):
         nodes.remove_node()
     with pytest.raises(FailedError, match=r"it was not over after 0\.2 s"):
-        OwnNodes(2, "sleep 5", None, None, 0.2).add_node()
+        ExternalCluster(2, "sleep 5", None, None, 0.2).add_node()
     with pytest.raises(FailedError, match="--status-command false: it did not end with 0 within"):
-        OwnNodes(2, "true", None, "false", 0.2).add_node()
+        ExternalCluster(2, "true", None, "false", 0.2).add_node()
     assert nodes.nodes == 2
 
 

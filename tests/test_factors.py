@@ -13,7 +13,7 @@ import pytest
 from sensorbench import lab
 from sensorbench.app.reports import FACTORS
 from sensorbench.benchmarks.factors import run as factors
-from sensorbench.benchmarks.factors.best_draft import OWN, own_draft
+from sensorbench.benchmarks.factors.best_draft import OWN, best_draft
 from sensorbench.benchmarks.factors.cells import cells_of
 from sensorbench.benchmarks.factors.file import FactorLoad, FactorsFile
 from sensorbench.benchmarks.factors.measure import rates_of
@@ -165,7 +165,7 @@ def test_all_levels_are_measured_in_rounds_and_the_best_becomes_a_draft(tmp_path
     assert list(result.measurements) == [f"read-{level}" for level in levels]
     assert all([one.round for one in found] == [1, 2, 3] for found in result.measurements.values())
     assert result.manifest.plan.rates == {"read": [20.0, 40.0]}
-    assert own_draft(null_file(), result).changed == {"delay_ms": "1"}
+    assert best_draft(null_file(), result).changed == {"delay_ms": "1"}
     assert result.manifest.plan.cells["read-draft-own-draft"].settings == {"delay_ms": "1", "session": "blocking"}
     parts = summarise_factors(null_file(), result).result.parts
     assert parts["draft"].levels == ["default", "draft", OWN]
@@ -182,7 +182,7 @@ def test_all_levels_are_measured_in_rounds_and_the_best_becomes_a_draft(tmp_path
 def test_a_draft_of_few_rounds_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(factors, "measure", made_of_delay)
     result = carried_out(null_study({"repeat": 2}), tmp_path / "out")
-    assert own_draft(null_file(), result).choices == []
+    assert best_draft(null_file(), result).choices == []
     assert not any(OWN in level for cell in result.manifest.plan.cells.values() for level in cell.levels)
 
 

@@ -171,14 +171,14 @@ def _step(result: FactorsFigures, row: LevelFigures) -> str:
 def _own(result: FactorsFigures) -> Section:
     """The study's own draft."""
     chosen: Text | Table = Text("It is the default: no level of any setting was significantly better.")
-    if result.own.choices:
+    if result.best_draft.choices:
         rows = [
             [
                 result.parts[choice.part].title,
                 choice.level,
                 [formatting.times(choice.ratio.value), parts.between(choice.ratio.low, choice.ratio.high)],
             ]
-            for choice in result.own.choices
+            for choice in result.best_draft.choices
         ]
         chosen = Table([("part", "text"), ("level", "text"), ("p99 to the default's", "number")], rows)
     note = (

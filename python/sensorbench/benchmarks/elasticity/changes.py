@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from sensorbench import lab
-from sensorbench.benchmarks.elasticity.clusters import ASKS_EVERY_S, Cluster, LabNodes, OwnNodes
+from sensorbench.benchmarks.elasticity.clusters import ASKS_EVERY_S, Cluster, ExternalCluster, LabNodes
 from sensorbench.benchmarks.elasticity.faults import TROUBLES, Trouble
 from sensorbench.errors import UsageError
 from sensorbench.runner import seconds
@@ -125,7 +125,7 @@ def check_can(change: Change, cluster: Cluster) -> None:
         _of_lab(change, cluster)
         if change.kind in TROUBLES and (reason := TROUBLES[change.kind].why_not(change.how)):
             raise UsageError(f"--change {change.kind}: not available on this machine: {reason}")
-    elif isinstance(cluster, OwnNodes):
+    elif isinstance(cluster, ExternalCluster):
         cluster.require_command(change.kind)
 
 

@@ -88,7 +88,7 @@ def _named(numbers: Iterable[int]) -> str:
 
 
 @dataclass
-class OwnNodes(Cluster):
+class ExternalCluster(Cluster):
     """A user's cluster. Commands have no shell; `status` ends with 0 when no data are moving any more; without it that is so when the other
     command is over. `most_s` is how long is waited for each.
     """

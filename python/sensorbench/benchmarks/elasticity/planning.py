@@ -6,7 +6,7 @@ from sensorbench import lab
 from sensorbench.benchmarks.elasticity.changes import Change, parse_change
 from sensorbench.benchmarks.elasticity.options import ElasticityOptions
 from sensorbench.benchmarks.elasticity.scenario import Lengths
-from sensorbench.benchmarks.elasticity.spec import ElasticitySpec, Load, OwnCommands
+from sensorbench.benchmarks.elasticity.spec import ElasticitySpec, ExternalCommands, Load
 from sensorbench.dataset import Dataset
 from sensorbench.errors import UsageError
 from sensorbench.options import parse_settings
@@ -71,11 +71,11 @@ def _require_cluster(text: str, spec: TargetSpec) -> None:
         )
 
 
-def _commands(spec: TargetSpec, options: ElasticityOptions) -> OwnCommands | None:
+def _commands(spec: TargetSpec, options: ElasticityOptions) -> ExternalCommands | None:
     """How a cluster of one's own is changed; None for the lab's. Raises UsageError."""
     commands = (options.add_node_command, options.remove_node_command, options.status_command)
     if spec.place == "url" and options.nodes is not None:
-        return OwnCommands(options.nodes, *commands)
+        return ExternalCommands(options.nodes, *commands)
     if given := [command for command in commands if command is not None]:
         raise UsageError(
             f"{given[0]}: commands change a cluster of your own, which --target names by URL; the lab changes its own"

@@ -8,9 +8,9 @@ from sensorbench import lab
 from sensorbench.benchmarks.elasticity import faults
 from sensorbench.benchmarks.elasticity.bench import Bench
 from sensorbench.benchmarks.elasticity.changes import Change, carry_out, check_can
-from sensorbench.benchmarks.elasticity.clusters import Cluster, LabNodes, OwnNodes
+from sensorbench.benchmarks.elasticity.clusters import Cluster, ExternalCluster, LabNodes
 from sensorbench.benchmarks.elasticity.scenario import Course
-from sensorbench.benchmarks.elasticity.spec import ElasticitySpec, OwnCommands
+from sensorbench.benchmarks.elasticity.spec import ElasticitySpec, ExternalCommands
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import Teller
@@ -32,7 +32,7 @@ def planned(spec: ElasticitySpec, folder: Path) -> ElasticityPlan:
     """The plan of a wish whose results go into `folder`. Raises UsageError for what is wrong whatever the cluster says."""
     plan = ElasticityPlan(spec, Bench(spec, folder))
     if spec.commands is not None:
-        _check_changes(spec, _own_nodes(spec, spec.commands))
+        _check_changes(spec, _external_cluster(spec, spec.commands))
     return plan
 
 
@@ -96,13 +96,13 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
 def _cluster(spec: ElasticitySpec, started: Servers) -> Cluster:
     """What is changed."""
     if spec.commands is not None:
-        return _own_nodes(spec, spec.commands)
+        return _external_cluster(spec, spec.commands)
     (instance,) = started.instances.values()
     return LabNodes(instance.name)
 
 
-def _own_nodes(spec: ElasticitySpec, own: OwnCommands) -> OwnNodes:
-    return OwnNodes(own.nodes, own.add, own.remove, own.status, spec.lengths.most_s)
+def _external_cluster(spec: ElasticitySpec, own: ExternalCommands) -> ExternalCluster:
+    return ExternalCluster(own.nodes, own.add, own.remove, own.status, spec.lengths.most_s)
 
 
 def _check_changes(spec: ElasticitySpec, cluster: Cluster) -> None:

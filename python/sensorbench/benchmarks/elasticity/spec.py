@@ -35,7 +35,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class OwnCommands:
+class ExternalCommands:
     """How a user's own cluster is changed; `nodes`: how many it has at the start."""
 
     nodes: int
@@ -58,7 +58,7 @@ class ElasticitySpec:
     lengths: Lengths
     grows: bool
     seed: int
-    commands: OwnCommands | None = None
+    commands: ExternalCommands | None = None
     # Whether what an earlier work of ours left at the target is replaced, and what this one created is removed when it is complete.
     replace: bool = False
     drop_after: bool = False

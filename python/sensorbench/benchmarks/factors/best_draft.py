@@ -27,21 +27,21 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class OwnDraft:
+class BestDraft:
     """What the study chose, and the settings that differ from the default for it, at scale 1."""
 
     choices: list[Choice]
     changed: dict[str, str]
 
 
-def own_draft(file: FactorsFile, result: FactorsResult) -> OwnDraft:
+def best_draft(file: FactorsFile, result: FactorsResult) -> BestDraft:
     """The draft that follows from what was measured."""
     found = [
         _best(file, result, name) for name, part in file.parts.items() if part.chooses and name in result.manifest.plan.parts
     ]
     choices = [choice for choice in found if choice is not None]
     changed = {key: value for choice in choices for key, value in file.parts[choice.part].level(choice.level).set.items()}
-    return OwnDraft(choices, {key: value for key, value in changed.items() if file.default.get(key) != value})
+    return BestDraft(choices, {key: value for key, value in changed.items() if file.default.get(key) != value})
 
 
 def _best(file: FactorsFile, result: FactorsResult, part: str) -> Choice | None:

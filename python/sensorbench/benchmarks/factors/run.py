@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sensorbench.benchmarks.factors.best_draft import OWN, own_draft
+from sensorbench.benchmarks.factors.best_draft import OWN, best_draft
 from sensorbench.benchmarks.factors.cells import Cell, add, cells_of
 from sensorbench.benchmarks.factors.file import FactorsFile
 from sensorbench.benchmarks.factors.measure import CellBench, measure, probe, rates_of
@@ -120,7 +120,7 @@ class FactorsBenchmark(Benchmark[FactorsPlan, FactorsManifest, FactorsWriter]):
         at_work.find_rates()
         cells = list(plan.cells().values())
         at_work.measure_all([cell for cell in cells if not cell.apart])
-        at_work.measure_all([cell for cell in cells if cell.apart] + at_work.own_cells())
+        at_work.measure_all([cell for cell in cells if cell.apart] + at_work.cells_of_best_draft())
 
 
 @dataclass(frozen=True)
@@ -156,13 +156,13 @@ class _AtWork:
                 if not is_measured(self.writer.folder, cell.id, number):
                     self._measure(cell, number)
 
-    def own_cells(self) -> list[Cell]:
+    def cells_of_best_draft(self) -> list[Cell]:
         """The cells of the study's own draft: under the loads of the part that has the paper's; none if it is the default."""
         file, at = self.plan.file, self.plan.bench.at
         part = file.draft_part
         if part not in self.plan.parts:
             return []
-        own = own_draft(file, read_factors(self.writer.folder))
+        own = best_draft(file, read_factors(self.writer.folder))
         if not own.changed:
             return []
         settings = at.configuration({**file.default, **own.changed})

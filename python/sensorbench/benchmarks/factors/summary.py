@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sensorbench.analysis.intervals import LEAST_RUNS
-from sensorbench.benchmarks.factors.best_draft import OWN, own_draft
+from sensorbench.benchmarks.factors.best_draft import OWN, best_draft
 from sensorbench.benchmarks.factors.file import FactorPart, FactorsFile
 from sensorbench.benchmarks.factors.levels import by_round, measurements_of, ratio
 from sensorbench.benchmarks.factors.scaling import Scaled, scaled
@@ -16,6 +16,7 @@ from sensorbench.results.factors import FILLED, CellMeasurement, FactorsResult, 
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.envelope import Caveat, Caveats, envelope
 from sensorbench.results.summary.factors import (
+    BestDraftFigures,
     CellOutcome,
     FactorCell,
     FactorParameter,
@@ -25,7 +26,6 @@ from sensorbench.results.summary.factors import (
     LevelChoice,
     LevelFigure,
     LevelFigures,
-    OwnDraftFigures,
     PublishedFigure,
 )
 
@@ -62,7 +62,7 @@ def summarise_factors(
     """The summary of a study on disk, with its judged claims and what the paper printed."""
     manifest = result.manifest
     at = scaled(file, manifest.plan.scale, manifest.plan.step_s)
-    own = own_draft(file, result)
+    own = best_draft(file, result)
     parts = {name: file.parts[name] for name in manifest.plan.parts}
     choices = [LevelChoice(part=one.part, level=one.level, ratio=measured_figure(one.ratio)) for one in own.choices]
     return FactorsSummary(
@@ -87,7 +87,7 @@ def summarise_factors(
             parameters=_parameters(file, at),
             parts={name: _part(file, name, part, result) for name, part in parts.items()},
             cells=[_cell(result, cell) for cell in manifest.plan.cells],
-            own=OwnDraftFigures(choices=choices, changed=at.configuration(own.changed)),
+            best_draft=BestDraftFigures(choices=choices, changed=at.configuration(own.changed)),
             published=list(published),
         ),
     )

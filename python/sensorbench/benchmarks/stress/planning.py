@@ -9,7 +9,7 @@ from sensorbench.benchmarks.stress.options import RECORDS, LoadOptions, StressOp
 from sensorbench.benchmarks.stress.records import RecordWork, with_mix
 from sensorbench.benchmarks.stress.run import CapacitySearch, Load, StressPlan
 from sensorbench.benchmarks.stress.step import Step, steps_of
-from sensorbench.benchmarks.stress.user_workload import OwnWork
+from sensorbench.benchmarks.stress.user_workload import UserWorkload
 from sensorbench.benchmarks.stress.work import Work
 from sensorbench.compat.ycsb import CoreWorkload, overridden, parse_core_workload, read_all_properties
 from sensorbench.errors import UsageError
@@ -38,7 +38,7 @@ def work_maker(options: WorkOptions, teller: Teller, *, replace: bool = False) -
     if file is not None:
         if options.files or options.properties or options.records or options.distribution:
             raise UsageError("--experiment: its data are the file's; leave out -P, -p, --records and --distribution")
-        return lambda folder, seed: OwnWork(file, target, mix, folder, teller, seed=seed, replace=replace)
+        return lambda folder, seed: UserWorkload(file, target, mix, folder, teller, seed=seed, replace=replace)
     if target is None:
         raise UsageError("--target: expected a database's name, lab:NAME or a URL")
     spec, workload = parse_target(target), _workload(options, teller)

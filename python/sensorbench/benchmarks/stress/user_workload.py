@@ -19,7 +19,7 @@ FINGERPRINT = "stress"
 LOAD_FILE = "load.json"
 
 
-class OwnWork(Work):
+class UserWorkload(Work):
     """The operations of an experiment file at one of its targets. What the file says of schedule, length and repeats does not count."""
 
     def __init__(

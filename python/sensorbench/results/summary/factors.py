@@ -78,7 +78,7 @@ class LevelChoice(SummaryPart):
     ratio: MeasuredFigure
 
 
-class OwnDraftFigures(SummaryPart):
+class BestDraftFigures(SummaryPart):
     """The study's own draft: the best level of each part, and the settings that differ from the default for it, at this scale."""
 
     choices: list[LevelChoice]
@@ -117,7 +117,7 @@ class FactorsFigures(SummaryPart):
     parameters: list[FactorParameter]
     parts: dict[str, FactorPartFigures]
     cells: list[FactorCell]
-    own: OwnDraftFigures
+    best_draft: BestDraftFigures
     published: list[PublishedFigure]
 
 
