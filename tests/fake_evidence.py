@@ -44,7 +44,7 @@ class FakeEvidence:
         }
         counts = {operation: {"counts": {"ok": round(IN_FLIGHT / latency * 10)}} for operation, latency in of_role.items()}
         phase = SimpleNamespace(name="measure", start_ns=0, end_ns=10 * 10**9, operations=counts)
-        return SimpleNamespace(manifest=SimpleNamespace(whole=SimpleNamespace(phases=[phase])), role=role)
+        return SimpleNamespace(manifest=SimpleNamespace(totals=SimpleNamespace(phases=[phase])), role=role)
 
     def counts(self, role: str, operation: str) -> dict[str, int]:
         timed_out = self.timeouts.get((self.name, role, operation), 0)

@@ -88,16 +88,16 @@ def test_acknowledged_writes_survive_the_loss_of_a_node(cli: Cli, cluster: lab.I
 def every_operation_is_accounted_for(out: Path, checks: dict[str, Any]) -> None:
     result = read_comparison(out)
     ((run,),) = result.runs.values()
-    whole = run.manifest.whole
-    assert whole is not None
+    totals = run.manifest.totals
+    assert totals is not None
     failed_writes = 0
-    for phase in whole.phases:
+    for phase in totals.phases:
         counts = [of_kind["counts"] for of_kind in phase.operations.values()]
         assert phase.started == sum(one[outcome] for one in counts for outcome in ("ok", "error", "timeout", "cancelled"))
         writes = phase.operations["insert_reading"]["counts"]
         failed_writes += writes["error"] + writes["timeout"] + writes["cancelled"]
     assert failed_writes == checks["unknown_writes"]
     # Most operations went on without the node: those that it was to coordinate went to others.
-    measured = whole.phases[-1]
+    measured = totals.phases[-1]
     ok = sum(of_kind["counts"]["ok"] for of_kind in measured.operations.values())
     assert ok > 0.9 * measured.started

@@ -449,7 +449,7 @@ def test_the_runs_behind_an_entry_are_on_disk(cli: Cli, own: Path, study: Path) 
                     assert manifest["variant"]["id"] == entry["variant"]
     counted = ranked(cli, study, "--writes", "high", "--reads", "low", "--fresh", "yes")[0]
     run = counted["runs"][0]["runs"][0]
-    phase = json.loads((study / run["id"] / "manifest.json").read_text(encoding="utf-8"))["whole"]["phases"][-1]
+    phase = json.loads((study / run["id"] / "manifest.json").read_text(encoding="utf-8"))["totals"]["phases"][-1]
     assert run["operations_per_s"] == pytest.approx(40 / ((phase["end_ns"] - phase["start_ns"]) / 1e9))
 
 

@@ -91,10 +91,10 @@ def test_every_operation_is_in_the_history_and_the_load_is_checked_as_ever(
     runs = runs_of(tmp_path)
     assert len(runs) == 2
     for run in runs:
-        history, whole = history_of(run), run.manifest.whole
-        assert whole is not None
+        history, totals = history_of(run), run.manifest.totals
+        assert totals is not None
         counts = {
-            name: sum(phase.operations[name]["counts"]["ok"] for phase in whole.phases)
+            name: sum(phase.operations[name]["counts"]["ok"] for phase in totals.phases)
             for name in summary["result"]["operations"]
         }
         assert sum(counts.values()) == 2100

@@ -97,10 +97,10 @@ def test_an_interrupted_run_ends_with_130(cli: Cli, tmp_path: Path, sent: signal
     assert "interrupted; what was measured until then is in" in err
     assert json.loads((out / "manifest.json").read_text(encoding="utf-8"))["status"] == "interrupted"
     check_what_is_left(cli, out, {"interrupted"})
-    whole = read_run(out / "experiments/sqlite-natural/run-1").manifest.whole
-    assert whole is not None
-    counts = [operation["counts"] for operation in whole.phases[0].operations.values()]
-    assert sum(sum(count.values()) for count in counts) == whole.phases[0].started, "every operation is accounted for"
+    totals = read_run(out / "experiments/sqlite-natural/run-1").manifest.totals
+    assert totals is not None
+    counts = [operation["counts"] for operation in totals.phases[0].operations.values()]
+    assert sum(sum(count.values()) for count in counts) == totals.phases[0].started, "every operation is accounted for"
 
 
 @pytest.fixture
@@ -212,8 +212,8 @@ def test_results_have_the_files_of_the_design(study_folder: Path) -> None:
 
 def test_histograms_are_read_by_hdrhistograms_own_tools(study_folder: Path) -> None:
     run = read_run(study_folder / "experiments/fjall-by_sensor/run-1")
-    assert run.manifest.whole is not None
-    expected = {f"measure.{name}.response": one["counts"]["ok"] for name, one in run.manifest.whole.phases[0].operations.items()}
+    assert run.manifest.totals is not None
+    expected = {f"measure.{name}.response": one["counts"]["ok"] for name, one in run.manifest.totals.phases[0].operations.items()}
     total = HdrHistogram(1, 3_600_000_000_000, 3)
     reader = HistogramLogReader(str(run.folder / "histograms.hlog"), total)
     counts: dict[str, int] = {}

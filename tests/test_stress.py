@@ -165,9 +165,9 @@ def test_beyond_capacity_all_is_counted_and_the_step_ends(cli: Cli, tmp_path: Pa
     assert step["at_concurrency_limit"]
     assert ended.json["warnings"][0]["kind"] == "concurrency-limit"
     run = read_stress(tmp_path / "out").runs[0]
-    whole = run.manifest.whole
-    assert whole is not None
-    assert whole.phases[-1].end_ns == (whole.phases[-1].start_ns or 0) + 500_000_000
+    totals = run.manifest.totals
+    assert totals is not None
+    assert totals.phases[-1].end_ns == (totals.phases[-1].start_ns or 0) + 500_000_000
 
 
 def test_operations_that_time_out_are_counted(cli: Cli, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_records_that_steps_and_trials_add_never_meet(cli: Cli, tmp_path: Path) 
     assert {step["counts"]["error"] for step in searching.json["result"]["steps"]} == {0}
     inserted = 0
     for run in read_stress(tmp_path / "search").runs:
-        phases = run.manifest.whole.phases if run.manifest.whole else []
+        phases = run.manifest.totals.phases if run.manifest.totals else []
         inserted += sum(phase.operations["insert"]["counts"]["ok"] for phase in phases)
     assert inserted > 0
     with sqlite3.connect(place) as database:

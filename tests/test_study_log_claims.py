@@ -331,7 +331,7 @@ def asked_run(message: str = "", **counts: int) -> Any:
     outcomes = {"counts": {"ok": 0, "error": 0, "timeout": 0, "cancelled": 0, **counts}}
     errors = [{"operation": FETCH[0], "kind": "server", "count": 1, "first_message": message}] if message else []
     whole = SimpleNamespace(phases=[SimpleNamespace(name="measure", operations={FETCH[0]: outcomes})], errors=errors)
-    return SimpleNamespace(manifest=SimpleNamespace(whole=whole), state="complete")
+    return SimpleNamespace(manifest=SimpleNamespace(totals=whole), state="complete")
 
 
 CLUSTER = "cassandra_4/source/key"

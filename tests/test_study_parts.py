@@ -468,7 +468,7 @@ def test_runs_can_have_a_length_and_a_rate(cli: Cli, tmp_path: Path) -> None:
     workload = read_comparison(out).manifest.plan.workload
     assert (workload["operations"], workload["duration"], workload["repeat"]) == (None, "400ms", 2)
     assert workload["schedule"] == {"in_flight": 32, "rate": 150.0, "segments": [], "arrival": "poisson"}
-    started = [run.manifest.whole.phases[0].started for run in read_comparison(out).runs["sqlite-star"] if run.manifest.whole]
+    started = [run.manifest.totals.phases[0].started for run in read_comparison(out).runs["sqlite-star"] if run.manifest.totals]
     assert len(started) == 2
     assert all(0 < one < 150 for one in started), "400 ms at 150 a second are 60"
 

@@ -95,15 +95,15 @@ class Evidence:
     def first_error(self, role: str, operation: str) -> str | None:
         """The message of an operation of one kind that failed."""
         errors = [
-            error for run in self.result.runs[self.roles[role]] if run.manifest.whole for error in run.manifest.whole.errors
+            error for run in self.result.runs[self.roles[role]] if run.manifest.totals for error in run.manifest.totals.errors
         ]
         of_kind = (error for error in errors if error["operation"] == operation and error["kind"] != "cancelled")
         return next((str(error["first_message"]) for error in of_kind), None)
 
     def _measured_phases(self, role: str) -> list[PhaseFigures]:
         """What the engine told of the measured phase of each run, also of those that failed."""
-        wholes = [run.manifest.whole for run in self.result.runs[self.roles[role]] if run.manifest.whole]
-        return [phase for whole in wholes for phase in whole.phases if phase.name == MEASURE]
+        all_totals = [run.manifest.totals for run in self.result.runs[self.roles[role]] if run.manifest.totals]
+        return [phase for totals in all_totals for phase in totals.phases if phase.name == MEASURE]
 
     def server_means(self, role: str, what: str) -> list[float]:
         """Of each run, the mean of what the servers used: `processors` or `megabytes`."""

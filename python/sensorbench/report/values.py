@@ -91,8 +91,8 @@ def over_time(result: ComparisonResult, variants: list[str], operation: str) -> 
 
 def longest_first_run_s(result: ComparisonResult, variants: list[str]) -> float:
     """When the longest of the first runs ended; at least a second."""
-    wholes = [run.manifest.whole for variant in variants for run in result.usable_runs(variant)[:1] if run.manifest.whole]
-    return max([1.0, *(whole.duration_ns / 1e9 for whole in wholes)])
+    all_totals = [run.manifest.totals for variant in variants for run in result.usable_runs(variant)[:1] if run.manifest.totals]
+    return max([1.0, *(totals.duration_ns / 1e9 for totals in all_totals)])
 
 
 def resources(result: ComparisonResult, variants: list[str]) -> list[dict[str, Any]]:

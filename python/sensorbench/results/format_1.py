@@ -5,7 +5,9 @@ from typing import Any
 # The keys that all kinds have. All others of format 1 are part of the plan.
 _SHARED = ("id", "title", "reason", "process", "created", "finished", "version", "command", "environment")
 # Keys of the manifest itself.
-_PRESENT: dict[str, str] = {}
+_PRESENT: dict[str, str] = {
+    "whole": "totals",
+}
 _STATUS = {"incomplete": "out of space"}
 # Keys that have another name now, however deep they are, by the key that they are under.
 _RENAMED: dict[str, dict[str, str]] = {

@@ -58,7 +58,7 @@ class PhaseFigures(_Part):
     operations: dict[str, dict[str, Any]]
 
 
-class Whole(_Part):
+class RunTotals(_Part):
     """A run as a whole, as the engine tells it."""
 
     phases: list[PhaseFigures]
@@ -122,7 +122,7 @@ class RunManifest(ManifestHead):
     phases: list[str]
     plan: dict[str, Any]
     description: dict[str, Any] = {}
-    whole: Whole | None = None
+    totals: RunTotals | None = None
 
 
 Planned = TypeVar("Planned", bound=BaseModel)

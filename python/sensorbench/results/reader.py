@@ -210,7 +210,7 @@ def read_tolerant_run(folder: Path) -> RunResult:
     intervals are what its counts are taken from.
     """
     run = read_run(folder)
-    needed = frozenset() if run.manifest.whole is not None else frozenset({"intervals"})
+    needed = frozenset() if run.manifest.totals is not None else frozenset({"intervals"})
     return RunResult(folder, run.manifest, DISPENSABLE - needed)
 
 

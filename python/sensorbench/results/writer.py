@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel
 
 from sensorbench.results.files import release_reserve, remove_result, reserve, whole_file, write_result, write_result_lines
-from sensorbench.results.manifest import MANIFEST_FILE, BaseManifest, ManifestHead, RunManifest, Status, Whole, now
+from sensorbench.results.manifest import MANIFEST_FILE, BaseManifest, ManifestHead, RunManifest, RunTotals, Status, now
 from sensorbench.results.ownership import Owner
 from sensorbench.results.planned import ComparisonManifest
 from sensorbench.results.summary.comparison import ComparisonSummary
@@ -97,7 +97,7 @@ class RunWriter:
         if status == "complete":
             self._compact()
         self.manifest = self.manifest.model_copy(
-            update={"status": status, "reason": reason, "whole": Whole.model_validate(whole) if whole else None}
+            update={"status": status, "reason": reason, "totals": RunTotals.model_validate(whole) if whole else None}
         )
         write_manifest(self.folder, self.manifest)
 

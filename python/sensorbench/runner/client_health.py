@@ -34,17 +34,17 @@ def check_client_health(
 
 
 def _facts(runs: list[RunResult], embedded: bool, ceiling: float | None) -> ClientHealth:
-    wholes = [run.manifest.whole for run in runs if run.manifest.whole]
-    phases = [phase for whole in wholes for phase in whole.phases if phase.name == MEASURE]
+    all_totals = [run.manifest.totals for run in runs if run.manifest.totals]
+    phases = [phase for totals in all_totals for phase in totals.phases if phase.name == MEASURE]
     elapsed_s = sum(
         (phase.end_ns - phase.start_ns) / 1e9 for phase in phases if phase.start_ns is not None and phase.end_ns is not None
     )
     counts = [operation["counts"] for phase in phases for operation in phase.operations.values()]
     ended = sum(sum(count.values()) for count in counts)
-    whole_s = sum(whole.duration_ns for whole in wholes) / 1e9
-    client_cpu = sum(whole.client_cpu_ns for whole in wholes) / 1e9 / whole_s if whole_s else None
+    whole_s = sum(totals.duration_ns for totals in all_totals) / 1e9
+    client_cpu = sum(totals.client_cpu_ns for totals in all_totals) / 1e9 / whole_s if whole_s else None
     rate = ended / elapsed_s if elapsed_s else None
-    lags = [whole.timer_lag_ns for whole in wholes if whole.timer_lag_ns]
+    lags = [totals.timer_lag_ns for totals in all_totals if totals.timer_lag_ns]
     lag_s = {
         f"schedule_lag_{quantile}_s": max(lag[quantile] for lag in lags) / 1e9 if lags else None
         for quantile in ("p50", "p99", "p999")
@@ -59,14 +59,14 @@ def _facts(runs: list[RunResult], embedded: bool, ceiling: float | None) -> Clie
         timeouts=sum(count["timeout"] for count in counts),
         errors=sum(count["error"] for count in counts),
         cancelled=sum(count["cancelled"] for count in counts),
-        error_kinds=[OperationErrors.model_validate(error) for whole in wholes for error in whole.errors],
+        error_kinds=[OperationErrors.model_validate(error) for totals in all_totals for error in totals.errors],
         client_cpu=client_cpu,
         client_cpu_is_shared_with_database=embedded,
         **lag_s,
         min_median_s=_min_median_s(phases),
         driver_ceiling_per_s=ceiling,
         spinning=any(run.manifest.plan["spin"] for run in runs),
-        clock_drift=max((abs(whole.clock_drift) for whole in wholes), default=None),
+        clock_drift=max((abs(totals.clock_drift) for totals in all_totals), default=None),
         hidden_by_service_time=_hidden(phases, max((lag["p999"] for lag in lags), default=0)),
         client_bound=client_bound(
             rate_per_s=rate,

@@ -93,8 +93,8 @@ def drive_one_phase(
         result = run_plan(target, variant, plan, tables, folder, started, on_snapshot, id_=id_)
     except KeyboardInterrupt:
         raise InterruptedRunError(f"interrupted; what was measured until then is in {folder}") from None
-    whole = result.manifest.whole
-    ended = whole.phases[0].operations.values() if whole else []
+    totals = result.manifest.totals
+    ended = totals.phases[0].operations.values() if totals else []
     task.end(f"{sum(one['counts']['ok'] for one in ended):,} operations")
     return result
 

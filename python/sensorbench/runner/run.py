@@ -88,23 +88,23 @@ def run_and_write(
         with watcher.watching(run):
             try:
                 is_lost = _follow(run, writer, watcher, on_snapshot)
-                whole = run_end.write(asks=not is_lost)
+                totals = run_end.write(asks=not is_lost)
                 with let_through():
                     at_end(run, not is_lost)
-                why = why_lost(whole) if is_lost else None
-                writer.finish("failed" if is_lost else "complete", whole, why)
+                why = why_lost(totals) if is_lost else None
+                writer.finish("failed" if is_lost else "complete", totals, why)
             except KeyboardInterrupt:
                 run.cancel()
-                whole = run_end.write(asks=False)
+                totals = run_end.write(asks=False)
                 at_end(run, False)
-                writer.finish("interrupted", whole, "interrupted by the user")
+                writer.finish("interrupted", totals, "interrupted by the user")
                 raise
             except BaseException:
                 run.cancel()
                 raise
     if why is not None:
         raise FailedError(why)
-    return whole
+    return totals
 
 
 def _follow(run: Run, writer: RunWriter, watcher: Watcher, on_snapshot: Callable[[Run, dict[str, Any]], None]) -> bool:
@@ -132,14 +132,14 @@ class _RunEnd:
         self._run = run
         self._writer = writer
         self._watcher = watcher
-        self._whole: dict[str, Any] | None = None
+        self._totals: dict[str, Any] | None = None
 
     def write(self, *, asks: bool) -> dict[str, Any]:
         """Writes the last segment, unless that was done before. With `asks`, the server says what it has counted until now."""
-        if self._whole is None:
+        if self._totals is None:
             segment, whole = self._run.end()
             # Who lost its server, or is interrupted, does not wait for answers.
             self._watcher.read_once_more(asks=asks)
             self._writer.write(segment, *self._watcher.take())
-            self._whole = json.loads(whole)
-        return self._whole
+            self._totals = json.loads(whole)
+        return self._totals

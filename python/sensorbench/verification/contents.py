@@ -109,7 +109,7 @@ def written_rows(
     acknowledged_count, unknown_count, known = 0, 0, True
     changed: set[str] = set()
     for run, plan in zip(runs, plans, strict=True):
-        for phase_number, phase in enumerate(run.manifest.whole.phases if run.manifest.whole else []):
+        for phase_number, phase in enumerate(run.manifest.totals.phases if run.manifest.totals else []):
             for number, name in enumerate(names):
                 if operations.operation[name].writes is None or is_of_registers(name):
                     continue
@@ -136,7 +136,7 @@ def _every(operations: Operations, names: list[str], runs: list[RunResult], plan
     """Of how many writes one is looked at, so that they are not too many."""
     written = 0
     for run, plan in zip(runs, plans, strict=True):
-        for phase in run.manifest.whole.phases if run.manifest.whole else []:
+        for phase in run.manifest.totals.phases if run.manifest.totals else []:
             for number, name in enumerate(names):
                 if operations.operation[name].writes is not None:
                     readings = plan["operations"][number]["work"].get("readings", 1)

@@ -130,7 +130,7 @@ class MeasuredVariant:
     def _phases(self) -> list[tuple[RunResult, PhaseFigures]]:
         """The completed runs, with what was measured in each."""
         complete = [run for run in self.comparison.result.runs[self.variant.id] if run.state == "complete"]
-        phases = [(run, phase) for run in complete for phase in (run.manifest.whole.phases if run.manifest.whole else [])]
+        phases = [(run, phase) for run in complete for phase in (run.manifest.totals.phases if run.manifest.totals else [])]
         return [(run, phase) for run, phase in phases if phase.name == MEASURE]
 
     def _rates(self, operation: str) -> list[float | None]:

@@ -188,9 +188,9 @@ def _changes(runs: list[RunResult]) -> list[RateChange]:
 
 def _measured(run: RunResult, operation: str) -> dict[str, Any]:
     """Counts of one kind of operation as the engine told them at the end, or, where it could not, as its intervals have them."""
-    whole = run.manifest.whole
-    if whole is not None:
-        return next(phase for phase in whole.phases if phase.name == MEASURE).operations[operation]
+    totals = run.manifest.totals
+    if totals is not None:
+        return next(phase for phase in totals.phases if phase.name == MEASURE).operations[operation]
     sums = dict.fromkeys((*_OUTCOMES, "late", "rows"), 0)
     table = run.table("intervals")
     if table is not None and MEASURE in run.manifest.phases:
@@ -215,7 +215,7 @@ def _throughput(runs: list[RunResult], operation: str) -> float | None:
 
 def done_in_s(runs: list[RunResult], operation: str) -> list[tuple[int, float]]:
     """Of each run that measured to its end, how many operations of one kind ended well, in how many seconds."""
-    phases = [phase for run in runs if run.manifest.whole for phase in run.manifest.whole.phases if phase.name == MEASURE]
+    phases = [phase for run in runs if run.manifest.totals for phase in run.manifest.totals.phases if phase.name == MEASURE]
     return [
         (phase.operations[operation]["counts"]["ok"], (phase.end_ns - phase.start_ns) / 1e9)
         for phase in phases
@@ -275,7 +275,7 @@ def _excluded(
 
 def _first_error(runs: list[RunResult], name: str) -> str | None:
     """What the first failed operation of one kind was told, if one failed."""
-    errors = [error for run in runs if run.manifest.whole for error in run.manifest.whole.errors if error["operation"] == name]
+    errors = [error for run in runs if run.manifest.totals for error in run.manifest.totals.errors if error["operation"] == name]
     return str(errors[0]["first_message"]) if errors else None
 
 

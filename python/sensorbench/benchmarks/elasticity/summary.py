@@ -65,8 +65,8 @@ def summarise_elasticity(result: ElasticityResult) -> ElasticitySummary:
             errors=[
                 OperationErrors.model_validate(error)
                 for run in result.runs
-                if run.manifest.whole
-                for error in run.manifest.whole.errors
+                if run.manifest.totals
+                for error in run.manifest.totals.errors
             ],
         ),
     )
@@ -199,7 +199,7 @@ def _dip(run: RunResult, begun_at_s: float | None) -> ThroughputDip | None:
 
 def _counts(run: RunResult) -> OperationCounts | None:
     """What became of all operations, those on registers included."""
-    phases = run.manifest.whole.phases if run.manifest.whole else []
+    phases = run.manifest.totals.phases if run.manifest.totals else []
     return counts_of(phases[0]) if phases else None
 
 
@@ -216,9 +216,9 @@ def _requests_per_node(run: RunResult, begun_at_s: float | None, done_at_s: floa
     """Requests that each node served before the change, while it went on, and afterwards, by its own count, and how many CPUs were busy
     with that, where the lab knows its processes; nodes that report no requests are absent.
     """
-    if begun_at_s is None or run.manifest.whole is None:
+    if begun_at_s is None or run.manifest.totals is None:
         return {}
-    end_s = run.manifest.whole.duration_ns / 1e9
+    end_s = run.manifest.totals.duration_ns / 1e9
     edges = {"before": (0.0, begun_at_s), "during": (begun_at_s, done_at_s or end_s), "after": (done_at_s or end_s, end_s)}
     lengths_s = {name: to_s - from_s for name, (from_s, to_s) in edges.items()}
     served = {}

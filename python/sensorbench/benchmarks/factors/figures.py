@@ -18,10 +18,10 @@ _MEMTABLES = ("memtable_heap_bytes", "memtable_off_heap_bytes")
 def filled_figures(result: StressResult) -> FilledFigures | None:
     """How fast the records were put there, and what the servers did for it; None where they were there before."""
     run = result.populate
-    if run is None or run.manifest.whole is None:
+    if run is None or run.manifest.totals is None:
         return None
-    phase = run.manifest.whole.phases[0]
-    length_s = ((phase.end_ns or run.manifest.whole.duration_ns) - (phase.start_ns or 0)) / 1e9
+    phase = run.manifest.totals.phases[0]
+    length_s = ((phase.end_ns or run.manifest.totals.duration_ns) - (phase.start_ns or 0)) / 1e9
     service = latencies(run.histograms(), phase.name, list(phase.operations), "service")
     written = sum(operation["counts"]["ok"] for operation in phase.operations.values())
     reported = insight(run, result.manifest.variants[0].database)

@@ -47,13 +47,13 @@ def _steps_of_run(
     run: RunResult, number: int, ceiling_per_s: float | None, objective: Objective | None, database: str
 ) -> list[StressStep]:
     """The steps of one run; `ceiling_per_s` is what the driver reaches when the database does nothing."""
-    whole = run.manifest.whole
-    if whole is None:
+    totals = run.manifest.totals
+    if totals is None:
         return []
     tables = _Tables(run.histograms(), run.table("resources"), run.table("events"))
     reported = insight(run, database)
     return [
-        _step(run, number, phase, ends_of(phase, whole.duration_ns), tables, reported, ceiling_per_s, objective)
+        _step(run, number, phase, ends_of(phase, totals.duration_ns), tables, reported, ceiling_per_s, objective)
         for phase in begun_steps(run)
     ]
 
@@ -133,7 +133,7 @@ def _steady(reported: Insight, from_s: float, to_s: float) -> dict[str, float | 
 def begun_steps(run: RunResult) -> list[PhaseFigures]:
     """The phases of a run that are steps and were begun."""
     names = {step["name"] for step in run.manifest.plan["steps"]}
-    phases = run.manifest.whole.phases if run.manifest.whole else []
+    phases = run.manifest.totals.phases if run.manifest.totals else []
     return [phase for phase in phases if phase.name in names and phase.start_ns is not None]
 
 

@@ -150,8 +150,8 @@ class RecordWork(Work):
 
 
 def _check_all_added(run: RunResult, records: int) -> None:
-    whole = run.manifest.whole
-    added = whole.phases[0].operations["insert"]["counts"]["ok"] if whole else 0
+    totals = run.manifest.totals
+    added = totals.phases[0].operations["insert"]["counts"]["ok"] if totals else 0
     if added != records:
-        why = whole.errors[0]["first_message"] if whole and whole.errors else "the others timed out"
+        why = totals.errors[0]["first_message"] if totals and totals.errors else "the others timed out"
         raise FailedError(f"{added:,} of {records:,} records could be added: {why}")

@@ -270,7 +270,7 @@ def _hold_one(connected: _ConnectedStress, step: Step, number: int, begun: list[
 
 
 def _phases(run: RunResult) -> list[PhaseFigures]:
-    return run.manifest.whole.phases if run.manifest.whole else []
+    return run.manifest.totals.phases if run.manifest.totals else []
 
 
 def _progress(snapshot: dict[str, Any], phases: Sequence[dict[str, Any]]) -> tuple[str, float]:

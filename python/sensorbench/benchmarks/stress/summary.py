@@ -33,8 +33,8 @@ def summarise_stress(result: StressResult) -> StressSummary:
             errors=[
                 OperationErrors.model_validate(error)
                 for run in result.runs
-                if run.manifest.whole
-                for error in run.manifest.whole.errors
+                if run.manifest.totals
+                for error in run.manifest.totals.errors
             ],
         ),
     )

@@ -135,10 +135,10 @@ def percentile_of_offered(run: RunResult, share: float, timeout_s: float) -> flo
     """The response time (s) within which this share of all arrivals of a run's last phase succeeded; those that did not count
     as `timeout_s`. None when there were none.
     """
-    whole = run.manifest.whole
-    if whole is None:
+    totals = run.manifest.totals
+    if totals is None:
         return None
-    phase = whole.phases[-1]
+    phase = totals.phases[-1]
     offered = phase.started + phase.unstarted
     if offered == 0:
         return None

@@ -52,9 +52,9 @@ class _Total:
 
 def as_text(run: RunResult, planned: list[PlannedOperation]) -> str:
     """Rates, latencies, totals and the time that all took; each for all operations, and for each kind."""
-    if run.manifest.whole is None:
+    if run.manifest.totals is None:
         return ""
-    phase = next(one for one in run.manifest.whole.phases if one.name == MEASURE)
+    phase = next(one for one in run.manifest.totals.phases if one.name == MEASURE)
     run_s = ((phase.end_ns or 0) - (phase.start_ns or 0)) / 1e9
     totals = [(one.kind, _total(run, phase, one)) for one in planned]
     of_kinds = {kind: _added([total for of, total in totals if of == kind]) for kind, _ in totals}

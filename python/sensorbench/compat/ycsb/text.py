@@ -20,9 +20,9 @@ def as_text(run: RunResult, planned: list[PlannedOperation]) -> str:
 
 
 def _lines(run: RunResult, planned: list[PlannedOperation]) -> Iterator[tuple[str, str, str]]:
-    if run.manifest.whole is None:
+    if run.manifest.totals is None:
         return
-    phase = next(one for one in run.manifest.whole.phases if one.name == MEASURE)
+    phase = next(one for one in run.manifest.totals.phases if one.name == MEASURE)
     run_ms = ((phase.end_ns or 0) - (phase.start_ns or 0)) / 1e6
     ok = sum(one["counts"]["ok"] for one in phase.operations.values())
     yield "OVERALL", "RunTime(ms)", f"{run_ms:.0f}"
