@@ -101,7 +101,7 @@ def test_a_workload_of_an_earlier_version_lacks_only_what_is_usual(cli: Cli, stu
 def test_a_setting_that_is_not_there_is_refused(cli: Cli, study_folder: Path) -> None:
     ended = cli("compare", f"{study_folder}:nothing", study_folder)
     assert ended.exit_code == 2
-    assert "has no setting 'nothing'" in " ".join(ended.err.split())
+    assert "has no variant 'nothing'" in " ".join(ended.err.split())
 
 
 def test_the_aa_check_runs_a_target_against_itself(cli: Cli, tmp_path: Path) -> None:

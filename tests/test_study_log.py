@@ -221,7 +221,7 @@ def test_a_study_of_which_everything_fails_has_failed(cli: Cli, tmp_path: Path) 
     outcome = cli("study", "run", "log-analytics", "--target", nowhere, *TINY, "--out", out)
     assert outcome.exit_code == 1
     assert "sqlite-relational-none failed at loading and is left out" in outcome.err
-    assert "every setting failed" in outcome.err
+    assert "every variant failed" in outcome.err
     assert summary_of(out)["status"] == "failed"
 
 
