@@ -19,8 +19,8 @@ from sensorbench.analysis.request_sets import Requests, request_sets
 from sensorbench.benchmarks.elasticity import disk, network
 from sensorbench.benchmarks.elasticity.changes import Annotate, Change, check_can, parse_change
 from sensorbench.benchmarks.elasticity.clusters import ExternalCluster, LabNodes
-from sensorbench.benchmarks.elasticity.faults import TROUBLES, Kind
-from sensorbench.benchmarks.elasticity.scenario import NEVER_STABLE, STABLE, Course, Lengths
+from sensorbench.benchmarks.elasticity.faults import FAULTS, Kind
+from sensorbench.benchmarks.elasticity.scenario import NEVER_STABLE, STABLE, Lengths, Scenario
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.lab.state_dirs import instances_folder
 from sensorbench.results.elasticity import read_elasticity
@@ -127,18 +127,18 @@ class FakeRun:
         self.is_stopped = True
 
 
-def followed(course: Course, run: FakeRun, lengths_s: list[float]) -> int:
+def followed(scenario: Scenario, run: FakeRun, lengths_s: list[float]) -> int:
     """Carries on with measurements of these lengths, each seen when it ends, until the run is stopped; how many there were."""
     for number, length_s in enumerate(lengths_s, start=1):
         run.time_s += length_s
-        course.on_snapshot(run, {"now_ns": run.now_ns(), "phases": [{"started": number * 100}]})  # type: ignore[arg-type]
-        course.wait()
+        scenario.on_snapshot(run, {"now_ns": run.now_ns(), "phases": [{"started": number * 100}]})  # type: ignore[arg-type]
+        scenario.wait()
         if run.is_stopped:
             return number
     raise AssertionError("the run was never stopped")
 
 
-def course_of(lengths: Lengths, problem: str = "") -> tuple[Course, list[str]]:
+def scenario_of(lengths: Lengths, problem: str = "") -> tuple[Scenario, list[str]]:
     done: list[str] = []
 
     def change(annotate: Annotate) -> None:
@@ -146,7 +146,7 @@ def course_of(lengths: Lengths, problem: str = "") -> tuple[Course, list[str]]:
         if problem:
             raise FailedError(problem)
 
-    return Course(lengths, operations=100.0, executions=1, change=change, tell=lambda _: None), done
+    return Scenario(lengths, operations=100.0, executions=1, change=change, tell=lambda _: None), done
 
 
 # Measurements before and after that differ a little, as all do.
@@ -154,9 +154,9 @@ CALM = [1.0, 1.1] * 30
 
 
 def test_a_run_goes_on_until_the_cluster_was_stable_long_enough() -> None:
-    course, done = course_of(Lengths(warm_up=2, before=6, after=10, most_s=1000.0))
+    scenario, done = scenario_of(Lengths(warm_up=2, before=6, after=10, most_s=1000.0))
     run = FakeRun()
-    count = followed(course, run, [*CALM[:8], 9.0, 7.0, 8.0, 3.0, 5.0, 5.0, 5.0, 5.0, 5.0, 4.0, *CALM])
+    count = followed(scenario, run, [*CALM[:8], 9.0, 7.0, 8.0, 3.0, 5.0, 5.0, 5.0, 5.0, 5.0, 4.0, *CALM])
     assert done == ["changed"]
     assert run.marks == [STABLE]
     # Eight before and ten that were slow, five of them alike; then ten that are stable.
@@ -164,17 +164,17 @@ def test_a_run_goes_on_until_the_cluster_was_stable_long_enough() -> None:
 
 
 def test_what_is_not_stable_in_time_ends() -> None:
-    course, _ = course_of(Lengths(warm_up=0, before=6, after=10, most_s=500.0))
+    scenario, _ = scenario_of(Lengths(warm_up=0, before=6, after=10, most_s=500.0))
     run = FakeRun()
-    followed(course, run, [*CALM[:6], *[2.0 + number for number in range(60)]])
+    followed(scenario, run, [*CALM[:6], *[2.0 + number for number in range(60)]])
     assert run.marks == [NEVER_STABLE]
 
 
 def test_a_change_that_fails_is_told_and_ends_the_run() -> None:
-    course, _ = course_of(Lengths(warm_up=0, before=6, after=5, most_s=1000.0), problem="no disk")
+    scenario, _ = scenario_of(Lengths(warm_up=0, before=6, after=5, most_s=1000.0), problem="no disk")
     run = FakeRun()
-    count = followed(course, run, CALM)
-    assert course.problem == "no disk"
+    count = followed(scenario, run, CALM)
+    assert scenario.problem == "no disk"
     assert run.marks == ["change failed: no disk", NEVER_STABLE]
     assert count <= 6 + 3
 
@@ -359,7 +359,7 @@ def reaches(address: tuple[str, int]) -> bool:
 
 def is_said_to_be_unavailable(change: Change) -> bool:
     """Where a machine does not permit a trouble, users are told so, which is all that can be tested there."""
-    if TROUBLES[cast("Kind", change.kind)].why_not(change.how) is None:
+    if FAULTS[cast("Kind", change.kind)].why_not(change.how) is None:
         check_can(change, LabNodes("any"))
         return False
     with pytest.raises(UsageError, match=f"--change {change.kind}: not available on this machine: "):
@@ -384,7 +384,7 @@ def test_an_address_is_cut_off_for_a_while() -> None:
         assert not reaches(address)
         with pytest.raises(FailedError, match="File exists"), network.cut_off(address[0]):
             pass
-        network.heal()
+        network.recover()
         assert reaches(address)
 
 
@@ -471,7 +471,7 @@ def test_where_nothing_can_be_cut_off_that_is_said_before_anything_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    reason = TROUBLES["partition"].why_not("")
+    reason = FAULTS["partition"].why_not("")
     assert reason is not None
     assert "the program ip (of iproute2) cannot be run" in reason
     with pytest.raises(UsageError, match="--change partition: not available on this machine: the program ip"):

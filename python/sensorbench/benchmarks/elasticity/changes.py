@@ -8,7 +8,7 @@ from typing import Literal
 
 from sensorbench import lab
 from sensorbench.benchmarks.elasticity.clusters import ASKS_EVERY_S, Cluster, ExternalCluster, LabNodes
-from sensorbench.benchmarks.elasticity.faults import TROUBLES, Trouble
+from sensorbench.benchmarks.elasticity.faults import FAULTS, Fault
 from sensorbench.errors import UsageError
 from sensorbench.runner import seconds
 
@@ -18,7 +18,7 @@ KINDS: dict[Kind, str] = {
     "leave": "nodes leave gracefully, the last one first",
     "kill": "the last node is killed (kill -9), and started again after a time",
     "pause": "the last node stands still (SIGSTOP) for a time",
-    **{kind: trouble.summary for kind, trouble in TROUBLES.items()},
+    **{kind: fault.summary for kind, fault in FAULTS.items()},
     "rolling-restart": "all nodes are ended and started again, one after the other",
     "stay": "nothing is done: the load is measured on what there is",
 }
@@ -30,7 +30,7 @@ NOTICED = "is known to be down"
 USUAL_AWAY_S = 30.0
 # What needs no hand on the processes of nodes.
 OF_ANY_CLUSTER: tuple[Kind, ...] = ("join", "leave", "stay")
-_WITH_COUNT, _WITH_LENGTH = {"join", "leave"}, {"kill", "pause", *TROUBLES}
+_WITH_COUNT, _WITH_LENGTH = {"join", "leave"}, {"kill", "pause", *FAULTS}
 # Nodes that join do so all at the same time.
 ONCE = "once"
 
@@ -51,8 +51,8 @@ class Change:
     @property
     def title(self) -> str:
         """In a few words."""
-        if self.kind in TROUBLES:
-            return f"{TROUBLES[self.kind].title.format(how=self.how)} for {self.away_s:g} s"
+        if self.kind in FAULTS:
+            return f"{FAULTS[self.kind].title.format(how=self.how)} for {self.away_s:g} s"
         nodes = f"{self.count} nodes" if self.count > 1 else "a node"
         return {
             "join": f"{nodes} joined{', all at once' if self.is_at_once else ''}",
@@ -82,7 +82,7 @@ def parse_change(text: str) -> Change:
         raise UsageError(f"--change {text}: expected one of {', '.join(KINDS)}")
     if at and (expected := _expected_behind_at(kind, how)):
         raise UsageError(f"--change {text}: expected {expected} behind @")
-    change = Change(kind, how=how or (TROUBLES[kind].usual if kind in TROUBLES else ""))
+    change = Change(kind, how=how or (FAULTS[kind].default if kind in FAULTS else ""))
     if not more:
         return change
     if kind in _WITH_COUNT and more.isdecimal() and int(more) > 0:
@@ -100,9 +100,9 @@ def _expected_behind_at(kind: Kind, how: str) -> str | None:
     """What should stand behind @; None if it does."""
     if kind == "join":
         return None if how == ONCE else ONCE
-    if kind not in TROUBLES or not TROUBLES[kind].usual:
+    if kind not in FAULTS or not FAULTS[kind].default:
         return "nothing"
-    return None if TROUBLES[kind].form.fullmatch(how) else TROUBLES[kind].expected
+    return None if FAULTS[kind].form.fullmatch(how) else FAULTS[kind].expected
 
 
 def carry_out(change: Change, cluster: Cluster, annotate: Annotate) -> None:
@@ -123,7 +123,7 @@ def check_can(change: Change, cluster: Cluster) -> None:
     """Raises UsageError for a change that cannot be made to a cluster."""
     if change.kind not in OF_ANY_CLUSTER:
         _of_lab(change, cluster)
-        if change.kind in TROUBLES and (reason := TROUBLES[change.kind].why_not(change.how)):
+        if change.kind in FAULTS and (reason := FAULTS[change.kind].why_not(change.how)):
             raise UsageError(f"--change {change.kind}: not available on this machine: {reason}")
     elif isinstance(cluster, ExternalCluster):
         cluster.require_command(change.kind)
@@ -147,8 +147,8 @@ def _to_processes(change: Change, cluster: LabNodes, annotate: Annotate) -> None
         _kill(change, cluster, annotate)
     elif change.kind == "pause":
         _pause(change, cluster, annotate)
-    elif change.kind in TROUBLES:
-        _suffer(change, cluster, TROUBLES[change.kind], annotate)
+    elif change.kind in FAULTS:
+        _suffer(change, cluster, FAULTS[change.kind], annotate)
     else:
         _restart_in_turn(cluster, annotate)
 
@@ -171,10 +171,10 @@ def _pause(change: Change, cluster: LabNodes, annotate: Annotate) -> None:
     annotate(f"node {number} goes on")
 
 
-def _suffer(change: Change, cluster: LabNodes, trouble: Trouble, annotate: Annotate) -> None:
+def _suffer(change: Change, cluster: LabNodes, fault: Fault, annotate: Annotate) -> None:
     number = lab.find_instance(cluster.name).nodes[-1].number
-    with trouble.on_node(cluster.name, number, change.how):
-        annotate(f"node {number} {trouble.annotation}")
+    with fault.on_node(cluster.name, number, change.how):
+        annotate(f"node {number} {fault.annotation}")
         _wait_while_away(change, cluster, number, annotate)
     annotate(f"node {number} is well again")
 

@@ -36,7 +36,7 @@ def slowed(processes: Sequence[psutil.Process], folder: Path, bytes_per_s: int) 
         _remove(group, home)
 
 
-def heal() -> None:
+def recover() -> None:
     """Takes away what work that was killed has left behind."""
     for hierarchy in (_FIRST, _SECOND):
         _remove(hierarchy / _NAME, hierarchy)

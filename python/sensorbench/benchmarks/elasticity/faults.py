@@ -16,8 +16,8 @@ Kind = Literal["partition", "slow-network", "slow-disk"]
 
 
 @dataclass(frozen=True)
-class Trouble:
-    """`usual`: what stands behind @ when nothing is said, and `form` and `expected` what may; `title` and `annotation` tell of it, with that in
+class Fault:
+    """`default`: what stands behind @ when nothing is said, and `form` and `expected` what may; `title` and `annotation` tell of it, with that in
     braces; `on_node` makes a node suffer it, `on_nobody` no node, to see whether that can be had here.
     """
 
@@ -26,7 +26,7 @@ class Trouble:
     annotation: str
     on_node: Callable[[str, int, str], AbstractContextManager[None]]
     on_nobody: Callable[[str], AbstractContextManager[None]]
-    usual: str = ""
+    default: str = ""
     form: re.Pattern[str] = re.compile("")
     expected: str = "nothing"
 
@@ -39,10 +39,10 @@ class Trouble:
             return str(error)
 
 
-def heal() -> None:
+def recover() -> None:
     """Takes away what work that was killed has left behind."""
-    network.heal()
-    disk.heal()
+    network.recover()
+    disk.recover()
 
 
 def _host(name: str, number: int) -> str:
@@ -57,31 +57,31 @@ def _disk_slowed(name: str, number: int, how: str) -> AbstractContextManager[Non
     return disk.slowed([found, *found.children(recursive=True)], instance.folder, parse_memory(how))
 
 
-TROUBLES: dict[Kind, Trouble] = {
-    "partition": Trouble(
+FAULTS: dict[Kind, Fault] = {
+    "partition": Fault(
         summary="no packet comes to the last node for a time, not from clients and not from the others",
         title="a node was cut off",
         annotation="cut off",
         on_node=lambda name, number, _: network.cut_off(_host(name, number)),
         on_nobody=lambda _: network.cut_off(network.NOBODY),
     ),
-    "slow-network": Trouble(
+    "slow-network": Fault(
         summary="packets to and from the last node go at a rate (1mbit), are late (20ms) or get lost (2%) for a time",
         title="the network of a node was slow ({how})",
         annotation="is slow to reach",
         on_node=lambda name, number, how: network.slowed(_host(name, number), how),
         on_nobody=lambda how: network.slowed(network.NOBODY, how),
-        usual="1mbit",
+        default="1mbit",
         form=re.compile(r"[1-9]\d*([kmg]bit|ms)|[1-9]\d?%"),
         expected="a rate as 1mbit or 200kbit, a delay as 20ms, or a share as 2%",
     ),
-    "slow-disk": Trouble(
+    "slow-disk": Fault(
         summary="the last node reads and writes so much a second (1M) on its disk for a time",
         title="the disk of a node was slow ({how} a second)",
         annotation="has a slow disk",
         on_node=_disk_slowed,
         on_nobody=lambda how: disk.slowed([], instances_folder(), parse_memory(how)),
-        usual="1M",
+        default="1M",
         form=re.compile(r"[1-9]\d*[kKmMgG]"),
         expected="bytes a second as 500K or 1M",
     ),

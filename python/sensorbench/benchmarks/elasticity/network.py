@@ -44,7 +44,7 @@ def slowed(host: str, how: str) -> Iterator[None]:
         _remove_queue()
 
 
-def heal() -> None:
+def recover() -> None:
     """Takes away what work that was killed has left behind."""
     with suppress(FailedError):
         if f"htb {_QUEUE}" in _tc("qdisc", "show", "dev", "lo"):

@@ -9,7 +9,7 @@ from sensorbench.benchmarks.elasticity import faults
 from sensorbench.benchmarks.elasticity.bench import Bench
 from sensorbench.benchmarks.elasticity.changes import Change, carry_out, check_can
 from sensorbench.benchmarks.elasticity.clusters import Cluster, ExternalCluster, LabNodes
-from sensorbench.benchmarks.elasticity.scenario import Course
+from sensorbench.benchmarks.elasticity.scenario import Scenario
 from sensorbench.benchmarks.elasticity.spec import ElasticitySpec, ExternalCommands
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle import Benchmark, Description, RunContext
@@ -44,7 +44,7 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
 
     def servers(self, plan: ElasticityPlan, progress: Teller) -> AbstractContextManager[Servers]:
         """The cluster's nodes, rid of what an earlier benchmark that was killed has left behind."""
-        faults.heal()
+        faults.recover()
         # Nodes that share a machine with the client come and go: none has CPUs of its own.
         return running_servers([plan.bench.variant], progress, pin=False)
 
@@ -125,7 +125,7 @@ def _carry_out(
     threads = nodes * spec.load.threads_per_node
     per_set = spec.load.requests_per_set(threads)
     with context.progress.task(f"{number}. {change.title}: {nodes} nodes, {bench.articles:,} articles") as task:
-        course = Course(
+        scenario = Scenario(
             lengths=spec.lengths,
             operations=per_set * spec.load.executions * spec.operations_per_request,
             executions=spec.load.executions,
@@ -143,7 +143,7 @@ def _carry_out(
         }
         rate_per_s = spec.load.rate_per_node * nodes * spec.operations_per_request if spec.load.rate_per_node else None
         try:
-            bench.run(number, threads, rate_per_s, context.writer.run_folder(number), course.on_snapshot, described)
+            bench.run(number, threads, rate_per_s, context.writer.run_folder(number), scenario.on_snapshot, described)
         finally:
-            course.wait()
-        task.end(course.problem or "measured")
+            scenario.wait()
+        task.end(scenario.problem or "measured")

@@ -29,7 +29,7 @@ class Lengths:
 
 
 @dataclass
-class Course:
+class Scenario:
     """Steers a run: to be called with it and its snapshots. `change` does what is to be done to the cluster, in a thread of its own."""
 
     lengths: Lengths
