@@ -150,7 +150,7 @@ text = "About what cannot be had."
 form = "f"
 published = "p"
 parts = ["days"]
-lacks = "a machine room"
+blocked_by = "a machine room"
 """
 
 TINY = ("--scale", "0.0005", "--no-open")

@@ -43,7 +43,7 @@ def judged_of(
 def test_every_claim_of_the_source_is_there() -> None:
     expected = [f"SCH-{number}" for number in range(1, 29)] + [f"SCH-U{number}" for number in range(1, 7)]
     assert [claim.id for claim in SENSOR_SCHEMAS.claims] == expected
-    assert {claim.id for claim in SENSOR_SCHEMAS.claims if claim.lacks} == {"SCH-7"}
+    assert {claim.id for claim in SENSOR_SCHEMAS.claims if claim.blocked_by} == {"SCH-7"}
 
 
 def test_every_role_is_a_setting_of_its_parts() -> None:

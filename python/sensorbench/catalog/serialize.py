@@ -19,11 +19,11 @@ class CatalogueClaim(FileModel):
     text: str
     command: str = ""
     test: str = ""
-    lacks: str = ""
+    blocked_by: str = ""
 
     @model_validator(mode="after")
     def _says_how_or_why_not(self) -> Self:
-        if not (self.command or self.test or self.lacks):
+        if not (self.command or self.test or self.blocked_by):
             raise ValueError("expected command, test or lacks")
         return self
 

@@ -33,7 +33,7 @@ class Claim(toml_file.FileModel):
     # about each comparison by itself.
     parts: list[str] = []
     # What else it needs and is not here, in words; such a claim is not tested.
-    lacks: str | None = None
+    blocked_by: str | None = None
     least_scale: float = 0.0
     # Why it needs that scale.
     scale_matters: str = ""
@@ -48,7 +48,7 @@ class ClaimsFile(toml_file.FileModel):
 def load_claims(file: Path, judges: Iterable[str]) -> tuple[Claim, ...]:
     """The claims of a file, each of which lacks something or has a judge, by its id."""
     found = toml_file.load(file, ClaimsFile).claim
-    if {claim.id for claim in found if not claim.lacks} != set(judges):
+    if {claim.id for claim in found if not claim.blocked_by} != set(judges):
         raise AssertionError(f"{file}: claims and judges do not fit")
     return tuple(found)
 

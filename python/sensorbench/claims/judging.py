@@ -75,7 +75,7 @@ def judged(claim: Claim, study: HasJudges, by: Sequence[Measured]) -> JudgedClai
     own, with_stand_ins = [one.own for one in by], [one.with_stand_ins for one in by]
     differ = any(one.answers_equal is False for one in by)
     substitute = None
-    if not claim.lacks and not _has_roles(claim, own) and _has_roles(claim, with_stand_ins):
+    if not claim.blocked_by and not _has_roles(claim, own) and _has_roles(claim, with_stand_ins):
         judgement = _judgement(claim, study, with_stand_ins, answers_differ=differ)
         substitute = SubstituteVerdict(
             roles={f"{role}{_place(one, by)}": one.roles[role] for one in with_stand_ins for role in claim.requires},
@@ -124,13 +124,13 @@ def _requirement(claim: Claim, study: HasJudges) -> list[str]:
 
 def judged_by(judges: Mapping[str, Callable[[E], Judgement]], claim: Claim, evidence: E) -> JudgedClaim:
     """What summaries say of a claim that has one judge and needs no variants of a comparison."""
-    judgement = untested_for(claim.lacks) if claim.lacks else judges[claim.id](evidence)
+    judgement = untested_for(claim.blocked_by) if claim.blocked_by else judges[claim.id](evidence)
     return told(claim, needs(claim), judgement)
 
 
 def needs(claim: Claim) -> list[str]:
     """What a claim needs besides variants that were measured, in words."""
-    return [*([claim.lacks] if claim.lacks else []), *([f"scale {claim.least_scale:g}"] if claim.least_scale else [])]
+    return [*([claim.blocked_by] if claim.blocked_by else []), *([f"scale {claim.least_scale:g}"] if claim.least_scale else [])]
 
 
 def _variants_of(role: str, study: HasJudges) -> str:
@@ -155,8 +155,8 @@ def _judgement(claim: Claim, study: HasJudges, evidence: Sequence[Evidence], *, 
     ]
     if missing:
         return untested_for(f"needs {' and '.join(missing)}")
-    if claim.lacks:
-        return untested_for(claim.lacks)
+    if claim.blocked_by:
+        return untested_for(claim.blocked_by)
     if any(one.result.manifest.plan.dataset.get("scale", 1.0) < claim.least_scale for one in evidence):
         why = f": {claim.scale_matters}" if claim.scale_matters else ""
         return Judgement("not tested at this scale", None, f"needs scale {claim.least_scale:g}{why}")

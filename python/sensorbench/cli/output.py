@@ -112,7 +112,7 @@ def published_claims(claims: Sequence[Claim], *, with_parts: bool = False) -> Ta
 
 def published_claims_as_json(claims: Sequence[Claim], *, with_parts: bool = False) -> list[dict[str, Any]]:
     """The same, with what each lacks here."""
-    told = ("id", "text", "form", "published", *(["parts"] if with_parts else []), "lacks")
+    told = ("id", "text", "form", "published", *(["parts"] if with_parts else []), "blocked_by")
     return [{key: getattr(claim, key) for key in told} for claim in claims]
 
 

@@ -65,7 +65,7 @@ class FactorStudy:
         """The study in a folder of the package. Every claim that lacks nothing must have a judge and name parts that are there."""
         claims = toml_file.load(folder / "claims.toml", ClaimsFile).claim
         file = toml_file.load(folder / "study.toml", FactorsFile)
-        judged = {claim.id for claim in claims if not claim.lacks}
+        judged = {claim.id for claim in claims if not claim.blocked_by}
         homeless = [claim.id for claim in claims if not set(claim.parts) <= file.parts.keys()]
         if judged != judges.keys() or homeless:
             raise AssertionError(f"{folder}: claims, judges and parts do not fit: {judged ^ judges.keys()}, {homeless}")
@@ -78,8 +78,8 @@ class FactorStudy:
 
     def _judged(self, claim: Claim, evidence: FactorEvidence) -> JudgedClaim:
         absent = [part for part in claim.parts if not evidence.has(part)]
-        if claim.lacks or absent:
-            return told(claim, needs(claim), untested_for(claim.lacks or f"part {absent[0]} was not run"))
+        if claim.blocked_by or absent:
+            return told(claim, needs(claim), untested_for(claim.blocked_by or f"part {absent[0]} was not run"))
         if evidence.result.manifest.plan.scale < claim.least_scale:
             why = f"needs scale {claim.least_scale:g}: {claim.scale_matters}"
             return told(claim, needs(claim), Judgement("not tested at this scale", None, why))

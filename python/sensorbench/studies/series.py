@@ -28,7 +28,7 @@ def claims_over_parts(study: Study, by: dict[str, Measured], summaries: dict[str
 def _over_parts(claim: Claim, study: Study, by: dict[str, Measured], summaries: dict[str, ComparisonSummary]) -> JudgedClaim:
     absent = [part for part in claim.parts if part not in by]
     if absent:
-        return not_tested(claim, study, claim.lacks or _why_not(claim, absent))
+        return not_tested(claim, study, claim.blocked_by or _why_not(claim, absent))
     if len(claim.parts) > 1:
         return judged(claim, study, [by[part] for part in claim.parts])
     if claim.parts:

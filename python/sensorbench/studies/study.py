@@ -256,7 +256,7 @@ class Study:
         must be there.
         """
         claims = toml_file.load(folder / "claims.toml", ClaimsFile).claim
-        unjudged = [claim.id for claim in claims if not claim.lacks and claim.id not in judges]
+        unjudged = [claim.id for claim in claims if not claim.blocked_by and claim.id not in judges]
         if unjudged or not set(judges) <= {claim.id for claim in claims}:
             raise AssertionError(f"{folder}: claims and judges do not fit: {unjudged}")
         file = toml_file.load(folder / "study.toml", StudyFile)
