@@ -401,11 +401,13 @@ def test_what_was_finished_is_not_repeated_and_what_is_missing_is_begun(cli: Cli
     assert cli(*arguments).exit_code == 2
 
 
-@pytest.mark.parametrize("goes_on", [True, False])
+@pytest.mark.parametrize("continue_on_error", [True, False])
 def test_a_part_that_fails_ends_the_others_only_where_the_study_says_so(
-    study: Study, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, goes_on: bool
+    study: Study, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, continue_on_error: bool
 ) -> None:
-    monkeypatch.setitem(STUDIES, study.name, replace(study, file=study.file.model_copy(update={"goes_on": goes_on})))
+    monkeypatch.setitem(
+        STUDIES, study.name, replace(study, file=study.file.model_copy(update={"continue_on_error": continue_on_error}))
+    )
     conducted = []
 
     def run_part(part: Part, *arguments: Any, **options: Any) -> None:
@@ -417,8 +419,8 @@ def test_a_part_that_fails_ends_the_others_only_where_the_study_says_so(
     outcome = cli("study", "run", study.name, *TINY, "--out", tmp_path / "out")
     assert outcome.exit_code == 1
     assert "made to fail" in outcome.err
-    assert ("write" in conducted) == goes_on
-    assert ("read failed; what each failed of is said above" in outcome.err) == goes_on
+    assert ("write" in conducted) == continue_on_error
+    assert ("read failed; what each failed of is said above" in outcome.err) == continue_on_error
 
 
 def test_one_part_alone_is_no_series(cli: Cli, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 # Keys of earlier versions of files, and what they are called now.
 RENAMED: dict[str, str] = {
+    "goes_on": "continue_on_error",
     "lacks": "blocked_by",
     "variants": "instances",
 }

@@ -90,7 +90,7 @@ def _run_series(
             except DiskFullError:
                 raise
             except FailedError as error:
-                if not study.file.goes_on:
+                if not study.file.continue_on_error:
                     raise
                 failed.append(part.name)
                 progress.warn(f"{part.name} failed: {error}")

@@ -30,7 +30,7 @@ class Comparison:
     workload: Workload
     metric: str
     # A variant that fails is left out, and said to have failed, instead of ending the whole work.
-    goes_on: bool = False
+    continue_on_error: bool = False
     # The part of a study that it is; empty where there is but one comparison.
     part: str = ""
 

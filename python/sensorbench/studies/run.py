@@ -166,7 +166,7 @@ def _comparison(
         variants=make_variants(specs, folder / DATA_FOLDER),
         workload=workload.with_in_flight(embedded=any(spec.target.database.embedded for spec in specs)),
         metric=study.file.metric,
-        goes_on=study.file.goes_on,
+        continue_on_error=study.file.continue_on_error,
     )
 
 

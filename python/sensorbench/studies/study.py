@@ -113,7 +113,7 @@ class StudyFile(Grid):
     roles: Roles
     models: dict[str, Models] = {}
     # A variant that fails is left out and told, so that the others go on.
-    goes_on: bool = False
+    continue_on_error: bool = False
     parts: dict[str, StudyPart] = {}
 
     @model_validator(mode="before")

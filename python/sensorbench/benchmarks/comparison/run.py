@@ -303,7 +303,7 @@ def _succeeds(
     try:
         what(variant)
     except (EngineError, FailedError) as error:
-        if isinstance(error, CancelledError) or not connected.comparison.goes_on:
+        if isinstance(error, CancelledError) or not connected.comparison.continue_on_error:
             raise
         teller.warn(f"{variant.id} failed at {step} and is left out: {message_of(error)}")
         writer.write_failure(variant.id, {"step": step, "cause": message_of(error)})
