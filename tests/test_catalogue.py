@@ -1,4 +1,4 @@
-"""The catalogue of databases: every fact has a source, and what this project can do is what its parts can do."""
+"""The catalog of databases: every fact has a source, and what this project can do is what its parts can do."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from sensorbench.benchmarks.elasticity.changes import KINDS
 from sensorbench.catalog import capabilities, entries, read_entry
 from sensorbench.catalog.axes import axes
 from sensorbench.catalog.entry import ENTRIES
-from sensorbench.catalog.serialize import catalogue_claims
+from sensorbench.catalog.serialize import catalog_claims
 from sensorbench.cli.main import app
 from sensorbench.errors import UsageError
 from sensorbench.results.sources import own_sources_of
@@ -59,9 +59,9 @@ def test_what_is_not_registered_is_not_offered(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_every_fact_has_a_source(cli: Cli) -> None:
-    catalogue = cli("databases", "--json").json
-    assert catalogue["axes"].keys() == axes().keys()
-    for database in catalogue["databases"]:
+    catalog = cli("databases", "--json").json
+    assert catalog["axes"].keys() == axes().keys()
+    for database in catalog["databases"]:
         for axis, facts in database["facts"].items():
             assert facts["today"], (database["name"], axis)
             for fact in filter(None, facts.values()):
@@ -130,7 +130,7 @@ def test_what_spark_can_read_is_what_its_connectors_name(tmp_path: Path, monkeyp
 
 def test_claims_name_commands_and_tests_that_there_are() -> None:
     commands = set(get_command(app).commands)
-    claims = catalogue_claims()
+    claims = catalog_claims()
     assert [claim.id for claim in claims] == [f"CLS-{number}" for number in range(1, 21)]
     named = {name for claim in claims for name in re.findall(r"sensorbench (\S+)", claim.command)}
     assert {"run", "elasticity", "study"} <= named <= commands

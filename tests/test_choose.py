@@ -207,7 +207,7 @@ def test_what_makes_no_sense(cli: Cli, arguments: tuple[str, ...], expected: str
     [
         ('growth = "nodes"', 'growth = "much"', "needs.growth: there is no choice 'much'; expected one of readers, nodes"),
         ('growth = "nodes"', 'grwth = "nodes"', "needs.grwth: there is no such need"),
-        ('advised = ["cassandra"]', 'advised = ["oracle"]', "advice.advised: there is no database 'oracle' in the catalogue"),
+        ('advised = ["cassandra"]', 'advised = ["oracle"]', "advice.advised: there is no database 'oracle' in the catalog"),
         ('source = "elasticity: use-case advice"', 'source = "hearsay"', "source: expected one of the studies"),
     ],
 )

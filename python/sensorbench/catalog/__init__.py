@@ -1,4 +1,4 @@
-"""The catalogue of databases, and what is chosen from it."""
+"""The catalog of databases, and what is chosen from it."""
 
 import lazy_loader
 

@@ -5,7 +5,7 @@ from .entry import WHEN, Entry, Fact, When, entries, read_entry, require_entry
 from .measurements import measured_in
 from .needs import YES, Given, Machine, NeedKind, choice_of, need_kinds, needs_of
 from .profiles import Profile, read_profile, require_profile
-from .serialize import told_catalogue, told_entry
+from .serialize import serialize_catalog, told_entry
 
 __all__ = [
     "WHEN",
@@ -34,7 +34,7 @@ __all__ = [
     "read_profile",
     "require_entry",
     "require_profile",
+    "serialize_catalog",
     "studies",
-    "told_catalogue",
     "told_entry",
 ]

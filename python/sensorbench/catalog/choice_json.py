@@ -1,4 +1,4 @@
-"""What was chosen from the catalogue, as plain values: what `--json` prints and pages show."""
+"""What was chosen from the catalog, as plain values: what `--json` prints and pages show."""
 
 from dataclasses import asdict
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which databases of the catalogue meet which needs, why others fall out, and how that compares with what a study advises."""
+"""Which databases of the catalog meet which needs, why others fall out, and how that compares with what a study advises."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

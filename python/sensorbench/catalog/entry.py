@@ -1,4 +1,4 @@
-"""An entry of the catalogue: what is true of a database on each axis, as it was studied and today, each with its source. Files."""
+"""An entry of the catalog: what is true of a database on each axis, as it was studied and today, each with its source. Files."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -94,7 +94,7 @@ def read_entry(file: Path) -> Entry:
 def require_entry(name: str) -> Entry:
     """An entry by its name. Raises UsageError."""
     if name not in entries():
-        raise UsageError(f"there is no database {name!r} in the catalogue; expected one of {', '.join(entries())}")
+        raise UsageError(f"there is no database {name!r} in the catalog; expected one of {', '.join(entries())}")
     return entries()[name]
 
 

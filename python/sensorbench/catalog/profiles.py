@@ -86,4 +86,4 @@ def _problems(profile: Profile) -> Iterator[tuple[str, str]]:
     ):
         for name in names:
             if name not in entries():
-                yield f"advice.{key}", f"there is no database {name!r} in the catalogue"
+                yield f"advice.{key}", f"there is no database {name!r} in the catalog"

@@ -1,4 +1,4 @@
-"""The catalogue as plain values: what `--json` prints and pages show."""
+"""The catalog as plain values: what `--json` prints and pages show."""
 
 from dataclasses import asdict
 from functools import cache
@@ -12,7 +12,7 @@ from sensorbench.catalog.entry import WHEN, Entry, When, entries
 from sensorbench.toml_file import FileModel, load
 
 
-class CatalogueClaim(FileModel):
+class CatalogClaim(FileModel):
     """A claim: a command that shows it, a test of the project that sees it, what is lacking for it or for a part of it."""
 
     id: str
@@ -29,22 +29,22 @@ class CatalogueClaim(FileModel):
 
 
 class _Claims(FileModel):
-    claim: tuple[CatalogueClaim, ...]
+    claim: tuple[CatalogClaim, ...]
 
 
 @cache
-def catalogue_claims() -> tuple[CatalogueClaim, ...]:
+def catalog_claims() -> tuple[CatalogClaim, ...]:
     """All claims."""
     return load(FOLDER / "claims.toml", _Claims).claim
 
 
-def told_catalogue() -> dict[str, Any]:
+def serialize_catalog() -> dict[str, Any]:
     """Axes with their words, studies, all databases, and the claims of the classification."""
     return {
         "axes": {name: axis.model_dump() for name, axis in axes().items()},
         "studies": {name: study.model_dump() for name, study in studies().items()},
         "databases": [told_entry(entry) for entry in entries().values()],
-        "claims": [claim.model_dump() for claim in catalogue_claims()],
+        "claims": [claim.model_dump() for claim in catalog_claims()],
     }
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from sensorbench.catalog import WHEN, Entry, Fact, When, capabilities, entries, require_entry, told_catalogue, told_entry
+from sensorbench.catalog import WHEN, Entry, Fact, When, capabilities, entries, require_entry, serialize_catalog, told_entry
 from sensorbench.catalog.axes import axes
 from sensorbench.cli.options import Json
 from sensorbench.cli.printing import check_page, open_page, print_json
@@ -37,14 +37,14 @@ def databases(
     if html is not None:
         check_page(html)
         # The template library takes its time to import, which a listing should not wait for.
-        from sensorbench.report.catalog import write_catalogue
+        from sensorbench.report.catalog import write_catalog
 
-        page = write_catalogue(html, told_catalogue())
+        page = write_catalog(html, serialize_catalog())
         console().print(f"page: {page}", highlight=False)
         if not no_open:
             open_page(page)
     elif json:
-        print_json(told_entry(entry) if entry else told_catalogue())
+        print_json(told_entry(entry) if entry else serialize_catalog())
     elif entry:
         _print_entry(entry)
     else:

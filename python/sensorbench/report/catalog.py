@@ -1,4 +1,4 @@
-"""The pages of the catalogue: databases by axes, to be filtered, each with all facts and their sources; and what was chosen."""
+"""The pages of the catalog: databases by axes, to be filtered, each with all facts and their sources; and what was chosen."""
 
 from pathlib import Path
 from typing import Any
@@ -7,9 +7,9 @@ from sensorbench.report.build import page_environment
 from sensorbench.results.files import write_text
 
 
-def write_catalogue(path: Path, catalogue: dict[str, Any]) -> Path:
-    """Writes the page of a catalogue, which is as `sensorbench databases --json` prints it. Returns the page."""
-    write_text(path, page_environment().get_template("databases.html.j2").render(**catalogue))
+def write_catalog(path: Path, catalog: dict[str, Any]) -> Path:
+    """Writes the page of a catalog, which is as `sensorbench databases --json` prints it. Returns the page."""
+    write_text(path, page_environment().get_template("databases.html.j2").render(**catalog))
     return path
 
 
