@@ -219,21 +219,21 @@ class Operations(toml_file.FileModel):
 
 
 def operations_file(name_or_path: str, relative_to: Path | None = None) -> Path:
-    """The file of a shipped set of operations, or a user's own."""
+    """The file of a shipped operation set, or a user's own."""
     if name_or_path.endswith(".toml"):
         return (relative_to or Path()) / name_or_path
     file = SHIPPED_FOLDER / name_or_path / OPERATIONS_FILE
     if not file.exists():
         known = ", ".join(shipped_operations())
-        raise UsageError(f"there is no set of operations {name_or_path!r}; expected one of {known}, or a file (.toml)")
+        raise UsageError(f"there is no operation set {name_or_path!r}; expected one of {known}, or a file (.toml)")
     return file
 
 
 def shipped_operations() -> list[str]:
-    """The names of the shipped sets of operations."""
+    """The names of the shipped operation sets."""
     return sorted(folder.parent.name for folder in SHIPPED_FOLDER.glob(f"*/{OPERATIONS_FILE}"))
 
 
 def load_operations(name_or_path: str, relative_to: Path | None = None) -> Operations:
-    """A shipped set of operations, or a user's own file."""
+    """A shipped operation set, or a user's own file."""
     return toml_file.load(operations_file(name_or_path, relative_to), Operations)

@@ -18,7 +18,7 @@ from sensorbench.runner import DATA_FOLDER, Servers, TargetSpec, Variant, Varian
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.spark.connector import FILES, Place, connected, connector_of, connectors, files_in, place_of
 
-SHAPE, SCHEMA = "mapreduce", "inverted_index"
+OPERATION_SET, SCHEMA = "mapreduce", "inverted_index"
 FINGERPRINT = "mapreduce"
 ARTICLES = "articles"
 
@@ -41,7 +41,7 @@ def variants_of(targets: Sequence[TargetSpec], folder: Path) -> list[Variant]:
                 f"--target {target.text}: no connector between Spark and {target.database.name} is registered; expected one of "
                 f"{', '.join(sorted(connected()))}"
             )
-    schemas = [load_schema(SCHEMA, operations=SHAPE, database=target.database.dialect) for target in targets]
+    schemas = [load_schema(SCHEMA, operations=OPERATION_SET, database=target.database.dialect) for target in targets]
     specs = [VariantSpec(target, schema) for target, schema in zip(targets, schemas, strict=True)]
     labels = [target.label for target in targets]
     twice = next((label for label in labels if labels.count(label) > 1), None)
@@ -81,7 +81,7 @@ def load_systems(
     claim: Claim,
 ) -> tuple[list[System], dict[str, dict[str, Any]]]:
     """Loads the articles into each database; how that went. Raises FailedError, UsageError and EngineError."""
-    operations = load_operations(SHAPE)
+    operations = load_operations(OPERATION_SET)
     systems, loads = [], {}
     for variant in started.at_their_urls(list(variants)):
         columns = variant.schema.fill_columns(workbench)
