@@ -42,18 +42,18 @@ sensors = { level = "level" }
 
 # Ranges of no day, within a month, over the ends of months, and of seven months.
 OPERATIONS = """\
-[draw.ranges]
+[parameter_source.ranges]
 query = '''
 SELECT DISTINCT date_trunc('day', time) AS "from", date_trunc('day', time) + to_days(days) AS "to"
 FROM measurements, (SELECT unnest([0, 1, 20, 31, 60, 210]) AS days) ORDER BY ALL
 '''
-[draw.sensors]
+[parameter_source.sensors]
 query = "SELECT DISTINCT sensor FROM measurements"
 
 [operation.readings]
 title = "Readings"
 question = "All readings of a range, oldest first."
-draws = ["sensors", "ranges"]
+parameter_sources = ["sensors", "ranges"]
 parameters = { sensor = "text", from = "timestamp", to = "timestamp" }
 columns = [{ name = "time", type = "timestamp" }, { name = "value", type = "double" }]
 order = [{ column = "time" }]
@@ -62,7 +62,7 @@ reference = "SELECT time, value FROM measurements WHERE sensor = $sensor AND tim
 [operation.newest_readings]
 title = "Newest readings"
 question = "All readings of a range, newest first."
-draws = ["sensors", "ranges"]
+parameter_sources = ["sensors", "ranges"]
 parameters = { sensor = "text", from = "timestamp", to = "timestamp" }
 columns = [{ name = "time", type = "timestamp" }, { name = "value", type = "double" }]
 order = [{ column = "time", direction = "descending" }]
@@ -71,7 +71,7 @@ reference = "SELECT time, value FROM measurements WHERE sensor = $sensor AND tim
 [operation.peak]
 title = "Peak"
 question = "The highest level of a range."
-draws = ["sensors", "ranges"]
+parameter_sources = ["sensors", "ranges"]
 parameters = { sensor = "text", from = "timestamp", to = "timestamp" }
 columns = [{ name = "peak", type = "double" }]
 reference = "SELECT max(value) AS peak FROM measurements WHERE sensor = $sensor AND time >= $from AND time < $to"
@@ -79,7 +79,7 @@ reference = "SELECT max(value) AS peak FROM measurements WHERE sensor = $sensor 
 [operation.how_many]
 title = "How many"
 question = "The number of readings of a range."
-draws = ["sensors", "ranges"]
+parameter_sources = ["sensors", "ranges"]
 parameters = { sensor = "text", from = "timestamp", to = "timestamp" }
 columns = [{ name = "readings", type = "integer" }]
 reference = "SELECT count(*) AS readings FROM measurements WHERE sensor = $sensor AND time >= $from AND time < $to"
@@ -87,7 +87,7 @@ reference = "SELECT count(*) AS readings FROM measurements WHERE sensor = $senso
 [operation.levels]
 title = "Levels"
 question = "All readings of a range, in any order."
-draws = ["sensors", "ranges"]
+parameter_sources = ["sensors", "ranges"]
 parameters = { sensor = "text", from = "timestamp", to = "timestamp" }
 columns = [{ name = "time", type = "timestamp" }, { name = "value", type = "double" }]
 reference = "SELECT time, value FROM measurements WHERE sensor = $sensor AND time >= $from AND time < $to"
@@ -95,7 +95,7 @@ reference = "SELECT time, value FROM measurements WHERE sensor = $sensor AND tim
 [operation.total]
 title = "Total"
 question = "The levels of a range added up."
-draws = ["sensors", "ranges"]
+parameter_sources = ["sensors", "ranges"]
 parameters = { sensor = "text", from = "timestamp", to = "timestamp" }
 columns = [{ name = "total", type = "double", computed = true }]
 reference = "SELECT sum(value) AS total FROM measurements WHERE sensor = $sensor AND time >= $from AND time < $to"

@@ -14,7 +14,7 @@ from sensorbench.dataset import open_dataset
 from sensorbench.errors import UsageError
 from sensorbench.schemas import load_operations
 from sensorbench.schemas.instances import mix_of_instances, with_instances
-from sensorbench.schemas.operations import Draw, Operations
+from sensorbench.schemas.operations import Operations, ParameterSource
 from tests.conftest import Cli, run_main
 from tests.servers import LabServers
 
@@ -35,7 +35,7 @@ def test_ranges_of_any_log_have_the_shares_of_the_study_and_say_so() -> None:
         assert [instance.of for instance in instances] == ["fetch_range"] * 7
         assert [instance.share for instance in instances] == pytest.approx(SHARES, rel=0.03)
         for instance in instances:
-            low, high = workbench.sql(operations.draw[f"ranges.{instance.name}"].query or "").fetchall()[0]
+            low, high = workbench.sql(operations.parameter_source[f"ranges.{instance.name}"].query or "").fetchall()[0]
             counted = workbench.execute(
                 "SELECT count(*) FILTER (value > ? AND value < ?) / count(*) FROM log", [low, high]
             ).fetchall()
@@ -56,7 +56,7 @@ def test_ranges_of_any_log_have_the_shares_of_the_study_and_say_so() -> None:
     ],
 )
 def test_a_draw_that_gives_no_variants_is_refused(query: str, problem: str) -> None:
-    operations: Operations = load_operations("logs").with_draw("ranges", Draw(query=query))
+    operations: Operations = load_operations("logs").with_parameter_source("ranges", ParameterSource(query=query))
     with pytest.raises(UsageError, match=r"here, draw\.ranges: ") as error:
         with_instances(operations, {"fetch_range"}, duckdb.connect(), "here")
     assert problem in str(error.value)

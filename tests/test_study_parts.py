@@ -248,7 +248,7 @@ def test_what_a_part_does_not_say_is_as_the_study_says(study: Study) -> None:
     assert write.schemas == study.file.schemas
     assert (read.targets, days.targets) == (["sqlite", "fjall"], ["fjall"])
     assert read.datasets == study.file.datasets
-    assert read.draws == study.file.draws
+    assert read.parameter_sources == study.file.parameter_sources
     assert read.workload.mix == {"get_peak_data": 1, "get_available_data": 1}
     assert (read.workload.operations, write.workload.operations) == (40, 30)
     assert (write.workload.repeat, write.workload.schedule.in_flight) == (1, 2)

@@ -19,7 +19,7 @@ from sensorbench.errors import UsageError
 from sensorbench.progress import Teller
 from sensorbench.results.ownership import Claim
 from sensorbench.runner.load import load_variant
-from sensorbench.runner.plan import draw_parameters
+from sensorbench.runner.plan import parameters_of
 from sensorbench.runner.prepare import prepare_tables
 from sensorbench.runner.validate import sampling_interval_of
 from sensorbench.runner.variants import Variant, parse_target
@@ -224,11 +224,11 @@ def test_a_schema_that_cannot_be_used(timelines: Dataset, tmp_path: Path, old: s
     [
         ('choice = "sequential"', 'choice = "uniform"', '{file}: Value error, draw new_times counts per series, which must be a draw with choice = "sequential"'),
         ('per = "series"', 'per = "sensors"', '{file}: Value error, draw new_times counts per sensors, which must be a draw with choice = "sequential"'),
-        ('[draw.values]\n', '[draw.values]\nper = "series"\n', "{file}, line {values}, draw.values: Value error, per is only for numbers"),
+        ('[parameter_source.values]\n', '[parameter_source.values]\nper = "series"\n', "{file}, line {values}, parameter_source.values: Value error, per is only for numbers"),
         ('each = ["new_times", "values"]', 'each = ["new_times", "ranges"]', "{file}, line {append}, operation.append_readings: Value error, each names 'ranges', which is none of the operation's draws"),
-        ('time = "time"\n', 'time = "value"\n', "operations {file}, draw.live: span.time is 'value'; expected one of time"),
-        ('least = "SELECT 1", most', 'least = "SELECT 2", most', "operations {file}, draw.written: span: expected an interval and two numbers, all above zero and the least not above the most; found (1, 2, 1)"),
-        ('"SELECT to_microseconds(1)"', '"SELECT to_microseconds(0)"', "operations {file}, draw.written: span: expected an interval and two numbers, all above zero"),
+        ('time = "time"\n', 'time = "value"\n', "operations {file}, parameter_source.live: span.time is 'value'; expected one of time"),
+        ('least = "SELECT 1", most', 'least = "SELECT 2", most', "operations {file}, parameter_source.written: span: expected an interval and two numbers, all above zero and the least not above the most; found (1, 2, 1)"),
+        ('"SELECT to_microseconds(1)"', '"SELECT to_microseconds(0)"', "operations {file}, parameter_source.written: span: expected an interval and two numbers, all above zero"),
     ],
 )  # fmt: skip
 def test_operations_that_cannot_be_used(timelines: Dataset, tmp_path: Path, old: str, new: str, expected: str) -> None:
@@ -237,9 +237,9 @@ def test_operations_that_cannot_be_used(timelines: Dataset, tmp_path: Path, old:
     file = tmp_path / "operations.toml"
     file.write_text(text.replace(old, new), encoding="utf-8")
     lines = file.read_text(encoding="utf-8").splitlines()
-    of = {"values": lines.index("[draw.values]") + 1, "append": lines.index("[operation.append_readings]") + 1}
+    of = {"values": lines.index("[parameter_source.values]") + 1, "append": lines.index("[operation.append_readings]") + 1}
     with pytest.raises(UsageError) as raised, timelines.connect() as workbench:
-        draw_parameters(load_operations(str(file)), ["get_new_range", "get_written_reading"], workbench, f"operations {file}")
+        parameters_of(load_operations(str(file)), ["get_new_range", "get_written_reading"], workbench, f"operations {file}")
     assert expected.format(file=file, **of) in str(raised.value)
 
 

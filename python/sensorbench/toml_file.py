@@ -17,6 +17,8 @@ Model = TypeVar("Model", bound=BaseModel)
 
 # Keys of earlier versions of files, and what they are called now.
 RENAMED: dict[str, str] = {
+    "draws": "parameter_sources",
+    "draw": "parameter_source",
     "goes_on": "continue_on_error",
     "lacks": "blocked_by",
     "variants": "instances",

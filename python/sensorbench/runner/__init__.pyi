@@ -10,7 +10,7 @@ from .monitor import CLIENT
 from .namespaces import OwnedNamespace, owned_namespaces
 from .openmetrics import observers
 from .options import ChangeOptions, ExperimentOptions, Rate, RateOptions, StudyRunOptions, SweepOptions
-from .plan import Parameters, as_json, build_plan, draw_parameters, planned_operation
+from .plan import Parameters, as_json, build_plan, parameters_of, planned_operation
 from .prepare import PreparedTable, cached_tables, prepare_tables
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
 from .run import run_and_write
@@ -75,7 +75,6 @@ __all__ = [
     "client_bound",
     "connect",
     "databases",
-    "draw_parameters",
     "drive_one_phase",
     "driver_ceiling",
     "is_of_registers",
@@ -84,6 +83,7 @@ __all__ = [
     "noted",
     "observers",
     "owned_namespaces",
+    "parameters_of",
     "parse_target",
     "plan_experiment",
     "planned_operation",

@@ -12,7 +12,7 @@ from sensorbench.runner.lengths import seconds
 from sensorbench.runner.workload import LOG_EVERY, LOGGED_WHOLE, Workload
 from sensorbench.schemas import Operation, Operations, Schema
 from sensorbench.schemas.arrow_types import canonical_table
-from sensorbench.schemas.operations import Draw, Span
+from sensorbench.schemas.operations import ParameterSource, Span
 from sensorbench.schemas.types import canonical_columns
 
 
@@ -20,7 +20,7 @@ from sensorbench.schemas.types import canonical_columns
 class Parameters:
     """What operations draw from, the same for all variants: in a fixed order, so that equal seeds draw equal parameters."""
 
-    draws: list[str]
+    sources: list[str]
     tables: dict[str, pa.Table] = field(default_factory=dict)
     numbers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     # Of draws of what was written, the time bucket that ends with it.
@@ -31,36 +31,36 @@ class Parameters:
         return [table.to_reader() for table in self.tables.values()]
 
 
-def draw_parameters(operations: Operations, names: list[str], workbench: duckdb.DuckDBPyConnection, where: str) -> Parameters:
+def parameters_of(operations: Operations, names: list[str], workbench: duckdb.DuckDBPyConnection, where: str) -> Parameters:
     """The candidates for the parameters of some operations. `where` says in errors which file asks for them."""
-    used = _used_draws(operations, names)
+    used = _used_sources(operations, names)
     parameters = Parameters(used)
     for name in used:
-        draw = operations.draw[name]
+        source = operations.parameter_source[name]
         try:
-            if draw.query is not None:
-                parameters.tables[name] = _candidates(workbench, draw.query)
-            for column, number in draw.numbers.items():
+            if source.query is not None:
+                parameters.tables[name] = _candidates(workbench, source.query)
+            for column, number in source.numbers.items():
                 parameters.numbers.setdefault(name, []).append({"name": column, **_number(workbench, number.start, number.step)})
-            if draw.written and draw.written.span:
-                written = operations.operation[draw.written.operation]
-                parameters.spans[name] = _span(workbench, draw.written.span, written)
+            if source.written and source.written.span:
+                written = operations.operation[source.written.operation]
+                parameters.spans[name] = _span(workbench, source.written.span, written)
         except (duckdb.Error, ValueError) as error:
-            raise UsageError(f"{where}, draw.{name}: {error}") from None
+            raise UsageError(f"{where}, parameter_source.{name}: {error}") from None
     return parameters
 
 
-def _used_draws(operations: Operations, names: list[str]) -> list[str]:
+def _used_sources(operations: Operations, names: list[str]) -> list[str]:
     """The draws of the operations and of the writes that they read, in the order of the file."""
     used: set[str] = set()
     pending = list(names)
     while pending:
-        for name in operations.operation[pending.pop()].draws:
+        for name in operations.operation[pending.pop()].parameter_sources:
             if name not in used:
-                draw = operations.draw[name]
-                used |= {name, draw.per or name}
-                pending += [draw.written.operation] if draw.written else []
-    return [name for name in operations.draw if name in used]
+                source = operations.parameter_source[name]
+                used |= {name, source.per or name}
+                pending += [source.written.operation] if source.written else []
+    return [name for name in operations.parameter_source if name in used]
 
 
 def _candidates(workbench: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
@@ -105,7 +105,9 @@ def build_plan(operations: Operations, schema: Schema, parameters: Parameters, w
         "seed": workload.seed,
         "operations": [_planned(operations, schema, parameters, name, workload.mix.get(name, 0.0)) for name in names],
         "order": workload.order,
-        "draws": [_planned_draw(operations.draw[name], name, names, parameters, workload) for name in parameters.draws],
+        "draws": [
+            _planned_source(operations.parameter_source[name], name, names, parameters, workload) for name in parameters.sources
+        ],
         "phases": workload.phases(run, workload.repeat),
         "in_flight": workload.schedule.most_in_flight,
         "threads": workload.threads,
@@ -142,37 +144,41 @@ def planned_operation(
 
 def _source(operations: Operations, parameters: Parameters, name: str, parameter: str) -> dict[str, Any]:
     """Number of the draw and of the column that a parameter comes from, and whether each reading of an operation has a row of its own."""
-    for draw in operations.operation[name].draws:
-        columns = _draw_columns(operations, parameters, draw)
+    for source in operations.operation[name].parameter_sources:
+        columns = _source_columns(operations, parameters, source)
         if parameter in columns:
-            of_each = {"each": True} if draw in operations.operation[name].each else {}
-            return {"draw": parameters.draws.index(draw), "column": columns.index(parameter), **of_each}
-    draws = ", ".join(operations.operation[name].draws) or "none"
-    raise UsageError(f"operation.{name}.parameters.{parameter}: none of its draws ({draws}) has a column of this name")
+            of_each = {"each": True} if source in operations.operation[name].each else {}
+            return {"draw": parameters.sources.index(source), "column": columns.index(parameter), **of_each}
+    sources = ", ".join(operations.operation[name].parameter_sources) or "none"
+    raise UsageError(
+        f"operation.{name}.parameters.{parameter}: none of its parameter sources ({sources}) has a column of this name"
+    )
 
 
-def _draw_columns(operations: Operations, parameters: Parameters, draw: str) -> list[str]:
-    if draw in parameters.tables:
-        return list(parameters.tables[draw].column_names)
-    if draw in parameters.numbers:
-        return [column["name"] for column in parameters.numbers[draw]]
-    written = operations.draw[draw].written
-    of_span = ["from", "to"] if draw in parameters.spans else []
+def _source_columns(operations: Operations, parameters: Parameters, source: str) -> list[str]:
+    if source in parameters.tables:
+        return list(parameters.tables[source].column_names)
+    if source in parameters.numbers:
+        return [column["name"] for column in parameters.numbers[source]]
+    written = operations.parameter_source[source].written
+    of_span = ["from", "to"] if source in parameters.spans else []
     return [*operations.operation[written.operation].parameters, *of_span] if written else []
 
 
-def _planned_draw(draw: Draw, name: str, names: list[str], parameters: Parameters, workload: Workload) -> dict[str, Any]:
+def _planned_source(
+    source: ParameterSource, name: str, names: list[str], parameters: Parameters, workload: Workload
+) -> dict[str, Any]:
     if name in parameters.tables:
-        choice = workload.choice.get(name, draw.choice)
+        choice = workload.choice.get(name, source.choice)
         chosen = choice if isinstance(choice, str) else choice.model_dump(exclude_none=True)
         return {"rows": {"table": list(parameters.tables).index(name), "choice": chosen}}
     if name in parameters.numbers:
         columns = [{key: column[key] for key in ("type", "start", "step")} for column in parameters.numbers[name]]
-        return {"numbers": {"columns": columns, "per": None if draw.per is None else parameters.draws.index(draw.per)}}
-    written = draw.written
+        return {"numbers": {"columns": columns, "per": None if source.per is None else parameters.sources.index(source.per)}}
+    written = source.written
     if written is None or written.operation not in names:
         raise UsageError(
-            f"draw.{name}: it is of the operation {written.operation if written else '?'}, which the mix does not have"
+            f"parameter_source.{name}: it is of the operation {written.operation if written else '?'}, which the mix does not have"
         )
     return {
         "written": {

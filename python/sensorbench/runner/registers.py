@@ -65,7 +65,7 @@ def operations_with_registers(operations: Operations, names: set[str]) -> Operat
     where = f"the operations beside {WRITE}"
     return operations.model_copy(
         update={
-            "draw": _joined(operations.draw, more.draw, where, "draw"),
+            "parameter_source": _joined(operations.parameter_source, more.parameter_source, where, "parameter_source"),
             "operation": _joined(operations.operation, more.operation, where, "operation"),
         }
     )
@@ -116,9 +116,9 @@ def _joined(one: Any, other: Any, where: str, key: str) -> Any:
 def with_keys_of_run(parameters: Parameters, operations: Operations, created: datetime, repeat: int) -> Parameters:
     """The same with keys that no other run has, not even one that was broken off, so that its registers begin empty."""
     first = (int(created.timestamp()) * _RUNS + repeat % _RUNS) * _KEYS_OF_A_RUN
-    draws = operations.operation[WRITE].draws if WRITE in operations.operation else []
+    sources = operations.operation[WRITE].parameter_sources if WRITE in operations.operation else []
     moved = {
-        name: _moved(table, first) for name, table in parameters.tables.items() if name in draws and KEY in table.column_names
+        name: _moved(table, first) for name, table in parameters.tables.items() if name in sources and KEY in table.column_names
     }
     return replace(parameters, tables={**parameters.tables, **moved})
 

@@ -6,7 +6,7 @@ import duckdb
 
 from sensorbench.errors import UsageError
 from sensorbench.runner.comparison import Comparison, ConnectedComparison, ValidatedComparison
-from sensorbench.runner.plan import build_plan, draw_parameters, planned_operations
+from sensorbench.runner.plan import build_plan, parameters_of, planned_operations
 from sensorbench.runner.registers import with_registers
 from sensorbench.runner.servers import Servers
 from sensorbench.schemas.instances import mix_of_instances, with_instances
@@ -26,9 +26,11 @@ def validated(comparison: Comparison) -> ValidatedComparison:
     comparison = with_registers(comparison)
     for name in comparison.workload.mix:
         comparison.operations.require(name, "mix")
-    unknown = [name for name in comparison.workload.choice if name not in comparison.operations.draw]
+    unknown = [name for name in comparison.workload.choice if name not in comparison.operations.parameter_source]
     if unknown:
-        raise UsageError(f"choice: there is no draw {unknown[0]!r}; expected one of {', '.join(comparison.operations.draw)}")
+        raise UsageError(
+            f"choice: there is no draw {unknown[0]!r}; expected one of {', '.join(comparison.operations.parameter_source)}"
+        )
     _check_relations(comparison)
     workbench = comparison.dataset.connect()
     where = f"operations {comparison.operations_name}"
@@ -36,7 +38,7 @@ def validated(comparison: Comparison) -> ValidatedComparison:
     workload = comparison.workload.model_copy(update={"mix": mix_of_instances(comparison.workload.mix, operations)})
     comparison = replace_fields(comparison, operations=operations, workload=workload)
     names = planned_operations(operations, workload)
-    parameters = draw_parameters(operations, names, workbench, where)
+    parameters = parameters_of(operations, names, workbench, where)
     comparison = _on_its_dataset(comparison, workbench)
     columns, schemas = {}, {}
     for variant in comparison.variants:

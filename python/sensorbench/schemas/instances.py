@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sensorbench.errors import UsageError
-from sensorbench.schemas.operations import Draw, Operation, OperationInstance, Operations, instance_name
+from sensorbench.schemas.operations import Operation, OperationInstance, Operations, ParameterSource, instance_name
 from sensorbench.schemas.types import canonical_columns
 
 if TYPE_CHECKING:
@@ -22,18 +22,20 @@ def with_instances(
     for them.
     """
     found: dict[str, Operation] = {}
-    draws = dict(operations.draw)
+    sources = dict(operations.parameter_source)
     for name, operation in operations.operation.items():
         if operation.instances is None or name not in names:
             found[name] = operation
             continue
-        for rows in _by_instance(_rows(operations.draw[operation.instances], workbench, f"{where}, draw.{operation.instances}")):
+        for rows in _by_instance(
+            _rows(operations.parameter_source[operation.instances], workbench, f"{where}, parameter_source.{operation.instances}")
+        ):
             instance = OperationInstance(of=name, name=str(rows[0][NAME]), share=rows[0].get(SHARE))
-            draw = f"{operation.instances}.{instance.name}"
-            draws[draw] = Draw(query=" UNION ALL ".join(_selected(row) for row in rows))
-            own_draws = [draw if one == operation.instances else one for one in operation.draws]
-            found[instance_name(instance)] = _instance(operation, instance, own_draws)
-    return operations.model_copy(update={"draw": draws, "operation": found})
+            source = f"{operation.instances}.{instance.name}"
+            sources[source] = ParameterSource(query=" UNION ALL ".join(_selected(row) for row in rows))
+            own_sources = [source if one == operation.instances else one for one in operation.parameter_sources]
+            found[instance_name(instance)] = _instance(operation, instance, own_sources)
+    return operations.model_copy(update={"parameter_source": sources, "operation": found})
 
 
 def mix_of_instances(mix: Mapping[str, float], operations: Operations) -> dict[str, float]:
@@ -47,11 +49,11 @@ def mix_of_instances(mix: Mapping[str, float], operations: Operations) -> dict[s
     return whole
 
 
-def _rows(draw: Draw, workbench: "duckdb.DuckDBPyConnection", where: str) -> list[dict[str, Any]]:
+def _rows(source: ParameterSource, workbench: "duckdb.DuckDBPyConnection", where: str) -> list[dict[str, Any]]:
     import duckdb
 
     try:
-        relation = workbench.sql(draw.query or "")
+        relation = workbench.sql(source.query or "")
         canonical_columns(relation)
         rows = [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
     except (duckdb.Error, ValueError) as error:
@@ -74,9 +76,14 @@ def _selected(row: dict[str, Any]) -> str:
     return f"SELECT {', '.join(_column(key, value) for key, value in row.items() if key not in {NAME, SHARE})}"
 
 
-def _instance(operation: Operation, instance: OperationInstance, draws: list[str]) -> Operation:
+def _instance(operation: Operation, instance: OperationInstance, sources: list[str]) -> Operation:
     share = "" if instance.share is None else f" ({_percent(instance.share)})"
-    changes = {"title": f"{operation.title}, {instance.name}{share}", "draws": draws, "instances": None, "instance": instance}
+    changes = {
+        "title": f"{operation.title}, {instance.name}{share}",
+        "parameter_sources": sources,
+        "instances": None,
+        "instance": instance,
+    }
     return operation.model_copy(update=changes)
 
 

@@ -80,7 +80,7 @@ class Written(toml_file.FileModel):
     span: Span | None = None
 
 
-class Draw(toml_file.FileModel):
+class ParameterSource(toml_file.FileModel):
     """Where parameters come from: rows of a query, numbers used once, or an earlier write."""
 
     summary: str = ""
@@ -92,7 +92,7 @@ class Draw(toml_file.FileModel):
     written: Written | None = None
 
     @model_validator(mode="after")
-    def _one_source(self) -> "Draw":
+    def _one_source(self) -> "ParameterSource":
         if sum([self.query is not None, bool(self.numbers), self.written is not None]) != 1:
             raise ValueError("expected exactly one of query, numbers, written")
         if self.per is not None and not self.numbers:
@@ -123,7 +123,7 @@ class Operation(toml_file.FileModel):
 
     title: str
     question: str
-    draws: list[str] = []
+    parameter_sources: list[str] = []
     # Draws from which each of several readings that one operation writes has a row of its own.
     each: list[str] = []
     parameters: dict[str, ValueType] = {}
@@ -137,16 +137,16 @@ class Operation(toml_file.FileModel):
     instance: OperationInstance | None = Field(default=None, exclude=True)
 
     @model_validator(mode="after")
-    def _instances_are_drawn(self) -> "Operation":
-        if self.instances is not None and self.instances not in self.draws:
-            raise ValueError(f"instances names {self.instances!r}, which is none of the operation's draws")
+    def _instances_have_a_source(self) -> "Operation":
+        if self.instances is not None and self.instances not in self.parameter_sources:
+            raise ValueError(f"instances names {self.instances!r}, which is none of the operation's parameter sources")
         return self
 
     @model_validator(mode="after")
-    def _each_is_drawn(self) -> "Operation":
-        unknown = [draw for draw in self.each if draw not in self.draws]
+    def _each_has_a_source(self) -> "Operation":
+        unknown = [source for source in self.each if source not in self.parameter_sources]
         if unknown:
-            raise ValueError(f"each names {unknown[0]!r}, which is none of the operation's draws")
+            raise ValueError(f"each names {unknown[0]!r}, which is none of the operation's parameter sources")
         return self
 
     @model_validator(mode="after")
@@ -187,29 +187,34 @@ class Operations(toml_file.FileModel):
     """A file of operations. `relations` are those that a dataset must have."""
 
     relations: list[str] = []
-    draw: dict[str, Draw] = {}
+    parameter_source: dict[str, ParameterSource] = {}
     operation: dict[str, Operation]
 
     @model_validator(mode="after")
     def _names_fit(self) -> "Operations":
         for name, operation in self.operation.items():
-            for draw in operation.draws:
-                if draw not in self.draw:
+            for source in operation.parameter_sources:
+                if source not in self.parameter_source:
                     raise ValueError(
-                        f"operation {name} draws from {draw}, which is not there; expected one of {', '.join(self.draw)}"
+                        f"operation {name} takes parameters from {source}, which is not there; expected one of {', '.join(self.parameter_source)}"
                     )
-        for name, draw_ in self.draw.items():
-            if draw_.written and draw_.written.operation not in self.operation:
-                raise ValueError(f"draw {name} is of the operation {draw_.written.operation}, which is not there")
-            if draw_.per is not None and self.draw.get(draw_.per, Draw(query="")).choice != "sequential":
-                raise ValueError(f'draw {name} counts per {draw_.per}, which must be a draw with choice = "sequential"')
+        for name, source_ in self.parameter_source.items():
+            if source_.written and source_.written.operation not in self.operation:
+                raise ValueError(f"parameter source {name} is of the operation {source_.written.operation}, which is not there")
+            if (
+                source_.per is not None
+                and self.parameter_source.get(source_.per, ParameterSource(query="")).choice != "sequential"
+            ):
+                raise ValueError(
+                    f'parameter source {name} counts per {source_.per}, which must be a parameter source with choice = "sequential"'
+                )
         return self
 
-    def with_draw(self, name: str, draw: Draw) -> "Operations":
+    def with_parameter_source(self, name: str, source: ParameterSource) -> "Operations":
         """The same with another draw of a name that is there."""
-        if name not in self.draw:
-            raise UsageError(f"there is no draw {name!r}; expected one of {', '.join(self.draw)}")
-        return self.model_copy(update={"draw": {**self.draw, name: draw}})
+        if name not in self.parameter_source:
+            raise UsageError(f"there is no parameter source {name!r}; expected one of {', '.join(self.parameter_source)}")
+        return self.model_copy(update={"parameter_source": {**self.parameter_source, name: source}})
 
     def require(self, name: str, where: str) -> Operation:
         """The operation called `name`; raises UsageError saying `where` it was asked for."""

@@ -28,7 +28,7 @@ from sensorbench.runner import (
     swept,
 )
 from sensorbench.schemas import load_operations, load_schema
-from sensorbench.schemas.operations import Draw
+from sensorbench.schemas.operations import ParameterSource
 from sensorbench.studies.options import StudyOptions
 from sensorbench.studies.registry import STUDIES
 from sensorbench.studies.study import Grid, Layout, Models, Study, StudyPart
@@ -152,9 +152,9 @@ def _comparison(
 ) -> Comparison:
     dataset = open_dataset(dataset_name, scale=options.scale, seed=options.seed, teller=teller)
     operations = load_operations(study.file.operations)
-    for name, draw in grid.draws.items():
-        if dataset.name in draw.datasets:
-            operations = operations.with_draw(name, Draw(query=draw.query))
+    for name, source in grid.parameter_sources.items():
+        if dataset.name in source.datasets:
+            operations = operations.with_parameter_source(name, ParameterSource(query=source.query))
     workload = _workload(grid.workload, options)
     return Comparison(
         kind="study",

@@ -65,7 +65,7 @@ class Layout(toml_file.FileModel):
         return [(choice, "-".join(filter(None, [*map(str, choice.values()), self.label]))) for choice in choices]
 
 
-class OwnDraw(toml_file.FileModel):
+class OwnParameterSource(toml_file.FileModel):
     """A draw of the study's own, on the datasets that it is made for; elsewhere that of the operations stands."""
 
     datasets: list[str]
@@ -86,7 +86,7 @@ class Grid(toml_file.FileModel):
     targets: list[str]
     # By dialect.
     schemas: Annotated[dict[str, list[Layout]], BeforeValidator(_with_plain_names)]
-    draws: dict[str, OwnDraw] = {}
+    parameter_sources: dict[str, OwnParameterSource] = {}
     workload: Workload
 
 
@@ -133,8 +133,8 @@ def _laid_over(study: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
     own = part.get("workload", {})
     hidden = _ENDS if own.keys() & _ENDS else set()
     workload = {key: value for key, value in study.get("workload", {}).items() if key not in hidden}
-    draws = {**study.get("draws", {}), **part.get("draws", {})}
-    return {**shared, **part, "draws": draws, "workload": {**workload, **own}}
+    sources = {**study.get("parameter_sources", {}), **part.get("parameter_sources", {})}
+    return {**shared, **part, "parameter_sources": sources, "workload": {**workload, **own}}
 
 
 @dataclass(frozen=True)

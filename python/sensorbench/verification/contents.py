@@ -22,7 +22,7 @@ from sensorbench.dataset import ARTICLES, Dataset
 from sensorbench.results import RunResult
 from sensorbench.results.latencies import of_kind
 from sensorbench.results.manifest import MEASURE
-from sensorbench.runner import Parameters, Schedule, Workload, as_json, build_plan, draw_parameters, is_of_registers
+from sensorbench.runner import Parameters, Schedule, Workload, as_json, build_plan, is_of_registers, parameters_of
 from sensorbench.schemas import Operations, Schema
 from sensorbench.verification.answers import REFERENCE_SAMPLE, answer_of_row, reference_table
 from sensorbench.verification.ask_each import ask_each
@@ -36,8 +36,8 @@ def reader_of(write: str, operations: Operations, schema: Schema) -> str | None:
 
 
 def _reads_only(operations: Operations, name: str, write: str) -> bool:
-    draws = [operations.draw[draw].written for draw in operations.operation[name].draws]
-    return bool(draws) and all(written is not None and written.operation == write for written in draws)
+    sources = [operations.parameter_source[source].written for source in operations.operation[name].parameter_sources]
+    return bool(sources) and all(written is not None and written.operation == write for written in sources)
 
 
 def readings_a_write(write: str, operations: Operations, schema: Schema) -> int:
@@ -69,8 +69,8 @@ def _keys(operations: Operations, reader: str, rows: pa.Table) -> pa.Table:
     time on, because no shorter one can be told to every database.
     """
     operation = operations.operation[reader]
-    for draw in operation.draws:
-        written = operations.draw[draw].written
+    for source in operation.parameter_sources:
+        written = operations.parameter_source[source].written
         if written and written.span:
             time = rows[written.span.time]
             rows = rows.append_column("from", time).append_column("to", pc.add(time, pa.scalar(1000, pa.duration("us"))))
@@ -179,7 +179,7 @@ def check_contents(
             for name, operation in operations.operation.items()
             if name in schema.file.operation and _is_question(operations, name)
         ]
-        parameters = draw_parameters(operations, names, workbench, "contents")
+        parameters = parameters_of(operations, names, workbench, "contents")
         workload = Workload(
             mix=dict.fromkeys(names, 1.0),
             operations=REFERENCE_SAMPLE * len(names),
@@ -254,7 +254,9 @@ def _read_back(target: _engine.Target, operations: Operations, schema: Schema, w
 def _is_question(operations: Operations, name: str) -> bool:
     """Whether an operation reads, and can be asked without writing."""
     operation = operations.operation[name]
-    return operation.writes is None and all(operations.draw[draw].written is None for draw in operation.draws)
+    return operation.writes is None and all(
+        operations.parameter_source[source].written is None for source in operation.parameter_sources
+    )
 
 
 def _add_rows(workbench: duckdb.DuckDBPyConnection, operations: Operations, there: dict[str, pa.Table]) -> None:

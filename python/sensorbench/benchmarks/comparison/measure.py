@@ -53,7 +53,7 @@ def query_plans(
     for name in names:
         operation = operations.operation[name]
         work = variant.schema.work(name, operation)
-        has_candidates = all(draw in parameters.tables for draw in operation.draws)
+        has_candidates = all(draw in parameters.tables for draw in operation.parameter_sources)
         if operation.writes is not None or not has_candidates or work["derive"] or work.get("for_each") or work.get("tables"):
             continue
         try:
@@ -82,7 +82,7 @@ def _explained(
 
 def _first_values(operation: Operation, parameters: Parameters) -> pa.RecordBatchReader:
     """The first candidate for each parameter."""
-    drawn = [parameters.tables[draw] for draw in operation.draws if draw in parameters.tables]
+    drawn = [parameters.tables[draw] for draw in operation.parameter_sources if draw in parameters.tables]
     columns = {name: next(table[name] for table in drawn if name in table.column_names) for name in operation.parameters}
     if not columns:
         return pa.table({}).to_reader()
