@@ -102,7 +102,7 @@ def test_every_schema_can_be_used(database: str, name: str) -> None:
     schema = load_schema(name, operations="articles", database=database)
     assert set(schema.file.operation) == set(operations.operation)
     with open_dataset("wikipedia").connect() as workbench:
-        assert schema.driver_schema(operations, list(schema.file.operation), schema.fill_columns(workbench))
+        assert schema.driver_schema(operations, list(schema.file.operation), schema.loaded_columns(workbench))
 
 
 EXPERIMENT = """\

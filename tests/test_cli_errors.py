@@ -23,7 +23,7 @@ database = "sqlite"
 summary = "mine"
 [create]
 statements = ["CREATE TABLE m (site INTEGER, zone INTEGER, sensor TEXT, time INTEGER, value REAL)"]
-[fill.m]
+[load_query.m]
 query = "SELECT site, zone, sensor, time, value FROM measurements"
 [operation.get_peak_data]
 statement = "SELECT max(value) FROM m WHERE site = :site AND zone = :zone AND sensor = :sensor AND time >= :from AND time < :to"
@@ -53,9 +53,9 @@ def check(cli: Cli, folder: Path, *, experiment: str = EXPERIMENT, schema: str =
         ("SELECT max(value) FROM m ", "SELEC max(value) FROM m ", 'my-schema.toml, line 8, operation.get_peak_data.statement: near "SELEC": syntax error'),
         ("time < :to", "time < :until", "the operation has no parameter :until; expected one of :site, :zone, :sensor, :from, :to"),
         ("SELECT max(value) FROM", "SELECT value, time FROM", "the statement returns 2 columns; the operation has 1 (peak)"),
-        ("time, value FROM measurements", "time, reading FROM measurements", "my-schema.toml, line 6, fill.m.query: "),
+        ("time, value FROM measurements", "time, reading FROM measurements", "my-schema.toml, line 6, load_query.m.query: "),
         ("CREATE TABLE m", "CREATE TABEL m", 'my-schema.toml, line 4, create.statements[0]: near "TABEL": syntax error'),
-        ("[fill.m]\n", '[fill.m]\norder = ["tiem"]\n', "my-schema.toml, line 6, fill.m.order: the query has no column 'tiem'"),
+        ("[load_query.m]\n", '[load_query.m]\norder = ["tiem"]\n', "my-schema.toml, line 6, load_query.m.order: the query has no column 'tiem'"),
         ('database = "sqlite"', 'database = "fjall"', "my-schema.toml, line 1, database: this schema is for fjall, but the target is sqlite"),
         ("[operation.get_peak_data]", "[operation.get_peak]", "the operation get_peak_data is missing; the schema has get_peak"),
         ('database = "sqlite"', "database = sqlite", "my-schema.toml, line 1: "),

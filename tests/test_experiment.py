@@ -79,7 +79,7 @@ def test_a_log_of_every_operation_is_written_on_request(cli: Cli, example: Path)
 @pytest.mark.parametrize("in_flight", [1, 1000])
 def test_a_stall_is_seen_in_response_times_and_the_report_says_what_hides_it(cli: Cli, example: Path, in_flight: int) -> None:
     (example / "nothing.toml").write_text(
-        'database = "null"\nsummary = "Stores nothing."\n[fill.readings]\nquery = "SELECT zone FROM measurements"\n'
+        'database = "null"\nsummary = "Stores nothing."\n[load_query.readings]\nquery = "SELECT zone FROM measurements"\n'
         "[operation.mean_of_hour]\n",
         encoding="utf-8",
     )
@@ -115,7 +115,7 @@ answers = "none"
 
 def test_operations_that_could_not_start_are_told(cli: Cli, example: Path) -> None:
     (example / "nothing.toml").write_text(
-        'database = "null"\nsummary = "Stores nothing."\n[fill.readings]\nquery = "SELECT zone FROM measurements"\n'
+        'database = "null"\nsummary = "Stores nothing."\n[load_query.readings]\nquery = "SELECT zone FROM measurements"\n'
         "[operation.mean_of_hour]\n",
         encoding="utf-8",
     )

@@ -107,7 +107,7 @@ database = "sqlite"
 summary = "Buckets of a month."
 [create]
 statements = ["CREATE TABLE level (sensor TEXT, month INTEGER, time INTEGER, value REAL, PRIMARY KEY (sensor, month, time)) WITHOUT ROWID"]
-[fill.level]
+[load_query.level]
 query = "SELECT sensor, date_trunc('month', time) AS month, time, value FROM measurements"
 [operation.readings]
 statement = "SELECT time, value FROM level WHERE sensor = :sensor AND month = :month AND time >= :from AND time < :to ORDER BY time"
@@ -144,7 +144,7 @@ database = "sqlite"
 summary = "Four shards."
 [create]
 statements = ["CREATE TABLE level (shard INTEGER, sensor TEXT, time INTEGER, value REAL, PRIMARY KEY (shard, sensor, time)) WITHOUT ROWID"]
-[fill.level]
+[load_query.level]
 query = "SELECT CAST(hash(time) % 4 AS INTEGER) AS shard, sensor, time, value FROM measurements"
 [operation.readings]
 statement = "SELECT time, value FROM level WHERE shard IN (0, 1, 2, 3) AND sensor = :sensor AND time >= :from AND time < :to ORDER BY time"
@@ -179,11 +179,11 @@ statements = [
     "CREATE TABLE batch (sensor TEXT, quarter INTEGER, readings BLOB, PRIMARY KEY (sensor, quarter))",
     "CREATE TABLE level (sensor TEXT, year INTEGER, time INTEGER, value REAL)",
 ]
-[fill.batch]
+[load_query.batch]
 query = "SELECT sensor, time, value FROM measurements"
 order = ["sensor", "time"]
 encode = { encoding = "packed", group = ["sensor"], every = "3 months", start_column = "quarter", bytes_column = "readings" }
-[fill.level]
+[load_query.level]
 query = "SELECT sensor, date_trunc('year', time) AS year, time, value FROM measurements"
 [operation.readings]
 statement = "SELECT readings FROM batch WHERE sensor = :sensor AND quarter = :quarter"

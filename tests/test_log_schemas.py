@@ -32,7 +32,7 @@ def test_every_schema_can_be_used(database: str, name: str) -> None:
     workbench = open_dataset("azure-vm-noise").connect()
     for schema in every_choice(database, name):
         assert set(schema.file.operation) <= set(operations.operation)
-        assert schema.driver_schema(operations, list(schema.file.operation), schema.fill_columns(workbench))
+        assert schema.driver_schema(operations, list(schema.file.operation), schema.loaded_columns(workbench))
 
 
 def test_what_redis_keeps_one_structure_for_is_all_that_it_is_asked() -> None:

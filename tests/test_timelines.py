@@ -89,7 +89,7 @@ def test_every_schema_can_be_used(timelines: Dataset, database: str, name: str) 
     for parameters in every_value(database, name):
         schema = layout(database, name, **parameters).on(timelines)
         assert (schema.name, set(schema.file.operation)) == (name, set(OPERATIONS.operation))
-        assert schema.driver_schema(OPERATIONS, list(schema.file.operation), schema.fill_columns(workbench)), parameters
+        assert schema.driver_schema(OPERATIONS, list(schema.file.operation), schema.loaded_columns(workbench)), parameters
 
 
 # The words that timelines brought, each of them once.
@@ -111,12 +111,12 @@ statements = [
     "CREATE TABLE batches_{table} (zone int, sensor text, row bigint, start bigint, bytes blob, PRIMARY KEY ((zone, sensor, row), start))",
     { statement = "CREATE TABLE rows (zone int, sensor text, row bigint, PRIMARY KEY (zone, sensor, row))", when = { metadata = ["own_table"] } },
 ]
-[fill."batches_{table}"]
+[load_query."batches_{table}"]
 query = "SELECT zone, sensor, time, value FROM measurements"
 derive = { row = { floor = "time", every = "rows of ${width}" } }
 order = ["zone", "sensor", "row", "time"]
 encode = { encoding = "${encoding}", group = ["zone", "sensor", "row"], every = "batches of ${batch}", start_column = "start", bytes_column = "bytes" }
-[fill.rows]
+[load_query.rows]
 when = { metadata = ["own_table"] }
 query = "SELECT zone, sensor, time FROM measurements"
 derive = { row = { floor = "time", every = "rows of ${width}" } }
@@ -162,7 +162,7 @@ def used(text: str, dataset: Dataset, folder: Path) -> dict[str, Any]:
     schema = load_schema(str(folder / "schema.toml"), operations="timelines", database="cassandra")
     with dataset.connect() as workbench:
         schema = schema.on(sampling_interval_of(workbench, dataset.scale))
-        return schema.driver_schema(OPERATIONS, list(schema.file.operation), schema.fill_columns(workbench))
+        return schema.driver_schema(OPERATIONS, list(schema.file.operation), schema.loaded_columns(workbench))
 
 
 def test_the_words_of_timelines(timelines: Dataset, tmp_path: Path) -> None:
@@ -177,16 +177,16 @@ LIKE = "what is asked like another operation says nothing else, and the other on
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('["10k", "5MB"], default = "5MB"', '["10q"], default = "10q"', f"line 20, fill.batches_{{table}}.derive.row.every: {EVERY}"),
+        ('["10k", "5MB"], default = "5MB"', '["10q"], default = "10q"', f"line 20, load_query.batches_{{table}}.derive.row.every: {EVERY}"),
         ('every = "batches of ${batch}" } }\nencode', 'every = "batches of 0" } }\nencode', f"line 56, operation.append_readings.derive.start.every: Value error, {EVERY}"),
         ('row = { floor = ":time", every = "rows of ${width}" }', 'row = { floor = ":time", every = "rows of 0MB" }', f"line 56, operation.append_readings.derive.row.every: Value error, {EVERY}"),
-        ("bytes_a_reading = 21.0\n", "", "line 19, fill.batches_{table}.derive.row.every: 'rows of 5MB' needs bytes_a_reading at the top of the schema"),
-        ('["text", "packed"], default = "packed"', '["zip"], default = "zip"', "line 22, fill.batches_{table}.encode.encoding: 'zip': expected one of text, packed, gorilla"),
-        ('encode = { encoding = "${encoding}"', 'encode = { encoding = "zip"', "line 22, fill.batches_{table}.encode.encoding: Value error, expected one of text, packed, gorilla (it is 'zip')"),
+        ("bytes_a_reading = 21.0\n", "", "line 19, load_query.batches_{table}.derive.row.every: 'rows of 5MB' needs bytes_a_reading at the top of the schema"),
+        ('["text", "packed"], default = "packed"', '["zip"], default = "zip"', "line 22, load_query.batches_{table}.encode.encoding: 'zip': expected one of text, packed, gorilla"),
+        ('encode = { encoding = "${encoding}"', 'encode = { encoding = "zip"', "line 22, load_query.batches_{table}.encode.encoding: Value error, expected one of text, packed, gorilla (it is 'zip')"),
         ('decode = { column = "bytes", encoding = "${encoding}"', 'decode = { column = "bytes", encoding = "${encodin}"', "line 34, operation.get_range[0].decode.encoding: ${encodin} is no parameter of the schema; expected one of: metadata, width, batch, encoding, tables"),
         ('when = { metadata = ["computed"] }', 'when = { metadata = ["compute"] }', "line 46, operation.get_range[1].when: parameter metadata is never 'compute'; expected some of ['own_table', 'computed']"),
         ('when = { metadata = ["computed"] }', 'when = { metadat = ["computed"] }', "line 46, operation.get_range[1].when: ${metadat} is no parameter of the schema"),
-        ('[fill.rows]\nwhen = { metadata = ["own_table"] }', '[fill.rows]\nwhen = { metadata = ["none"] }', "line 24, fill.rows.when: parameter metadata is never 'none'"),
+        ('[load_query.rows]\nwhen = { metadata = ["own_table"] }', '[load_query.rows]\nwhen = { metadata = ["none"] }', "line 24, load_query.rows.when: parameter metadata is never 'none'"),
         (')", when = { metadata = ["own_table"] }', ')", when = { metadata = ["none"] }', "line 16, create.statements[1]: parameter metadata is never 'none'"),
         ('when = { metadata = ["computed"] }', 'when = { metadata = ["own_table", "computed"] }', "line 45, operation.get_range[1]: both this and operation.get_range[0] are for {'metadata': 'own_table', "),
         ('when = { metadata = ["own_table"] }\nderive = { first', 'when = { metadata = ["computed"], width = ["10k"] }\nderive = { first', "line 29, operation.get_range: none of its parts is for {'metadata': 'own_table', "),
@@ -203,13 +203,13 @@ LIKE = "what is asked like another operation says nothing else, and the other on
         ('start = "row"\n', 'start = "sensor"\n', "line 35, operation.get_range[0].for_each: what is listed must have the start of a stretch, a timestamp"),
         ('once = [":zone", ":sensor", ":row"]', 'once = [":zone", ":rows"]', "line 59, operation.append_readings.also.once: there is no parameter :rows, neither of the operation nor derived"),
         ('count = "${tables}"', 'count = "many"', "line 11, tables.count: 'many': expected a whole number above zero"),
-        ('by = "zone"', 'by = "place"', 'line 19, fill.batches_{table}.query: Binder Error: Referenced column "place" not found'),
+        ('by = "zone"', 'by = "place"', 'line 19, load_query.batches_{table}.query: Binder Error: Referenced column "place" not found'),
         ('encode = { name = "bytes"', 'encode = { name = "bytes", time = ":zone"', "line 57, operation.append_readings.encode: the time of a reading must be a timestamp, its value a double"),
         ('encode = { name = "bytes"', 'encode = { name = "zone"', "line 57, operation.append_readings.encode: there is a parameter :zone already; choose another name"),
-        ('distinct = ["zone", "sensor", "row"]', 'distinct = ["zone", "place"]', 'line 25, fill.rows.query: Binder Error: Referenced column "place" not found'),
-        ('order = ["zone", "sensor", "row"]\n', 'order = ["time"]\n', "line 28, fill.rows.order: the query has no column 'time'; expected some of zone, sensor, row"),
-        ("[fill.rows]\n", '[fill.rows]\ntable = "batches_{table}"\n', "line 23, fill.rows: it gives {'zone': 'integer', 'sensor': 'text', 'row': 'timestamp'}, but another fill gives the table batches_0 "),
-        ("[fill.rows]\n", '[fill.rows]\ntable = "a row"\n', "line 23, fill.rows: 'a row': the name of a table must be a word"),
+        ('distinct = ["zone", "sensor", "row"]', 'distinct = ["zone", "place"]', 'line 25, load_query.rows.query: Binder Error: Referenced column "place" not found'),
+        ('order = ["zone", "sensor", "row"]\n', 'order = ["time"]\n', "line 28, load_query.rows.order: the query has no column 'time'; expected some of zone, sensor, row"),
+        ("[load_query.rows]\n", '[load_query.rows]\ntable = "batches_{table}"\n', "line 23, load_query.rows: it gives {'zone': 'integer', 'sensor': 'text', 'row': 'timestamp'}, but another fill gives the table batches_0 "),
+        ("[load_query.rows]\n", '[load_query.rows]\ntable = "a row"\n', "line 23, load_query.rows: 'a row': the name of a table must be a word"),
     ],
 )  # fmt: skip
 def test_a_schema_that_cannot_be_used(timelines: Dataset, tmp_path: Path, old: str, new: str, expected: str) -> None:
@@ -281,7 +281,7 @@ def loaded(one: Layout, dataset: Dataset, folder: Path) -> Iterator[tuple[Schema
     variant = place_of(one, schema, folder)
     target = variant.engine_target()
     with dataset.connect() as workbench:
-        columns = schema.fill_columns(workbench)
+        columns = schema.loaded_columns(workbench)
         tables = prepare_tables(dataset, schema, columns, workbench, QUIET)
     whole = schema.driver_schema(OPERATIONS, list(schema.file.operation), columns)
     load_variant(
@@ -444,7 +444,10 @@ def test_a_hundred_sensors_lie_in_tables_of_cassandra(lab_servers: dict[str, lab
     asked_questions = Questions.of(dataset, sensors, {"all": (-100, 1000), "some": (148, 433), "none": (600, 1200)})
     assert [answer.rows for answer in asked_questions.expected] == [600, 285, 0] * len(sensors)
     with loaded(layout("cassandra", "batched", metadata="own_table", tables=tables), dataset, tmp_path) as (schema, target):
-        assert {fill.table for fill in schema.fills()} == {*(f"readings_{number}" for number in range(tables)), "rows_of_sensor"}
+        assert {fill.table for fill in schema.load_queries()} == {
+            *(f"readings_{number}" for number in range(tables)),
+            "rows_of_sensor",
+        }
         assert asked_questions.problems(target, schema) == {}
 
 

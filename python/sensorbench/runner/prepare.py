@@ -22,7 +22,7 @@ from sensorbench.progress import Teller
 from sensorbench.results.files import write_text
 from sensorbench.schemas import Schema
 from sensorbench.schemas.arrow_types import arrow_schema
-from sensorbench.schemas.schema import TableFill
+from sensorbench.schemas.schema import LoadQuery
 from sensorbench.schemas.types import ValueType, canonical_columns
 
 FORMAT = 2
@@ -58,18 +58,18 @@ def prepare_tables(
     """Every table of a schema; those that were prepared before are used again."""
     rows_a_batch = ARTICLES_A_BATCH if ARTICLES in dataset.describe().relations else ROWS_A_BATCH
     tables = []
-    for fill in schema.fills():
-        file = cache_folder("prepared") / f"{_fingerprint(dataset, fill)}.arrows"
+    for load_query in schema.load_queries():
+        file = cache_folder("prepared") / f"{_fingerprint(dataset, load_query)}.arrows"
         facts = file.with_suffix(".json")
         if not facts.exists():
-            with teller.task(f"preparing {schema.database}/{schema.name} {fill.name}") as task:
+            with teller.task(f"preparing {schema.database}/{schema.name} {load_query.name}") as task:
                 start_s = time.monotonic()
-                rows = _write(file, fill, workbench, schema, rows_a_batch)
+                rows = _write(file, load_query, workbench, schema, rows_a_batch)
                 prepare_s = time.monotonic() - start_s
                 task.end(f"{rows:,} rows in {prepare_s:.1f} s")
             write_text(facts, json.dumps({"rows": rows, "prepare_s": prepare_s}))
         known = json.loads(facts.read_text(encoding="utf-8"))
-        tables.append(PreparedTable(fill.table, file, known["rows"], file.stat().st_size, known["prepare_s"]))
+        tables.append(PreparedTable(load_query.table, file, known["rows"], file.stat().st_size, known["prepare_s"]))
     return tables
 
 
@@ -79,16 +79,16 @@ def cached_tables() -> dict[Path, int]:
     return {file: file.stat().st_size for file in files if file.is_file() and _PREPARED.fullmatch(file.name)}
 
 
-def _fingerprint(dataset: Dataset, fill: TableFill) -> str:
-    what = json.dumps([FORMAT, dataset.fingerprint, fill.query, fill.order, fill.batching], sort_keys=True)
+def _fingerprint(dataset: Dataset, load_query: LoadQuery) -> str:
+    what = json.dumps([FORMAT, dataset.fingerprint, load_query.query, load_query.order, load_query.batching], sort_keys=True)
     return f"{dataset.name}-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
 
 
-def _write(file: Path, fill: TableFill, workbench: duckdb.DuckDBPyConnection, schema: Schema, rows_a_batch: int) -> int:
+def _write(file: Path, load_query: LoadQuery, workbench: duckdb.DuckDBPyConnection, schema: Schema, rows_a_batch: int) -> int:
     unfinished = file.with_suffix(f".{os.getpid()}.unfinished")
     rows = 0
     try:
-        reader = _rows(fill, workbench, rows_a_batch)
+        reader = _rows(load_query, workbench, rows_a_batch)
         options = pa.ipc.IpcWriteOptions(compression="lz4")
         with pa.OSFile(str(unfinished), "wb") as sink, pa.ipc.new_stream(sink, reader.schema, options=options) as writer:
             for batch in reader:
@@ -96,23 +96,23 @@ def _write(file: Path, fill: TableFill, workbench: duckdb.DuckDBPyConnection, sc
                 writer.write_batch(batch)
         unfinished.rename(file)
     except (duckdb.Error, pa.ArrowException) as error:
-        raise schema.error(fill.key, f"the rows cannot be prepared: {error}") from None
+        raise schema.error(load_query.key, f"the rows cannot be prepared: {error}") from None
     finally:
         unfinished.unlink(missing_ok=True)
-    if rows == 0 and not fill.may_be_empty:
-        raise UsageError(f"{schema.path}: the fill of {fill.name} gives no rows for this dataset")
+    if rows == 0 and not load_query.may_be_empty:
+        raise UsageError(f"{schema.path}: the load query of {load_query.name} gives no rows for this dataset")
     return rows
 
 
-def _rows(fill: TableFill, workbench: duckdb.DuckDBPyConnection, rows_a_batch: int) -> pa.RecordBatchReader:
+def _rows(load_query: LoadQuery, workbench: duckdb.DuckDBPyConnection, rows_a_batch: int) -> pa.RecordBatchReader:
     """The rows of a fill, sorted and encoded."""
-    relation = workbench.cursor().sql(fill.query)
+    relation = workbench.cursor().sql(load_query.query)
     columns = canonical_columns(relation)
-    if fill.order:
-        relation = relation.order(", ".join(f'"{name}"' for name in fill.order))
+    if load_query.order:
+        relation = relation.order(", ".join(f'"{name}"' for name in load_query.order))
     schema = arrow_schema(columns)
     rows = pa.RecordBatchReader.from_batches(schema, _cast(relation.to_arrow_reader(rows_a_batch), schema))
-    return batch_rows(rows, json.dumps(fill.batching)) if fill.batching else rows
+    return batch_rows(rows, json.dumps(load_query.batching)) if load_query.batching else rows
 
 
 def _cast(batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

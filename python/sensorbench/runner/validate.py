@@ -42,7 +42,7 @@ def validated(comparison: Comparison) -> ValidatedComparison:
     comparison = _on_its_dataset(comparison, workbench)
     columns, schemas = {}, {}
     for variant in comparison.variants:
-        columns[variant.id] = variant.schema.fill_columns(workbench)
+        columns[variant.id] = variant.schema.loaded_columns(workbench)
         asked = [] if variant.only_loads else names
         schemas[variant.id] = variant.schema.driver_schema(operations, asked, columns[variant.id])
         if not variant.only_loads:

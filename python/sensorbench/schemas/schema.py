@@ -18,9 +18,9 @@ from sensorbench.schemas.schema_file import (
     Also,
     Derive,
     Encode,
-    Fill,
     ForEach,
     ListOfParts,
+    LoadQueryEntry,
     OperationText,
     ParameterValue,
     SchemaFile,
@@ -32,11 +32,11 @@ from sensorbench.schemas.types import ValueType, canonical_columns
 if TYPE_CHECKING:
     import duckdb
 
-Part = TypeVar("Part", Fill, OperationText)
+Part = TypeVar("Part", LoadQueryEntry, OperationText)
 
 
 @dataclass(frozen=True)
-class TableFill:
+class LoadQuery:
     """A fill with everything put in: the table that it goes into, and the query that gives its rows. `name` tells it from others of the
     same schema, `key` says where it stands in the file; some of several tables that are alike may be empty.
     """
@@ -86,7 +86,7 @@ class Schema:
     @property
     def needs_sampling_interval(self) -> bool:
         """Whether the length of something depends on how close together the readings of the dataset are."""
-        parts = json.dumps(self.file.model_dump(mode="json", include={"fill", "operation"}))
+        parts = json.dumps(self.file.model_dump(mode="json", include={"load_query", "operation"}))
         return any(needs_sampling_interval(self._put_in(every, "")) for every in re.findall(r'"every": "([^"]*)"', parts))
 
     def on(self, sampling: SamplingInterval) -> "Schema":
@@ -100,24 +100,24 @@ class Schema:
         except ValueError as error:
             raise self.error(key, str(error)) from None
 
-    def fills(self) -> list[TableFill]:
+    def load_queries(self) -> list[LoadQuery]:
         """How each table is filled, with the parameters of the schema put in."""
-        fills = []
-        for name, fills_of_table in self.file.fill.items():
-            chosen = self._chosen_of(fills_of_table, f"fill.{name}")
+        load_queries = []
+        for name, entries in self.file.load_query.items():
+            chosen = self._chosen_of(entries, f"load_query.{name}")
             if chosen is not None:
-                fills += self._table_fills(name, *chosen)
-        return fills
+                load_queries += self._load_queries_of(name, *chosen)
+        return load_queries
 
-    def _table_fills(self, name: str, fill: Fill, key: str) -> list[TableFill]:
-        table, query = fill.table or name, fill.query
-        for new, derive in fill.derive.items():
+    def _load_queries_of(self, name: str, load_query: LoadQueryEntry, key: str) -> list[LoadQuery]:
+        table, query = load_query.table or name, load_query.query
+        for new, derive in load_query.derive.items():
             query = f'SELECT *, {self._floor_sql(derive, f"{key}.derive.{new}.every")} AS "{new}" FROM ({query})'
-        if fill.distinct:
-            columns = ", ".join(f'"{column}"' for column in fill.distinct)
+        if load_query.distinct:
+            columns = ", ".join(f'"{column}"' for column in load_query.distinct)
             query = f"SELECT DISTINCT {columns} FROM ({query})"
-        batching = self._batching(fill.encode, f"{key}.encode") if fill.encode else None
-        one = TableFill(name, key, table, query, tuple(fill.order), batching, may_be_empty=False)
+        batching = self._batching(load_query.encode, f"{key}.encode") if load_query.encode else None
+        one = LoadQuery(name, key, table, query, tuple(load_query.order), batching, may_be_empty=False)
         if self.file.tables is None or _TABLE not in table:
             return [one]
         count, by = self.table_count, self.file.tables.by
@@ -164,29 +164,29 @@ class Schema:
         found = [of_values.get(str(self.parameters.get(name))) for name, of_values in known.items()]
         return next((one for one in found if one is not None), None)
 
-    def fill_columns(self, workbench: "duckdb.DuckDBPyConnection") -> dict[str, dict[str, ValueType]]:
+    def loaded_columns(self, workbench: "duckdb.DuckDBPyConnection") -> dict[str, dict[str, ValueType]]:
         """The columns of each table that is filled, as they are loaded. Raises UsageError for a query that does not work."""
         # Whoever lists schemas has no workbench.
         import duckdb
 
         columns: dict[str, dict[str, ValueType]] = {}
-        for fill in self.fills():
+        for load_query in self.load_queries():
             try:
-                selected = canonical_columns(workbench.sql(fill.query))
-                of_table = _encoded(selected, fill)
+                selected = canonical_columns(workbench.sql(load_query.query))
+                of_table = _encoded(selected, load_query)
             except (duckdb.Error, ValueError) as error:
-                raise self.error(f"{fill.key}.query", str(error)) from None
+                raise self.error(f"{load_query.key}.query", str(error)) from None
             except KeyError as error:
-                raise self.error(f"{fill.key}.encode.group", f"the query has no column {error}") from None
-            unknown = [name for name in fill.order if name not in selected]
+                raise self.error(f"{load_query.key}.encode.group", f"the query has no column {error}") from None
+            unknown = [name for name in load_query.order if name not in selected]
             if unknown:
                 raise self.error(
-                    f"{fill.key}.order", f"the query has no column {unknown[0]!r}; expected some of {', '.join(selected)}"
+                    f"{load_query.key}.order", f"the query has no column {unknown[0]!r}; expected some of {', '.join(selected)}"
                 )
-            if columns.setdefault(fill.table, of_table) != of_table:
+            if columns.setdefault(load_query.table, of_table) != of_table:
                 raise self.error(
-                    fill.key,
-                    f"it gives {of_table}, but another fill gives the table {fill.table} {columns[fill.table]}",
+                    load_query.key,
+                    f"it gives {of_table}, but another load query gives the table {load_query.table} {columns[load_query.table]}",
                 )
         return columns
 
@@ -440,12 +440,12 @@ def _of_table(text: str, number: int) -> str:
     return text.replace(_TABLE, str(number))
 
 
-def _encoded(columns: dict[str, ValueType], fill: TableFill) -> dict[str, ValueType]:
+def _encoded(columns: dict[str, ValueType], load_query: LoadQuery) -> dict[str, ValueType]:
     """The columns after encoding."""
-    if fill.batching is None:
+    if load_query.batching is None:
         return columns
-    group: dict[str, ValueType] = {name: columns[name] for name in fill.batching["group"]}
-    return {**group, fill.batching["start_column"]: "timestamp", fill.batching["bytes_column"]: "bytes"}
+    group: dict[str, ValueType] = {name: columns[name] for name in load_query.batching["group"]}
+    return {**group, load_query.batching["start_column"]: "timestamp", load_query.batching["bytes_column"]: "bytes"}
 
 
 def shipped_schemas(operations: str, database: str) -> dict[str, Path]:
@@ -475,10 +475,10 @@ def load_schema(
     file = toml_file.load(path, SchemaFile, (lambda content: repeated(content, "field", fields)) if fields else None)
     if file.database != database:
         raise toml_file.error_at(path, "database", f"this schema is for {file.database}, but the target is {database}")
-    for fill, fills in file.fill.items():
-        for table in [fill, *(one.table or fill for one in fills)]:
+    for load_query, load_queries in file.load_query.items():
+        for table in [load_query, *(one.table or load_query for one in load_queries)]:
             if not re.match(WORD, table.replace(_TABLE, "0")):
-                raise toml_file.error_at(path, f"fill.{fill}", f"{table!r}: the name of a table must be a word")
+                raise toml_file.error_at(path, f"load_query.{load_query}", f"{table!r}: the name of a table must be a word")
     return Schema(path, name, file, _chosen(path, file, parameters or {}))
 
 

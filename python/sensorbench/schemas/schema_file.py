@@ -41,7 +41,7 @@ class Encode(toml_file.FileModel):
     bytes_column: str
 
 
-class Fill(toml_file.FileModel):
+class LoadQueryEntry(toml_file.FileModel):
     """How a table is filled: a query over the dataset, columns derived from its own, of equal rows one, the order of the rows, and how
     they are encoded. `table` is its name where it is not that of the fill: several fills may go into one.
     """
@@ -233,10 +233,10 @@ class SchemaFile(toml_file.FileModel):
     create: dict[str, Any] = {}
     settle: dict[str, Any] = {}
     # Each as it is for some values of the parameters, or the only one.
-    fill: dict[str, list[Fill]] = {}
+    load_query: dict[str, list[LoadQueryEntry]] = {}
     operation: dict[str, list[OperationText]] = {}
 
-    @field_validator("fill", "operation", mode="before")
+    @field_validator("load_query", "operation", mode="before")
     @classmethod
     def _lists(cls, parts: dict[str, Any]) -> dict[str, Any]:
         return {name: part if isinstance(part, list) else [part] for name, part in parts.items()}

@@ -99,7 +99,7 @@ def encoding_cost(
     """Of a schema with batches: the encoding, the readings of a batch, bytes a reading, and processor time a reading in ns of encoding
     and of decoding. None for other schemas.
     """
-    batched = [(fill.batching, table.rows) for fill, table in zip(schema.fills(), tables, strict=True) if fill.batching]
+    batched = [(fill.batching, table.rows) for fill, table in zip(schema.load_queries(), tables, strict=True) if fill.batching]
     batches = sum(rows for _, rows in batched)
     if not batches:
         return None

@@ -84,7 +84,7 @@ def load_systems(
     operations = load_operations(OPERATION_SET)
     systems, loads = [], {}
     for variant in started.at_their_urls(list(variants)):
-        columns = variant.schema.fill_columns(workbench)
+        columns = variant.schema.loaded_columns(workbench)
         tables = prepare_tables(dataset, variant.schema, columns, workbench, teller)
         target = variant.engine_target()
         schema = variant.schema.driver_schema(operations, [], columns)
