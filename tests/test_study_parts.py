@@ -168,7 +168,7 @@ def of_both(evidence: Evidence) -> Judgement:
     return Judgement("holds" if 0 < asked < 40 and written == 30 else "does not hold", None, f"{written} written")
 
 
-def of_stand_ins(evidence: Evidence) -> Judgement:
+def of_substitutes(evidence: Evidence) -> Judgement:
     return Judgement("holds", None, f"by {evidence.part('read').roles['wide']} and {evidence.part('write').roles['wide']}")
 
 
@@ -182,7 +182,7 @@ JUDGES = {
     "P-5": told,
     "P-6": told,
     "P-7": told,
-    "P-8": of_stand_ins,
+    "P-8": of_substitutes,
 }
 
 

@@ -22,7 +22,7 @@ class Roles(toml_file.FileModel):
     """
 
     published: dict[str, list[str]]
-    stand_in: dict[str, list[str]] = {}
+    substitute: dict[str, list[str]] = {}
 
 
 def variant_name(variant: VariantManifest) -> str:

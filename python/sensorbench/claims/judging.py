@@ -36,10 +36,10 @@ class HasJudges(Protocol):
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured in one comparison: with the claims' own roles, and with stand-ins where those were not measured."""
+    """What was measured in one comparison: with the claims' own roles, and with substitutes where those were not measured."""
 
     own: Evidence
-    with_stand_ins: Evidence
+    with_substitutes: Evidence
     answers_equal: bool | None
 
 
@@ -48,13 +48,13 @@ def measured(
 ) -> dict[str, Measured]:
     """What was measured in each of some comparisons, which are the parts of a study if there is more than one."""
     own: dict[str, Evidence] = {}
-    with_stand_ins: dict[str, Evidence] = {}
+    with_substitutes: dict[str, Evidence] = {}
     for name, result in results.items():
         published = _roles(study.roles.published, result)
         own[name] = Evidence(result, published, study.metric, own)
-        roles = {**_roles(study.roles.stand_in, result), **published}
-        with_stand_ins[name] = Evidence(result, roles, study.metric, with_stand_ins)
-    return {name: Measured(own[name], with_stand_ins[name], summaries[name].answers_equal) for name in results}
+        roles = {**_roles(study.roles.substitute, result), **published}
+        with_substitutes[name] = Evidence(result, roles, study.metric, with_substitutes)
+    return {name: Measured(own[name], with_substitutes[name], summaries[name].answers_equal) for name in results}
 
 
 def _roles(wanted: dict[str, list[str]], result: ComparisonResult) -> dict[str, str]:
@@ -69,16 +69,16 @@ def _roles(wanted: dict[str, list[str]], result: ComparisonResult) -> dict[str, 
 
 
 def judged(claim: Claim, study: HasJudges, by: Sequence[Measured]) -> JudgedClaim:
-    """A claim with its verdict, and what it is with stand-ins where the claim's own databases were not measured. It is judged by
+    """A claim with its verdict, and what it is with substitutes where the claim's own databases were not measured. It is judged by
     one comparison, or by those of all parts that it names.
     """
-    own, with_stand_ins = [one.own for one in by], [one.with_stand_ins for one in by]
+    own, with_substitutes = [one.own for one in by], [one.with_substitutes for one in by]
     differ = any(one.answers_equal is False for one in by)
     substitute = None
-    if not claim.blocked_by and not _has_roles(claim, own) and _has_roles(claim, with_stand_ins):
-        judgement = _judgement(claim, study, with_stand_ins, answers_differ=differ)
+    if not claim.blocked_by and not _has_roles(claim, own) and _has_roles(claim, with_substitutes):
+        judgement = _judgement(claim, study, with_substitutes, answers_differ=differ)
         substitute = SubstituteVerdict(
-            roles={f"{role}{_place(one, by)}": one.roles[role] for one in with_stand_ins for role in claim.requires},
+            roles={f"{role}{_place(one, by)}": one.roles[role] for one in with_substitutes for role in claim.requires},
             verdict=judgement.word,
             reason=judgement.reason,
             measured=_figure(judgement),

@@ -95,7 +95,7 @@ def _of_study(
     """What follows from all comparisons together. Growth is that with the size of the datasets; parts have none."""
     study = STUDIES.get(manifest.name)
     by = measured(study, results, summaries) if study else {}
-    evidence = {name: one.with_stand_ins for name, one in by.items()}
+    evidence = {name: one.with_substitutes for name, one in by.items()}
     sections = study.series_sections(evidence, summaries) if study and study.series_sections else []
     if manifest.of == "datasets":
         growth = [row for dataset, summary in summaries.items() for row in _growth(dataset, summary)]
