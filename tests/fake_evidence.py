@@ -10,7 +10,7 @@ from sensorbench.analysis.intervals import Interval
 from sensorbench.results import ComparisonResult
 
 Figures = dict[tuple[str, str, str], float]
-IN_FLIGHT = 64
+CONCURRENCY = 64
 
 
 class FakeEvidence:
@@ -42,7 +42,7 @@ class FakeEvidence:
         of_role = {
             operation: figure for (part, one, operation), figure in self.figures.items() if (part, one) == (self.name, role)
         }
-        counts = {operation: {"counts": {"ok": round(IN_FLIGHT / latency * 10)}} for operation, latency in of_role.items()}
+        counts = {operation: {"counts": {"ok": round(CONCURRENCY / latency * 10)}} for operation, latency in of_role.items()}
         phase = SimpleNamespace(name="measure", start_ns=0, end_ns=10 * 10**9, operations=counts)
         return SimpleNamespace(manifest=SimpleNamespace(totals=SimpleNamespace(phases=[phase])), role=role)
 

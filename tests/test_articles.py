@@ -119,7 +119,7 @@ schema = "by_id"
 mix = {mix}
 operations = 200
 repeat = 1
-schedule = {{ in_flight = 2 }}
+schedule = {{ concurrency = 2 }}
 """
 VARIANTS = {"sqlite-by_id", "fjall-by_id"}
 

@@ -45,7 +45,7 @@ def test_levels_of_several_replicas_are_asked_of_data_alone(cli: Cli, cluster: l
     file = tmp_path / "experiment.toml"
     of_two = EXPERIMENT.replace("consistency=quorum", "consistency=two&namespace=sensorbench_two")
     for old, new in (
-        ('schedule = { rate = 200, arrival = "poisson" }', "schedule = { in_flight = 4 }"),
+        ('schedule = { rate = 200, arrival = "poisson" }', "schedule = { concurrency = 4 }"),
         ('duration = "20s"', "operations = 50"),
     ):
         of_two = of_two.replace(old, new)

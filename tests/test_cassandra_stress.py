@@ -388,14 +388,14 @@ def test_arguments_are_of_one_row_or_of_several(tmp_path: Path) -> None:
 
 
 def planned(
-    path: Profile, ops: str, operations: int, population: str, in_flight: int = 4
+    path: Profile, ops: str, operations: int, population: str, concurrency: int = 4
 ) -> tuple[dict[str, Any], list[PlannedOperation]]:
     mix = Mix(parse_operations(ops, path), operations, None, parse_partitions(population))
     planned, notes = operations_of_mix(path, mix, 1)
     assert notes == []
     schema = ProfileSchema(path, "cassandra", planned, "one")
     driver_schema(schema, planned)
-    return plan_of(planned, schema, mix, rate_per_s=None, in_flight=in_flight, seed=1, timeout_s=1.0), planned
+    return plan_of(planned, schema, mix, rate_per_s=None, concurrency=concurrency, seed=1, timeout_s=1.0), planned
 
 
 def parameters(plan: dict[str, Any], planned: list[PlannedOperation], number: int) -> pa.Table:
@@ -518,7 +518,7 @@ def test_a_profile_runs_on_cassandra(cli: Cli, lab_servers: dict[str, lab.Instan
     refused = cli(*run, "--ops", "one=1", "-n", 10, "--out", tmp_path / "refused")
     assert (refused.exit_code, "insert first: --ops insert=1" in refused.err) == (2, True), refused.err
     assert not (tmp_path / "refused").exists()
-    first = cli(*run, "-n", 300, "--in-flight", 8, "--out", tmp_path / "load")
+    first = cli(*run, "-n", 300, "--concurrency", 8, "--out", tmp_path / "load")
     assert first.exit_code == 0, first.err
     assert "the keyspace sensors of the profile is sensorbench's own here" in first.err
     assert first.out == (tmp_path / "load" / "cassandra-stress.txt").read_text(encoding="utf-8")

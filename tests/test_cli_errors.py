@@ -76,7 +76,7 @@ def test_a_schema_that_cannot_be_used(cli: Cli, tmp_path: Path, old: str, new: s
         ("operations = 10", "", "experiment.toml, line 6, workload: Value error, expected duration, or operations (a count)"),
         ("operations = 10", 'duration = "5 minutes"', "expected a length of time above zero such as 500ms, 30s, 5m or 8h"),
         ("operations = 10", "operations = 10\nschedule = { rate = 0 }", "experiment.toml, line 9, workload.schedule.rate: "),
-        ("operations = 10", "operations = 10\nschedule = {}", "expected in_flight (closed loop), or rate or segments (open loop)"),
+        ("operations = 10", "operations = 10\nschedule = {}", "expected concurrency (closed loop), or rate or segments (open loop)"),
         ("get_peak_data = 1", "get_peek_data = 1", "experiment.toml, line 7, workload.mix.get_peek_data: there is no such operation"),
         ("get_peak_data = 1", "get_peak_data = -1", "the weights of a mix must be at least zero"),
         ('url = "sqlite"', 'url = "sqlit"', "experiment.toml, line 4, target[0].url: --target sqlit: expected the name of a database (null, sqlite, fjall,"),

@@ -16,7 +16,7 @@ from sensorbench.errors import UsageError
 from sensorbench.lab.spark import INSTALL
 from sensorbench.options import DEFAULT_SEED
 from sensorbench.runner.experiment_file import ExperimentFile
-from sensorbench.runner.workload import MOST_IN_FLIGHT, MOST_IN_FLIGHT_EMBEDDED, Workload
+from sensorbench.runner.workload import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, Workload
 from tests.test_insight import run_that_told
 
 ROOT = Path(__file__).parent.parent
@@ -116,7 +116,7 @@ def test_the_keys_of_an_experiment_are_those_of_the_code() -> None:
 
 
 def test_the_most_in_flight_is_that_of_the_code() -> None:
-    said = f"{MOST_IN_FLIGHT} if not given, {MOST_IN_FLIGHT_EMBEDDED} for an embedded database"
+    said = f"{MAX_CONCURRENCY} if not given, {MAX_CONCURRENCY_EMBEDDED} for an embedded database"
     assert said in text_of("experiments.md")
 
 

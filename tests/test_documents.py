@@ -71,7 +71,7 @@ scale = 0.001
 [workload]
 mix = {{ insert_reading = 3, get_written_reading = 1 }}
 operations = 400
-schedule = {{ in_flight = 1 }}
+schedule = {{ concurrency = 1 }}
 repeat = 1
 """
 

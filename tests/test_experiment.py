@@ -42,7 +42,7 @@ def test_the_worked_example_runs_as_it_is_printed(cli: Cli, example: Path) -> No
 
 
 def test_keys_of_the_file_are_changed_on_the_command_line(cli: Cli, example: Path) -> None:
-    changes = ("--set", "workload.operations=50", "--set", "workload.schedule={ in_flight = 2 }", "--set", "workload.repeat=1")
+    changes = ("--set", "workload.operations=50", "--set", "workload.schedule={ concurrency = 2 }", "--set", "workload.repeat=1")
     ended, summary = run(cli, example / "experiment.toml", *changes, "--set", "workload.duration=1m", "--no-open")
     assert ended.exit_code == 0, ended.err
     assert {facts["started"] for facts in summary["result"]["client_health"].values()} == {50}
@@ -77,7 +77,7 @@ def test_a_log_of_every_operation_is_written_on_request(cli: Cli, example: Path)
 
 
 @pytest.mark.parametrize("in_flight", [1, 1000])
-def test_a_stall_is_seen_in_response_times_and_the_report_says_what_hides_it(cli: Cli, example: Path, in_flight: int) -> None:
+def test_a_stall_is_seen_in_response_times_and_the_report_says_what_hides_it(cli: Cli, example: Path, concurrency: int) -> None:
     (example / "nothing.toml").write_text(
         'database = "null"\nsummary = "Stores nothing."\n[load_query.readings]\nquery = "SELECT zone FROM measurements"\n'
         "[operation.mean_of_hour]\n",
@@ -92,7 +92,7 @@ url = "null:?stall_at_ms=500&stall_ms=300"
 schema = "nothing.toml"
 [workload]
 mix = {{ mean_of_hour = 1 }}
-schedule = {{ rate = 1000, in_flight = {in_flight} }}
+schedule = {{ rate = 1000, in_flight = {concurrency} }}
 duration = "2s"
 repeat = 1
 answers = "none"
@@ -105,7 +105,7 @@ answers = "none"
     # 300 of 2,000 operations fall into the stall and wait evenly from 0.3 s down: p99 is what 20 of them wait longer than.
     assert figure["latency_s"]["p99"]["value"] == pytest.approx(0.280, abs=0.015)
     queueing = [warning for warning in summary["warnings"] if warning["kind"] == "queueing"]
-    if in_flight == 1:
+    if concurrency == 1:
         assert figure["service_s"]["p99"] < 0.005
         assert "A closed loop would hide this" in queueing[0]["text"]
     else:
@@ -128,7 +128,7 @@ url = "null:?delay_ms=50"
 schema = "nothing.toml"
 [workload]
 mix = { mean_of_hour = 1 }
-schedule = { rate = 100, in_flight = 2 }
+schedule = { rate = 100, concurrency = 2 }
 duration = "1s"
 repeat = 1
 answers = "none"
@@ -143,4 +143,4 @@ answers = "none"
     assert facts["dropped"] == pytest.approx(60, abs=8)
     assert facts["late"] > 30
     (warning,) = [warning for warning in summary["warnings"] if warning["kind"] == "dropped"]
-    assert "raise in_flight" in warning["action"]
+    assert "raise concurrency" in warning["action"]

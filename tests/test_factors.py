@@ -43,7 +43,7 @@ source = "made up"
 database = "null"
 source_step = "5m"
 step = "1s"
-in_flight = 16
+concurrency = 16
 rounds = 3
 cache = "no cache"
 draft_part = "draft"
@@ -73,7 +73,7 @@ def null_file(**changes: Any) -> FactorsFile:
 
 
 def null_study(options: Mapping[str, Any] | None = None, file: FactorsFile | None = None) -> FactorsPlan:
-    wanted = FactorOptions(scale=0.02, duration=0.4, repeat=3, seed=1, in_flight=16, rate=40.0)
+    wanted = FactorOptions(scale=0.02, duration=0.4, repeat=3, seed=1, concurrency=16, rate=40.0)
     return FactorsPlan("delays", file or null_file(), wanted.model_copy(update=options))
 
 
@@ -522,7 +522,7 @@ def test_factors_of_cassandra_are_measured_on_fresh_clusters_of_three_nodes(lab_
         for name, load in file.loads.items()
     }
     small = file.model_copy(update={"parts": parts, "loads": loads})
-    options = FactorOptions(scale=0.00004, duration=5.0, repeat=1, seed=1, in_flight=32, parts=tuple(levels), rate=150.0)
+    options = FactorOptions(scale=0.00004, duration=5.0, repeat=1, seed=1, concurrency=32, parts=tuple(levels), rate=150.0)
     result = carried_out(FactorsPlan(TUNING.name, small, options), tmp_path / "out")
     (restarted,), (written,) = result.measurements.values()
     assert (restarted.outcome, written.outcome) == ("measured", "measured"), (restarted.reason, written.reason)

@@ -25,7 +25,7 @@ schema = "by-shard.toml"
 [workload]
 mix = { readings = 1, newest_readings = 1, peak = 1, how_many = 1, levels = 1, total = 1 }
 order = "in turn"
-schedule = { in_flight = 2 }
+schedule = { concurrency = 2 }
 operations = 300
 repeat = 1
 """

@@ -61,7 +61,7 @@ scale = 0.001
 [workload]
 mix = {{ {mix} }}
 operations = 1200
-schedule = {{ in_flight = 2 }}
+schedule = {{ concurrency = 2 }}
 repeat = 1
 """
 
@@ -73,7 +73,7 @@ operations = "articles"
 [workload]
 mix = {{ {mix} }}
 operations = 200
-schedule = {{ in_flight = 2 }}
+schedule = {{ concurrency = 2 }}
 repeat = 1
 """
 

@@ -85,13 +85,13 @@ def carried_out(
     dataset: str = "cu-bems",
     scale: float = 0.0004,
     operations: int,
-    in_flight: int = 4,
+    concurrency: int = 4,
 ) -> dict[str, Any]:
     """The summary of an experiment in which nothing failed."""
     file = folder / "experiment.toml"
     targets = "".join(one.table() for one in layouts)
     text = EXPERIMENT.format(
-        dataset=dataset, scale=scale, operation=operation, operations=operations, targets=targets, in_flight=in_flight
+        dataset=dataset, scale=scale, operation=operation, operations=operations, targets=targets, concurrency=concurrency
     )
     file.write_text(text, encoding="utf-8")
     ended = cli("run", file, "--out", folder / "out", "--no-open", "--replace")
@@ -128,11 +128,11 @@ def check_writing(cli: Cli, folder: Path, dialect: str) -> None:
     layouts = of(dialect, "append_reading")
     one_writer = [one for one in layouts if one.schema == "views" and dialect in {"fjall", "redis"}]
     others = [one for one in layouts if one not in one_writer]
-    for chosen, in_flight in ((others, 4), (one_writer, 1)):
+    for chosen, concurrency in ((others, 4), (one_writer, 1)):
         if chosen:
-            place = folder / str(in_flight)
+            place = folder / str(concurrency)
             place.mkdir()
-            found = carried_out(cli, place, chosen, "append_reading", operations=300, in_flight=in_flight)
+            found = carried_out(cli, place, chosen, "append_reading", operations=300, concurrency=concurrency)
             check_written(found, chosen)
 
 

@@ -372,7 +372,7 @@ url = "sqlite"
 schema = "{EXAMPLE}/heap.toml"
 [workload]
 mix = {{ mean_of_hour = 1, readings_of_hour = 1, new_flow = 1 }}
-schedule = {{ in_flight = 2 }}
+schedule = {{ concurrency = 2 }}
 operations = 240
 repeat = 3
 """
@@ -502,7 +502,7 @@ def test_what_only_another_part_measured_under_the_same_load_is_taken_from_there
     assert len(entries) == 9
     assert [figure["comparison"] for figure in entries[name]["runs"]] == ["write", "more"]
     assert not entries[name]["paired_with_next"] or entries[name]["rank"] == 9
-    _change(more, lambda manifest: manifest["plan"]["workload"]["schedule"].update(in_flight=99))
+    _change(more, lambda manifest: manifest["plan"]["workload"]["schedule"].update(concurrency=99))
     assert name not in {entry["variant"] for entry in ranked(cli, folder, *BOTH_HIGH)}
 
 

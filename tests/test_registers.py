@@ -30,7 +30,7 @@ OWN = "namespace=sensorbench_registers"
 
 
 def experiment(target: str, schema: str, mix: str, **more: str) -> str:
-    keys = {"schedule": "{ in_flight = 4 }", "operations": "2000", "warm_up": "100", "repeat": "2", **more}
+    keys = {"schedule": "{ concurrency = 4 }", "operations": "2000", "warm_up": "100", "repeat": "2", **more}
     workload = "\n".join(f"{key} = {value}" for key, value in keys.items())
     operations = "registers" if schema == "registers" else "sensors"
     return (

@@ -153,7 +153,7 @@ def test_the_page_is_written_again_from_the_results(cli: Cli, stepped: Path) -> 
 def test_beyond_capacity_all_is_counted_and_the_step_ends(cli: Cli, tmp_path: Path) -> None:
     """Two workers that take 20 ms each are asked for fifty times as much as they can do."""
     target = "null:?delay_ms=20&session=blocking"
-    arguments = ("--rates", "5000", "--records", "1", "--in-flight", "2", "--arrival", "constant", "--out", tmp_path / "out")
+    arguments = ("--rates", "5000", "--records", "1", "--concurrency", "2", "--arrival", "constant", "--out", tmp_path / "out")
     ended = cli("stress", "--target", target, *arguments, *SHORT)
     assert ended.exit_code == 0, ended.err
     step = ended.json["result"]["steps"][0]
@@ -214,7 +214,7 @@ def test_records_that_are_there_are_not_added_again(cli: Cli, tmp_path: Path) ->
 
 def test_the_capacity_of_the_null_database_is_below_what_its_workers_can_do(cli: Cli, tmp_path: Path) -> None:
     """How near it comes is a matter of the machine and measured by `make bench`; that it is never above is arithmetic."""
-    arguments = ("--find-capacity", "--objective", "p90=50ms", "--in-flight", "4", "--arrival", "constant", "--confirm", "2")
+    arguments = ("--find-capacity", "--objective", "p90=50ms", "--concurrency", "4", "--arrival", "constant", "--confirm", "2")
     target = "null:?delay_ms=5&session=blocking"
     ended = cli(
         "stress", "--target", target, "--records", "1", *arguments, "--precision", "10", *SHORT, "--out", tmp_path / "out"
@@ -242,7 +242,7 @@ def test_an_experiment_files_own_data_and_operations(cli: Cli, tmp_path: Path) -
     file = tmp_path / "own.toml"
     file.write_text(
         'dataset = "beijing-air-quality"\nscale = 0.02\n[[target]]\nurl = "sqlite"\nschema = "natural"\n[[target]]\nurl = "fjall"\n'
-        'schema = "by_sensor"\n[workload]\nmix = { get_peak_data = 1, insert_reading = 1 }\nschedule = { in_flight = 1 }\noperations = 1\n',
+        'schema = "by_sensor"\n[workload]\nmix = { get_peak_data = 1, insert_reading = 1 }\nschedule = { concurrency = 1 }\noperations = 1\n',
         encoding="utf-8",
     )
     common = ("stress", "--experiment", file, "--rates", "50,100", *SHORT)

@@ -72,7 +72,7 @@ fjall = ["by_sensor"]
 
 [parts.write]
 title = "Writing"
-workload = { mix = { insert_reading = 1 }, operations = 30, schedule = { in_flight = 2 } }
+workload = { mix = { insert_reading = 1 }, operations = 30, schedule = { concurrency = 2 } }
 
 [parts.days]
 title = "Days at a time"
@@ -251,7 +251,7 @@ def test_what_a_part_does_not_say_is_as_the_study_says(study: Study) -> None:
     assert read.parameter_sources == study.file.parameter_sources
     assert read.workload.mix == {"get_peak_data": 1, "get_available_data": 1}
     assert (read.workload.operations, write.workload.operations) == (40, 30)
-    assert (write.workload.repeat, write.workload.schedule.in_flight) == (1, 2)
+    assert (write.workload.repeat, write.workload.schedule.concurrency) == (1, 2)
     assert (days.workload.operations, days.workload.duration) == (None, "300ms"), "a part says by itself when its runs end"
 
 
@@ -477,7 +477,7 @@ def test_runs_can_have_a_length_and_a_rate(cli: Cli, tmp_path: Path) -> None:
 
 def test_a_number_of_requests_replaces_a_length(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "counted"
-    counted = ("--operations", "25", "--in-flight", "3")
+    counted = ("--operations", "25", "--concurrency", "3")
     assert cli("study", "run", "small-parts", "--part", "days", *counted, *TINY, "--out", out).exit_code == 0
     workload = read_comparison(out).manifest.plan.workload
     assert (workload["operations"], workload["duration"], workload["schedule"]["in_flight"]) == (25, None, 3)

@@ -367,7 +367,7 @@ class Questions:
     def problems(self, target: _engine.Target, schema: Schema) -> dict[str, str]:
         """What is wrong with the answers of a target, by question."""
         operation = OPERATIONS.operation["get_range"]
-        rows = ask_each(target, "get_range", operation, schema, self.parameters, in_flight=4).answers.to_pylist()
+        rows = ask_each(target, "get_range", operation, schema, self.parameters, concurrency=4).answers.to_pylist()
         given = {row["k"]: answer_of_row(row) for row in rows}
         found = {
             name: difference(given[k], answer) if k in given else "no answer came"
@@ -458,7 +458,7 @@ operations = "timelines"
 {targets}
 [workload]
 mix = {{ append_readings = 6, get_range = 1, get_new_range = 1, get_written_reading = 1 }}
-schedule = {{ in_flight = 4 }}
+schedule = {{ concurrency = 4 }}
 operations = {operations}
 repeat = {repeat}
 """

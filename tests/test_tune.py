@@ -164,7 +164,7 @@ def null_work(target: str = "null", records: int = 1) -> Callable[[Path, int], W
 def measured(
     goal: Any, folder: Path, configuration: Configuration, *, target: str = "null", timeout_s: float = 10.0
 ) -> Measurement:
-    load = Load(in_flight=2, timeout_s=timeout_s, arrival="constant", pin=False)
+    load = Load(concurrency=2, timeout_s=timeout_s, arrival="constant", pin=False)
     return measure(Bench(null_work(target, 20), load, goal), Order("search", configuration, {}, 1), folder, None)
 
 

@@ -264,7 +264,7 @@ def keys_by_kind(options: list[str], count: int, *, seed: int = 1, ycsb_zipfian:
     """The keys of the first operations of a workload, by the kind of operation."""
     workload = workload_of(*options, f"operationcount={count}")
     schema = load_schema("usertable", operations="ycsb", database="sqlite", fields=workload.field_names)
-    plan = plan_of(workload, "run", schema, in_flight=1, threads=1, seed=seed, timeout_s=1.0, ycsb_zipfian=ycsb_zipfian)
+    plan = plan_of(workload, "run", schema, concurrency=1, threads=1, seed=seed, timeout_s=1.0, ycsb_zipfian=ycsb_zipfian)
     found: dict[str, list[str]] = {}
     for number, one in enumerate(operations_of_phase(workload, "run")):
         readers = [table.to_reader() for table in tables_of(workload, "run")]
@@ -497,7 +497,7 @@ def carry_out_in_turn(target: str, folder: Path) -> None:
 def answers(target: str, planned: PlannedOperation, rows: pa.Table, order: Sequence[Order] = ()) -> list[Answer]:
     """What an operation answers to each row of parameters."""
     operation = operation_of(planned).model_copy(update={"order": list(order)})
-    found = ask_each(attached(target, [planned]), planned.name, operation, schema_of(target), rows, in_flight=4).answers
+    found = ask_each(attached(target, [planned]), planned.name, operation, schema_of(target), rows, concurrency=4).answers
     return [answer_of_row(row) for row in found.sort_by("k").to_pylist()]
 
 

@@ -15,13 +15,13 @@ from benches.clients.measuring import KEYS, Comparison, LeftOut, Loop, in_turn, 
 from sensorbench import _engine, lab
 
 SETTINGS: dict[str, str] = {}
-IN_FLIGHT = 64
-MOST_IN_FLIGHT = 128
+CONCURRENCY = 64
+MAX_CONCURRENCY = 128
 RATE_PER_S = 5_000
 # latte starts what is due when its timer ticks: once a millisecond.
 TICKS_PER_S = 1_000
 # The server compiles what it is asked while it is asked.
-WARM_UP = Loop(100_000, IN_FLIGHT)
+WARM_UP = Loop(100_000, CONCURRENCY)
 
 FIELDS = [{"name": "id", "type": "integer"}, {"name": "value", "type": "double"}]
 READ = {
@@ -67,12 +67,14 @@ class Case:
 
 def _cases(share: float) -> list[Case]:
     closed, timed = int(500_000 * share), int(100_000 * share)
-    evenly = Loop(timed, MOST_IN_FLIGHT, {"segments": [{"from_per_s": RATE_PER_S}]})
-    in_bunches = Loop(timed, MOST_IN_FLIGHT, _in_bunches(timed))
+    evenly = Loop(timed, MAX_CONCURRENCY, {"segments": [{"from_per_s": RATE_PER_S}]})
+    in_bunches = Loop(timed, MAX_CONCURRENCY, _in_bunches(timed))
     read, rate = f"Cassandra read, {RATE_PER_S:,}/s", RATE_PER_S
     return [
-        Case(f"Cassandra read, {IN_FLIGHT} in flight", READ, Loop(closed, IN_FLIGHT), "latte 4.4 µs, go-ycsb 9.7, YCSB 28"),
-        Case(f"Cassandra insert, {IN_FLIGHT} in flight", INSERT, Loop(closed, IN_FLIGHT), "latte 4.1-6 µs, go-ycsb 13, YCSB 28"),
+        Case(f"Cassandra read, {CONCURRENCY} in flight", READ, Loop(closed, CONCURRENCY), "latte 4.4 µs, go-ycsb 9.7, YCSB 28"),
+        Case(
+            f"Cassandra insert, {CONCURRENCY} in flight", INSERT, Loop(closed, CONCURRENCY), "latte 4.1-6 µs, go-ycsb 13, YCSB 28"
+        ),
         Case(f"{read}, each when it is due", READ, evenly, MARKS_AT_A_RATE, rate),
         Case(f"{read}, ours in bunches as latte's", READ, in_bunches, MARKS_AT_A_RATE, rate),
     ]

@@ -34,7 +34,7 @@ def cost(program: Path, instance: Instance, function: str, loop: Loop, rate_per_
         file = Path(folder) / "report.json"
         command: tools.Words = [
             program, "--log-dir", folder, "run", WORKLOAD, f"{node.host}:{node.port}", "--quiet", "--output", file,
-            "--functions", function, "-P", f"rows={KEYS}", "--duration", loop.operations, "--concurrency", loop.in_flight,
+            "--functions", function, "-P", f"rows={KEYS}", "--duration", loop.operations, "--concurrency", loop.concurrency,
             "--connections", 1, "--threads", 1, "--retries", 0, *rate,
         ]  # fmt: skip
         tools.call(command)

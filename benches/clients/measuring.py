@@ -34,7 +34,7 @@ class Loop:
     """How many operations, at most how many at the same time and, if not each after another one, at which pace."""
 
     operations: int
-    in_flight: int
+    concurrency: int
     pace: dict[str, Any] | None = None
 
 
@@ -79,7 +79,7 @@ def through_the_engine(target: _engine.Target, operation: dict[str, Any], loop: 
         "operations": [{"weight": 1.0, "operation": operation, "parameters": sources}],
         "draws": [{"rows": {"table": 0, "choice": "uniform"}}],
         "phases": [{"name": "measure", "operations": loop.operations, "pace": loop.pace}],
-        "in_flight": loop.in_flight,
+        "in_flight": loop.concurrency,
         "timeout_s": 60.0,
     }
     run = target.run(json.dumps(plan), [pa.RecordBatchReader.from_batches(parameters.schema, parameters.to_batches())])

@@ -45,7 +45,7 @@ def _get(instance: lab.Instance, what: str, loop: Loop) -> Comparison:
     node = instance.nodes[0]
     benchmark: tools.Words = [
         program(software, "redis-benchmark"), "-h", node.host, "-p", node.port, "-c", CONNECTIONS, "-n", loop.operations,
-        "-P", loop.in_flight // CONNECTIONS, "-r", KEYS, "-q", "-t",
+        "-P", loop.concurrency // CONNECTIONS, "-r", KEYS, "-q", "-t",
     ]  # fmt: skip
     tools.call([*benchmark, "set"], environment)
     with loaded(instance, f"connections={CONNECTIONS}", SCHEMA, "bench", rows) as target:

@@ -17,6 +17,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 # Keys of earlier versions of files, and what they are called now.
 RENAMED: dict[str, str] = {
+    "in_flight": "concurrency",
     "stand_in": "substitute",
     "fill": "load_query",
     "draws": "parameter_sources",

@@ -46,7 +46,7 @@ def cassandra_stress(
     rate: Annotated[
         str | None, typer.Option("--rate", help="Operations a second, whether or not others are answered.", show_default=False)
     ] = None,
-    in_flight: Annotated[int, typer.Option("--in-flight", min=1, help="Operations in flight (with --rate, at most).")] = 64,
+    concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Operations in flight (with --rate, at most).")] = 64,
     consistency: Annotated[str, typer.Option("--cl", help="Consistency level.")] = "local_one",
     seed: Annotated[int, typer.Option("--seed", help="From which all rows and operations follow.")] = 1,
     metrics: Metrics = None,
@@ -63,7 +63,7 @@ def cassandra_stress(
         duration_s=None if duration is None else length_s("--duration", duration),
         partitions=_partitions(population),
         rate_per_s=None if rate is None else parse_rate(rate),
-        in_flight=in_flight,
+        concurrency=concurrency,
         consistency=_level(consistency),
         seed=seed,
         replace=replace,

@@ -11,10 +11,12 @@ _PRESENT: dict[str, str] = {
 _STATUS = {"incomplete": "out of space"}
 # Keys that have another name now, however deep they are, by the key that they are under.
 _RENAMED: dict[str, dict[str, str]] = {
+    "settings": {"in_flight": "concurrency"},
     "operations": {"variant": "instance", "variant_of": "instance_of"},
     "search": {"least_per_s": "min_per_s", "most_per_s": "max_per_s"},
     "systems": {"own_means": "native_job"},
     "workload": {
+        "in_flight": "concurrency",
         "most_s": "max_s",
         "cores_a_worker": "cores_per_worker",
         "memory_a_worker": "memory_per_worker",

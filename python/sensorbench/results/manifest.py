@@ -85,7 +85,7 @@ class VariantManifest(_Part):
     schema_parameters: dict[str, Any] = {}
     label: str = Field(default="", description="What tells it from variants with the same target and schema.")
     only_loads: bool = Field(default=False, description="It was loaded and looked at, but not asked.")
-    in_flight: int | None = Field(
+    concurrency: int | None = Field(
         default=None, description="Operations in flight, where they are not as many as the workload says."
     )
     operations_share: float = Field(default=1.0, description="Share of the workload's operations that it executed in each run.")

@@ -29,15 +29,15 @@ from .variants import (
     parse_target,
     started_target,
 )
-from .workload import MOST_IN_FLIGHT, MOST_IN_FLIGHT_EMBEDDED, WARM_UP, Schedule, Workload
+from .workload import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, WARM_UP, Schedule, Workload
 
 __all__ = [
     "CLIENT",
     "DATA_FOLDER",
     "FILE_URL",
     "KEY",
-    "MOST_IN_FLIGHT",
-    "MOST_IN_FLIGHT_EMBEDDED",
+    "MAX_CONCURRENCY",
+    "MAX_CONCURRENCY_EMBEDDED",
     "READ",
     "SERVER_URL",
     "VALUE",

@@ -18,38 +18,38 @@ SHORT_S = 0.25
 NAMESPACE = "sensorbench_ceiling"
 
 
-def driver_ceiling(database: Database, *, in_flight: int = 1, duration_s: float | None = None) -> float | None:
+def driver_ceiling(database: Database, *, concurrency: int = 1, duration_s: float | None = None) -> float | None:
     """Operations a second through the whole engine and the driver, or None when only a server can tell."""
     schema = _engine.no_op_schema(database.name)
     if schema is None or not database.embedded:
         return None
     with tempfile.TemporaryDirectory(prefix="sensorbench-ceiling-") as folder:
-        return _ceiling(_engine.Target(f"{database.name}:{Path(folder) / 'empty'}"), schema, in_flight, duration_s or SHORT_S)
+        return _ceiling(_engine.Target(f"{database.name}:{Path(folder) / 'empty'}"), schema, concurrency, duration_s or SHORT_S)
 
 
-def server_ceiling(variant: Variant, *, in_flight: int = 1, duration_s: float | None = None) -> float | None:
+def server_ceiling(variant: Variant, *, concurrency: int = 1, duration_s: float | None = None) -> float | None:
     """The same at a server that is up, in a namespace that is removed again; None when the driver knows no such operation."""
     schema = _engine.no_op_schema(variant.target.database.name)
     if schema is None:
         return None
-    return _ceiling(variant.beside(NAMESPACE).engine_target(), schema, in_flight, duration_s or SHORT_S)
+    return _ceiling(variant.beside(NAMESPACE).engine_target(), schema, concurrency, duration_s or SHORT_S)
 
 
-def _ceiling(target: _engine.Target, schema: str, in_flight: int, duration_s: float) -> float:
+def _ceiling(target: _engine.Target, schema: str, concurrency: int, duration_s: float) -> float:
     owner = Owner(new_id(), "of a measurement of the client's ceiling").to_json()
     target.create(schema, "", intent="replace", owner=owner)
     operation = json.loads(schema)["operations"][0]
-    phase = _measured(target, operation, in_flight, duration_s)["phases"][0]
+    phase = _measured(target, operation, concurrency, duration_s)["phases"][0]
     target.remove(owner=owner)
     return float(phase["operations"][operation["name"]]["counts"]["ok"] / ((phase["end_ns"] - phase["start_ns"]) / 1e9))
 
 
-def _measured(target: _engine.Target, operation: dict[str, Any], in_flight: int, duration_s: float) -> dict[str, Any]:
+def _measured(target: _engine.Target, operation: dict[str, Any], concurrency: int, duration_s: float) -> dict[str, Any]:
     plan = {
         "seed": 0,
         "operations": [{"weight": 1.0, "operation": operation}],
         "phases": [{"name": "measure", "duration_s": duration_s}],
-        "in_flight": in_flight,
+        "in_flight": concurrency,
         "timeout_s": 10.0,
     }
     run = target.run(json.dumps(plan), [])

@@ -129,7 +129,7 @@ def _add_of_client(caveats: Caveats, facts: ClientHealth, variant: str) -> None:
         caveats.add(
             "dropped",
             f"{facts.dropped:,} arrivals were dropped: they never started, because the concurrency limit was reached.",
-            "Lower the rate, or raise in_flight if the server is idle.",
+            "Lower the rate, or raise concurrency if the server is idle.",
             variant,
         )
     if facts.errors:
@@ -152,7 +152,7 @@ def _add_of_client(caveats: Caveats, facts: ClientHealth, variant: str) -> None:
             "queueing",
             f"Operations waited for their start: the p99.9 of {worst.operation} is {worst.response_p999_s * 1e3:,.3g} ms from its intended start, but only "
             f"{worst.service_p999_s * 1e3:,.3g} ms from its start. A closed loop would hide this (coordinated omission).",
-            "Report the response time; raise in_flight to see whether the server or the limit makes them wait.",
+            "Report the response time; raise concurrency to see whether the server or the limit makes them wait.",
             variant,
         )
     lag_s, median_s = facts.schedule_lag_p50_s, facts.min_median_s

@@ -138,6 +138,6 @@ def plan_experiment(
         operations_name=file.operations,
         operations=operations,
         variants=make_variants(specs, out / DATA_FOLDER),
-        workload=file.workload.with_in_flight(embedded=any(spec.target.database.embedded for spec in specs)),
+        workload=file.workload.with_concurrency(embedded=any(spec.target.database.embedded for spec in specs)),
         metric=file.metric,
     )

@@ -90,7 +90,7 @@ class LoadMetrics(Collector):
             "sensorbench_operations_unstarted", "Operations that were due and never started.", value=totals["unstarted"]
         )
         running = _totals(snapshot)
-        yield GaugeMetricFamily("sensorbench_operations_in_flight", "Operations in flight.", value=_in_flight(running))
+        yield GaugeMetricFamily("sensorbench_operations_in_flight", "Operations in flight.", value=_concurrency(running))
         yield GaugeMetricFamily("sensorbench_phase", "Number of the phase that goes on, from 0.", value=snapshot["current_phase"])
         yield GaugeMetricFamily(
             "sensorbench_run_time_seconds", "Time on the clock of the run.", value=snapshot["now_ns"] / 1e9, unit="seconds"
@@ -157,6 +157,6 @@ def _added(figures: Sequence[dict[str, float]]) -> dict[str, float]:
     return {key: sum(one[key] for one in figures) for key in figures[0]}
 
 
-def _in_flight(running: dict[str, Any]) -> int:
+def _concurrency(running: dict[str, Any]) -> int:
     ended = sum(of_name[outcome] for of_name in running["operations"].values() for outcome in OUTCOMES)
     return max(0, int(running["started"] - ended))

@@ -29,7 +29,7 @@ class StudyRunOptions(OptionModel):
 class RateOptions(OptionModel):
     """How requests of a study come: as the study has it where nothing is said."""
 
-    in_flight: int | None = option(None, "Requests in flight; with --rate, at most.", ge=1)
+    concurrency: int | None = option(None, "Requests in flight; with --rate, at most.", ge=1)
     rate: Rate | None = option(None, "Requests per second that come whether or not others are answered (an open loop).")
 
 

@@ -109,7 +109,7 @@ def build_plan(operations: Operations, schema: Schema, parameters: Parameters, w
             _planned_source(operations.parameter_source[name], name, names, parameters, workload) for name in parameters.sources
         ],
         "phases": workload.phases(run, workload.repeat),
-        "in_flight": workload.schedule.most_in_flight,
+        "in_flight": workload.schedule.max_concurrency,
         "threads": workload.threads,
         "timeout_s": seconds(workload.timeout),
         "spin": workload.spin,

@@ -90,7 +90,7 @@ class TargetSpec:
 @dataclass(frozen=True)
 class VariantSpec:
     """What becomes a variant: a target and a schema. `label` tells it from others with the same ones. A spec that `only_loads` is
-    loaded and looked at, but not asked. `in_flight` is how many operations it has in flight, where that is not as the workload says, and
+    loaded and looked at, but not asked. `concurrency` is how many operations it has in flight, where that is not as the workload says, and
     `operations_share` the share of the workload's operations that it executes.
     """
 
@@ -98,7 +98,7 @@ class VariantSpec:
     schema: Schema
     label: str = ""
     only_loads: bool = False
-    in_flight: int | None = None
+    concurrency: int | None = None
     operations_share: float = 1.0
 
 
@@ -115,14 +115,14 @@ class Variant:
     namespace: str | None = None
     label: str = ""
     only_loads: bool = False
-    in_flight: int | None = None
+    concurrency: int | None = None
     operations_share: float = 1.0
 
     def workload(self, of_all: Workload) -> Workload:
         """The workload as this variant gets it."""
         changes: dict[str, object] = {}
-        if self.in_flight is not None:
-            changes["schedule"] = of_all.schedule.model_copy(update={"in_flight": self.in_flight})
+        if self.concurrency is not None:
+            changes["schedule"] = of_all.schedule.model_copy(update={"concurrency": self.concurrency})
         if of_all.operations is not None and self.operations_share < 1.0:
             changes["operations"] = max(1, round(of_all.operations * self.operations_share))
         return of_all.model_copy(update=changes)
@@ -164,7 +164,7 @@ class Variant:
             schema_parameters=dict(self.schema.parameters),
             label=self.label,
             only_loads=self.only_loads,
-            in_flight=self.in_flight,
+            concurrency=self.concurrency,
             operations_share=self.operations_share,
             promises=self.schema.file.promises,
             statements=statements,
@@ -258,7 +258,16 @@ def make_variants(specs: list[VariantSpec], data_folder: Path) -> list[Variant]:
         variant_id = _free_id(wanted, [variant.id for variant in variants])
         namespace = _namespace(variant_id) if shares_target and not target.database.embedded else None
         variant = Variant(
-            variant_id, target, schema, None, None, namespace, spec.label, spec.only_loads, spec.in_flight, spec.operations_share
+            variant_id,
+            target,
+            schema,
+            None,
+            None,
+            namespace,
+            spec.label,
+            spec.only_loads,
+            spec.concurrency,
+            spec.operations_share,
         )
         if target.place == "folder":
             path = data_folder / variant_id

@@ -13,8 +13,8 @@ WARM_UP = "warm_up"
 
 # In an open loop so many operations may be in flight if nothing else is said: more than any server here serves at once; with
 # embedded databases, whose operations have a thread each, more than any machine here has processors for.
-MOST_IN_FLIGHT = 1000
-MOST_IN_FLIGHT_EMBEDDED = 32
+MAX_CONCURRENCY = 1000
+MAX_CONCURRENCY_EMBEDDED = 32
 # Runs of at most so many operations keep a record of each of them; longer ones of every LOG_EVERY-th. Of answers, the first so many
 # and then every LOG_EVERY-th are kept, however long the run is: so a long run takes no more memory than a short one.
 LOGGED_WHOLE = 1_000_000
@@ -34,7 +34,7 @@ class Segment(toml_file.FileModel):
 class Schedule(toml_file.FileModel):
     """When operations come: so many in flight (closed loop), or at a rate (open loop)."""
 
-    in_flight: int | None = Field(default=None, ge=1)
+    concurrency: int | None = Field(default=None, ge=1)
     rate: float | None = Field(default=None, gt=0)
     segments: list[Segment] = []
     arrival: Literal["constant", "poisson"] = "constant"
@@ -43,8 +43,8 @@ class Schedule(toml_file.FileModel):
     def _one_rate(self) -> "Schedule":
         if self.rate is not None and self.segments:
             raise ValueError("give either rate or segments")
-        if self.rate is None and not self.segments and self.in_flight is None:
-            raise ValueError("expected in_flight (closed loop), or rate or segments (open loop)")
+        if self.rate is None and not self.segments and self.concurrency is None:
+            raise ValueError("expected concurrency (closed loop), or rate or segments (open loop)")
         return self
 
     @property
@@ -53,11 +53,11 @@ class Schedule(toml_file.FileModel):
         return self.rate is not None or bool(self.segments)
 
     @property
-    def most_in_flight(self) -> int:
+    def max_concurrency(self) -> int:
         """Operations in flight: always in a closed loop, at most in an open one."""
-        if self.in_flight is None:
-            raise AssertionError("a workload gets its in_flight before it is planned")
-        return self.in_flight
+        if self.concurrency is None:
+            raise AssertionError("a workload gets its concurrency before it is planned")
+        return self.concurrency
 
     def pace(self) -> dict[str, Any] | None:
         """The rates for the engine; None in a closed loop."""
@@ -77,7 +77,7 @@ class Workload(toml_file.FileModel):
 
     mix: dict[str, float] = Field(min_length=1)
     order: Literal["random", "in turn"] = "random"
-    schedule: Schedule = Schedule(in_flight=1)
+    schedule: Schedule = Schedule(concurrency=1)
     warm_up: Length | int = Field(default=0, description="A length of time, or a number of operations.")
     duration: Length | None = None
     operations: int | None = Field(default=None, ge=1)
@@ -121,12 +121,12 @@ class Workload(toml_file.FileModel):
         rates = [self.schedule.rate or 0.0, *(max(segment.from_, segment.to or 0.0) for segment in self.schedule.segments)]
         return max(rates) * seconds(self.duration)
 
-    def with_in_flight(self, *, embedded: bool) -> "Workload":
+    def with_concurrency(self, *, embedded: bool) -> "Workload":
         """The same with a number of operations that may be in flight, if there is none."""
-        if self.schedule.in_flight is not None:
+        if self.schedule.concurrency is not None:
             return self
-        most = MOST_IN_FLIGHT_EMBEDDED if embedded else MOST_IN_FLIGHT
-        return self.model_copy(update={"schedule": self.schedule.model_copy(update={"in_flight": most})})
+        most = MAX_CONCURRENCY_EMBEDDED if embedded else MAX_CONCURRENCY
+        return self.model_copy(update={"schedule": self.schedule.model_copy(update={"concurrency": most})})
 
     @property
     def is_warmed_up(self) -> bool:

@@ -164,7 +164,7 @@ def _comparison(
         operations_name=study.file.operations,
         operations=operations,
         variants=make_variants(specs, folder / DATA_FOLDER),
-        workload=workload.with_in_flight(embedded=any(spec.target.database.embedded for spec in specs)),
+        workload=workload.with_concurrency(embedded=any(spec.target.database.embedded for spec in specs)),
         metric=study.file.metric,
         continue_on_error=study.file.continue_on_error,
     )
@@ -229,7 +229,7 @@ def _specs_of(study: Study, target: TargetSpec, layout: Layout) -> list[VariantS
             ),
             label,
             layout.only_loads,
-            layout.in_flight,
+            layout.concurrency,
             layout.operations_share,
         )
         for parameters, label in layout.labelled_parameters()
@@ -260,9 +260,9 @@ def _end(workload: Workload, options: StudyOptions) -> dict[str, Any]:
 def _schedule(schedule: Schedule, options: StudyOptions) -> Schedule:
     """When operations come: at the user's rate, else as in the study, with as many in flight as the user says."""
     if options.rate is not None:
-        at_rate = Schedule(rate=options.rate, in_flight=schedule.in_flight if schedule.is_open_loop else None)
+        at_rate = Schedule(rate=options.rate, concurrency=schedule.concurrency if schedule.is_open_loop else None)
         schedule = at_rate.model_copy(update={"arrival": options.arrival or schedule.arrival})
-    return schedule if options.in_flight is None else schedule.model_copy(update={"in_flight": options.in_flight})
+    return schedule if options.concurrency is None else schedule.model_copy(update={"concurrency": options.concurrency})
 
 
 def _beside_registers(workload: Workload, weight: int, operations: int | None) -> Workload:

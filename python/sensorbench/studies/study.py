@@ -44,7 +44,7 @@ class System(toml_file.FileModel):
 class Layout(toml_file.FileModel):
     """A schema, each of its parameters at some of its values, for all systems of its database or for those that are named.
 
-    `label` tells it from other layouts with the same schema. What `only_loads` is not asked. `in_flight` is how many operations it has in
+    `label` tells it from other layouts with the same schema. What `only_loads` is not asked. `concurrency` is how many operations it has in
     flight, where that is not as the workload says, and `operations_share` the share of the workload's operations that it executes.
     """
 
@@ -56,7 +56,7 @@ class Layout(toml_file.FileModel):
     options: str = ""
     label: str = ""
     only_loads: bool = False
-    in_flight: int | None = None
+    concurrency: int | None = None
     operations_share: float = Field(default=1.0, gt=0.0, le=1.0)
 
     def labelled_parameters(self) -> list[tuple[dict[str, ParameterValue], str]]:

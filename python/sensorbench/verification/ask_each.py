@@ -31,7 +31,7 @@ def ask_each(
     schema: Schema,
     rows: pa.Table,
     *,
-    in_flight: int = 1,
+    concurrency: int = 1,
     timeout_s: float = 600.0,
     is_logged: bool = False,
 ) -> Answered:
@@ -42,7 +42,7 @@ def ask_each(
         "operations": [planned_operation(name, operation, schema, columns)],
         "draws": [{"rows": {"table": 0, "choice": "sequential"}}] if columns else [],
         "phases": [{"name": "asked", "operations": rows.num_rows if columns else 1}],
-        "in_flight": in_flight,
+        "in_flight": concurrency,
         "timeout_s": timeout_s,
         "log_every": 1 if is_logged else None,
         "answers_every": 1,

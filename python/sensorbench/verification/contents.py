@@ -27,7 +27,7 @@ from sensorbench.schemas import Operations, Schema
 from sensorbench.verification.answers import REFERENCE_SAMPLE, answer_of_row, reference_table
 from sensorbench.verification.ask_each import ask_each
 
-IN_FLIGHT = 16
+CONCURRENCY = 16
 
 
 def reader_of(write: str, operations: Operations, schema: Schema) -> str | None:
@@ -57,7 +57,7 @@ def are_there(target: _engine.Target, operations: Operations, schema: Schema, re
         return np.zeros(0, dtype=np.bool_)
     operation = operations.operation[reader]
     keys = _keys(operations, reader, rows)
-    answers = ask_each(target, reader, operation, schema, keys, in_flight=IN_FLIGHT).answers
+    answers = ask_each(target, reader, operation, schema, keys, concurrency=CONCURRENCY).answers
     # An operation that failed has no answer: its row was not found.
     found = np.zeros(keys.num_rows, dtype=np.bool_)
     found[answers.filter(pc.greater(answers["rows"], 0))["k"].to_numpy()] = True
@@ -184,7 +184,7 @@ def check_contents(
             mix=dict.fromkeys(names, 1.0),
             operations=REFERENCE_SAMPLE * len(names),
             repeat=1,
-            schedule=Schedule(in_flight=1),
+            schedule=Schedule(concurrency=1),
             timeout="10m",
             seed=seed,
         )

@@ -195,7 +195,7 @@ def _round(
         connected.comparison.operations.operation[READ],
         variant.schema,
         pa.table({KEY: keys}),
-        in_flight=FINAL_CLIENTS,
+        concurrency=FINAL_CLIENTS,
         timeout_s=FINAL_TIMEOUT_S,
         is_logged=True,
     )

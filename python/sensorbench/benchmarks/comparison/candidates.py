@@ -142,7 +142,7 @@ def _first(layout: Sequence[MeasuredVariant], comparisons: Sequence[MeasuredComp
     """
     own = {one.comparison.name: one for one in layout}
     places = [own[one.name] for one in comparisons if one.name in own]
-    return next((one for one in places if one.comparison is comparisons[0] or one.variant.in_flight is None), None)
+    return next((one for one in places if one.comparison is comparisons[0] or one.variant.concurrency is None), None)
 
 
 def _candidate(layout: Sequence[MeasuredVariant], measured: Sequence[tuple[bool, Measured]]) -> Candidate:

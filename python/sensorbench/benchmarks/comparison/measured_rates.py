@@ -180,7 +180,7 @@ def _machine(environment: Mapping[str, Any]) -> str:
 def _load(schedule: Schedule) -> str:
     if schedule.is_open_loop:
         return f"requests came at {'a rate of ' + format(schedule.rate, 'g') + '/s' if schedule.rate else 'rates that change'}"
-    return f"{schedule.in_flight} requests in flight"
+    return f"{schedule.concurrency} requests in flight"
 
 
 def rate(phase: PhaseFigures, operation: str, *, is_open: bool) -> float | None:

@@ -154,7 +154,7 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
             environment={
                 "driver_ceilings_per_s": {
                     variant.target.database.name: driver_ceiling(
-                        variant.target.database, in_flight=_ceiling_in_flight(comparison.workload)
+                        variant.target.database, concurrency=_ceiling_concurrency(comparison.workload)
                     )
                     for variant in _one_a_database(comparison.variants)
                     if variant.target.database.embedded
@@ -216,15 +216,15 @@ def _joined(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     return {**after, **kept}
 
 
-def _ceiling_in_flight(workload: Workload) -> int:
-    return 1 if workload.schedule.is_open_loop else workload.schedule.most_in_flight
+def _ceiling_concurrency(workload: Workload) -> int:
+    return 1 if workload.schedule.is_open_loop else workload.schedule.max_concurrency
 
 
 def _write_server_ceilings(validated: ConnectedComparison, loaded: list[Variant], writer: ComparisonWriter) -> None:
     """Measures what the driver of each server reaches, now that there is something at the server to connect to."""
-    in_flight = _ceiling_in_flight(validated.comparison.workload)
+    concurrency = _ceiling_concurrency(validated.comparison.workload)
     ceilings = {
-        variant.target.database.name: server_ceiling(variant, in_flight=in_flight)
+        variant.target.database.name: server_ceiling(variant, concurrency=concurrency)
         for variant in _one_a_database(loaded)
         if not variant.target.database.embedded
     }

@@ -180,7 +180,7 @@ def _comparison(spec: ElasticitySpec, folder: Path) -> Comparison:
 
 
 def _schedule(threads: int, rate_per_s: float | None) -> Schedule:
-    return Schedule(in_flight=threads) if rate_per_s is None else Schedule(in_flight=1000, rate=rate_per_s, arrival="poisson")
+    return Schedule(concurrency=threads) if rate_per_s is None else Schedule(concurrency=1000, rate=rate_per_s, arrival="poisson")
 
 
 def _moved(table: PreparedTable, by: int) -> pa.RecordBatchReader:

@@ -96,7 +96,7 @@ class FactorsFile(FileModel):
     step: Length
     # The cache whose hit rate is looked at, as the database's sources name it.
     cache: str
-    in_flight: int = Field(gt=0)
+    concurrency: int = Field(gt=0)
     rounds: int = Field(gt=0)
     records: Records
     loads: dict[str, FactorLoad]

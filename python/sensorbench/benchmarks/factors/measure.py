@@ -31,7 +31,7 @@ class CellBench:
     target: TargetSpec
     at: Scaled
     step_s: float
-    in_flight: int
+    concurrency: int
 
     @property
     def records(self) -> int:
@@ -40,7 +40,7 @@ class CellBench:
 
     def load(self) -> Load:
         """How operations come. Nodes that share a machine with the client need its processors more than it does; what it takes is told."""
-        return Load(self.in_flight, timeout_s=TIMEOUT_S, pin=False)
+        return Load(self.concurrency, timeout_s=TIMEOUT_S, pin=False)
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,8 @@ class FactorsPlan:
     @property
     def bench(self) -> CellBench:
         """What all cells share."""
-        in_flight = self.options.in_flight or self.file.in_flight
-        return CellBench(self.file, self.target, scaled(self.file, self.options.scale, self.step_s), self.step_s, in_flight)
+        concurrency = self.options.concurrency or self.file.concurrency
+        return CellBench(self.file, self.target, scaled(self.file, self.options.scale, self.step_s), self.step_s, concurrency)
 
     @property
     def step_s(self) -> float:
@@ -94,7 +94,7 @@ class FactorsBenchmark(Benchmark[FactorsPlan, FactorsManifest, FactorsWriter]):
             workload={
                 "records": bench.records,
                 **plan.file.records.model_dump(exclude={"count"}),
-                "in_flight": bench.in_flight,
+                "in_flight": bench.concurrency,
                 "top_per_s": options.rate,
             },
             name=plan.name,

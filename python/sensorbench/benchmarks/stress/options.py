@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from sensorbench.benchmarks.stress.step import parse_rates
 from sensorbench.errors import UsageError
 from sensorbench.options import OptionModel, option, parsed
-from sensorbench.runner import MOST_IN_FLIGHT, MOST_IN_FLIGHT_EMBEDDED, Seconds, SecondsOrNone
+from sensorbench.runner import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, Seconds, SecondsOrNone
 
 RECORDS = 100_000
 
@@ -49,8 +49,8 @@ class LoadOptions(OptionModel):
     ramp: SecondsOrNone = option("2s", "How long the rate takes to climb to the next step; 0 to jump.")
     warm_up: SecondsOrNone = option("10s", "How long the first rate is held before anything counts; 0 to see the cold start.")
     first: float = option(1000.0, "The rate at which a search begins.", "--from", ge=0.001)
-    in_flight: int | None = option(
-        None, f"Most operations in flight.  [default: {MOST_IN_FLIGHT}; {MOST_IN_FLIGHT_EMBEDDED} embedded]", ge=1
+    concurrency: int | None = option(
+        None, f"Most operations in flight.  [default: {MAX_CONCURRENCY}; {MAX_CONCURRENCY_EMBEDDED} embedded]", ge=1
     )
     threads: int = option(1, "Threads of the client, for servers.", ge=1)
     timeout: Seconds = option("10s", "After which an operation is given up.")

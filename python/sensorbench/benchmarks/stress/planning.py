@@ -14,7 +14,7 @@ from sensorbench.benchmarks.stress.work import Work
 from sensorbench.compat.ycsb import CoreWorkload, overridden, parse_core_workload, read_all_properties
 from sensorbench.errors import UsageError
 from sensorbench.progress import Teller
-from sensorbench.runner import MOST_IN_FLIGHT, MOST_IN_FLIGHT_EMBEDDED, Observer, parse_target
+from sensorbench.runner import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, Observer, parse_target
 
 
 def plan_stress(
@@ -47,8 +47,8 @@ def work_maker(options: WorkOptions, teller: Teller, *, replace: bool = False) -
 
 def load_of(options: LoadOptions, work: Work) -> Load:
     """How operations come that options ask for."""
-    most = MOST_IN_FLIGHT_EMBEDDED if work.variant.target.database.embedded else MOST_IN_FLIGHT
-    return Load(options.in_flight or most, options.threads, options.timeout, options.arrival, options.warm_up)
+    most = MAX_CONCURRENCY_EMBEDDED if work.variant.target.database.embedded else MAX_CONCURRENCY
+    return Load(options.concurrency or most, options.threads, options.timeout, options.arrival, options.warm_up)
 
 
 def _workload(options: WorkOptions, teller: Teller) -> CoreWorkload:

@@ -119,7 +119,7 @@ class RecordWork(Work):
             self._workload,
             phase,
             self.variant.schema,
-            in_flight=ADDED_AT_ONCE,
+            concurrency=ADDED_AT_ONCE,
             threads=1,
             seed=self._seed,
             timeout_s=60.0,

@@ -34,7 +34,7 @@ class Load:
     is held before anything counts.
     """
 
-    in_flight: int
+    concurrency: int
     threads: int = 1
     timeout_s: float = 60.0
     arrival: Arrival = "poisson"
@@ -102,7 +102,7 @@ class _ConnectedStress:
             # Trials of a search at the same rate are no trials of the same moments.
             "seed": self.work.seed + number - 1,
             "phases": phases,
-            "in_flight": self.load.in_flight,
+            "in_flight": self.load.concurrency,
             "threads": self.load.threads,
             "timeout_s": self.load.timeout_s,
         }

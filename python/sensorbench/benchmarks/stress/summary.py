@@ -72,7 +72,7 @@ def _warnings(embedded: bool, steps: list[StressStep], found: StressCapacity | N
         caveats.add(
             "concurrency-limit",
             f"At {_rates(full)} the concurrency limit was reached nearly all the time.",
-            "The server is beyond its capacity, or would take more at once: raise --in-flight and see whether more is completed.",
+            "The server is beyond its capacity, or would take more at once: raise --concurrency and see whether more is completed.",
         )
     steered = [step for step in steps if step.steered]
     if steered:

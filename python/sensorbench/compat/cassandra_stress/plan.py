@@ -220,7 +220,7 @@ def plan_of(
     mix: Mix,
     *,
     rate_per_s: float | None,
-    in_flight: int,
+    concurrency: int,
     seed: int,
     timeout_s: float,
 ) -> dict[str, Any]:
@@ -245,7 +245,7 @@ def plan_of(
         "order": order,
         "draws": [{"rows": {"table": number, "choice": "sequential"}} for number in range(len(planned_operations))],
         "phases": [{"name": "measure", **ends, "pace": {"segments": [{"from_per_s": rate_per_s}]} if rate_per_s else None}],
-        "in_flight": in_flight,
+        "in_flight": concurrency,
         "threads": 1,
         "timeout_s": timeout_s,
         "log_every": -(-(operations or 1) // MOST_LOGGED),

@@ -53,7 +53,7 @@ class CassandraStressSpec:
     duration_s: float | None = None
     partitions: Partitions | None = None
     rate_per_s: float | None = None
-    in_flight: int = 1
+    concurrency: int = 1
     consistency: str = "local_one"
     seed: int = 1
     timeout_s: float = 60.0
@@ -108,7 +108,7 @@ def carry_out(
             schema,
             mix,
             rate_per_s=spec.rate_per_s,
-            in_flight=spec.in_flight,
+            concurrency=spec.concurrency,
             seed=spec.seed,
             timeout_s=spec.timeout_s,
         )

@@ -81,7 +81,7 @@ def plan_of(
     phase: Phase,
     schema: Schema,
     *,
-    in_flight: int,
+    concurrency: int,
     threads: int,
     seed: int,
     timeout_s: float,
@@ -99,7 +99,7 @@ def plan_of(
     first = workload.insertstart if phase == "load" else workload.recordcount
     draws: list[dict[str, Any]] = [{"new_records": {"first": first, "names": names}}, {"texts": fields}]
     if phase == "run":
-        grown = None if inserts is None else {"operation": inserts, "parameter": 0, "window": WINDOW_OF_ONE * in_flight}
+        grown = None if inserts is None else {"operation": inserts, "parameter": 0, "window": WINDOW_OF_ONE * concurrency}
         records = {"first": workload.insertstart, "present": workload.loaded, "names": names, "grown": grown}
         draws.append({"records": {**records, "choice": _choice(workload, ycsb_zipfian=ycsb_zipfian)}})
         draws.append({"rows": {"table": 0, "choice": _of_scans(workload)}})
@@ -112,7 +112,7 @@ def plan_of(
         "operations": [_planned(one, workload, schema) for one in planned],
         "draws": draws,
         "phases": [{"name": "measure", **ends, "pace": pace}],
-        "in_flight": in_flight,
+        "in_flight": concurrency,
         "threads": threads,
         "timeout_s": timeout_s,
     }

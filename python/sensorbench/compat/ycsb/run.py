@@ -83,7 +83,7 @@ def _plan(spec: YcsbSpec, schema: Schema) -> dict[str, Any]:
         spec.workload,
         spec.phase,
         schema,
-        in_flight=spec.workload.threadcount,
+        concurrency=spec.workload.threadcount,
         threads=1,
         seed=spec.seed,
         timeout_s=spec.timeout_s,
