@@ -21,7 +21,7 @@ from sensorbench.lab.database import LabDatabase
 from sensorbench.lab.jvm import find_java, write_launcher
 
 # A test that is left out while one works finds nothing while one works.
-MOST_LONG = 20
+MAX_LONG = 20
 # Who has this fixture, or one that has it, starts servers.
 LAB_FIXTURE = "lab_home"
 _LARGE = ("cassandra", "hbase")
@@ -98,8 +98,8 @@ def check_long(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.nodeid}: say why: long('...')")
         if any(item.get_closest_marker(name) for name in ("server", "cluster")):
             raise pytest.UsageError(f"{item.nodeid}: with servers it is left out already; long is for tests without")
-    if len(items) > MOST_LONG:
-        raise pytest.UsageError(f"{len(items)} tests are marked long, and at most {MOST_LONG} may be: shorten one")
+    if len(items) > MAX_LONG:
+        raise pytest.UsageError(f"{len(items)} tests are marked long, and at most {MAX_LONG} may be: shorten one")
 
 
 def refuse_unmarked(item: pytest.Item, no_lab: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sensorbench.analysis.capacity import MOST_TRIALS, Capacity, Search, Trial, capacity, next_rate
+from sensorbench.analysis.capacity import MAX_TRIALS, Capacity, Search, Trial, capacity, next_rate
 
 WORKERS, SERVICE_S = 4, 0.005
 IN_THEORY_PER_S = WORKERS / SERVICE_S
@@ -50,7 +50,7 @@ def test_ends_of_the_interval_met_and_missed_every_time_however_chance_plays() -
         chance = random.Random(seed)
         search = Search(100.0, precision=0.02)
         found, trials = searched(lambda rate, chance=chance: chance.random() < (1100.0 - rate) / 200.0, search)  # type: ignore[misc]
-        assert len(trials) < MOST_TRIALS
+        assert len(trials) < MAX_TRIALS
         low, high = found.met_per_s, found.missed_per_s
         assert low is not None
         assert high is not None
@@ -72,14 +72,14 @@ def test_chance_rarely_puts_both_ends_on_one_side() -> None:
 
 
 def test_what_never_meets_ends_at_the_lowest_rate() -> None:
-    found, trials = searched(lambda _: False, Search(64.0, least_per_s=10.0))
+    found, trials = searched(lambda _: False, Search(64.0, min_per_s=10.0))
     assert (found.met_per_s, found.missed_per_s) == (None, 10.0)
     assert found.is_confirmed
     assert [trial.rate_per_s for trial in trials] == [64.0, 64.0, 32.0, 32.0, 16.0, 16.0, 10.0, 10.0, 10.0]
 
 
 def test_what_always_meets_ends_at_the_highest_rate() -> None:
-    found, trials = searched(lambda _: True, Search(10.0, most_per_s=35.0))
+    found, trials = searched(lambda _: True, Search(10.0, max_per_s=35.0))
     assert found == Capacity(35.0, None, is_confirmed=True)
     assert [trial.rate_per_s for trial in trials] == [10.0, 20.0, 35.0, 35.0, 35.0]
 
@@ -113,4 +113,4 @@ def test_a_search_without_end_ends() -> None:
     search = Search(1000.0)
     while (rate := next_rate(trials, search)) is not None:
         trials.append(Trial(rate, met=rate < 1e6 * 0.9 ** len(trials)))
-    assert len(trials) <= MOST_TRIALS
+    assert len(trials) <= MAX_TRIALS

@@ -104,7 +104,7 @@ def test_a_distribution_is_what_it_says(text: str, below: Any) -> None:
     assert fits(values, below) > RARE
     # Inverted, the least is as likely as the most was.
     found = parse_distribution(text)
-    assert np.array_equal(drawn(f"~{text}"), found.most + found.least - values)
+    assert np.array_equal(drawn(f"~{text}"), found.max + found.min - values)
     assert abs(found.average() - values.mean()) < 4 * values.std() / math.sqrt(DRAWN)
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sensorbench.analysis.guarantees import MOST_EXAMPLES, Checked, check
+from sensorbench.analysis.guarantees import MAX_EXAMPLES, Checked, check
 from sensorbench.analysis.promises import (
     broken,
     promises_of_asynchronous_replicas,
@@ -277,7 +277,7 @@ def test_the_true_count_is_told_beside_the_first_examples() -> None:
     reads = [r(None, 10 * n, 10 * n + 1) for n in range(1, 251)]
     summary = check(table([w(1, 0, 1), *reads])).summary()
     assert summary["stale_reads"]["count"] == 250
-    assert len(summary["stale_reads"]["examples"]) == MOST_EXAMPLES
+    assert len(summary["stale_reads"]["examples"]) == MAX_EXAMPLES
     assert summary["stale_reads"]["age_ns"] == {"p50": 1249, "p99": 2479, "max": 2499}
     assert (summary["operations"], summary["reads"], summary["writes"], summary["unknown"]) == (251, 250, 1, 0)
 

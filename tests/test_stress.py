@@ -190,7 +190,7 @@ def test_records_that_steps_and_trials_add_never_meet(cli: Cli, tmp_path: Path) 
     assert [step["counts"]["error"] for step in stepping.json["result"]["steps"]] == [0, 0]
     again = cli("stress", *common, "--rates", "200", *SHORT, "--out", tmp_path / "again")
     assert (again.exit_code, "--replace" in again.err) == (2, True), again.err
-    limits = ("--find-capacity", "--objective", "p50=100ms", "--from", "100", "--most", "200", "--confirm", "2")
+    limits = ("--find-capacity", "--objective", "p50=100ms", "--from", "100", "--max-rate", "200", "--confirm", "2")
     searching = cli("stress", *common, *limits, *SHORT, "--replace", "--out", tmp_path / "search")
     assert searching.exit_code == 0, searching.err
     assert {step["counts"]["error"] for step in searching.json["result"]["steps"]} == {0}

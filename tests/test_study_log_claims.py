@@ -28,7 +28,7 @@ from sensorbench.studies.log_analytics.claims import (
     COUNT,
     FETCH,
     JUDGES,
-    LEAST_RECORDS_BY_SSTABLES,
+    MIN_RECORDS_BY_SSTABLES,
     RAW_BYTES_A_RECORD,
     Case,
     all_of,
@@ -275,10 +275,10 @@ def test_a_system_that_was_not_measured_leaves_a_claim_open_unless_another_refut
 
 def test_small_loads_are_not_judged() -> None:
     figures = with_figures(alike(), "CA key", 4.0, "load")
-    judgement = judged("LOG-7", figures, records=LEAST_RECORDS_BY_SSTABLES - 1)
+    judgement = judged("LOG-7", figures, records=MIN_RECORDS_BY_SSTABLES - 1)
     assert judgement.word == "not tested at this scale"
     assert "so far: holds" in judgement.reason
-    assert judged("LOG-7", figures, records=LEAST_RECORDS_BY_SSTABLES).word == "holds"
+    assert judged("LOG-7", figures, records=MIN_RECORDS_BY_SSTABLES).word == "holds"
     # What is asked does not depend on it.
     assert judged("LOG-10", figures, records=10_000).word == "not tested at this scale"
     assert judged("LOG-17", figures, records=10_000).word == "holds"

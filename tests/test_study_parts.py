@@ -133,7 +133,7 @@ text = "About more data."
 form = "f"
 published = "p"
 parts = ["read", "write"]
-least_scale = 0.5
+min_scale = 0.5
 scale_matters = "rows grow with time"
 
 [[claim]]

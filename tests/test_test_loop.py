@@ -13,7 +13,7 @@ import pytest
 from sensorbench import lab
 from sensorbench.lab import jvm
 from tests.pictures import check_once_for_each_kind, once_for_each_kind
-from tests.servers import LAB_FIXTURE, MOST_LONG, LabServers, allow_all, check_long, have_quick_java, make_quick_java
+from tests.servers import LAB_FIXTURE, MAX_LONG, LabServers, allow_all, check_long, have_quick_java, make_quick_java
 
 ROOT = Path(__file__).parent.parent
 
@@ -125,11 +125,11 @@ WITH_REASON = pytest.mark.long("fifty of them").mark
         ((pytest.mark.long.mark,), 1, "say why"),
         ((WITH_REASON, pytest.mark.server.mark), 1, "it is left out already"),
         ((WITH_REASON, pytest.mark.cluster.mark), 1, "it is left out already"),
-        ((WITH_REASON,), MOST_LONG + 1, f"{MOST_LONG + 1} tests are marked long"),
+        ((WITH_REASON,), MAX_LONG + 1, f"{MAX_LONG + 1} tests are marked long"),
     ],
 )
 def test_long_tests_have_a_reason_start_no_server_and_are_few(marks: tuple[pytest.Mark, ...], number: int, problem: str) -> None:
-    check_long(cast("list[pytest.Item]", [Marked((WITH_REASON,))] * MOST_LONG))
+    check_long(cast("list[pytest.Item]", [Marked((WITH_REASON,))] * MAX_LONG))
     with pytest.raises(pytest.UsageError, match=problem):
         check_long(cast("list[pytest.Item]", [Marked(marks)] * number))
 

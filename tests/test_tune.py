@@ -62,7 +62,7 @@ def space_of(text: str, tmp_path: Path) -> Space:
 
 
 def goal_of(text: str, *, timeout_s: float = 10.0, held_s: float = 1.0) -> Any:
-    return parse_goal(text, held_s=held_s, ramp_s=0.0, timeout_s=timeout_s, search=Search(100.0, 0.1, 1, most_per_s=200.0))
+    return parse_goal(text, held_s=held_s, ramp_s=0.0, timeout_s=timeout_s, search=Search(100.0, 0.1, 1, max_per_s=200.0))
 
 
 # Search spaces

@@ -17,6 +17,9 @@ Model = TypeVar("Model", bound=BaseModel)
 
 # Keys of earlier versions of files, and what they are called now.
 RENAMED: dict[str, str] = {
+    "least_scale": "min_scale",
+    "most": "max",
+    "least": "min",
     "in_flight": "concurrency",
     "stand_in": "substitute",
     "fill": "load_query",

@@ -23,7 +23,7 @@ from statistics import median
 from typing import Literal
 
 from sensorbench.analysis.candidate import Candidate, Factor, Measured, factors_of, quotient
-from sensorbench.analysis.intervals import CONFIDENCE, LEAST_RUNS, Interval, product_over_runs
+from sensorbench.analysis.intervals import CONFIDENCE, MIN_RUNS, Interval, product_over_runs
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, judge
 
 Level = Literal["high", "low"]
@@ -198,7 +198,7 @@ def _place(number: int, ordered: Sequence[tuple[Candidate, dict[Kind, float]]], 
 
 def _may_be_one(ratio: Interval) -> bool:
     """Whether there is an interval that does not say that the first of two is better."""
-    return ratio.runs >= LEAST_RUNS and judge(ratio).word != "slower"
+    return ratio.runs >= MIN_RUNS and judge(ratio).word != "slower"
 
 
 def _sureness(over_next: Interval | None, count: int, needs: Needs) -> str:
@@ -207,7 +207,7 @@ def _sureness(over_next: Interval | None, count: int, needs: Needs) -> str:
         return "the only one" if count == 1 else "the last"
     if needs.counts == ("size",):
         return "by size, measured once"
-    if over_next.runs < LEAST_RUNS:
+    if over_next.runs < MIN_RUNS:
         return f"{'one run' if over_next.runs == 1 else f'{over_next.runs} runs'}: no interval"
     level = f"level with the next, within {EQUIVALENCE_MARGIN:.0%}"
     words = {"slower": "surely better than the next", "equivalent": level}

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 # The percentiles that an objective may be of, and the share of operations that each means.
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 # A search that needs more is not searching any more: the rate at which the objective is met changes all the time.
-MOST_TRIALS = 60
+MAX_TRIALS = 60
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,19 @@ class Trial:
 @dataclass(frozen=True)
 class Search:
     """Where a search begins, how near the two ends of its answer must be (as a ratio, 0.03 for 3 %), how many trials each end needs,
-    and between which rates it stays (without an upper end if `most_per_s` is None).
+    and between which rates it stays (without an upper end if `max_per_s` is None).
     """
 
     first_per_s: float
     precision: float = 0.03
     confirm: int = 3
-    least_per_s: float = 1.0
-    most_per_s: float | None = None
+    min_per_s: float = 1.0
+    max_per_s: float | None = None
 
     @property
     def top_per_s(self) -> float:
         """The highest rate that may be tried."""
-        return math.inf if self.most_per_s is None else self.most_per_s
+        return math.inf if self.max_per_s is None else self.max_per_s
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ class Capacity:
 
 def next_rate(trials: Sequence[Trial], search: Search) -> float | None:
     """The rate to try next; None when the search is over."""
-    if len(trials) >= MOST_TRIALS:
+    if len(trials) >= MAX_TRIALS:
         return None
     if not trials:
-        return min(max(search.first_per_s, search.least_per_s), search.top_per_s)
+        return min(max(search.first_per_s, search.min_per_s), search.top_per_s)
     rates = _Rates(trials, search)
     steps = (rates.doubtful, rates.outside, rates.between, rates.unconfirmed)
     return next((rate for step in steps if (rate := step()) is not None), None)
@@ -77,7 +77,7 @@ def next_rate(trials: Sequence[Trial], search: Search) -> float | None:
 def capacity(trials: Sequence[Trial], search: Search) -> Capacity:
     """What the trials say."""
     rates = _Rates(trials, search)
-    is_over = bool(trials) and len(trials) < MOST_TRIALS and next_rate(trials, search) is None
+    is_over = bool(trials) and len(trials) < MAX_TRIALS and next_rate(trials, search) is None
     return Capacity(rates.low, rates.high, is_over)
 
 
@@ -110,7 +110,7 @@ class _Rates:
         """A rate beyond all that were tried, where an end is missing and there is room."""
         lowest, highest = min(self._outcomes), max(self._outcomes)
         if self.low is None:
-            return max(lowest / 2.0, self._search.least_per_s) if lowest > self._search.least_per_s else None
+            return max(lowest / 2.0, self._search.min_per_s) if lowest > self._search.min_per_s else None
         if self.high is None:
             return min(highest * 2.0, self._search.top_per_s) if highest < self._search.top_per_s else None
         return None

@@ -16,7 +16,7 @@ import numpy as np
 
 from sensorbench.analysis.sample import Floats, automatic_block_length
 
-LEAST_SEGMENT = 5
+MIN_SEGMENT = 5
 PERMUTATIONS = 199
 SIGNIFICANCE = 0.01
 # Shuffled blocks are so many times as long as the bootstrap's: by simulation, series with an autocorrelation of 0.7 then show a
@@ -24,7 +24,7 @@ SIGNIFICANCE = 0.01
 BLOCK_LENGTHS = 4
 RUNNING_MEDIAN = 21
 # Longer series are averaged down to so many values first: the search is quadratic.
-MOST_VALUES = 400
+MAX_VALUES = 400
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ChangePoint:
 def change_points(series: Floats, *, seed: int = 0) -> list[ChangePoint]:
     """The changes of a series, in order."""
     series = np.asarray(series, dtype=np.float64)
-    width = max(1, int(np.ceil(len(series) / MOST_VALUES)))
+    width = max(1, int(np.ceil(len(series) / MAX_VALUES)))
     averaged = np.array([series[start : start + width].mean() for start in range(0, len(series), width)])
     places = sorted(_search(averaged, 0, np.random.default_rng(seed)))
     ends = [0, *places, len(averaged)]
@@ -48,7 +48,7 @@ def change_points(series: Floats, *, seed: int = 0) -> list[ChangePoint]:
 
 
 def _search(series: Floats, offset: int, generator: np.random.Generator) -> list[int]:
-    if len(series) < 2 * LEAST_SEGMENT:
+    if len(series) < 2 * MIN_SEGMENT:
         return []
     ranks = np.argsort(np.argsort(series, kind="stable"), kind="stable").astype(np.float64)
     place, greatest = _greatest_divergence(ranks)
@@ -81,7 +81,7 @@ def _greatest_divergence(values: Floats) -> tuple[int, float]:
     inside_first = np.concatenate([[0.0], np.cumsum(2.0 * np.tril(distances, -1).sum(axis=1))])
     to_all = np.concatenate([[0.0], np.cumsum(distances.sum(axis=1))])
     total = to_all[-1]
-    places = np.arange(LEAST_SEGMENT, n - LEAST_SEGMENT + 1)
+    places = np.arange(MIN_SEGMENT, n - MIN_SEGMENT + 1)
     first, second = places.astype(np.float64), (n - places).astype(np.float64)
     across = to_all[places] - inside_first[places]
     inside_second = total - 2.0 * across - inside_first[places]

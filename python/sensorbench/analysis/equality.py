@@ -7,7 +7,7 @@ import numpy as np
 
 # Computed floats may differ by this share: databases add up in different orders.
 TOLERANCE = 1e-9
-MOST_SHOWN = 5
+MAX_SHOWN = 5
 REFERENCE = "reference"
 
 
@@ -67,7 +67,7 @@ def compare_answers(operation: str, answers: Mapping[str, Mapping[int, Answer]],
                 _add_mismatch(mismatches, k, variant, answer, *expected[k])
             expected.setdefault(k, (variant, answer))
     return Equality(
-        operation, compared + with_reference, with_reference, len(mismatches), tuple(mismatches[:MOST_SHOWN]), bool(expected)
+        operation, compared + with_reference, with_reference, len(mismatches), tuple(mismatches[:MAX_SHOWN]), bool(expected)
     )
 
 

@@ -58,7 +58,7 @@ from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 Truths = NDArray[np.bool_]
-MOST_EXAMPLES = 100
+MAX_EXAMPLES = 100
 NEVER = np.iinfo(np.int64).max
 FROM_THE_START = np.iinfo(np.int64).min
 NONE = -1
@@ -241,7 +241,7 @@ class _History:
 
     def of_reads(self, found: Truths, more: Callable[[int], dict[str, Any]]) -> tuple[dict[str, Any], ...]:
         """The first examples of reads; `more` says what else there is to say of one, by its place among the reads."""
-        places = np.flatnonzero(found)[:MOST_EXAMPLES]
+        places = np.flatnonzero(found)[:MAX_EXAMPLES]
         rows = self.reads[places]
         return tuple(self.example("read", row, self.invoked[row], **more(place)) for place, row in zip(places, rows, strict=True))
 
@@ -319,7 +319,7 @@ def _lost_writes(history: _History, stale: _Stale) -> Finding:
             last_stale_read=history.operation(history.reads[in_vain[-1]]),
         )
 
-    return Finding(len(lost), int(judged.sum()), tuple(example(row) for row in lost[:MOST_EXAMPLES]))
+    return Finding(len(lost), int(judged.sum()), tuple(example(row) for row in lost[:MAX_EXAMPLES]))
 
 
 def _non_monotonic_reads(history: _History) -> Finding:

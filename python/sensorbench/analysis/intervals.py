@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from sensorbench.analysis.sample import Sample
 
-LEAST_RUNS = 3
+MIN_RUNS = 3
 RESAMPLES = 500
 CACHED_CELLS = 16_384
 CONFIDENCE = 0.95
@@ -96,7 +96,7 @@ def spread_over_runs(values: NDArray[np.float64], confidence: float = CONFIDENCE
 def mean_over_runs(values: NDArray[np.float64], confidence: float = CONFIDENCE) -> Interval:
     """The interval of the mean of values of which each run gives one, by Student's t: for differences, which may be below 0."""
     value, runs = float(values.mean()), len(values)
-    if runs < LEAST_RUNS:
+    if runs < MIN_RUNS:
         return Interval(value, None, None, confidence, runs, between_runs=False)
     half = t_quantile(runs - 1, 0.5 + confidence / 2) * float(values.std(ddof=1)) / math.sqrt(runs)
     return Interval(value, value - half, value + half, confidence, runs, between_runs=True)
@@ -107,7 +107,7 @@ def product_over_runs(factors: Sequence[NDArray[np.float64]], confidence: float 
     logs = [np.log(values) for values in factors]
     value = math.exp(sum(float(of_factor.mean()) for of_factor in logs))
     runs = min(len(of_factor) for of_factor in logs)
-    if runs < LEAST_RUNS:
+    if runs < MIN_RUNS:
         return Interval(value, None, None, confidence, runs, between_runs=False)
     parts = [(float(of_factor.var(ddof=1)) / len(of_factor), len(of_factor) - 1) for of_factor in logs]
     return _interval(value, _sum_of(parts), confidence, runs)
@@ -137,7 +137,7 @@ def _spread(terms: Sequence[tuple[Sample, float]], metric: str, seed: int, *, pa
     within = {key: weights[key] ** 2 * _variance_within(sample, metric, generator) for key, sample in samples.items()}
     all_within = sum(within.values())
     run_counts = {sample.runs for sample in samples.values()}
-    if min(run_counts) < LEAST_RUNS:
+    if min(run_counts) < MIN_RUNS:
         degrees = sum(max(1, sample.block_count - sample.runs) for sample in samples.values())
         return _Spread(all_within, degrees, between_runs=False) if math.isfinite(all_within) else None
     if paired and len(run_counts) == 1:

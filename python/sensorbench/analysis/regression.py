@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from sensorbench.analysis.intervals import CONFIDENCE, LEAST_RUNS, t_quantile
+from sensorbench.analysis.intervals import CONFIDENCE, MIN_RUNS, t_quantile
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN
 
 
@@ -30,7 +30,7 @@ def regression(
     """
     known = [figure for figure in earlier if figure > 0.0 and math.isfinite(figure)]
     expected = math.exp(float(np.mean(np.log(known)))) if known else float("nan")
-    if len(known) < LEAST_RUNS or not new > 0.0:
+    if len(known) < MIN_RUNS or not new > 0.0:
         return Regression("inconclusive", new, expected, None, None, len(known))
     logs = np.log(known)
     half = t_quantile(len(known) - 1, 0.5 + confidence / 2) * float(np.std(logs, ddof=1)) * math.sqrt(1.0 + 1.0 / len(known))

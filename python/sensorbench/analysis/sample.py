@@ -15,15 +15,15 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 # An estimate from fewer latencies beyond a quantile is a guess.
-LEAST_BEYOND_QUANTILE = 10
+MIN_BEYOND_QUANTILE = 10
 # From so many means on, each of a run, Student's t knows how far they may be off, however few latencies they are of.
-LEAST_MEANS = 3
+MIN_MEANS = 3
 
 # Weighted latencies that are held in memory at a time: what a processor's cache holds.
-MOST_CELLS = 65_536
+MAX_CELLS = 65_536
 
 # More blocks in a run tell no more about their spread; longer blocks are as good.
-MOST_BLOCKS = 200
+MAX_BLOCKS = 200
 
 # Longer samples are drawn again from a table of so many bins.
 BINS = 4096
@@ -48,7 +48,7 @@ class Sample:
         run_of_block: list[int] = []
         for number, run in enumerate(runs):
             length = block_length or automatic_block_length(run)
-            block_count = min(max(1, round(len(run) / length)), MOST_BLOCKS)
+            block_count = min(max(1, round(len(run) / length)), MAX_BLOCKS)
             of_run = np.arange(len(run)) * block_count // max(1, len(run))
             blocks.append(of_run + len(run_of_block))
             run_of_block += [number] * block_count
@@ -102,7 +102,7 @@ class Sample:
         if len(self.values) > 2 * BINS:
             bin_values, counts = self._table
             return figures(metric, bin_values, (block_weights.astype(np.float32) @ counts).astype(np.float64))
-        rows_at_once = max(1, MOST_CELLS // max(1, len(self.values)))
+        rows_at_once = max(1, MAX_CELLS // max(1, len(self.values)))
         chunks = [block_weights[start : start + rows_at_once] for start in range(0, len(block_weights), rows_at_once)]
         return np.concatenate([figures(metric, self.values, self._weights(chunk)) for chunk in chunks])
 
@@ -134,10 +134,10 @@ class Sample:
         """Whether there are enough latencies for an interval to mean something: beyond the metric's quantile; for a mean, as many
         runs, each of which gives one.
         """
-        if metric == "mean" and self.runs >= LEAST_MEANS:
+        if metric == "mean" and self.runs >= MIN_MEANS:
             return True
         quantile = _QUANTILES.get(metric, 0.0)
-        return self.count * (1.0 - quantile) >= LEAST_BEYOND_QUANTILE
+        return self.count * (1.0 - quantile) >= MIN_BEYOND_QUANTILE
 
 
 def figures(metric: str, values: Floats, weights: Floats) -> Floats:
@@ -173,22 +173,22 @@ def automatic_block_length(series: Floats) -> int:
     # Ranks of the values have autocorrelations that single spikes do not hide.
     ranks = np.argsort(np.argsort(series)).astype(np.float64)
     centred = ranks - ranks.mean()
-    most_lags = min(n - 1, int(np.ceil(np.sqrt(n))) + max(5, int(np.log10(n))))
-    covariances = np.array([centred[: n - lag] @ centred[lag:] / n for lag in range(most_lags + 1)])
+    max_lags = min(n - 1, int(np.ceil(np.sqrt(n))) + max(5, int(np.log10(n))))
+    covariances = np.array([centred[: n - lag] @ centred[lag:] / n for lag in range(max_lags + 1)])
     if covariances[0] <= 0.0:
         return 1
     correlations = covariances / covariances[0]
     threshold = 2.0 * np.sqrt(np.log10(n) / n)
     run_length = max(5, int(np.sqrt(np.log10(n))))
     insignificant = np.abs(correlations[1:]) < threshold
-    last_significant = most_lags
-    for lag in range(most_lags - run_length + 1):
+    last_significant = max_lags
+    for lag in range(max_lags - run_length + 1):
         if insignificant[lag : lag + run_length].all():
             last_significant = lag
             break
     if last_significant == 0:
         return 1
-    window = min(2 * last_significant, most_lags)
+    window = min(2 * last_significant, max_lags)
     lags = np.arange(-window, window + 1)
     flat_top = np.clip(2.0 * (1.0 - np.abs(lags) / window), 0.0, 1.0)
     weighted = flat_top * covariances[np.abs(lags)]

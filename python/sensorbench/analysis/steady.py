@@ -5,7 +5,7 @@ import numpy as np
 from sensorbench.analysis.sample import Floats
 
 # So that there are five in the last quarter: fewer say little about a trend.
-LEAST_WINDOWS = 20
+MIN_WINDOWS = 20
 
 
 def time_to_steady(
@@ -22,7 +22,7 @@ def time_to_steady(
     line, with Theil and Sen's slope, rises or falls by more than `within` over it.
     """
     starts_s, rates = windowed_hit_rates(times_s, hits, requests, window_s)
-    if len(rates) < LEAST_WINDOWS:
+    if len(rates) < MIN_WINDOWS:
         return None
     last = len(rates) // 4
     if _still_trends(starts_s[-last:], rates[-last:], within):

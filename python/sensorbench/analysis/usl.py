@@ -13,7 +13,7 @@ import numpy as np
 
 from sensorbench.analysis.sample import Floats
 
-LEAST_SIZES = 3
+MIN_SIZES = 3
 RESAMPLES = 2000
 _INTERVAL = (2.5, 97.5)
 
@@ -49,8 +49,8 @@ def fit_usl(measured: Mapping[int, Floats], seed: int = 1) -> Usl:
 
     Raises ValueError with fewer than three numbers of nodes: the law has three parameters.
     """
-    if len(measured) < LEAST_SIZES:
-        raise ValueError(f"{len(measured)} numbers of nodes: expected {LEAST_SIZES} at least")
+    if len(measured) < MIN_SIZES:
+        raise ValueError(f"{len(measured)} numbers of nodes: expected {MIN_SIZES} at least")
     nodes = np.array(sorted(measured), dtype=np.float64)
     samples = [np.asarray(measured[int(one)], dtype=np.float64) for one in nodes]
     found = _fitted(nodes, np.array([sample.mean() for sample in samples]))

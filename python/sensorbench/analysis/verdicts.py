@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from sensorbench.analysis.intervals import CONFIDENCE, LEAST_RUNS, Interval, ratio_interval
+from sensorbench.analysis.intervals import CONFIDENCE, MIN_RUNS, Interval, ratio_interval
 from sensorbench.analysis.sample import Sample
 
 Word = Literal["faster", "slower", "equivalent", "no difference seen", "inconclusive"]
@@ -46,8 +46,8 @@ def judge(ratio: Interval, *, margin: float = EQUIVALENCE_MARGIN) -> Verdict:
     - the interval is so wide that a factor of two to either side would not show: inconclusive;
     - else: no difference seen, which is not the same as none being there.
     """
-    if ratio.runs < LEAST_RUNS:
-        return Verdict("inconclusive", ratio, f"{ratio.runs} runs; at least {LEAST_RUNS} are needed (--repeat {LEAST_RUNS})")
+    if ratio.runs < MIN_RUNS:
+        return Verdict("inconclusive", ratio, f"{ratio.runs} runs; at least {MIN_RUNS} are needed (--repeat {MIN_RUNS})")
     if ratio.low is None or ratio.high is None:
         return Verdict("inconclusive", ratio, "too few operations for an interval")
     if 1.0 / (1.0 + margin) <= ratio.low and ratio.high <= 1.0 + margin:

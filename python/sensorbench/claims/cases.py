@@ -7,7 +7,7 @@ from statistics import median
 from sensorbench.claims.claim import Judgement
 
 # So many of the cells that contradict a claim are named.
-MOST_NAMED = 5
+MAX_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ def _told(known: Sequence[Case], without_figure: int, missing: Sequence[str], un
     holding = sum(case.judgement.word == "holds" for case in known)
     contrary = [case for case in known if case.judgement.word == "does not hold"]
     undecided = len(known) - holding - len(contrary)
-    named = ", ".join(f"{case.name}{_figure(case, unit)}" for case in contrary[:MOST_NAMED])
-    more = f" and {len(contrary) - MOST_NAMED} more" if len(contrary) > MOST_NAMED else ""
+    named = ", ".join(f"{case.name}{_figure(case, unit)}" for case in contrary[:MAX_NAMED])
+    more = f" and {len(contrary) - MAX_NAMED} more" if len(contrary) > MAX_NAMED else ""
     parts = [
         f"{holding} of {len(known)} cells hold{_range(known, unit)}",
         f"not: {named}{more}" if contrary else "",

@@ -34,7 +34,7 @@ class Claim(toml_file.FileModel):
     parts: list[str] = []
     # What else it needs and is not here, in words; such a claim is not tested.
     blocked_by: str | None = None
-    least_scale: float = 0.0
+    min_scale: float = 0.0
     # Why it needs that scale.
     scale_matters: str = ""
 

@@ -130,7 +130,7 @@ def judged_by(judges: Mapping[str, Callable[[E], Judgement]], claim: Claim, evid
 
 def needs(claim: Claim) -> list[str]:
     """What a claim needs besides variants that were measured, in words."""
-    return [*([claim.blocked_by] if claim.blocked_by else []), *([f"scale {claim.least_scale:g}"] if claim.least_scale else [])]
+    return [*([claim.blocked_by] if claim.blocked_by else []), *([f"scale {claim.min_scale:g}"] if claim.min_scale else [])]
 
 
 def _variants_of(role: str, study: HasJudges) -> str:
@@ -157,9 +157,9 @@ def _judgement(claim: Claim, study: HasJudges, evidence: Sequence[Evidence], *, 
         return untested_for(f"needs {' and '.join(missing)}")
     if claim.blocked_by:
         return untested_for(claim.blocked_by)
-    if any(one.result.manifest.plan.dataset.get("scale", 1.0) < claim.least_scale for one in evidence):
+    if any(one.result.manifest.plan.dataset.get("scale", 1.0) < claim.min_scale for one in evidence):
         why = f": {claim.scale_matters}" if claim.scale_matters else ""
-        return Judgement("not tested at this scale", None, f"needs scale {claim.least_scale:g}{why}")
+        return Judgement("not tested at this scale", None, f"needs scale {claim.min_scale:g}{why}")
     if answers_differ:
         return Judgement("inconclusive", None, "the databases did not give equal answers")
     return study.judges[claim.id](evidence[0])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sensorbench.analysis.intervals import CONFIDENCE, LEAST_RUNS, Interval, spread_over_runs
+from sensorbench.analysis.intervals import CONFIDENCE, MIN_RUNS, Interval, spread_over_runs
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, judge
 from sensorbench.claims.claim import NOT_MEASURED, Judgement, Word, untested_for
 
@@ -62,7 +62,7 @@ def about(interval: Interval | None, published: float) -> Judgement:
 def _within(interval: Interval | None, low: float, high: float, rule: str) -> Judgement:
     if interval is None:
         return _not_measured()
-    if interval.low is None or interval.high is None or interval.runs < LEAST_RUNS:
+    if interval.low is None or interval.high is None or interval.runs < MIN_RUNS:
         return Judgement("inconclusive", _shown(interval), f"{interval.runs} runs and no interval between runs; {rule}")
     if low <= interval.low and interval.high <= high:
         return Judgement("holds", _shown(interval), rule)

@@ -39,7 +39,7 @@ Force = Annotated[
 # What of a workload changes no operation: how often it is run, and what is kept of it.
 _CHANGES_NO_OPERATION = {"repeat", "log", "answers"}
 # What a workload has that does not say otherwise; earlier versions left out keys that they did not know.
-_USUAL_WORKLOAD = Workload(mix={"any": 1}, operations=1).model_dump(mode="json", by_alias=True)
+_DEFAULT_WORKLOAD = Workload(mix={"any": 1}, operations=1).model_dump(mode="json", by_alias=True)
 _VERDICT_KEYS = ("verdict", "reason")
 
 
@@ -101,7 +101,7 @@ def _obstacles(a: ComparisonResult, b: ComparisonResult) -> list[str]:
 
 def _workload_differences(a: ComparisonResult, b: ComparisonResult) -> set[str]:
     """The keys in which the workloads differ."""
-    of_a, of_b = ({**_USUAL_WORKLOAD, **result.manifest.plan.workload} for result in (a, b))
+    of_a, of_b = ({**_DEFAULT_WORKLOAD, **result.manifest.plan.workload} for result in (a, b))
     return {key for key in of_a.keys() | of_b.keys() if of_a.get(key) != of_b.get(key)}
 
 

@@ -24,7 +24,7 @@ from sensorbench.dataset import (
 )
 from sensorbench.dataset import dataset as datasets
 from sensorbench.dataset.article_model import ArticleModel, articles_at, fit_articles, shipped_model
-from sensorbench.dataset.csv_rows import MOST_SHOWN
+from sensorbench.dataset.csv_rows import MAX_SHOWN
 from sensorbench.dataset.export import FORMS, export
 from sensorbench.dataset.fitted import MODEL_SUFFIX, Model, fit, generate_like, read_model
 from sensorbench.dataset.generated import in_this_process
@@ -196,7 +196,7 @@ def fit_generator(
         "generated",
     ):
         table.add_column(column, justify="left" if column == "sensor" else "right")
-    for one in sorted(model.closeness, key=lambda one: -one.values_ks)[:MOST_SHOWN]:
+    for one in sorted(model.closeness, key=lambda one: -one.values_ks)[:MAX_SHOWN]:
         name = f"{one.site} {one.zone} {one.sensor}"
         shares = (f"{share:.2%}" for share in (one.gap_share, one.gap_share_generated))
         alike = (f"{number:.3f}" for number in (one.persistence, one.persistence_generated))
@@ -210,7 +210,7 @@ def fit_generator(
             *alike,
         )
     console().print(table)
-    more = f" (the {MOST_SHOWN} that differ most, of {len(model.closeness)})" if len(model.closeness) > MOST_SHOWN else ""
+    more = f" (the {MAX_SHOWN} that differ most, of {len(model.closeness)})" if len(model.closeness) > MAX_SHOWN else ""
     console().print(f"over the same span, generated against fitted{more}; written to {out}", highlight=False)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from sensorbench.analysis.elasticity import LEAST_SETS, Elasticity, Sets, Stability, elasticity, stability
+from sensorbench.analysis.elasticity import MIN_SETS, Elasticity, Sets, Stability, elasticity, stability
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.elasticity import (
@@ -287,8 +287,10 @@ def _as_json(found: Stability) -> dict[str, Any]:
 
 
 def _warnings(score: Elasticity) -> list[str]:
-    few = f"{score.sets_between} sets began between bootstrap and stability: below {LEAST_SETS} a spline may overshoot; see trapezoid"
-    return [few] if score.sets_between < LEAST_SETS else []
+    few = (
+        f"{score.sets_between} sets began between bootstrap and stability: below {MIN_SETS} a spline may overshoot; see trapezoid"
+    )
+    return [few] if score.sets_between < MIN_SETS else []
 
 
 def _table(sets: Sets, score: Elasticity, found: Stability) -> Table:

@@ -15,7 +15,7 @@ from sensorbench.results.history import read_history
 
 app = typer.Typer(help="What a database gave its clients: stale reads, lost writes, values never written.", no_args_is_help=True)
 
-MOST_SHOWN = 3
+MAX_SHOWN = 3
 
 
 @app.callback()
@@ -43,7 +43,7 @@ def check(
     )
     screen.print(_table(checked))
     for name, finding in checked.findings.items():
-        for example in finding.examples[:MOST_SHOWN]:
+        for example in finding.examples[:MAX_SHOWN]:
             screen.print(f"{findings.TITLES[name]}: {findings.told(name, example)}", highlight=False, soft_wrap=True)
     unread = counts["keys"] - checked.findings["lost_writes"].of
     if unread:

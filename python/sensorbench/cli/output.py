@@ -20,7 +20,7 @@ Shown = TypeVar("Shown")
 
 RESULTS_FOLDER = Path("results")
 # More variants do not fit beside one another.
-MOST_COLUMNS = 6
+MAX_COLUMNS = 6
 
 
 def new_folder(name: str) -> Path:
@@ -52,7 +52,7 @@ def print_outcome(summary: ComparisonSummary, page: Path) -> None:
     screen = console()
     screen.print()
     screen.print(answer.headline(summary), style="bold")
-    screen.print(_figures(summary) if len(summary.variants) <= MOST_COLUMNS else _winners(summary))
+    screen.print(_figures(summary) if len(summary.variants) <= MAX_COLUMNS else _winners(summary))
     equal = {True: "all answers were equal", False: "ANSWERS DIFFER", None: "answers were not compared"}[summary.answers_equal]
     screen.print(f"{equal}; report: {page}", highlight=False)
     for caveat in summary.warnings:

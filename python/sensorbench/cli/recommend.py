@@ -31,7 +31,7 @@ class YesOrNo(StrEnum):
     NO = "no"
 
 
-_USUAL = Assumptions()
+_DEFAULT = Assumptions()
 
 
 def recommend(
@@ -78,16 +78,16 @@ def recommend(
         Path | None,
         typer.Option("--study", help="Folder of your own results; the shipped reference if not given.", show_default=False),
     ] = None,
-    replicas: Annotated[int, typer.Option("--replicas", help="Copies of each reading that are kept.", min=1)] = _USUAL.copies,
+    replicas: Annotated[int, typer.Option("--replicas", help="Copies of each reading that are kept.", min=1)] = _DEFAULT.copies,
     headroom: Annotated[
         float, typer.Option("--headroom", help="Share of the measured rates that stays free.", min=0.0, max=0.99)
-    ] = _USUAL.headroom,
+    ] = _DEFAULT.headroom,
     disk_fill: Annotated[
         float,
         typer.Option(
             "--disk-fill", help="Share of a disk (of memory, if all data lie there) that is filled at most.", min=0.01, max=1.0
         ),
-    ] = _USUAL.fill,
+    ] = _DEFAULT.fill,
     node_disk: Annotated[str, typer.Option("--node-disk", help="Disk of a node.")] = "1TB",
     node_memory: Annotated[str, typer.Option("--node-memory", help="Memory of a node.")] = "64GB",
     node_price: Annotated[

@@ -18,8 +18,8 @@ from sensorbench.progress import console, print_labelled
 from sensorbench.report import formatting
 
 # More rows are in --json.
-MOST_SHOWN = 10
-MOST_EXPLAINED = 3
+MAX_SHOWN = 10
+MAX_EXPLAINED = 3
 
 _COUNTS = {"written": "readings written a second", "read": "answers a second", "size": "bytes a reading, the fewer the better"}
 
@@ -32,7 +32,7 @@ def print_recommendation(recommendation: Recommendation, *, explain: bool) -> No
     screen.print(f"writes {needs.writes}, reads {needs.reads}, {newest}", style="bold")
     screen.print(_told_counts(recommendation), highlight=False)
     screen.print(_table(recommendation))
-    hidden = len(recommendation.entries) - MOST_SHOWN
+    hidden = len(recommendation.entries) - MAX_SHOWN
     if hidden > 0:
         screen.print(f"{hidden} more with --json", highlight=False)
     smallest = _smallest_of_level(recommendation)
@@ -99,7 +99,7 @@ def _table(recommendation: Recommendation) -> Table:
         "over the next, how sure",
     ):
         table.add_column(column)
-    for number, entry in enumerate(recommendation.entries[:MOST_SHOWN], 1):
+    for number, entry in enumerate(recommendation.entries[:MAX_SHOWN], 1):
         candidate = entry.place.candidate
         sizing = [str(entry.sizing.nodes), formatting.size(entry.sizing.disk_bytes)] if entry.sizing else []
         table.add_row(
@@ -204,7 +204,7 @@ def _print_explanation(screen: Console, recommendation: Recommendation) -> None:
         "what it would be for this kind alone.",
         highlight=False,
     )
-    for number, entry in enumerate(recommendation.entries[:MOST_EXPLAINED], 1):
+    for number, entry in enumerate(recommendation.entries[:MAX_EXPLAINED], 1):
         candidate = entry.place.candidate
         shares = " and ".join(f"{share:.3g} of the best at {kind}" for kind, share in _told_shares(entry))
         mean = f", geometric mean {entry.place.score:.3g}" if len(entry.place.shares) > 1 else ""

@@ -33,7 +33,7 @@ ARTICLES_OF_THE_STUDY = 19_580
 # Shares of the sizes that are kept: each hundredth, and more where articles are longest.
 SHARES = [*(hundredth / 100 for hundredth in range(100)), 0.995, 0.998, 0.999, 1.0]
 # The most frequent words are kept, but for those that are longer than words are; the others are as many as they are.
-MOST_WORDS = 20_000
+MAX_WORDS = 20_000
 LONGEST_WORD_BYTES = 48
 # Articles of a generated collection of which the sizes are compared with the fitted ones.
 COMPARED = 20_000
@@ -127,7 +127,7 @@ def _words(connection: duckdb.DuckDBPyConnection) -> tuple[dict[str, int], int, 
     ).fetchall()[0]
     if not every:
         raise UsageError("the articles have no words to fit a generator to")
-    listed = counted.filter(f"strlen(word) <= {LONGEST_WORD_BYTES}").order("times DESC, word").limit(MOST_WORDS)
+    listed = counted.filter(f"strlen(word) <= {LONGEST_WORD_BYTES}").order("times DESC, word").limit(MAX_WORDS)
     words = dict(listed.fetchall())
     return words, int(every) - sum(words.values()), max(1.0, every / lines)
 

@@ -12,7 +12,7 @@ from sensorbench.errors import UsageError
 
 CHUNK_BYTES = 1 << 20
 # The strongest preset of xz takes 65 MiB; a file that asks for much more is none that should be read.
-MOST_MEMORY_BYTES = 256 << 20
+MAX_MEMORY_BYTES = 256 << 20
 
 
 class _Decompressor(Protocol):
@@ -33,7 +33,7 @@ class _Decompressor(Protocol):
 # By the bytes that a file begins with.
 _DECOMPRESSORS: dict[bytes, Callable[[], _Decompressor]] = {
     b"BZh": bz2.BZ2Decompressor,
-    b"\xfd7zXZ\x00": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MOST_MEMORY_BYTES),
+    b"\xfd7zXZ\x00": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_MEMORY_BYTES),
 }
 
 

@@ -8,7 +8,7 @@ import duckdb
 
 from sensorbench.errors import UsageError
 
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 
 # The column with the number of a row, named as no column of a file is.
 ROW_NUMBER = '"row number of sensorbench"'
@@ -38,7 +38,7 @@ class BadRows:
     def add(self, rows: list[BadRow]) -> None:
         """Adds rows; one that has several bad cells counts once."""
         self.lines.update((row.file, row.line) for row in rows)
-        self.shown = sorted([*self.shown, *rows])[:MOST_SHOWN]
+        self.shown = sorted([*self.shown, *rows])[:MAX_SHOWN]
 
     @property
     def count(self) -> int:

@@ -195,7 +195,7 @@ class Dataset:
             elif self._scale < 1.0 and readings.time is None and name == readings.relation:
                 rows = rows.filter(f"{readings.series[0]} <= {math.ceil(self._scale * relation.rows)}")
             rows.create_view(name)
-        connection.execute(_usual_step(readings))
+        connection.execute(_default_step(readings))
         return connection
 
     def _end(self) -> datetime:
@@ -319,7 +319,7 @@ class DatasetWriter:
             return [hashlib.file_digest(file, "sha256").digest()]
 
 
-def _usual_step(readings: Readings) -> str:
+def _default_step(readings: Readings) -> str:
     """Makes a macro: the usual time between two readings of the first sensor, in µs; null where it has no two, or no times. It is
     computed where a query has it, from the readings as scaled.
     """

@@ -32,12 +32,12 @@ HOUR_US = DAY_US // 24
 QUANTILES = 65
 GAP_QUANTILES = 9
 # An hour of the day with fewer readings than this has the distribution of the whole day.
-LEAST_READINGS_AN_HOUR = 30
+MIN_READINGS_AN_HOUR = 30
 # A series is regular when so many of its intervals are the same.
 REGULAR_SHARE = 0.8
 # In an irregular series, intervals so many times the median are gaps.
 GAP_FACTOR = 10.0
-MOST_DECIMALS = 6
+MAX_DECIMALS = 6
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -148,7 +148,7 @@ def _fitted(site: int, zone: int, sensor: str, times: Integers, values: Floats) 
         gap_share=gap_share,
         gap_us=gap_us,
         values_by_hour=[
-            np.quantile(of_hour, shares).tolist() if len(of_hour) >= LEAST_READINGS_AN_HOUR else of_day for of_hour in by_hour
+            np.quantile(of_hour, shares).tolist() if len(of_hour) >= MIN_READINGS_AN_HOUR else of_day for of_hour in by_hour
         ],
         persistence=_persistence(times, values),
         repeat_share=float(np.mean(values[1:] == values[:-1])) if _is_continuous(values) else 0.0,
@@ -180,7 +180,7 @@ def _is_continuous(values: Floats) -> bool:
 
 
 def _decimals(values: Floats) -> int | None:
-    for decimals in range(MOST_DECIMALS + 1):
+    for decimals in range(MAX_DECIMALS + 1):
         scaled = values * 10.0**decimals
         if np.allclose(scaled, np.round(scaled), rtol=0.0, atol=1e-6):
             return decimals

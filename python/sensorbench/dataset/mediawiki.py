@@ -17,10 +17,10 @@ from sensorbench.errors import UsageError
 ROOT = "mediawiki"
 ARTICLE_NAMESPACE = 0
 # MediaWiki takes 2 MiB by default; some wikis allow more.
-MOST_CHARACTERS = 16 << 20
-MOST_DEPTH = 64
+MAX_CHARACTERS = 16 << 20
+MAX_DEPTH = 64
 # A tag is at most as long as this, with all of its attributes.
-MOST_TAG_BYTES = 4 << 20
+MAX_TAG_BYTES = 4 << 20
 
 # What is kept of a dump: elements by where they are.
 _TITLE = (ROOT, "page", "title")
@@ -105,8 +105,8 @@ class Dump:
             self._parser.Parse(data, is_last)
         except expat.ExpatError as error:
             raise self._unfit(f"no XML that can be read: {expat.ErrorString(error.code)}") from None
-        if self._fed - self._parser.CurrentByteIndex > MOST_TAG_BYTES:
-            raise self._unfit(f"a tag, comment or name is longer than {MOST_TAG_BYTES:,} bytes; no dump has such")
+        if self._fed - self._parser.CurrentByteIndex > MAX_TAG_BYTES:
+            raise self._unfit(f"a tag, comment or name is longer than {MAX_TAG_BYTES:,} bytes; no dump has such")
 
     def _unfit(self, problem: str) -> UsageError:
         return UsageError(
@@ -120,8 +120,8 @@ class Dump:
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if not self._path and name != ROOT:
             raise self._unfit(f"the first element is <{name[:40]}>, not <{ROOT}>")
-        if len(self._path) == MOST_DEPTH:
-            raise self._unfit(f"elements are nested more than {MOST_DEPTH} deep")
+        if len(self._path) == MAX_DEPTH:
+            raise self._unfit(f"elements are nested more than {MAX_DEPTH} deep")
         self._path.append(name)
         path = tuple(self._path)
         if path == (ROOT, "page"):
@@ -137,8 +137,8 @@ class Dump:
         if self._characters is None:
             return
         self._length += len(characters)
-        if self._length > MOST_CHARACTERS:
-            raise self._unfit(f"<{self._path[-1]}> is longer than {MOST_CHARACTERS:,} characters")
+        if self._length > MAX_CHARACTERS:
+            raise self._unfit(f"<{self._path[-1]}> is longer than {MAX_CHARACTERS:,} characters")
         self._characters.append(characters)
 
     def _end(self, _: str) -> None:

@@ -34,8 +34,8 @@ def generate(name: str, out: Path, seed: int, scale: float, write: WriteFiles) -
     sensors, whole = DATASETS[name]
     readings = round(whole * scale / READINGS_IN) * READINGS_IN
     if readings == 0:
-        least = READINGS_IN / whole
-        raise UsageError(f"--scale {scale:g} leaves less than {READINGS_IN} of {whole:,} readings; expected at least {least:.2g}")
+        floor = READINGS_IN / whole
+        raise UsageError(f"--scale {scale:g} leaves less than {READINGS_IN} of {whole:,} readings; expected at least {floor:.2g}")
     end = START + readings * STEP
     series = json.dumps([_series(number) for number in range(sensors)])
     writer = DatasetWriter(out)

@@ -5,7 +5,7 @@ from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant, Ranking
 
 # More variants that are level with the fastest are counted, not named; they are all listed below it.
-MOST_NAMED = 3
+MAX_NAMED = 3
 
 
 def headline(summary: ComparisonSummary) -> str:
@@ -49,4 +49,4 @@ def sure(ratio: MeasuredFigure) -> str:
 def winners(ranking: Ranking) -> str:
     """The fastest variant, and those that are level with it."""
     level = [formatting.variant(place.variant) for place in ranking.places if is_level(place)]
-    return " or ".join(level) if len(level) <= MOST_NAMED else f"{level[0]} or {len(level) - 1} others"
+    return " or ".join(level) if len(level) <= MAX_NAMED else f"{level[0]} or {len(level) - 1} others"

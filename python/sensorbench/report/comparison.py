@@ -48,7 +48,7 @@ from sensorbench.results.summary.comparison import (
 from sensorbench.results.summary.envelope import Caveat
 
 # More variants than these are shown when they are clicked at.
-_MOST_PLACES = 8
+_MAX_PLACES = 8
 
 
 def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Page:
@@ -176,7 +176,7 @@ def _card(summary: ComparisonSummary, ranking: Ranking) -> Card:
     best, *others = ranking.places
     winner = Text([answer.winners(ranking), " ", Piece(formatting.duration(best.value_s), "value")], "winner")
     places: Block = Items([_place(place) for place in others], "places")
-    if len(ranking.places) > _MOST_PLACES:
+    if len(ranking.places) > _MAX_PLACES:
         places = Details(f"the {len(others)} others", [places])
     return Card(operation.title, operation.question, [winner, places, drawn])
 

@@ -9,7 +9,7 @@ from sensorbench.results.page import Block, Chart, Details, Section, Table, Text
 from sensorbench.results.summary.comparison import StudySection
 
 # Longer tables are shown when they are clicked at.
-_MOST_ROWS = 40
+_MAX_ROWS = 40
 _FRONT = (
     "The line joins the variants of one group that no other beats: none is at least as good in both figures and better in one. Beside "
     "it, a variant is surely dominated when one other of its group is better in both by intervals that do not overlap; of all others "
@@ -37,5 +37,5 @@ def _blocks(section: StudySection, number: int) -> list[Block]:
         blocks += [Chart(f"effects-{number}", drawn, is_wide=True, file_width=fronts.WIDTH), Text(_EFFECTS, "note")]
     if section.rows:
         table = Table([(column.title, cast("ValueKind", column.kind)) for column in section.columns], section.rows)
-        blocks.append(Details(f"{len(section.rows)} rows", [table]) if len(section.rows) > _MOST_ROWS else table)
+        blocks.append(Details(f"{len(section.rows)} rows", [table]) if len(section.rows) > _MAX_ROWS else table)
     return blocks

@@ -16,7 +16,7 @@ FIRST_REQUESTS = (25, 75)
 _SHARES = np.concatenate([np.linspace(0.0, 0.98, 99), np.linspace(0.981, 1.0, 20)])
 _PERCENTILES = np.linspace(1, 99, 99)
 # More points than pixels help nobody.
-MOST_POINTS = 2000
+MAX_POINTS = 2000
 
 
 def distribution(result: ComparisonResult, variants: list[str], operation: str) -> list[dict[str, Any]]:
@@ -60,7 +60,7 @@ def over_run(result: ComparisonResult, variants: list[str], operation: str) -> l
                 continue
             numbers, latencies = logged_latencies(run, operation)
             smoothed = np.exp(exponentially_smoothed(np.log(latencies)))
-            step = max(1, len(numbers) // MOST_POINTS)
+            step = max(1, len(numbers) // MAX_POINTS)
             rows += [
                 {"variant": variant, "request": float(number), "latency_s": float(latency), "smoothed_s": float(line)}
                 for number, latency, line in zip(numbers[::step], latencies[::step], smoothed[::step], strict=True)

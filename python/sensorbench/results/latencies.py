@@ -26,7 +26,7 @@ def of_kind(table: pa.Table, phase: int, operation: int) -> pa.Table:
     return table.filter(pc.and_(*is_wanted))
 
 
-def logged_latencies(run: RunResult, operation: str, least_rows: float = 0.0) -> tuple[Floats, Floats]:
+def logged_latencies(run: RunResult, operation: str, min_rows: float = 0.0) -> tuple[Floats, Floats]:
     """Numbers and response times (s) of the logged operations of one kind, in the order in which they were due; of those alone
     that returned so many rows, if so asked.
     """
@@ -35,7 +35,7 @@ def logged_latencies(run: RunResult, operation: str, least_rows: float = 0.0) ->
         return np.empty(0), np.empty(0)
     phase, number = run.manifest.phases.index(MEASURE), run.manifest.operations.index(operation)
     wanted = of_kind(table, phase, number)
-    is_enough = pc.greater_equal(wanted["rows"], pa.scalar(least_rows, pa.float64()))
+    is_enough = pc.greater_equal(wanted["rows"], pa.scalar(min_rows, pa.float64()))
     served = wanted.filter(pc.and_(pc.is_in(wanted["outcome"], _SERVED), is_enough)).sort_by("k")
     nanoseconds = pc.subtract(served["end_ns"].cast(pa.int64()), served["scheduled_ns"].cast(pa.int64()))
     return served["k"].to_numpy().astype(np.float64), np.maximum(nanoseconds.to_numpy().astype(np.float64), 1.0) / 1e9

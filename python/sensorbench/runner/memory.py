@@ -6,16 +6,16 @@ from sensorbench.errors import FailedError
 from sensorbench.runner.variants import Variant
 
 # So much must stay available: of all memory, and at least.
-LEAST_SHARE = 0.05
-LEAST_BYTES = 512_000_000
+MIN_SHARE = 0.05
+MIN_BYTES = 512_000_000
 # What a load will need in the end is told only from so much of it on.
 TELLING_SHARE = 0.05
 TELLING_BYTES = 256_000_000
 
 
-def least_available() -> int:
+def min_available() -> int:
     """Bytes of memory that must stay available on this machine."""
-    return max(LEAST_BYTES, int(psutil.virtual_memory().total * LEAST_SHARE))
+    return max(MIN_BYTES, int(psutil.virtual_memory().total * MIN_SHARE))
 
 
 class MemoryGuard:
@@ -31,13 +31,13 @@ class MemoryGuard:
         """Raises FailedError when the rest of the rows will not fit, or when too little memory is left."""
         available = psutil.virtual_memory().available
         needed = self._needed(loaded, self._before - available)
-        room = self._before - least_available()
+        room = self._before - min_available()
         if needed is not None and needed > room:
             raise FailedError(
                 f"{self._variant.id}: {self._rows:,} rows do not fit into memory: they would need about {needed / 1e9:,.1f} GB, and this machine "
                 f"has {max(0, room) / 1e9:,.1f} GB for them; stopped after {loaded:,} rows. Use a smaller --scale, or a machine with more memory"
             )
-        if available < least_available():
+        if available < min_available():
             raise FailedError(
                 f"{self._variant.id}: only {available / 1e9:,.1f} GB of memory are left on this machine; stopped after {loaded:,} of {self._rows:,} "
                 "rows, before it swaps. Use a smaller --scale or fewer targets at a time"

@@ -88,13 +88,13 @@ def _span(workbench: duckdb.DuckDBPyConnection, span: Span, written: Operation) 
     times = [name for name, value_type in written.parameters.items() if value_type == "timestamp"]
     if span.time not in times:
         raise ValueError(f"span.time is {span.time!r}; expected one of {', '.join(times)}")
-    found = workbench.execute(f"SELECT epoch_us(({span.unit})), ({span.least}), ({span.most})").fetchall()[0]
+    found = workbench.execute(f"SELECT epoch_us(({span.unit})), ({span.min}), ({span.max})").fetchall()[0]
     if None in found or found[0] <= 0 or not 0 < found[1] <= found[2]:
         raise ValueError(
             f"span: expected an interval and two numbers, all above zero and the least not above the most; found {found}"
         )
-    unit_us, least, most = (int(number) for number in found)
-    return {"time": list(written.parameters).index(span.time), "unit_us": unit_us, "least": least, "most": most}
+    unit_us, low, high = (int(number) for number in found)
+    return {"time": list(written.parameters).index(span.time), "unit_us": unit_us, "least": low, "most": high}
 
 
 def build_plan(operations: Operations, schema: Schema, parameters: Parameters, workload: Workload, run: int) -> dict[str, Any]:

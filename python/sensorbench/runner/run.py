@@ -18,7 +18,7 @@ from sensorbench.runner.plan import as_json
 # A server that is started anew by whoever watches over it is back by then.
 LOST_S = 5.0
 # Fewer failures may be slow questions that one database cannot answer: it is there and goes on with the next.
-LEAST_FAILURES = 20
+MIN_FAILURES = 20
 
 
 class LostServerDetector:
@@ -43,7 +43,7 @@ class LostServerDetector:
         elif only_failed and self._failing_since_s is None:
             self._failing_since_s, self._failed_before = time.monotonic(), self._failed
         self._served, self._failed = served, failed
-        if self._failing_since_s is None or failed - self._failed_before < LEAST_FAILURES:
+        if self._failing_since_s is None or failed - self._failed_before < MIN_FAILURES:
             return False
         return time.monotonic() - self._failing_since_s >= LOST_S
 

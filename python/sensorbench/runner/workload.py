@@ -125,8 +125,8 @@ class Workload(toml_file.FileModel):
         """The same with a number of operations that may be in flight, if there is none."""
         if self.schedule.concurrency is not None:
             return self
-        most = MAX_CONCURRENCY_EMBEDDED if embedded else MAX_CONCURRENCY
-        return self.model_copy(update={"schedule": self.schedule.model_copy(update={"concurrency": most})})
+        limit = MAX_CONCURRENCY_EMBEDDED if embedded else MAX_CONCURRENCY
+        return self.model_copy(update={"schedule": self.schedule.model_copy(update={"concurrency": limit})})
 
     @property
     def is_warmed_up(self) -> bool:

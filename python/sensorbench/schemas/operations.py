@@ -60,13 +60,13 @@ class Number(toml_file.FileModel):
 
 class Span(toml_file.FileModel):
     """A time bucket that ends with a write, by its parameter `time`: columns `from` and `to`. It is as long as so many `unit`s, an
-    interval; `least`, `most` and `unit` are SQL over the dataset.
+    interval; `min`, `max` and `unit` are SQL over the dataset.
     """
 
     time: str
     unit: str
-    least: str
-    most: str
+    min: str
+    max: str
 
 
 class Written(toml_file.FileModel):

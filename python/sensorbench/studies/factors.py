@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from sensorbench import toml_file
-from sensorbench.analysis.intervals import LEAST_RUNS, Interval, mean_over_runs
+from sensorbench.analysis.intervals import MIN_RUNS, Interval, mean_over_runs
 from sensorbench.benchmarks.factors import FactorsFile, by_round, measurements_of, ratio, summarise_factors
 from sensorbench.claims import NOT_MEASURED, Claim, ClaimsFile, Judgement, needs, told, untested_for
 from sensorbench.results.factors import CellMeasurement, FactorsResult, Where
@@ -80,8 +80,8 @@ class FactorStudy:
         absent = [part for part in claim.parts if not evidence.has(part)]
         if claim.blocked_by or absent:
             return told(claim, needs(claim), untested_for(claim.blocked_by or f"part {absent[0]} was not run"))
-        if evidence.result.manifest.plan.scale < claim.least_scale:
-            why = f"needs scale {claim.least_scale:g}: {claim.scale_matters}"
+        if evidence.result.manifest.plan.scale < claim.min_scale:
+            why = f"needs scale {claim.min_scale:g}: {claim.scale_matters}"
             return told(claim, needs(claim), Judgement("not tested at this scale", None, why))
         return told(claim, needs(claim), self.judges[claim.id](evidence))
 
@@ -92,9 +92,7 @@ def difference(interval: Interval | None, *, below: float, unit: str = "") -> Ju
         return untested_for(NOT_MEASURED)
     shown = asdict(interval)
     if interval.low is None or interval.high is None:
-        return Judgement(
-            "inconclusive", shown, f"{interval.runs} rounds; at least {LEAST_RUNS} are needed (--repeat {LEAST_RUNS})"
-        )
+        return Judgement("inconclusive", shown, f"{interval.runs} rounds; at least {MIN_RUNS} are needed (--repeat {MIN_RUNS})")
     if interval.high < below:
         return Judgement("holds", shown, f"the interval lies below {below:g}{unit}")
     if interval.low > below:

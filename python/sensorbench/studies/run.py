@@ -60,7 +60,7 @@ def _figure(role: str, evidence: Evidence, operation: str) -> ModelFigure:
 
 # At this scale and above, runs are as long as in the source study; below it they have fewer requests, but at least so many.
 WHOLE_RUNS_FROM = 0.1
-LEAST_OPERATIONS = 120
+MIN_OPERATIONS = 120
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ def _beside_registers(workload: Workload, weight: int, operations: int | None) -
 
 def _operations_at(scale: float, operations: int) -> int:
     """Requests of a run at a scale: a look at a small part of the data asks fewer questions, so that it stays one."""
-    return max(min(operations, LEAST_OPERATIONS), round(operations * min(1.0, scale / WHOLE_RUNS_FROM)))
+    return max(min(operations, MIN_OPERATIONS), round(operations * min(1.0, scale / WHOLE_RUNS_FROM)))
 
 
 def summarise(result: ComparisonResult) -> ComparisonSummary:

@@ -77,10 +77,10 @@ def _keys(operations: Operations, reader: str, rows: pa.Table) -> pa.Table:
     return rows.select(list(operation.parameters))
 
 
-MOST_READ_BACK = 20_000
+MAX_READ_BACK = 20_000
 # So many written readings are kept in memory, or articles.
-MOST_READINGS = 1_000_000
-MOST_ARTICLES = 10_000
+MAX_READINGS = 1_000_000
+MAX_ARTICLES = 10_000
 
 
 @dataclass(frozen=True)
@@ -141,8 +141,8 @@ def _every(operations: Operations, names: list[str], runs: list[RunResult], plan
                 if operations.operation[name].writes is not None:
                     readings = plan["operations"][number]["work"].get("readings", 1)
                     written += readings * sum(phase.operations[name]["counts"].values())
-    most = MOST_ARTICLES if ARTICLES in operations.relations else MOST_READINGS
-    return math.ceil(written / most) or 1
+    max_read = MAX_ARTICLES if ARTICLES in operations.relations else MAX_READINGS
+    return math.ceil(written / max_read) or 1
 
 
 def _tables(batches: dict[str, list[pa.RecordBatch]]) -> dict[str, pa.Table]:
@@ -230,7 +230,7 @@ def _read_back(target: _engine.Target, operations: Operations, schema: Schema, w
             continue
         readings = readings_a_write(write, operations, schema)
         writes = one_of_each(rows, readings)
-        back.one_in = math.ceil(writes.num_rows / MOST_READ_BACK) or 1
+        back.one_in = math.ceil(writes.num_rows / MAX_READ_BACK) or 1
         looked_for = writes.take(pa.array(range(0, writes.num_rows, back.one_in)))
         is_there = are_there(target, operations, schema, reader, looked_for)
         lost = int((~is_there).sum())

@@ -13,7 +13,7 @@ from sensorbench.results import ComparisonResult, RunResult, VariantManifest
 from sensorbench.results.history import HISTORY_FILE, read_history
 from sensorbench.results.summary.guarantees import RegisterCounts, RegisterFinding, RegisterGuarantees, RegisterPromise
 
-MOST_EXAMPLES = 3
+MAX_EXAMPLES = 3
 
 
 def guaranteed(result: ComparisonResult) -> dict[str, RegisterGuarantees]:
@@ -41,7 +41,7 @@ def _of_variant(kind: str | None, facts: Mapping[str, str], runs: list[RunResult
     checked = check(pa.concat_tables(histories.values()).unify_dictionaries())
     run_of_key = {key: repeat for repeat, history in histories.items() for key in history["key"].unique().to_pylist()}
     examples = {
-        name: [{"run": run_of_key[example["key"]], **example} for example in finding.examples[:MOST_EXAMPLES]]
+        name: [{"run": run_of_key[example["key"]], **example} for example in finding.examples[:MAX_EXAMPLES]]
         for name, finding in checked.findings.items()
     }
     return register_guarantees(checked, kind, facts, examples)

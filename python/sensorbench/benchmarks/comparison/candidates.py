@@ -21,7 +21,7 @@ from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.runner import databases
 
 # So many of the variants that are left out for a reason are named.
-MOST_NAMED = 3
+MAX_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ def by_reason(left_out: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"{', '.join(names[:MOST_NAMED])}{more}"
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return f"{', '.join(names[:MAX_NAMED])}{more}"
 
 
 def gather(folder: Path) -> Gathered:

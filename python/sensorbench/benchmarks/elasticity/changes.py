@@ -27,7 +27,7 @@ BEGIN, DONE = "change begins", "change done"
 # Behind the name of a node: the others know that it does not answer.
 NOTICED = "is known to be down"
 # How long a node that was killed stays away, and how long one stands still, if nothing else is said (s).
-USUAL_AWAY_S = 30.0
+DEFAULT_AWAY_S = 30.0
 # What needs no hand on the processes of nodes.
 OF_ANY_CLUSTER: tuple[Kind, ...] = ("join", "leave", "stay")
 _WITH_COUNT, _WITH_LENGTH = {"join", "leave"}, {"kill", "pause", *FAULTS}
@@ -45,7 +45,7 @@ class Change:
 
     kind: Kind
     count: int = 1
-    away_s: float = USUAL_AWAY_S
+    away_s: float = DEFAULT_AWAY_S
     how: str = ""
 
     @property

@@ -14,7 +14,7 @@ from sensorbench.errors import FailedError, UsageError
 
 ASKS_EVERY_S = 1.0
 # So much of what a command said is told when it fails.
-_MOST_SAID = 500
+_MAX_SAID = 500
 _OPTIONS = {"join": "--add-node-command", "leave": "--remove-node-command"}
 
 
@@ -90,14 +90,14 @@ def _named(numbers: Iterable[int]) -> str:
 @dataclass
 class ExternalCluster(Cluster):
     """A user's cluster. Commands have no shell; `status` ends with 0 when no data are moving any more; without it that is so when the other
-    command is over. `most_s` is how long is waited for each.
+    command is over. `max_s` is how long is waited for each.
     """
 
     count: int
     add: str | None
     remove: str | None
     status: str | None
-    most_s: float
+    max_s: float
 
     @property
     def nodes(self) -> int:
@@ -143,19 +143,19 @@ class ExternalCluster(Cluster):
     def _carry_out(self, option: str, command: str) -> None:
         ended = self._run(option, command)
         if ended.returncode != 0:
-            told = (ended.stderr or ended.stdout).strip()[-_MOST_SAID:]
+            told = (ended.stderr or ended.stdout).strip()[-_MAX_SAID:]
             raise FailedError(f"{option} {command}: it ended with {ended.returncode}: {told or 'it said nothing'}")
-        give_up_s = time.monotonic() + self.most_s
+        give_up_s = time.monotonic() + self.max_s
         while self.status is not None and self._run("--status-command", self.status).returncode != 0:
             if time.monotonic() > give_up_s:
-                raise FailedError(f"--status-command {self.status}: it did not end with 0 within {self.most_s:g} s")
+                raise FailedError(f"--status-command {self.status}: it did not end with 0 within {self.max_s:g} s")
             time.sleep(ASKS_EVERY_S)
 
     def _run(self, option: str, command: str) -> subprocess.CompletedProcess[str]:
         try:
             words = shlex.split(command)
-            return subprocess.run(words, capture_output=True, text=True, timeout=self.most_s, check=False)
+            return subprocess.run(words, capture_output=True, text=True, timeout=self.max_s, check=False)
         except subprocess.TimeoutExpired:
-            raise FailedError(f"{option} {command}: it was not over after {self.most_s:g} s") from None
+            raise FailedError(f"{option} {command}: it was not over after {self.max_s:g} s") from None
         except (OSError, ValueError, IndexError) as error:
             raise FailedError(f"{option} {command}: it cannot be run: {error}") from None

@@ -102,19 +102,19 @@ def _cluster(spec: ElasticitySpec, started: Servers) -> Cluster:
 
 
 def _external_cluster(spec: ElasticitySpec, own: ExternalCommands) -> ExternalCluster:
-    return ExternalCluster(own.nodes, own.add, own.remove, own.status, spec.lengths.most_s)
+    return ExternalCluster(own.nodes, own.add, own.remove, own.status, spec.lengths.max_s)
 
 
 def _check_changes(spec: ElasticitySpec, cluster: Cluster) -> None:
     """Raises UsageError when the cluster can never be as a change leaves it."""
-    nodes, least = cluster.nodes, 1
+    nodes, needed = cluster.nodes, 1
     if isinstance(cluster, LabNodes):
-        least = lab.LAB_DATABASES[spec.target.database.name].nodes
+        needed = lab.LAB_DATABASES[spec.target.database.name].nodes
     for change in spec.changes:
         check_can(change, cluster)
         nodes += change.grows_by
-        if nodes < least:
-            raise UsageError(f"--change leave: {nodes} nodes would be left; the cluster needs {least} at least")
+        if nodes < needed:
+            raise UsageError(f"--change leave: {nodes} nodes would be left; the cluster needs {needed} at least")
 
 
 def _carry_out(

@@ -25,7 +25,7 @@ class Lengths:
     warm_up: int
     before: int
     after: int
-    most_s: float
+    max_s: float
 
 
 @dataclass
@@ -99,7 +99,7 @@ class Scenario:
         at_s = stability(sets, self._begun_at_s, self._done_at_s).by_band_at_s
         if self.problem is None and at_s is not None and len(sets.between(at_s, np.inf)) >= self.lengths.after:
             self._end(run, STABLE)
-        elif self.problem is not None or run.now_ns() / 1e9 > self._done_at_s + self.lengths.most_s:
+        elif self.problem is not None or run.now_ns() / 1e9 > self._done_at_s + self.lengths.max_s:
             self._end(run, NEVER_STABLE)
 
     def _end(self, run: Run, why: str) -> None:

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 
 from sensorbench.analysis import guarantees
 from sensorbench.analysis.dips import dip
-from sensorbench.analysis.elasticity import LEAST_SETS, Sets, elasticity, scalability, stability
+from sensorbench.analysis.elasticity import MIN_SETS, Sets, elasticity, scalability, stability
 from sensorbench.analysis.request_sets import Requests, request_sets
 from sensorbench.analysis.sample import Floats
-from sensorbench.analysis.usl import LEAST_SIZES, fit_usl
+from sensorbench.analysis.usl import MIN_SIZES, fit_usl
 from sensorbench.benchmarks.elasticity.changes import BEGIN, DONE, NOTICED
 from sensorbench.benchmarks.elasticity.scenario import FAILED
 from sensorbench.benchmarks.elasticity.spec import REQUESTS
@@ -265,7 +265,7 @@ def _law(transitions: Sequence[Transition]) -> ScalabilityLaw | None:
                 if one.scored_from_s is None or time_s < one.scored_from_s
             ]
             measured.setdefault(one.nodes, []).extend(one.requests_per_set / duration_s for duration_s in before_s)
-    if len(measured) < LEAST_SIZES:
+    if len(measured) < MIN_SIZES:
         return None
     law = fit_usl({nodes: np.array(per_s) for nodes, per_s in measured.items()})
     reached = {str(nodes): float(np.mean(per_s)) for nodes, per_s in measured.items()}
@@ -289,7 +289,7 @@ def _add_caveats(caveats: Caveats, one: Transition) -> None:
     elif by_band and by_band.stable_at_s is None:
         action = "Raise --at-most, or --before, so that the level is better known."
         caveats.add("not-stable", f"{about}: no rule found the cluster stable again.", action)
-    if by_band and by_band.score and by_band.score.sets_between < LEAST_SETS:
+    if by_band and by_band.score and by_band.score.sets_between < MIN_SETS:
         text = f"{about}: {by_band.score.sets_between} measurements between the change and stability."
         caveats.add("few-sets", text, "Make sets shorter by --requests or --executions.")
     if one.guarantees and one.guarantees.broken:

@@ -41,7 +41,7 @@ class Scaled:
 def scaled(file: FactorsFile, scale: float, step_s: float) -> Scaled:
     """How the settings of a file are at a scale, where a rate is held for `step_s`."""
     default = file.default
-    sizes = {setting: max(scale, _number(least) / _number(default[setting])) for setting, least in file.scaling.with_data.items()}
+    sizes = {setting: max(scale, _number(floor) / _number(default[setting])) for setting, floor in file.scaling.with_data.items()}
     return Scaled(scale, step_s / seconds(file.source_step), sizes, file.scaling.with_time)
 
 

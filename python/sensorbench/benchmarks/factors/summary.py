@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sensorbench.analysis.intervals import LEAST_RUNS
+from sensorbench.analysis.intervals import MIN_RUNS
 from sensorbench.benchmarks.factors.best_draft import OWN, best_draft
 from sensorbench.benchmarks.factors.file import FactorPart, FactorsFile
 from sensorbench.benchmarks.factors.levels import by_round, measurements_of, ratio
@@ -180,11 +180,11 @@ def _cell(result: FactorsResult, name: str) -> FactorCell:
 def _warnings(result: FactorsResult) -> list[Caveat]:
     """What to mind, each with what to do."""
     manifest, caveats = result.manifest, Caveats()
-    if manifest.plan.rounds < LEAST_RUNS:
+    if manifest.plan.rounds < MIN_RUNS:
         caveats.add(
             "rounds",
-            f"Fewer than {LEAST_RUNS} rounds give no intervals.",
-            f"No level can be called better or worse: --repeat {LEAST_RUNS}.",
+            f"Fewer than {MIN_RUNS} rounds give no intervals.",
+            f"No level can be called better or worse: --repeat {MIN_RUNS}.",
         )
     coarse = [key for key, factor in manifest.plan.sizes.items() if factor > IN_PROPORTION * manifest.plan.scale]
     if coarse:

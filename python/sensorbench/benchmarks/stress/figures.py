@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sensorbench.analysis.sample import Floats, figures
-from sensorbench.analysis.steady import LEAST_WINDOWS, time_to_steady
+from sensorbench.analysis.steady import MIN_WINDOWS, time_to_steady
 from sensorbench.benchmarks.stress.objective import Objective
 from sensorbench.benchmarks.stress.steering import MARK
 from sensorbench.results import RunResult
@@ -27,7 +27,7 @@ LATE_S, FEW_IN_FLIGHT = 0.001, 0.5
 # A step that was held for this share of its time was not cut short.
 WHOLE = 0.999
 # Servers are asked once per second; a step has so many windows, but none is shorter than two samples.
-WINDOWS, LEAST_WINDOW_S = 60, 2.0
+WINDOWS, MIN_WINDOW_S = 60, 2.0
 
 
 def step_figures(result: StressResult) -> list[StressStep]:
@@ -121,11 +121,11 @@ def _servers(reported: Insight, from_s: float, to_s: float) -> ServerFigures:
 
 def _steady(reported: Insight, from_s: float, to_s: float) -> dict[str, float | None]:
     """For each cache that was asked, how long after the step began its hit rate was steady; None where it was not, or is not known."""
-    window_s = max(LEAST_WINDOW_S, (to_s - from_s) / WINDOWS)
+    window_s = max(MIN_WINDOW_S, (to_s - from_s) / WINDOWS)
     steady = {}
     for name, (times_s, hits, requests) in reported.caches.items():
         inside = (times_s >= from_s) & (times_s <= to_s)
-        if inside.sum() > LEAST_WINDOWS and requests[inside][-1] > requests[inside][0]:
+        if inside.sum() > MIN_WINDOWS and requests[inside][-1] > requests[inside][0]:
             steady[name] = time_to_steady(times_s[inside], hits[inside], requests[inside], window_s=window_s)
     return steady
 

@@ -69,4 +69,4 @@ class StressOptions(LoadOptions, WorkOptions):
     objective: str | None = option(None, "Percentile and limit of the response time: p99=20ms.")
     precision: float = option(3.0, "How near the ends of the answer must be, in percent.", ge=0.1, le=50.0)
     confirm: int = option(3, "How many trials each end of the answer must have.", ge=1, le=20)
-    most: float | None = option(None, "The highest rate that a search tries.", ge=0.001)
+    max_rate: float | None = option(None, "The highest rate that a search tries.", ge=0.001)

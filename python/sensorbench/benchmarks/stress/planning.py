@@ -79,5 +79,5 @@ def _capacity_search(options: StressOptions) -> CapacitySearch:
         raise UsageError("--rates: --find-capacity chooses the rates itself; say where it begins by --from")
     if options.objective is None:
         raise UsageError("--find-capacity: expected --objective, for example p99=20ms")
-    search = Search(options.first, options.precision / 100.0, options.confirm, most_per_s=options.most)
+    search = Search(options.first, options.precision / 100.0, options.confirm, max_per_s=options.max_rate)
     return CapacitySearch(parse_objective(options.objective, options.timeout), search, options.step, options.ramp)

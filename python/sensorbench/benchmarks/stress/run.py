@@ -58,8 +58,8 @@ class CapacitySearch:
             first_per_s=search.first_per_s,
             precision=search.precision,
             confirm=search.confirm,
-            min_per_s=search.least_per_s,
-            max_per_s=search.most_per_s,
+            min_per_s=search.min_per_s,
+            max_per_s=search.max_per_s,
             held_s=self.held_s,
             ramp_s=self.ramp_s,
         )

@@ -11,7 +11,7 @@ from sensorbench.runner import WARM_UP
 EXPECTED = (
     "expected FROM:TO:STEP, for example 5000:30000:5000, or rates separated by commas; all in operations a second, above zero"
 )
-MOST_STEPS = 1000
+MAX_STEPS = 1000
 
 
 def parse_rates(text: str) -> list[float]:
@@ -23,8 +23,8 @@ def parse_rates(text: str) -> list[float]:
         return [_rate(one, text) for one in text.split(",")]
     first, last, step = (_rate(part, text) for part in parts)
     count = int(abs(last - first) / step + 1e-9) + 1
-    if count > MOST_STEPS:
-        raise UsageError(f"--rates {text}: that are {count:,} steps; expected at most {MOST_STEPS:,}")
+    if count > MAX_STEPS:
+        raise UsageError(f"--rates {text}: that are {count:,} steps; expected at most {MAX_STEPS:,}")
     return [first + number * step * (1.0 if last >= first else -1.0) for number in range(count)]
 
 

@@ -44,7 +44,7 @@ def _capacity(steps: list[StressStep], searched: StressSearch) -> StressCapacity
     """What a search found; trials that were cut short do not count."""
     trials = [Trial(step.rate_per_s, step.met) for step in steps if step.met is not None]
     search = Search(
-        searched.first_per_s, searched.precision, searched.confirm, least_per_s=searched.min_per_s, most_per_s=searched.max_per_s
+        searched.first_per_s, searched.precision, searched.confirm, min_per_s=searched.min_per_s, max_per_s=searched.max_per_s
     )
     found = capacity(trials, search)
     at_top = (step.client_bound for step in steps if step.met is False and step.rate_per_s == found.missed_per_s)

@@ -19,8 +19,8 @@ from sensorbench.compat.cassandra_stress.visits import (
     Partitions,
     arguments,
     insertions,
-    most_calls,
-    most_insertions,
+    max_calls,
+    max_insertions,
     rows_of_a_partition,
 )
 from sensorbench.errors import SchemaError, UsageError
@@ -32,11 +32,11 @@ from sensorbench.schemas.schema_file import OperationText
 # Databases whose schemas have this shape run profiles.
 SCHEMAS = "cassandra_stress"
 # Servers keep prepared statements in little memory, by default 10 MB: four times as many values do not fit there.
-MOST_PREPARED_VALUES = 15_000
+MAX_PREPARED_VALUES = 15_000
 # How many calls of a query differ where nobody says how many operations there are.
-USUAL_CALLS = 100_000
+DEFAULT_CALLS = 100_000
 # Of every operation there is a record, unless there are more.
-MOST_LOGGED = 1_000_000
+MAX_LOGGED = 1_000_000
 # Insertions in turn may be so many more than asked for, that each size comes as often in every round.
 _SURPLUS = 0.01
 
@@ -118,27 +118,27 @@ def operations_of_mix(profile: Profile, mix: Mix, seed: int) -> tuple[list[Plann
 
 def _insertions(population: Population, mix: Mix, weight: float, seed: int) -> tuple[list[PlannedOperation], list[str]]:
     profile = population.profile
-    most, notes = most_insertions(profile), []
-    wanted = mix.operations or min(most, USUAL_CALLS)
-    if most < 1:
+    max_bytes, notes = max_insertions(profile), []
+    wanted = mix.operations or min(max_bytes, DEFAULT_CALLS)
+    if max_bytes < 1:
         raise profile.error(
             "columnspec", f"a partition has {rows_of_a_partition(profile):,.0f} rows on average, more than can be made here"
         )
-    if wanted > most and mix.writes_each_once:
+    if wanted > max_bytes and mix.writes_each_once:
         raise UsageError(
-            f"--operations {wanted}: at most {most:,} insertions can be made in one run; insert the others in further runs "
+            f"--operations {wanted}: at most {max_bytes:,} insertions can be made in one run; insert the others in further runs "
             "(--population FIRST..LAST)"
         )
-    if wanted > most:
-        notes.append(f"insertions repeat after {most:,}: more are not held")
-    visits = insertions(population, mix.partitions, min(wanted, most), seed)
+    if wanted > max_bytes:
+        notes.append(f"insertions repeat after {max_bytes:,}: more are not held")
+    visits = insertions(population, mix.partitions, min(wanted, max_bytes), seed)
     sizes = np.unique(visits.sizes)
-    most_rows = MOST_PREPARED_VALUES // len(profile.table.columns)
-    if sizes.sum() > most_rows:
+    max_rows = MAX_PREPARED_VALUES // len(profile.table.columns)
+    if sizes.sum() > max_rows:
         raise profile.error(
             INSERT,
             f"an insertion writes {sizes.min():,} to {sizes.max():,} rows as one batch: {len(sizes)} sizes with "
-            f"{sizes.sum():,} rows together, and at most {most_rows:,} can be prepared; expected fewer partitions, a smaller "
+            f"{sizes.sum():,} rows together, and at most {max_rows:,} can be prepared; expected fewer partitions, a smaller "
             "cluster in columnspec, or a smaller select",
         )
     planned = []
@@ -166,14 +166,14 @@ def _insertion(profile: Profile, name: str, size: int, weight: float, drawn: pa.
 def _calls(population: Population, mix: Mix, name: str, weight: float, seed: int) -> tuple[list[PlannedOperation], list[str]]:
     profile = population.profile
     query = profile.queries[name]
-    most = most_calls(profile, mix.partitions, query)
-    wanted = mix.operations or min(most, USUAL_CALLS)
-    if most < 1:
+    max_bytes = max_calls(profile, mix.partitions, query)
+    wanted = mix.operations or min(max_bytes, DEFAULT_CALLS)
+    if max_bytes < 1:
         raise profile.error(
             "columnspec", f"a partition has {rows_of_a_partition(profile):,.0f} rows on average, more than can be made here"
         )
-    notes = [f"the arguments of {name} repeat after {most:,} operations: more are not held"] if wanted > most else []
-    drawn = arguments(population, mix.partitions, query, name, min(wanted, most), seed)
+    notes = [f"the arguments of {name} repeat after {max_bytes:,} operations: more are not held"] if wanted > max_bytes else []
+    drawn = arguments(population, mix.partitions, query, name, min(wanted, max_bytes), seed)
     parameters = {argument: column.value_type for argument, column in query.arguments.items()}
     of_answer: dict[str, Any] = {"writes": profile.table.name}
     if query.answer:
@@ -248,5 +248,5 @@ def plan_of(
         "in_flight": concurrency,
         "threads": 1,
         "timeout_s": timeout_s,
-        "log_every": -(-(operations or 1) // MOST_LOGGED),
+        "log_every": -(-(operations or 1) // MAX_LOGGED),
     }

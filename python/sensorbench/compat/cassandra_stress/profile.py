@@ -173,7 +173,7 @@ def _check_table(said: Said, table: Table) -> None:
 
 
 def _columns(said: Said, table: Table) -> dict[str, ColumnSpec]:
-    specs = {column.name: _usual(column) for column in table.columns}
+    specs = {column.name: _default(column) for column in table.columns}
     for one in said.mapping["columnspec"].members if "columnspec" in said.mapping else []:
         keys = {key.lower(): value for key, value in one.mapping.items()}
         _check_keys(one, keys, _COLUMN_KEYS)
@@ -181,15 +181,15 @@ def _columns(said: Said, table: Table) -> dict[str, ColumnSpec]:
             raise one.error("name is missing: expected the name of a column")
         column = _parsed(keys["name"], lambda text: table.column(text.lower()))
         given = {key: _parsed(keys[key], parse_distribution) for key in ("size", "population", "cluster") if key in keys}
-        if "size" in given and not given["size"].least >= 0:
+        if "size" in given and not given["size"].min >= 0:
             raise keys["size"].error("a size below 0")
-        if "cluster" in given and given["cluster"].least < 1:
+        if "cluster" in given and given["cluster"].min < 1:
             raise keys["cluster"].error("expected at least 1")
         specs[column.name] = replace(specs[column.name], **given)
     return specs
 
 
-def _usual(column: Column) -> ColumnSpec:
+def _default(column: Column) -> ColumnSpec:
     """What holds where nothing is said."""
     return ColumnSpec(_SIZE, _POPULATIONS.get(column.cql_type, _POPULATION), _ONE)
 
@@ -203,7 +203,7 @@ def _insert(said: Said, table: Table) -> Insert:
     if populated and not _parsed(populated, parse_ratio).is_all:
         raise populated.error("rows of which columns are left out cannot be had; expected fixed(1)/1")
     partitions = _parsed(keys["partitions"], parse_distribution) if "partitions" in keys else _ONE
-    if partitions.least < 1:
+    if partitions.min < 1:
         raise keys["partitions"].error("expected at least 1")
     select = _parsed(keys["select"], parse_ratio) if "select" in keys else Ratio(_ONE, 1)
     batch: BatchType = _one_of(keys["batchtype"], get_args(BatchType), str.upper) if "batchtype" in keys else "LOGGED"

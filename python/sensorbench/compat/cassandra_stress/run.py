@@ -98,7 +98,7 @@ def carry_out(
     with running_servers([variant], teller, pin=False) as started:
         at = started.at_their_urls([variant])[0]
         loaded = _loaded(spec, at)
-        mix = Mix(spec.weights, spec.operations, spec.duration_s, spec.partitions or _usual_partitions(spec, loaded))
+        mix = Mix(spec.weights, spec.operations, spec.duration_s, spec.partitions or _default_partitions(spec, loaded))
         with teller.task("making rows") as task:
             planned, notes = operations_of_mix(spec.profile, mix, spec.seed)
             task.end(f"{sum(one.parameters.num_rows for one in planned):,} operations")
@@ -170,15 +170,15 @@ def _loaded(spec: CassandraStressSpec, variant: Variant) -> Loaded | None:
     return loaded
 
 
-def _usual_partitions(spec: CassandraStressSpec, loaded: Loaded | None) -> Partitions:
+def _default_partitions(spec: CassandraStressSpec, loaded: Loaded | None) -> Partitions:
     """For insertions as many partitions as they write, one after the other; else a Gaussian over those that are there."""
     if loaded is not None:
         half = (loaded.partitions - 1) / 2
         return Partitions(Distribution("gaussian", 1, loaded.partitions, mean=1 + half, deviation=half / 3))
     if spec.operations is None:
         raise UsageError("--operations is missing: expected how many insertions to make, or --population FIRST..LAST")
-    most = spec.operations * spec.profile.insert.partitions.most
-    return Partitions(Distribution("seq", 1, most))
+    limit = spec.operations * spec.profile.insert.partitions.max
+    return Partitions(Distribution("seq", 1, limit))
 
 
 def _after(spec: CassandraStressSpec, loaded: Loaded | None, planned: list[PlannedOperation], mix: Mix) -> Loaded:

@@ -45,7 +45,7 @@ class _Total:
         """A figure of the latencies; 0 where there is none, as in cassandra-stress."""
         return float(figures(metric, self.latencies, self.counts[None, :])[0]) if len(self.latencies) else 0.0
 
-    def most(self) -> float:
+    def max(self) -> float:
         """The longest latency."""
         return float(self.latencies[-1]) if len(self.latencies) else 0.0
 
@@ -75,7 +75,7 @@ def as_text(run: RunResult, planned: list[PlannedOperation]) -> str:
             line("Partition rate", ",.0f", " pk/s", rate(lambda total: total.partitions)),
             line("Row rate", ",.0f", " row/s", rate(lambda total: total.rows)),
             *(line(f"Latency {name}", ".1f", " ms", methodcaller("latency", metric)) for name, metric in _LATENCIES.items()),
-            line("Latency max", ".1f", " ms", _Total.most),
+            line("Latency max", ".1f", " ms", _Total.max),
             line("Total partitions", ",.0f", "", lambda total: total.partitions),
             line("Total errors", ",.0f", "", lambda total: total.errors),
             f"{'Total operation time':<25} : {seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}",

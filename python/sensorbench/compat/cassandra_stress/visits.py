@@ -17,9 +17,9 @@ from sensorbench.compat.cassandra_stress.table import Column
 
 # Rows that are made at a time, and in all: those of whole partitions, of which only some may be wanted.
 CHUNK_ROWS = 500_000
-MOST_ROWS_MADE = 100_000_000
+MAX_ROWS_MADE = 100_000_000
 # What tables hold: the engine keeps them in memory.
-MOST_BYTES_HELD = 2**30
+MAX_BYTES_HELD = 2**30
 _BYTES_OF_A_VALUE = 32
 
 
@@ -39,12 +39,12 @@ class Partitions:
     @property
     def first(self) -> int:
         """The lowest number."""
-        return self.distribution.least
+        return self.distribution.min
 
     @property
     def last(self) -> int:
         """The highest number."""
-        return self.distribution.most
+        return self.distribution.max
 
     def numbers(self, places: Ints, stream: np.uint64) -> Ints:
         """The partition's number at each place of the order in which they come."""
@@ -61,7 +61,7 @@ def parse_partitions(text: str) -> Partitions:
         found = Distribution("seq", *parse_bounds(rest if sign else text))
     else:
         found = parse_distribution(text)
-    if found.least < 1:
+    if found.min < 1:
         raise ValueError(f"{text!r}: partitions are numbered from 1 on")
     return Partitions(found)
 
@@ -161,22 +161,22 @@ def bytes_of_a_row(profile: Profile, columns: tuple[Column, ...]) -> float:
     return sum(sizes) + _BYTES_OF_A_VALUE * len(columns)
 
 
-def most_insertions(profile: Profile) -> int:
+def max_insertions(profile: Profile) -> int:
     """How many insertions can be made and held."""
     made = profile.insert.partitions.average() * rows_of_a_partition(profile)
     select = profile.insert.select
     share = min(1.0, select.distribution.average() / select.divisor)
     held = max(profile.insert.partitions.average(), made * share) * bytes_of_a_row(profile, profile.table.columns)
-    return int(min(MOST_ROWS_MADE / made, MOST_BYTES_HELD / held))
+    return int(min(MAX_ROWS_MADE / made, MAX_BYTES_HELD / held))
 
 
-def most_calls(profile: Profile, partitions: Partitions, query: Query) -> int:
+def max_calls(profile: Profile, partitions: Partitions, query: Query) -> int:
     """How many calls of a query can be drawn and held."""
     there = partitions.last - partitions.first + 1
     made = rows_of_a_partition(profile)
-    most_made = MOST_ROWS_MADE / made
+    max_made = MAX_ROWS_MADE / made
     held = bytes_of_a_row(profile, tuple(query.arguments.values())) or _BYTES_OF_A_VALUE
-    return int(min(MOST_BYTES_HELD / held, np.inf if there <= most_made else most_made))
+    return int(min(MAX_BYTES_HELD / held, np.inf if there <= max_made else max_made))
 
 
 def _stream(purpose: str, seed: int) -> np.uint64:

@@ -141,8 +141,8 @@ def _planned(planned: PlannedOperation, workload: CoreWorkload, schema: Schema) 
 def _lengths(workload: CoreWorkload) -> dict[str, Any]:
     """How long fields are."""
     choices: dict[str, Any] = {"constant": "uniform", "uniform": "uniform", "zipfian": {"zipfian": ZIPFIAN}}
-    least = workload.fieldlength if workload.fieldlengthdistribution == "constant" else workload.minfieldlength
-    return {"least": least, "most": workload.fieldlength, "choice": choices[workload.fieldlengthdistribution]}
+    low = workload.fieldlength if workload.fieldlengthdistribution == "constant" else workload.minfieldlength
+    return {"least": low, "most": workload.fieldlength, "choice": choices[workload.fieldlengthdistribution]}
 
 
 def _of_scans(workload: CoreWorkload) -> Any:

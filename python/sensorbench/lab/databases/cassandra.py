@@ -27,7 +27,7 @@ _DRIVER_OF_4 = "com.datastax.cassandra:cassandra-driver-core:3.11.0:shaded"
 _HELPERS = Path(__file__).parent.parent / "java" / "cassandra"
 _STORAGE_PORT = 7000
 # A node that joins chooses its tokens so that shares are even for keyspaces with this many copies of each row.
-_USUAL_COPIES = "3"
+_DEFAULT_COPIES = "3"
 # How long a node that joins waits for news of the others; they are quick on one machine (30 s is usual).
 _RING_DELAY_MS = 3000
 # A fresh server makes its first role only after this time.
@@ -292,7 +292,7 @@ def _of_the_lab(place: Place) -> dict[str, str]:
         seeds = instance.nodes if has_data else others
         # Nodes that look at the ring at the same time would all choose the same tokens: those take tokens by chance.
         if not place.joins_with_others:
-            settings["allocate_tokens_for_local_replication_factor"] = _USUAL_COPIES
+            settings["allocate_tokens_for_local_replication_factor"] = _DEFAULT_COPIES
     addresses = ",".join(f"{seed.host}:{_STORAGE_PORT}" for seed in seeds)
     provider = "org.apache.cassandra.locator.SimpleSeedProvider"
     settings["seed_provider"] = f"[{{class_name: {provider}, parameters: [{{seeds: '{addresses}'}}]}}]"

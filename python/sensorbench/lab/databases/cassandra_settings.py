@@ -8,7 +8,7 @@ from sensorbench.errors import UsageError
 TOKENS_PER_NODE = "16"
 _JVM = "jvm."
 _HEAP, _PROCESSORS = "jvm.heap", "jvm.processors"
-_USUAL_HEAP = "512M"
+_DEFAULT_HEAP = "512M"
 _HEAP_SIZE = re.compile(r"[1-9]\d*[mMgG]")
 
 # Whoever changes these would leave the addresses of the lab, or its way of making a cluster of fresh nodes.
@@ -52,9 +52,9 @@ def check(settings: Mapping[str, str], known: Mapping[str, str]) -> dict[str, st
             raise UsageError(f"--set {key}: the lab sets it itself: nodes lie on addresses of their own and share tokens evenly")
         if len(value.splitlines()) != 1:
             raise UsageError(f"--set {key}: expected a value of one line as it stands in cassandra.yaml, e.g. {{enabled: true}}")
-    _check_number("num_tokens", settings.get("num_tokens", TOKENS_PER_NODE), most=256)
-    _check_number(_PROCESSORS, settings.get(_PROCESSORS, "1"), most=1024)
-    if not _HEAP_SIZE.fullmatch(settings.get(_HEAP, _USUAL_HEAP)):
+    _check_number("num_tokens", settings.get("num_tokens", TOKENS_PER_NODE), limit=256)
+    _check_number(_PROCESSORS, settings.get(_PROCESSORS, "1"), limit=1024)
+    if not _HEAP_SIZE.fullmatch(settings.get(_HEAP, _DEFAULT_HEAP)):
         raise UsageError(f"--set {_HEAP}={settings[_HEAP]}: expected a size such as 512M or 2G")
     return {
         key: "neither a key of its cassandra.yaml nor jvm.heap or jvm.processors"
@@ -68,14 +68,14 @@ def _names(key: str) -> set[str]:
     return {key, key.split(".")[0]}
 
 
-def _check_number(key: str, value: str, most: int) -> None:
-    if not (value.isascii() and value.isdigit() and 1 <= int(value) <= most):
-        raise UsageError(f"--set {key}={value}: expected a number from 1 to {most}")
+def _check_number(key: str, value: str, limit: int) -> None:
+    if not (value.isascii() and value.isdigit() and 1 <= int(value) <= limit):
+        raise UsageError(f"--set {key}={value}: expected a number from 1 to {limit}")
 
 
 def jvm_options(settings: Mapping[str, str], cpus: Sequence[int] | None) -> list[str]:
     """The heap and the processors of the virtual machine; processors as many as the instance may use, unless they are set."""
-    heap = settings.get(_HEAP, _USUAL_HEAP)
+    heap = settings.get(_HEAP, _DEFAULT_HEAP)
     processors = settings.get(_PROCESSORS) or (str(len(cpus)) if cpus else None)
     return [f"-Xms{heap}", f"-Xmx{heap}", *([f"-XX:ActiveProcessorCount={processors}"] if processors else [])]
 

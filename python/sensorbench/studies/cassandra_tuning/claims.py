@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sensorbench.analysis.intervals import CONFIDENCE, LEAST_RUNS, Interval
+from sensorbench.analysis.intervals import CONFIDENCE, MIN_RUNS, Interval
 from sensorbench.benchmarks.factors import OBJECTIVE
 from sensorbench.claims import NOT_MEASURED, Case, Judgement, all_of, greater_than_one, near_one, near_or_above_one, untested_for
 from sensorbench.results.factors import FILLED, LAST, Where
@@ -187,7 +187,7 @@ def _grow_together(evidence: FactorEvidence) -> Judgement:
     correlation = float(stats.spearmanr(*zip(*pairs, strict=True)).statistic)
     half = stats.norm.ppf(0.5 + CONFIDENCE / 2) * np.sqrt((1 + correlation**2 / 2) / (len(pairs) - 3))
     low, high = (float(np.tanh(np.arctanh(np.clip(correlation, -0.999999, 0.999999)) + side)) for side in (-half, half))
-    found = Interval(correlation, low, high, CONFIDENCE, max(LEAST_RUNS, len(pairs)), between_runs=True)
+    found = Interval(correlation, low, high, CONFIDENCE, max(MIN_RUNS, len(pairs)), between_runs=True)
     judged = difference(_negated(found), below=0.0)
     return Judgement(judged.word, vars(found), f"rank correlation over {len(pairs)} steps; {CONFIDENCE:.0%} interval")
 

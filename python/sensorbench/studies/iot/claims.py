@@ -22,7 +22,7 @@ QUESTIONS = (Q1, Q2, Q3, Q4)
 FIRST_REQUESTS = 25
 SPIKE = 3.0
 # Guidance for partitions of Cassandra, as the source study quotes it.
-MOST_PARTITION_BYTES = 100_000_000
+MAX_PARTITION_BYTES = 100_000_000
 LONGEST_MONTH_S = 31 * 86_400.0
 
 
@@ -145,26 +145,26 @@ def _partition_is_small(evidence: Evidence) -> Judgement:
     if largest is None:
         return Judgement("not tested here", None, "the server's nodetool, which knows the sizes of partitions, was not there")
     reason = (
-        f"the largest partition has {largest / 1e6:.1f} MB after compaction; the guidance is {MOST_PARTITION_BYTES / 1e6:g} MB"
+        f"the largest partition has {largest / 1e6:.1f} MB after compaction; the guidance is {MAX_PARTITION_BYTES / 1e6:g} MB"
     )
-    return Judgement("holds" if largest < MOST_PARTITION_BYTES else "does not hold", None, reason)
+    return Judgement("holds" if largest < MAX_PARTITION_BYTES else "does not hold", None, reason)
 
 
 def _month_buckets_are_slower(evidence: Evidence) -> Judgement:
     """Requests of both variants with equal numbers are equal questions; looked at are those that certainly span a month."""
-    least_rows = LONGEST_MONTH_S / evidence.result.manifest.plan.dataset["interval_s"]
+    min_rows = LONGEST_MONTH_S / evidence.result.manifest.plan.dataset["interval_s"]
     ratios = []
     for plain, bucketed in zip(evidence.runs("nosql"), evidence.runs("nosql_month"), strict=False):
         long, also_long = (
             dict(zip(numbers, latencies, strict=True))
-            for numbers, latencies in (logged_latencies(run, Q1, least_rows=least_rows) for run in (plain, bucketed))
+            for numbers, latencies in (logged_latencies(run, Q1, min_rows=min_rows) for run in (plain, bucketed))
         )
         both = sorted(long.keys() & also_long.keys())
         if both:
             ratios.append(float(np.exp(np.mean([np.log(also_long[number] / long[number]) for number in both]))))
     judgement = greater_than_one(ratio_over_runs(ratios))
     return Judgement(
-        judgement.word, judgement.measured, f"{judgement.reason}; ranges of more than {least_rows:.0f} rows, pair by pair"
+        judgement.word, judgement.measured, f"{judgement.reason}; ranges of more than {min_rows:.0f} rows, pair by pair"
     )
 
 

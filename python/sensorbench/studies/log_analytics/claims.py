@@ -52,9 +52,9 @@ KEYED = LEVELS[1:]
 
 # Below this, fixed costs are more than a tenth of what is compared. Databases settle for some tenths of a second, and load a million
 # records in some seconds; InnoDB's tables grow by megabytes, and took 10 MB for 39,060 records.
-LEAST_RECORDS = 1_000_000
+MIN_RECORDS = 1_000_000
 # Cassandra's SSTables are written and streamed by a Java program: 39,060 records took 13 s, and 976,500 took 27 s (2 processors).
-LEAST_RECORDS_BY_SSTABLES = 10_000_000
+MIN_RECORDS_BY_SSTABLES = 10_000_000
 # A record of the source's log as text: 1 GB has 19.53 million, 4 GB have 74.55 million.
 RAW_BYTES_A_RECORD = 54
 INSTANTANEOUS_S = 0.0002
@@ -104,13 +104,13 @@ def _word(operation: str) -> str:
 def _loaded(pairs: Iterable[Pair], rule: RuleOfOne = single_ratio, note: str = "") -> Judge:
     """Judges the times until loaded and settled of pairs, where there is enough to load."""
     pairs = list(pairs)
-    least = LEAST_RECORDS_BY_SSTABLES if any(one.startswith("CA") for pair in pairs for one in pair) else LEAST_RECORDS
-    return _once(pairs, lambda evidence, one: evidence.loaded_s(one), LOADING, rule, least, note)
+    min_records = MIN_RECORDS_BY_SSTABLES if any(one.startswith("CA") for pair in pairs for one in pair) else MIN_RECORDS
+    return _once(pairs, lambda evidence, one: evidence.loaded_s(one), LOADING, rule, min_records, note)
 
 
 def _sized(pairs: Iterable[Pair], rule: RuleOfOne = single_ratio) -> Judge:
     """Judges the sizes of pairs, where there is enough to fill them."""
-    return _once(pairs, lambda evidence, one: evidence.size_bytes(one), "bytes after settling", rule, LEAST_RECORDS, "")
+    return _once(pairs, lambda evidence, one: evidence.size_bytes(one), "bytes after settling", rule, MIN_RECORDS, "")
 
 
 def _once(
@@ -118,7 +118,7 @@ def _once(
     figure: Callable[[Evidence, str], float | None],
     what: str,
     rule: RuleOfOne,
-    least_records: int,
+    min_records: int,
     note: str,
 ) -> Judge:
     """Judges a figure that each variant has once, pair by pair."""
@@ -133,17 +133,17 @@ def _once(
         judgement = all_of(cases, missing)
         how = f"{what}, {ONCE}" if len(cases) > 1 else ""
         told = replace(judgement, reason="; ".join(filter(None, [judgement.reason, how, note])))
-        return _if_large_enough(told, evidence, least_records)
+        return _if_large_enough(told, evidence, min_records)
 
     return judge
 
 
-def _if_large_enough(judgement: Judgement, evidence: Evidence, least_records: int) -> Judgement:
+def _if_large_enough(judgement: Judgement, evidence: Evidence, min_records: int) -> Judgement:
     """The judgement where there are so many records; below, what it would be."""
     records = _records(evidence)
-    if records >= least_records or judgement.word == "not tested here":
+    if records >= min_records or judgement.word == "not tested here":
         return judgement
-    reason = f"needs {least_records:,} records, so that fixed costs do not decide; there are {records:,}, and so far: {judgement.word}, {judgement.reason}"
+    reason = f"needs {min_records:,} records, so that fixed costs do not decide; there are {records:,}, and so far: {judgement.word}, {judgement.reason}"
     return Judgement("not tested at this scale", judgement.measured, reason)
 
 
@@ -225,7 +225,7 @@ def _loader_wins(evidence: Evidence) -> Judgement:
     ]
     judgement = all_of(cases)
     told = replace(judgement, reason=f"{judgement.reason}; {LOADING}, {ONCE}; {OTHER_LOADER}")
-    return _if_large_enough(told, evidence, LEAST_RECORDS_BY_SSTABLES)
+    return _if_large_enough(told, evidence, MIN_RECORDS_BY_SSTABLES)
 
 
 def _ratio(above: float | None, below: float | None) -> float | None:

@@ -156,19 +156,19 @@ def _change(before: Laid, after: Laid) -> tuple[str, str] | None:
         shared = before.parameters.keys() & after.parameters.keys() - {"batch"}
         is_alike = all(before.parameters[name] == after.parameters[name] for name in shared)
         is_plain = before.parameters.get("batch") == 1 and after.parameters.get("batch") == 150
-        is_usual = before.schema == "typed" and after.parameters.get("encoding") == _USUAL["batched", "encoding"]
-        return ("layout", "typed → batched") if is_alike and is_plain and is_usual else None
+        is_default = before.schema == "typed" and after.parameters.get("encoding") == _DEFAULT["batched", "encoding"]
+        return ("layout", "typed → batched") if is_alike and is_plain and is_default else None
     differing = [name for name in before.parameters if before.parameters[name] != after.parameters.get(name)]
     if len(differing) != 1 or differing[0] not in FACTORS:
         return None
     name = differing[0]
-    if before.parameters[name] != _USUAL[before.schema, name]:
+    if before.parameters[name] != _DEFAULT[before.schema, name]:
         return None
     return f"{name}, {before.schema}", f"{before.parameters[name]} → {after.parameters[name]}"
 
 
 # What others are compared with.
-_USUAL = {
+_DEFAULT = {
     ("typed", "metadata"): "same_table",
     ("typed", "width"): "100k",
     ("typed", "batch"): 1,
