@@ -320,7 +320,7 @@ def of_kind(ok: int, seconds_each: float) -> dict[str, Any]:
 def test_the_rate_of_one_kind_is_what_it_would_be_alone() -> None:
     """Two requests in flight for 10 s: half of the time for 10 reads of a second, half for 100 writes of a tenth of one."""
     phase = PhaseFigures(
-        name="measure", start_ns=0, end_ns=10 * 10**9, started=110, unstarted=0,
+        name="measure", start_ns=0, end_ns=10 * 10**9, started=110, dropped=0,
         operations={"read": of_kind(10, 1.0), "write": of_kind(100, 0.1), "none": {**of_kind(0, 1.0), "service_ns": None}},
     )  # fmt: skip
     assert rate(phase, "read", is_open=False) == pytest.approx(2.0)

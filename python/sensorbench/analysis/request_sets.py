@@ -14,7 +14,7 @@ Times = NDArray[np.int64]
 class Requests:
     """Requests in the order in which they were due: when each was due, was started and had ended, in ns on the run's clock."""
 
-    due_ns: Times
+    intended_ns: Times
     start_ns: Times
     end_ns: Times
 
@@ -27,11 +27,11 @@ def request_sets(requests: Requests, per_set: int, executions: int, threads: int
     `threads` it takes what so many threads would take for its requests one after the other, by the mean time from due to end.
     """
     count = len(requests.start_ns) // (per_set * executions) * executions
-    due, start, end = (
-        times[: count * per_set].reshape(count, per_set) for times in (requests.due_ns, requests.start_ns, requests.end_ns)
+    intended, start, end = (
+        times[: count * per_set].reshape(count, per_set) for times in (requests.intended_ns, requests.start_ns, requests.end_ns)
     )
     begin_ns = start.min(axis=1, initial=np.iinfo(np.int64).max)
-    took_ns = end.max(axis=1, initial=0) - begin_ns if threads is None else (end - due).mean(axis=1) * (per_set / threads)
+    took_ns = end.max(axis=1, initial=0) - begin_ns if threads is None else (end - intended).mean(axis=1) * (per_set / threads)
     took_s = (took_ns / 1e9).reshape(-1, executions)
     deviations_s = took_s.std(axis=1, ddof=1) if executions > 1 else np.zeros(len(took_s))
     return Sets(begin_ns[::executions] / 1e9, took_s.mean(axis=1), deviations_s)

@@ -11,6 +11,7 @@ _PRESENT: dict[str, str] = {
 _STATUS = {"incomplete": "out of space"}
 # Keys that have another name now, however deep they are, by the key that they are under.
 _RENAMED: dict[str, dict[str, str]] = {
+    "whole": {"unstarted": "dropped"},
     "settings": {"in_flight": "concurrency"},
     "operations": {"variant": "instance", "variant_of": "instance_of"},
     "search": {"least_per_s": "min_per_s", "most_per_s": "max_per_s"},

@@ -53,7 +53,7 @@ def _facts(runs: list[RunResult], embedded: bool, ceiling: float | None) -> Clie
         runs=len(runs),
         rate_per_s=rate,
         started=sum(phase.started for phase in phases),
-        dropped=sum(phase.unstarted for phase in phases),
+        dropped=sum(phase.dropped for phase in phases),
         late=sum(operation["late"] for phase in phases for operation in phase.operations.values()),
         ok=sum(count["ok"] for count in counts),
         timeouts=sum(count["timeout"] for count in counts),

@@ -185,9 +185,9 @@ def counts_of(phase: PhaseFigures) -> OperationCounts:
     """What became of all arrivals of a phase."""
     ended = {outcome: sum(one["counts"][outcome] for one in phase.operations.values()) for outcome in OUTCOMES}
     return OperationCounts(
-        offered=phase.started + phase.unstarted,
+        offered=phase.started + phase.dropped,
         started=phase.started,
-        dropped=phase.unstarted,
+        dropped=phase.dropped,
         late=sum(one["late"] for one in phase.operations.values()),
         **ended,
     )

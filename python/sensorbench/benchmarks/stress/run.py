@@ -265,7 +265,7 @@ def _hold_one(connected: _ConnectedStress, step: Step, number: int, begun: list[
     run = connected.hold([step], number, begun, lambda told, share: task.advance_to(share, told))
     phases = _phases(run)
     # Each phase took every n-th number.
-    begun += [phase.started + phase.unstarted for phase in phases for _ in phases]
+    begun += [phase.started + phase.dropped for phase in phases for _ in phases]
     return run
 
 
@@ -287,6 +287,6 @@ def _progress(snapshot: dict[str, Any], phases: Sequence[dict[str, Any]]) -> tup
 
 
 def _tell_end(task: Task, run: RunResult) -> None:
-    unstarted = sum(phase.unstarted for phase in _phases(run))
-    more = f", {unstarted:,} could not start in time" if unstarted else ""
+    dropped = sum(phase.dropped for phase in _phases(run))
+    more = f", {dropped:,} could not start in time" if dropped else ""
     task.end(f"{sum(phase.started for phase in _phases(run)):,} operations{more}")

@@ -139,7 +139,7 @@ def percentile_of_offered(run: RunResult, share: float, timeout_s: float) -> flo
     if totals is None:
         return None
     phase = totals.phases[-1]
-    offered = phase.started + phase.unstarted
+    offered = phase.started + phase.dropped
     if offered == 0:
         return None
     values, weights = merged(run.histograms(), phase.name, list(phase.operations), "response")
