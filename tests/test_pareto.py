@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sensorbench.analysis.pareto import Box, front, surely_dominated
+from sensorbench.analysis.pareto import Box, front, significantly_dominated
 
 FIGURES = st.integers(1, 6).map(float)
 POINTS = st.lists(st.tuples(FIGURES, FIGURES), min_size=1, max_size=12)
@@ -55,19 +55,19 @@ def test_neither_order_nor_unit_matters(points: list[tuple[float, float]], rando
 @given(UNCERTAIN)
 def test_what_is_on_the_front_is_never_surely_dominated(points: list[tuple[float, float, float, float]]) -> None:
     on_front = front([(x, y) for x, _, y, _ in points])
-    dominated = surely_dominated([box(*point) for point in points])
+    dominated = significantly_dominated([box(*point) for point in points])
     assert not any(one and other for one, other in zip(on_front, dominated, strict=True))
 
 
 @given(POINTS)
 def test_of_exact_figures_all_is_sure(points: list[tuple[float, float]]) -> None:
-    assert surely_dominated([Box(x, x, y, y) for x, y in points]) == [not one for one in front(points)]
+    assert significantly_dominated([Box(x, x, y, y) for x, y in points]) == [not one for one in front(points)]
 
 
 @given(UNCERTAIN, st.floats(0.0, 3.0))
 def test_wider_intervals_make_nothing_more_sure(points: list[tuple[float, float, float, float]], more: float) -> None:
-    narrow = surely_dominated([box(*point) for point in points])
-    wide = surely_dominated([box(x, x_off + more, y, y_off + more) for x, x_off, y, y_off in points])
+    narrow = significantly_dominated([box(*point) for point in points])
+    wide = significantly_dominated([box(x, x_off + more, y, y_off + more) for x, x_off, y, y_off in points])
     assert all(one or not other for one, other in zip(narrow, wide, strict=True))
 
 
@@ -84,8 +84,8 @@ def test_wider_intervals_make_nothing_more_sure(points: list[tuple[float, float,
     ],
 )
 def test_sure_is_what_intervals_that_do_not_overlap_say_in_both_figures(other: Box | None, is_sure: bool) -> None:
-    assert surely_dominated([Box(1.0, 2.0, 1.0, 2.0), other]) == [is_sure, False]
+    assert significantly_dominated([Box(1.0, 2.0, 1.0, 2.0), other]) == [is_sure, False]
 
 
 def test_nothing_is_sure_of_a_point_without_an_interval() -> None:
-    assert surely_dominated([None, Box(8.0, 9.0, 8.0, 9.0)]) == [False, False]
+    assert significantly_dominated([None, Box(8.0, 9.0, 8.0, 9.0)]) == [False, False]

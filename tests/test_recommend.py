@@ -137,14 +137,14 @@ def test_equal_scores_are_ordered_by_size() -> None:
 def test_how_sure_a_place_is() -> None:
     def sure(one: Sequence[float], other: Sequence[float]) -> str:
         ranking = rank(needs("high", "low"), [layout("one", writes=one), layout("other", writes=other)])
-        return ranking.places[0].sure
+        return ranking.places[0].confidence
 
-    assert sure([200.0, 202.0, 198.0], [100.0, 101.0, 99.0]) == "surely better than the next"
+    assert sure([200.0, 202.0, 198.0], [100.0, 101.0, 99.0]) == "significantly better than the next"
     assert sure([300.0, 100.0, 200.0], [150.0, 250.0, 100.0]) == "not told apart from the next"
     assert sure([100.2, 100.1, 100.3], [100.0, 100.0, 100.0]) == "level with the next, within 5%"
     assert sure([200.0], [100.0]) == "one run: no interval"
     assert sure([200.0, 200.0], [100.0, 100.0]) == "2 runs: no interval"
-    assert rank(needs(), [layout("alone")]).places[0].sure == "the only one"
+    assert rank(needs(), [layout("alone")]).places[0].confidence == "the only one"
 
 
 def test_drift_that_both_share_cancels_when_their_runs_took_turns() -> None:
@@ -152,10 +152,10 @@ def test_drift_that_both_share_cancels_when_their_runs_took_turns() -> None:
     drifting = [100.0, 200.0, 400.0]
     one, other = layout("one", writes=[rate * 1.5 for rate in drifting]), layout("other", writes=drifting)
     paired = rank(needs("high", "low"), [one, other]).places[0]
-    assert (paired.sure, paired.is_beside_next) == ("surely better than the next", True)
+    assert (paired.confidence, paired.is_beside_next) == ("significantly better than the next", True)
     elsewhere = replace(other, writes=(replace(other.writes[0], comparison="another"),))
     unpaired = rank(needs("high", "low"), [one, elsewhere]).places[0]
-    assert (unpaired.sure, unpaired.is_beside_next) == ("not told apart from the next", False)
+    assert (unpaired.confidence, unpaired.is_beside_next) == ("not told apart from the next", False)
 
 
 def test_the_interval_of_a_ratio_is_students_over_runs() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import vl_convert
 
-from sensorbench.analysis.pareto import Box, surely_dominated
+from sensorbench.analysis.pareto import Box, significantly_dominated
 from sensorbench.analysis.sample import Sample
 from sensorbench.claims.claim import Judgement
 from sensorbench.claims.evidence import Evidence
@@ -595,10 +595,12 @@ def test_a_front_tells_what_is_surely_dominated() -> None:
             else None
             for one in of_group
         ]
-        for point, is_sure in zip(of_group, surely_dominated(boxes), strict=True):
-            expected = "on the front" if point.is_on_front else "surely dominated" if is_sure else "not known to be dominated"
+        for point, is_sure in zip(of_group, significantly_dominated(boxes), strict=True):
+            expected = (
+                "on the front" if point.is_on_front else "significantly dominated" if is_sure else "not known to be dominated"
+            )
             assert shown[point.label] == expected
-    assert set(shown.values()) == {"on the front", "not known to be dominated", "surely dominated"}
+    assert set(shown.values()) == {"on the front", "not known to be dominated", "significantly dominated"}
     labels = drawn(specification, "text")
     assert labels
     assert {one["label"] for one in labels} <= {name for name, state in shown.items() if state == "on the front"}
@@ -638,6 +640,6 @@ def test_effects_are_rows_below_their_factors() -> None:
     names = next(one for one in specification["layer"] if one["mark"]["type"] == "point")["encoding"]["y"]["scale"]["domain"]
     assert [name[4:] for name in names][:4] == ["metadata", *(f"{one.change} · {one.operation}" for one in found[:3])]
     assert len(names) == 8 == len(set(names))
-    assert [row["state"] for row in rows[:3]] == ["surely a change", "not known to be one", "not known to be one"]
+    assert [row["state"] for row in rows[:3]] == ["a significant change", "not known to be one", "not known to be one"]
     assert rows[1]["high_shown"] < 90.0, "a wide interval is cut, so that it does not press the others together"
     assert vl_convert.vegalite_to_svg({**specification, "width": 900}).count("none → own table") >= 4

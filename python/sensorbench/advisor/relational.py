@@ -110,4 +110,4 @@ def _by_rank(place: Place, ranking: Ranking) -> Relational:
         told = f"{first.candidate.name} has {behind.value:.3g} times its score, without an interval"
         return Relational(None, "may do or not", name, f"{told}; {matters}")
     told = f"{first.candidate.name} has {behind.value:.3g} times its score ({behind.low:.3g} to {behind.high:.3g})"
-    return Relational(False, "is surely behind the best", name, f"{told}; {matters}")
+    return Relational(False, "is significantly behind the best", name, f"{told}; {matters}")

@@ -63,7 +63,7 @@ class Place:
     over_next: Interval | None
     is_beside_next: bool
     is_level: bool
-    sure: str
+    confidence: str
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def _place(number: int, ordered: Sequence[tuple[Candidate, dict[Kind, float]]], 
         over_next=over_next,
         is_beside_next=following is None or ranking.are_beside(candidate, following),
         is_level=number == 0 or _may_be_one(ranking.ratio(first, candidate)),
-        sure=_sureness(over_next, len(ordered), ranking.needs),
+        confidence=_confidence(over_next, len(ordered), ranking.needs),
     )
 
 
@@ -201,7 +201,7 @@ def _may_be_one(ratio: Interval) -> bool:
     return ratio.runs >= MIN_RUNS and judge(ratio).word != "slower"
 
 
-def _sureness(over_next: Interval | None, count: int, needs: Needs) -> str:
+def _confidence(over_next: Interval | None, count: int, needs: Needs) -> str:
     """What the ratio to the next one allows to say."""
     if over_next is None:
         return "the only one" if count == 1 else "the last"
@@ -210,7 +210,7 @@ def _sureness(over_next: Interval | None, count: int, needs: Needs) -> str:
     if over_next.runs < MIN_RUNS:
         return f"{'one run' if over_next.runs == 1 else f'{over_next.runs} runs'}: no interval"
     level = f"level with the next, within {EQUIVALENCE_MARGIN:.0%}"
-    words = {"slower": "surely better than the next", "equivalent": level}
+    words = {"slower": "significantly better than the next", "equivalent": level}
     return words.get(judge(over_next).word, "not told apart from the next")
 
 

@@ -30,7 +30,7 @@ def front(points: Sequence[Pair]) -> list[bool]:
     return [not any(_dominates(other, point) for other in points) for point in points]
 
 
-def surely_dominated(boxes: Sequence[Box | None]) -> list[bool]:
+def significantly_dominated(boxes: Sequence[Box | None]) -> list[bool]:
     """Of each point, whether one other surely dominates it; None is a point of which an interval is unknown."""
     known = [box for box in boxes if box is not None]
     return [box is not None and any(_dominates(_worst(other), _best(box)) for other in known) for box in boxes]

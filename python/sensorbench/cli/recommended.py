@@ -54,8 +54,8 @@ def print_use_cases(folder: Path | None, gathered: Gathered, outcomes: Sequence[
         table.add_column(column)
     for one in outcomes:
         best = formatting.variant(one.best.candidate.name) if one.best else "nothing that was measured fits"
-        sure = one.best.sure if one.best else ""
-        table.add_row(one.use_case.text, one.use_case.advice, *_told_advised(one.at_target), best, sure)
+        confidence = one.best.confidence if one.best else ""
+        table.add_row(one.use_case.text, one.use_case.advice, *_told_advised(one.at_target), best, confidence)
     screen.print(table)
     screen.print(
         "M1: a sensor's rows are listed in the same table, M2: in a table of its own; MB: the width of a row. "
@@ -96,7 +96,7 @@ def _table(recommendation: Recommendation) -> Table:
         *columns,
         *(("nodes", "disk") if sized else ()),
         "cost" if money else "relative cost",
-        "over the next, how sure",
+        "over the next, confidence",
     ):
         table.add_column(column)
     for number, entry in enumerate(recommendation.entries[:MAX_SHOWN], 1):
@@ -151,9 +151,9 @@ def _factor(of: Interval) -> str:
 def _over_next(entry: Entry) -> str:
     place = entry.place
     if place.over_next is None:
-        return place.sure
+        return place.confidence
     beside = "" if place.is_beside_next else " (measured at different times)"
-    return f"{_factor(place.over_next)}: {place.sure}{beside}"
+    return f"{_factor(place.over_next)}: {place.confidence}{beside}"
 
 
 def _smallest_of_level(recommendation: Recommendation) -> str | None:

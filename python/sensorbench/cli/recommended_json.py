@@ -66,7 +66,7 @@ def _best_as_json(one: Outcome) -> dict[str, Any]:
     """The best layout, and where the source's stands beside it."""
     return {
         "best": _named(one.best.candidate) if one.best else None,
-        "sure": one.best.sure if one.best else None,
+        "confidence": one.best.confidence if one.best else None,
         "source_place": one.advised_place,
         "best_over_source": _interval_as_json(one.over_advised),
         "layouts": len(one.ranking.places),
@@ -104,7 +104,7 @@ def _entry_as_json(number: int, entry: Entry, recommendation: Recommendation) ->
         "over_next": _interval_as_json(place.over_next),
         "paired_with_next": place.is_beside_next,
         "level_with_first": place.is_level,
-        "sure": place.sure,
+        "confidence": place.confidence,
         "runs": [_run_as_json(one, recommendation.gathered) for one in measured],
     }
 

@@ -41,7 +41,7 @@ def is_level(place: RankedVariant) -> bool:
     return place.against_best is None or place.against_best.word != "slower"
 
 
-def sure(ratio: MeasuredFigure) -> str:
+def confidence(ratio: MeasuredFigure) -> str:
     """The confidence interval of a ratio."""
     return formatting.interval(ratio.low, ratio.high, ratio.confidence)
 

@@ -192,7 +192,7 @@ def _place(place: RankedVariant) -> Line:
         f"{formatting.variant(place.variant)}: {formatting.duration(place.value_s)}, ",
         word,
         " ",
-        parts.sure(f"({answer.sure(verdict.ratio)})"),
+        parts.sure(f"({answer.confidence(verdict.ratio)})"),
     ]
 
 

@@ -7,7 +7,7 @@ import altair as alt
 from sensorbench.report import charts, formatting
 
 _ROW_HEIGHT = 21
-_CERTAIN, _OPEN = "surely a change", "not known to be one"
+_CERTAIN, _OPEN = "a significant change", "not known to be one"
 # Wide intervals would press the others together: they are cut so far beyond the outermost effects, as a factor.
 _MARGIN = 1.5
 # The share of the width that is left for the numbers.

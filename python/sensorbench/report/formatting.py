@@ -93,14 +93,14 @@ def capacity(found: StressCapacity, objective: StressObjective) -> str:
     """What a search for the highest rate found, in a sentence."""
     goal = f"{objective.percentile} within {duration(objective.limit_s)}"
     met, missed = found.met_per_s, found.missed_per_s
-    sure = "" if found.is_confirmed else " (not confirmed)"
+    unconfirmed = "" if found.is_confirmed else " (not confirmed)"
     if met is None:
         low = f"; even {count(missed)} operations/s miss it" if missed is not None else ""
-        return f"No rate was found that keeps {goal}{low}{sure}."
+        return f"No rate was found that keeps {goal}{low}{unconfirmed}."
     if missed is None:
-        return f"At least {count(met)} operations/s keep {goal}; no rate was found that surely does not{sure}."
+        return f"At least {count(met)} operations/s keep {goal}; no rate was found that surely does not{unconfirmed}."
     whose = ", where the client is the limit" if found.client_bound else ""
-    return f"{count(met)} operations/s keep {goal}, {count(missed)} do not{whose}{sure}."
+    return f"{count(met)} operations/s keep {goal}, {count(missed)} do not{whose}{unconfirmed}."
 
 
 def command(arguments: Sequence[str]) -> str:

@@ -6,10 +6,10 @@ from typing import Any
 
 import altair as alt
 
-from sensorbench.analysis.pareto import Box, surely_dominated
+from sensorbench.analysis.pareto import Box, significantly_dominated
 from sensorbench.report import charts
 
-ON_FRONT, OPEN, DOMINATED = "on the front", "not known to be dominated", "surely dominated"
+ON_FRONT, OPEN, DOMINATED = "on the front", "not known to be dominated", "significantly dominated"
 HEIGHT = 460
 # Labels are put where they do not cover one another in a picture as wide as the page at its widest, beside the axis.
 WIDTH = 1120
@@ -61,7 +61,7 @@ def _with_states(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
     groups = {point["group"]: [one for one in points if one["group"] == point["group"]] for point in points}
     found = []
     for group in groups.values():
-        for point, is_dominated in zip(group, surely_dominated([_box(point) for point in group]), strict=True):
+        for point, is_dominated in zip(group, significantly_dominated([_box(point) for point in group]), strict=True):
             state = ON_FRONT if point["is_on_front"] else DOMINATED if is_dominated else OPEN
             found.append({**point, "state": state})
     return found

@@ -12,7 +12,7 @@ from sensorbench.results.summary.comparison import StudySection
 _MAX_ROWS = 40
 _FRONT = (
     "The line joins the variants of one group that no other beats: none is at least as good in both figures and better in one. Beside "
-    "it, a variant is surely dominated when one other of its group is better in both by intervals that do not overlap; of all others "
+    "it, a variant is significantly dominated when one other of its group is better in both by intervals that do not overlap; of all others "
     "that is not known. Lines through points are 95\N{NO-BREAK SPACE}% intervals."
 )
 _EFFECTS = (

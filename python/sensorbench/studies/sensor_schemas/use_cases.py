@@ -71,7 +71,7 @@ def _row(target: str, found: Outcome) -> list[Any] | None:
         found.use_case.advice,
         target,
         found.best.candidate.name,
-        found.best.sure,
+        found.best.confidence,
         over.value if over is not None else None,
         _interval(over),
         f"{found.advised_place} of {len(found.ranking.places)}" if found.advised_place is not None else "not measured",
