@@ -18,7 +18,7 @@ from sensorbench.benchmarks.stress.records import RecordWork
 from sensorbench.benchmarks.stress.run import CapacitySearch, Load, StressPlan, stress
 from sensorbench.benchmarks.stress.summary import summarise_stress
 from sensorbench.compat.ycsb import CoreWorkload
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.report import formatting
 from sensorbench.runner.variants import parse_target
 
@@ -63,7 +63,7 @@ def capacity_error(held_s: float) -> float:
     wanted = CapacitySearch(objective, Search(100.0, precision=0.02), held_s, ramp_s=0.5)
     with tempfile.TemporaryDirectory(prefix="sensorbench-capacity-") as folder:
         work = RecordWork(target, CoreWorkload(recordcount=1), Path(folder) / "out", seed=1, replace=False)
-        result = stress(StressPlan(work, Load(WORKERS, arrival="constant"), wanted), Path(folder) / "out", Teller())
+        result = stress(StressPlan(work, Load(WORKERS, arrival="constant"), wanted), Path(folder) / "out", ProgressReporter())
         found = summarise_stress(result).result.capacity
     return abs(found.met_per_s / (WORKERS / SERVICE_S) - 1.0)
 
@@ -75,7 +75,7 @@ def main() -> None:
     parser.add_argument("--memory", action="store_true", help="also memory over a billion operations (minutes)")
     arguments = parser.parse_args()
 
-    figures = measure(Teller(), quick=arguments.quick)
+    figures = measure(ProgressReporter(), quick=arguments.quick)
     figures["first_operation_s"] = first_operation_s()
     figures["capacity_error"] = capacity_error(1.0 if arguments.quick else 10.0)
     if arguments.memory:
@@ -86,7 +86,7 @@ def main() -> None:
         table.add_column(column)
     for name, value in figures.items():
         for key, one in value.items() if isinstance(value, dict) else [("", value)]:
-            table.add_row(f"{name} {key}".strip(), _told(one), AIMS.get(name, ""), MARKS.get(name, ""))
+            table.add_row(f"{name} {key}".strip(), _described(one), AIMS.get(name, ""), MARKS.get(name, ""))
     Console().print(table)
 
     print("\nProcessor time of SQLite through the engine, against a hand-written loop (wanted: at most 1.15):", flush=True)
@@ -99,7 +99,7 @@ def _cargo_bench(package: str, bench: str) -> None:
     subprocess.run(["cargo", "bench", "--quiet", "--package", package, "--bench", bench], check=True)
 
 
-def _told(value: object) -> str:
+def _described(value: object) -> str:
     if isinstance(value, float) and abs(value) < 1.0:
         return f"{value:.4f}"
     return formatting.count(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

@@ -110,10 +110,10 @@ def by_java_s(process: subprocess.Popen[str], scan: Scanned) -> float:
     """Seconds that one scan takes HBase's own client."""
     pipe(process.stdin).write(f"{scan.keys} {scan.repeats}\n")
     pipe(process.stdin).flush()
-    told = pipe(process.stdout).readline().split()
-    if len(told) != 2 or int(told[0]) != scan.rows * scan.repeats:
-        raise SystemExit(f"HBase's client found {told or 'nothing'}, expected {scan.rows * scan.repeats} rows")
-    return int(told[1]) / scan.repeats / 1e9
+    output = pipe(process.stdout).readline().split()
+    if len(output) != 2 or int(output[0]) != scan.rows * scan.repeats:
+        raise SystemExit(f"HBase's client found {output or 'nothing'}, expected {scan.rows * scan.repeats} rows")
+    return int(output[1]) / scan.repeats / 1e9
 
 
 def main() -> None:

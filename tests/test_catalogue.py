@@ -42,11 +42,11 @@ def test_every_target_is_of_one_entry() -> None:
 def test_capabilities_are_those_of_drivers_and_labs(name: str) -> None:
     entry = entries()[name]
     drivers, found = [DRIVERS[target] for target in entry.targets], capabilities(entry)
-    assert found["driver"].told.keys() == set(entry.targets)
-    assert found["lab"].told.keys() == {driver["name"] for driver in drivers if driver["name"] in lab.LAB_DATABASES}
-    assert found["bulk_load"].told == {driver["name"]: driver["bulk_load"] for driver in drivers if driver["bulk_load"]}
+    assert found["driver"].described.keys() == set(entry.targets)
+    assert found["lab"].described.keys() == {driver["name"] for driver in drivers if driver["name"] in lab.LAB_DATABASES}
+    assert found["bulk_load"].described == {driver["name"]: driver["bulk_load"] for driver in drivers if driver["bulk_load"]}
     assert found["metrics"].can == any(target in lab.LAB_DATABASES or own_sources_of(target).quantity for target in entry.targets)
-    changed_by_lab = {target for target, told in found["elasticity"].told.items() if told == ", ".join(KINDS)}
+    changed_by_lab = {target for target, told in found["elasticity"].described.items() if told == ", ".join(KINDS)}
     assert changed_by_lab == set(entry.targets) & set(lab.clusters())
     if not entry.targets:
         assert not any(one.can for one in found.values())
@@ -116,7 +116,7 @@ def test_page(cli: Cli, tmp_path: Path) -> None:
     for entry in entries().values():
         assert f'<details class="card" id="{entry.name}"' in text
         for facts in entry.facts.values():
-            assert entry.told_source(facts.today) in text
+            assert entry.described_source(facts.today) in text
     assert "http" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL), "nothing is fetched from elsewhere"
 
 
@@ -125,7 +125,7 @@ def test_what_spark_can_read_is_what_its_connectors_name(tmp_path: Path, monkeyp
     monkeypatch.setattr("sensorbench.catalog.capability._CONNECTORS", tmp_path)
     assert not capabilities(entry)["mapreduce"].can
     (tmp_path / "one.toml").write_text(f'title = "A connector"\ndatabases = ["{entry.targets[0]}"]\n', encoding="utf-8")
-    assert capabilities(entry)["mapreduce"].told == {entry.targets[0]: "A connector"}
+    assert capabilities(entry)["mapreduce"].described == {entry.targets[0]: "A connector"}
 
 
 def test_claims_name_commands_and_tests_that_there_are() -> None:

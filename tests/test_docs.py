@@ -17,7 +17,7 @@ from sensorbench.lab.spark import INSTALL
 from sensorbench.options import DEFAULT_SEED
 from sensorbench.runner.experiment_file import ExperimentFile
 from sensorbench.runner.workload import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, Workload
-from tests.test_insight import run_that_told
+from tests.test_insight import run_that_reported
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -134,7 +134,7 @@ def test_the_keys_of_a_mapping_are_those_of_the_code() -> None:
 
 def test_the_example_of_insight_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = range(1, 200)
-    run = run_that_told(
+    run = run_that_reported(
         tmp_path,
         {
             f"127.77.1.2.{name}": {s: float(s * factor) for s in seconds}

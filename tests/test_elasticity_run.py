@@ -146,7 +146,7 @@ def scenario_of(lengths: Lengths, problem: str = "") -> tuple[Scenario, list[str
         if problem:
             raise FailedError(problem)
 
-    return Scenario(lengths, operations=100.0, executions=1, change=change, tell=lambda _: None), done
+    return Scenario(lengths, operations=100.0, executions=1, change=change, report=lambda _: None), done
 
 
 # Measurements before and after that differ a little, as all do.

@@ -23,7 +23,7 @@ from sensorbench.benchmarks.factors.scaling import scaled
 from sensorbench.benchmarks.factors.summary import summarise_factors
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.lifecycle.benchmark import run as run_benchmark
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results import read_run
 from sensorbench.results.factors import CellMeasurement, FactorsResult, FilledFigures, StepFigures, read_factors
 from sensorbench.results.json_schemas import json_schemas
@@ -78,7 +78,7 @@ def null_study(options: Mapping[str, Any] | None = None, file: FactorsFile | Non
 
 
 def carried_out(wanted: FactorsPlan, folder: Path, *, resume: bool = False) -> FactorsResult:
-    run_benchmark(FactorsBenchmark(), wanted, folder, Teller(quiet=True), resume=resume)
+    run_benchmark(FactorsBenchmark(), wanted, folder, ProgressReporter(quiet=True), resume=resume)
     return read_factors(folder)
 
 
@@ -150,7 +150,7 @@ def only(model: type[StepFigures | FilledFigures], figures: Mapping[str, Any]) -
     return {name: value for name, value in figures.items() if name in model.model_fields}
 
 
-def made_of_delay(bench: Any, cell: Any, rates: Any, folder: Path, *, round_: int, seed: int, teller: Any) -> CellMeasurement:
+def made_of_delay(bench: Any, cell: Any, rates: Any, folder: Path, *, round_: int, seed: int, reporter: Any) -> CellMeasurement:
     """A measurement whose response time is the delay, whatever else this machine does."""
     delay_s = float(cell.settings["delay_ms"]) / 1e3 * (1 + 0.01 * round_)
     steps = [step_of(rate, {"p99_of_offered_s": delay_s}) for rate in rates]

@@ -31,9 +31,9 @@ S = 1_000_000_000
 Told = dict[str, dict[int, float | None]]
 
 
-def run_that_told(folder: Path, told: Told) -> RunResult:
+def run_that_reported(folder: Path, reported: Told) -> RunResult:
     """A run whose table `status` has numbers by name and second."""
-    rows = [{"time_ns": s * S, "name": name, "value": value} for name, of in told.items() for s, value in of.items()]
+    rows = [{"time_ns": s * S, "name": name, "value": value} for name, of in reported.items() for s, value in of.items()]
     return with_status(folder, rows)
 
 
@@ -47,7 +47,7 @@ def values(found: Insight, name: str) -> list[float]:
 
 
 def test_quantities_have_the_same_names_whatever_the_database(tmp_path: Path) -> None:
-    run = run_that_told(
+    run = run_that_reported(
         tmp_path,
         {
             "thread_pools.MemtableFlushWriter.active_tasks": {1: 1.0, 2: 1.0},
@@ -68,12 +68,12 @@ def test_quantities_have_the_same_names_whatever_the_database(tmp_path: Path) ->
 
 def test_a_run_without_a_status_has_nothing_to_tell(tmp_path: Path) -> None:
     assert insight(RunResult(tmp_path, cast("RunManifest", None)), "cassandra") == Insight({}, {})
-    assert insight(run_that_told(tmp_path, {"lab.cpu_s": {1: 0.5}}), "sqlite").series.keys() == {"processor_s"}
+    assert insight(run_that_reported(tmp_path, {"lab.cpu_s": {1: 0.5}}), "sqlite").series.keys() == {"processor_s"}
 
 
 def test_what_was_not_told_at_a_moment_is_left_out_there(tmp_path: Path) -> None:
     pools = "thread_pools.MemtableFlushWriter"
-    run = run_that_told(
+    run = run_that_reported(
         tmp_path,
         {
             f"{pools}.active_tasks": {1: 1.0, 2: 1.0, 3: 2.0},
@@ -88,7 +88,7 @@ def test_what_was_not_told_at_a_moment_is_left_out_there(tmp_path: Path) -> None
 
 
 def test_a_counter_goes_on_when_its_server_is_started_again_but_a_gauge_may_fall(tmp_path: Path) -> None:
-    run = run_that_told(
+    run = run_that_reported(
         tmp_path,
         {
             "compaction_history.bytes_in": {1: 10.0, 2: 30.0, 3: 5.0, 4: 6.0, 5: 0.0, 6: 1.0},
@@ -113,8 +113,10 @@ def test_a_counter_goes_on_when_its_server_is_started_again_but_a_gauge_may_fall
         ("redis+cluster", "keyspace", {"keyspace_hits": (3, 12), "keyspace_misses": (1, 4)}),
     ],
 )
-def test_every_cache_has_hits_and_requests(tmp_path: Path, database: str, cache: str, told: dict[str, tuple[int, int]]) -> None:
-    run = run_that_told(tmp_path, {name: {1: float(first), 2: float(second)} for name, (first, second) in told.items()})
+def test_every_cache_has_hits_and_requests(
+    tmp_path: Path, database: str, cache: str, reported: dict[str, tuple[int, int]]
+) -> None:
+    run = run_that_reported(tmp_path, {name: {1: float(first), 2: float(second)} for name, (first, second) in reported.items()})
     found = insight(run, database)
     assert found.caches.keys() == {cache}
     assert found.caches[cache].hits.tolist() == [3.0, 12.0]
@@ -129,7 +131,7 @@ def test_nodes_are_told_apart_and_summed_or_averaged(tmp_path: Path) -> None:
         "caches.keys.hit_count",
         "caches.keys.request_count",
     )
-    run = run_that_told(
+    run = run_that_reported(
         tmp_path,
         {
             f"127.77.1.1.{gc}": {1: 1000.0, 2: 2000.0, 3: 3000.0},
@@ -158,7 +160,7 @@ def test_nodes_are_told_apart_and_summed_or_averaged(tmp_path: Path) -> None:
 def test_a_node_that_comes_late_does_not_bring_what_it_counted_before(tmp_path: Path) -> None:
     name = "compaction_history.bytes_in"
     first, late = {1: 10.0, 2: 20.0, 3: 30.0}, {2: 900.0, 3: 905.0}
-    run = run_that_told(tmp_path, {f"127.77.1.1.{name}": {**first}, f"127.77.1.2.{name}": {**late}})
+    run = run_that_reported(tmp_path, {f"127.77.1.1.{name}": {**first}, f"127.77.1.2.{name}": {**late}})
     assert np.diff(values(insight(run, "cassandra"), "compacted_bytes_in")).tolist() == [10.0, 15.0]
 
 
@@ -167,19 +169,19 @@ def test_the_first_source_that_was_told_counts(tmp_path: Path) -> None:
     exact: Told = {"jmx.Table.TotalDiskSpaceUsed": {1: 1_500_000.0}}
     own: Told = {"used_cpu_user": {1: 1.0}, "used_cpu_sys": {1: 0.5}}
     of_lab: Told = {"lab.cpu_s": {1: 9.0}}
-    assert values(insight(run_that_told(tmp_path, {**coarse}), "cassandra"), "table_bytes") == [2_097_152.0]
-    assert values(insight(run_that_told(tmp_path, {**coarse, **exact}), "cassandra"), "table_bytes") == [1_500_000.0]
-    assert values(insight(run_that_told(tmp_path, {**own}), "redis"), "processor_s") == [1.5]
-    assert values(insight(run_that_told(tmp_path, {**own, **of_lab}), "redis"), "processor_s") == [9.0]
+    assert values(insight(run_that_reported(tmp_path, {**coarse}), "cassandra"), "table_bytes") == [2_097_152.0]
+    assert values(insight(run_that_reported(tmp_path, {**coarse, **exact}), "cassandra"), "table_bytes") == [1_500_000.0]
+    assert values(insight(run_that_reported(tmp_path, {**own}), "redis"), "processor_s") == [1.5]
+    assert values(insight(run_that_reported(tmp_path, {**own, **of_lab}), "redis"), "processor_s") == [9.0]
     # What a cluster tells of itself as a whole is not added to what the lab knows of each node.
     of_nodes: Told = {"127.77.1.1.lab.cpu_s": {1: 4.0}, "127.77.1.2.lab.cpu_s": {1: 6.0}}
-    cluster = insight(run_that_told(tmp_path, {**own, **of_nodes}), "redis+cluster")
+    cluster = insight(run_that_reported(tmp_path, {**own, **of_nodes}), "redis+cluster")
     assert values(cluster, "processor_s") == [10.0]
     assert cluster.nodes.keys() == {"127.77.1.1", "127.77.1.2"}
 
 
 def test_a_stretch_has_rates_of_counters_and_levels_of_gauges(tmp_path: Path) -> None:
-    run = run_that_told(
+    run = run_that_reported(
         tmp_path,
         {
             "database.blks_hit": {2: 0.0, 4: 100.0, 6: 100.0, 8: 130.0},

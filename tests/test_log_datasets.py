@@ -10,11 +10,11 @@ from sensorbench.dataset import machine_log, open_dataset
 from sensorbench.dataset.azure_vm_noise import SHIPPED_FOLDER
 from sensorbench.dataset.generated import in_this_process
 from sensorbench.options import DEFAULT_SEED
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from tests.conftest import Cli
 
 SCALE = 0.01
-HERE = in_this_process(Teller(quiet=True), 2)
+HERE = in_this_process(ProgressReporter(quiet=True), 2)
 
 # What the source study prints of its log: records, and the share of them in seven open ranges of values.
 RECORDS = {"1GB": 19_530_000, "2GB": 37_800_000, "4GB": 74_550_000, "6GB": 111_180_000}
@@ -119,7 +119,7 @@ def test_the_log_is_in_order_and_its_key_is_one(log: dict[str, Path]) -> None:
 
 def test_the_same_seed_gives_the_same_log_with_any_number_of_threads(tmp_path: Path) -> None:
     def log_of(name: str, seed: int, threads: int) -> bytes:
-        machine_log.generate("2GB", tmp_path / name, seed, 0.004, in_this_process(Teller(quiet=True), threads))
+        machine_log.generate("2GB", tmp_path / name, seed, 0.004, in_this_process(ProgressReporter(quiet=True), threads))
         return (tmp_path / name / "log.parquet").read_bytes()
 
     assert log_of("one", 7, 1) == log_of("three", 7, 3)

@@ -11,7 +11,7 @@ from typer.main import get_command
 from sensorbench import lab, progress
 from sensorbench.cli.help_texts import with_plain_help
 from sensorbench.cli.main import app
-from sensorbench.progress import Teller, console, print_labelled
+from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.studies import FACTOR_STUDIES, OTHER_STUDIES, STUDIES
 from tests.commands import commands
 from tests.conftest import Cli
@@ -109,9 +109,9 @@ def test_no_text_is_markup(capsys: pytest.CaptureFixture[str]) -> None:
     text = "sensorbench[spark] [default: 5] [red]join:x:[/red] [/]"
     console().print(text)
     print_labelled(console(), "note", text)
-    Teller().say(text)
-    Teller().warn(text)
-    with Teller().task(text) as task:
+    ProgressReporter().say(text)
+    ProgressReporter().warn(text)
+    with ProgressReporter().task(text) as task:
         task.end(text)
     printed = capsys.readouterr()
     assert printed.out.splitlines() == [text, f"note: {text}"]

@@ -20,13 +20,13 @@ from sensorbench.dataset.dataset import MEASUREMENT_SCHEMA
 from sensorbench.dataset.generated import Generated, PartsFile, WriteFiles, WrittenFile, in_this_process, write_file
 from sensorbench.dataset.registry import make_in
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.spark import Application, driver, find_master, write_on
 from sensorbench.spark import generate as spark_generate
 from sensorbench.verification.checksum import checksum_of_all, checksums
 from tests.conftest import Cli
 
-QUIET = Teller(quiet=True)
+QUIET = ProgressReporter(quiet=True)
 # One of each kind of generator: its scale, and how many parts make a file, so that there are seven files and more.
 KINDS = {
     "cu-bems": (0.0005, 16),

@@ -203,7 +203,7 @@ def test_rows_that_do_not_fit_into_memory_are_stopped_and_the_rest_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr("sensorbench.runner.memory.psutil.virtual_memory", shrinking)
         patch.setattr("sensorbench.runner.load.SLICE_S", 0.001)
-        patch.setattr("sensorbench.runner.memory.TELLING_SHARE", 1e-9)
+        patch.setattr("sensorbench.runner.memory.WARNING_SHARE", 1e-9)
         outcome = cli(
             "study", "run", "log-analytics", "--target", "redis", "--target", "sqlite", "--schema", "range_only",
             "--schema", "relational", "--dataset", "machine-log-1gb", "--scale", "0.01", "--out", out, "--no-open",

@@ -18,7 +18,7 @@ from sensorbench.claims.claim import Judgement
 from sensorbench.claims.evidence import Evidence
 from sensorbench.claims.judging import measured
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.report.effects import effects
 from sensorbench.report.fronts import front
 from sensorbench.report.sections import own_sections
@@ -456,7 +456,7 @@ def test_parts_without_layouts_for_the_targets_are_left_out(cli: Cli, tmp_path: 
 
 def test_what_is_told_of_targets_has_no_address(study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = StudyOptions(targets=(f"sqlite:{tmp_path}/private.db",), scale=0.0005)
-    planned = plan_study(study, options, tmp_path / "out", Teller())
+    planned = plan_study(study, options, tmp_path / "out", ProgressReporter())
     assert [part.name for part in planned] == ["read", "write"]
     told = capsys.readouterr().err
     assert "part days is left out: it has no schema for sqlite\n" in told

@@ -16,7 +16,7 @@ from sensorbench import _engine, lab
 from sensorbench.analysis.equality import Answer, difference
 from sensorbench.dataset import Dataset, open_dataset
 from sensorbench.errors import UsageError
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.ownership import Claim
 from sensorbench.runner.load import load_variant
 from sensorbench.runner.plan import parameters_of
@@ -43,7 +43,7 @@ ROW = 600
 
 # What is loaded into a server of the lab stays there: other tests have the namespace that is usual.
 OWN = "sensorbench_timelines"
-QUIET = Teller(quiet=True)
+QUIET = ProgressReporter(quiet=True)
 
 
 @dataclass(frozen=True)
@@ -285,7 +285,7 @@ def loaded(one: Layout, dataset: Dataset, folder: Path) -> Iterator[tuple[Schema
         tables = prepare_tables(dataset, schema, columns, workbench, QUIET)
     whole = schema.driver_schema(OPERATIONS, list(schema.file.operation), columns)
     load_variant(
-        variant, target, whole, tables, dataset.describe().readings, "", claim=Claim(TEST_OWNER, "replace"), teller=QUIET
+        variant, target, whole, tables, dataset.describe().readings, "", claim=Claim(TEST_OWNER, "replace"), reporter=QUIET
     )
     try:
         yield schema, target

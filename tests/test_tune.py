@@ -33,7 +33,7 @@ from sensorbench.compat.ycsb import overridden
 from sensorbench.compat.ycsb.core_workload import parse_core_workload
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.lifecycle.benchmark import run as run_benchmark
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.json_schemas import json_schemas
 from sensorbench.results.tune import Measurement, TuneResult, read_tune
 from sensorbench.runner.variants import parse_target
@@ -344,7 +344,7 @@ def carry_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         bench = Bench(null_work(), Load(2), goal_of(goal))
         folder, work = tmp_path / out, null_work()(tmp_path / out, 1)
         plan = TunePlan(bench, work, space_of(space, tmp_path), [], start or {}, Budget(runs, None), 3, 1)
-        run_benchmark(TuneBenchmark(), plan, folder, Teller(quiet=True), resume=resume)
+        run_benchmark(TuneBenchmark(), plan, folder, ProgressReporter(quiet=True), resume=resume)
         return read_tune(folder)
 
     return run

@@ -65,8 +65,8 @@ def load(target: _engine.Target, table: str, rows: pa.Table) -> float:
     going = target.load(table, pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches(max_chunksize=65_536)))
     while not going.wait(1.0):
         pass
-    told = json.loads(going.result())
-    return float(told["rows"] / told["duration_s"])
+    totals = json.loads(going.result())
+    return float(totals["rows"] / totals["duration_s"])
 
 
 @contextlib.contextmanager

@@ -79,8 +79,8 @@ def _sysbench(instance: lab.Instance, folder: Path, loop: Loop) -> tuple[tools.W
     return command, {**environment, "LUA_PATH": f"{software}/usr/share/sysbench/?.lua"}
 
 
-def _rate(told: str) -> float:
-    return float(told.split("queries:")[1].split("(")[1].split()[0])
+def _rate(output: str) -> float:
+    return float(output.split("queries:")[1].split("(")[1].split()[0])
 
 
 def loads(instance: lab.Instance, rows: pa.Table) -> list[LoadComparison]:

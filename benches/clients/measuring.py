@@ -98,8 +98,8 @@ def through_the_engine(target: _engine.Target, operation: dict[str, Any], loop: 
 def through_a_tool(command: tools.Words, operations: int, rate: Callable[[str], float], environment: tools.Environment) -> Cost:
     """Processor time is what the system counted for the ended program; the rate is read from what it printed."""
     before_s = _cpu_of_children_s()
-    told = tools.call(command, environment)
-    return Cost((_cpu_of_children_s() - before_s) / operations * 1e6, rate(told))
+    output = tools.call(command, environment)
+    return Cost((_cpu_of_children_s() - before_s) / operations * 1e6, rate(output))
 
 
 def _cpu_of_children_s() -> float:

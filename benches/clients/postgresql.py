@@ -62,8 +62,8 @@ def costs(instance: lab.Instance, share: float) -> list[Comparison]:
     return [Comparison(f"PostgreSQL point select, {CONNECTIONS} connections", ours, theirs, MARKS)]
 
 
-def _rate(told: str) -> float:
-    return float(told.split("tps = ")[1].split()[0])
+def _rate(output: str) -> float:
+    return float(output.split("tps = ")[1].split()[0])
 
 
 def _client(instance: lab.Instance, program: str) -> tuple[tools.Words, dict[str, str]]:

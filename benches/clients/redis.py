@@ -56,8 +56,8 @@ def _get(instance: lab.Instance, what: str, loop: Loop) -> Comparison:
     return Comparison(what, ours, theirs, MARKS)
 
 
-def _rate(told: str) -> float:
-    return float(told.split("requests per second")[0].split()[-1])
+def _rate(output: str) -> float:
+    return float(output.split("requests per second")[0].split()[-1])
 
 
 def loads(instance: lab.Instance, rows: pa.Table) -> list[LoadComparison]:

@@ -25,8 +25,8 @@ def costs(found: Iterable[Comparison | LeftOut]) -> Table:
 
 
 def _p99(costs: Iterable[Cost]) -> str:
-    told = [cost.p99_ms for cost in costs if cost.p99_ms is not None]
-    return f"{statistics.median(told):.2f}" if told else "-"
+    output = [cost.p99_ms for cost in costs if cost.p99_ms is not None]
+    return f"{statistics.median(output):.2f}" if output else "-"
 
 
 def loads(found: Iterable[LoadComparison]) -> Table:

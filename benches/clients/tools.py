@@ -21,8 +21,8 @@ def call(command: Words, environment: Environment | None = None, stdin: IO[bytes
         words, env={**os.environ, **(environment or {})}, stdin=stdin, capture_output=True, text=True, check=False
     )
     if ended.returncode != 0:
-        told = (ended.stderr.strip() or ended.stdout.strip())[-500:]
-        raise FailedError(f"{Path(words[0]).name} failed with exit code {ended.returncode}: {told}")
+        output = (ended.stderr.strip() or ended.stdout.strip())[-500:]
+        raise FailedError(f"{Path(words[0]).name} failed with exit code {ended.returncode}: {output}")
     return ended.stdout
 
 

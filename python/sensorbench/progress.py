@@ -43,7 +43,7 @@ class Task:
             self._console.print(f"  {self._name}: {detail}", highlight=False)
 
 
-class Teller:
+class ProgressReporter:
     """Tells people what is going on."""
 
     def __init__(self, *, quiet: bool = False) -> None:

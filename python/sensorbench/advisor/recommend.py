@@ -70,8 +70,8 @@ def recommend(options: RecommendOptions, folder: Path | None) -> Recommendation:
     _check_questions(needs, gathered)
     ranking = rank(needs, gathered.candidates)
     if not ranking.places:
-        told = "; ".join(f"{len(names)} because {reason}" for reason, names in by_reason(ranking.left_out).items())
-        raise UsageError(f"{_told_folder(folder)}: none of {len(gathered.candidates)} layouts fits, {told}")
+        reasons = "; ".join(f"{len(names)} because {reason}" for reason, names in by_reason(ranking.left_out).items())
+        raise UsageError(f"{_described_folder(folder)}: none of {len(gathered.candidates)} layouts fits, {reasons}")
     return Recommendation(
         options=replace(options, needs=needs),
         folder=folder,
@@ -95,12 +95,12 @@ def _gathered(folder: Path | None, targets: Sequence[str]) -> Gathered:
     known = dict.fromkeys(candidate.target for candidate in gathered.candidates)
     unknown = [target for target in targets if target not in known]
     if unknown:
-        raise UsageError(f"--target {unknown[0]}: {_told_folder(folder)} has {', '.join(known)}")
+        raise UsageError(f"--target {unknown[0]}: {_described_folder(folder)} has {', '.join(known)}")
     kept = tuple(candidate for candidate in gathered.candidates if not targets or candidate.target in targets)
     return replace(gathered, candidates=kept)
 
 
-def _told_folder(folder: Path | None) -> str:
+def _described_folder(folder: Path | None) -> str:
     return "the shipped reference" if folder is None else str(folder)
 
 

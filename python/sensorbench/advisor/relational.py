@@ -58,12 +58,12 @@ def _by_load(places: Sequence[Place], ranking: Ranking, load: Load, assumed: Ass
     for place in places:
         sizing = size(load, capacity_of(place.candidate, ranking.questions), alone)
         if sizing.nodes == 1 and _is_known(place.candidate, ranking, load):
-            told = _told(place.candidate, ranking, load, assumed, "one node carries it")
-            return Relational(True, "would do", place.candidate.name, told)
+            described = _described(place.candidate, ranking, load, assumed, "one node carries it")
+            return Relational(True, "would do", place.candidate.name, described)
     best = max(places, key=lambda place: _written(place.candidate))
     nodes = size(load, capacity_of(best.candidate, ranking.questions), alone)
     outcome = f"one node does not carry it ({nodes.nodes} would, by {nodes.nodes_by})"
-    return Relational(False, "would not do", best.candidate.name, _told(best.candidate, ranking, load, assumed, outcome))
+    return Relational(False, "would not do", best.candidate.name, _described(best.candidate, ranking, load, assumed, outcome))
 
 
 def _is_known(candidate: Candidate, ranking: Ranking, load: Load) -> bool:
@@ -71,19 +71,19 @@ def _is_known(candidate: Candidate, ranking: Ranking, load: Load) -> bool:
     return bool(candidate.writes) and (load.reads_per_s is None or candidate.read_per_s(ranking.questions) is not None)
 
 
-def _told(candidate: Candidate, ranking: Ranking, load: Load, assumed: Assumptions, outcome: str) -> str:
+def _described(candidate: Candidate, ranking: Ranking, load: Load, assumed: Assumptions, outcome: str) -> str:
     capacity = capacity_of(candidate, ranking.questions)
     written, read = capacity.written_per_s, capacity.read_per_s
     parts = [
         f"it writes {number(written)} readings/s, {number(load.readings_per_s)} are needed" if written else "",
         f"it answers {number(read)} reads/s, {number(load.reads_per_s)} are needed" if read and load.reads_per_s else "",
         f"{assumed.headroom:.0%} stay free",
-        _told_disk(capacity, load, assumed),
+        _described_disk(capacity, load, assumed),
     ]
     return f"{outcome}: {'; '.join(filter(None, parts))}"
 
 
-def _told_disk(capacity: Capacity, load: Load, assumed: Assumptions) -> str:
+def _described_disk(capacity: Capacity, load: Load, assumed: Assumptions) -> str:
     if load.retention_s is None:
         return "whether the data fit depends on how long they are kept (--retention)"
     if capacity.bytes_of_copy is None:
@@ -107,7 +107,7 @@ def _by_rank(place: Place, ranking: Ranking) -> Relational:
     behind = ranking.ratio(first.candidate, place.candidate)
     matters = "a load tells whether that matters (--sensors, --rate)"
     if behind.low is None or behind.high is None:
-        told = f"{first.candidate.name} has {behind.value:.3g} times its score, without an interval"
-        return Relational(None, "may do or not", name, f"{told}; {matters}")
-    told = f"{first.candidate.name} has {behind.value:.3g} times its score ({behind.low:.3g} to {behind.high:.3g})"
-    return Relational(False, "is significantly behind the best", name, f"{told}; {matters}")
+        described = f"{first.candidate.name} has {behind.value:.3g} times its score, without an interval"
+        return Relational(None, "may do or not", name, f"{described}; {matters}")
+    described = f"{first.candidate.name} has {behind.value:.3g} times its score ({behind.low:.3g} to {behind.high:.3g})"
+    return Relational(False, "is significantly behind the best", name, f"{described}; {matters}")

@@ -188,7 +188,7 @@ def _not_known(load: Load, capacity: Capacity) -> list[str]:
     return [reason for reason, applies in reasons.items() if applies]
 
 
-def told(assumed: Assumptions, capacity: Capacity) -> list[str]:
+def described_assumptions(assumed: Assumptions, capacity: Capacity) -> list[str]:
     """What is assumed, in words."""
     nodes = f"{capacity.nodes} node{'s' * (capacity.nodes > 1)}"
     copies = f"{capacity.copies} cop{'ies' if capacity.copies > 1 else 'y'} of the data"

@@ -6,7 +6,7 @@ from sensorbench.app.reports import COMPARISON
 from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.comparison import ComparisonBenchmark, plan_comparison
 from sensorbench.errors import FailedError
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.summary.comparison import ComparisonFigures, ComparisonSummary
 from sensorbench.runner import Comparison
 
@@ -14,7 +14,7 @@ from sensorbench.runner import Comparison
 def run_comparison_and_report(
     comparison: Comparison,
     folder: Path,
-    progress: Teller,
+    progress: ProgressReporter,
     *,
     resume: bool = False,
     replace: bool = False,

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from sensorbench.errors import DiskFullError, FailedError, InterruptedRunError
 from sensorbench.lifecycle import Benchmark, Plan, run
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results import has_results
 
 Summary = TypeVar("Summary")
@@ -18,7 +18,7 @@ def run_and_report(
     benchmark: Benchmark[Plan, Any, Any],
     plan: Plan,
     folder: Path,
-    progress: Teller,
+    progress: ProgressReporter,
     write_report: WriteReport[Summary],
     *,
     resume: bool = False,
@@ -41,7 +41,7 @@ def run_and_report(
     return write_report(folder)
 
 
-def report_what_is_there(folder: Path, progress: Teller, write_report: WriteReport[Any]) -> None:
+def report_what_is_there(folder: Path, progress: ProgressReporter, write_report: WriteReport[Any]) -> None:
     """Writes the report of a benchmark that was cut short. That it cannot be written must not hide why the benchmark was cut short."""
     if not has_results(folder):
         return

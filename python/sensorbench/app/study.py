@@ -9,7 +9,7 @@ from sensorbench.app.reports import SERIES
 from sensorbench.errors import DiskFullError, FailedError, UsageError
 from sensorbench.lifecycle import check_folder
 from sensorbench.paths import check_summary_is_free
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results import has_results
 from sensorbench.results.series import SeriesManifest, is_series, write_series
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
@@ -23,7 +23,7 @@ def run_study(
     study: Study,
     options: StudyOptions,
     folder: Path,
-    progress: Teller,
+    progress: ProgressReporter,
     show: Show,
     show_part: Show,
     *,
@@ -49,7 +49,7 @@ def run_study(
         _run_series(study, parts, folder, progress, show, show_part, resume=resume, replace=replace, drop_after=drop_after)
 
 
-def _run_part(part: Part, progress: Teller, show: Show, *, resume: bool, replace: bool, drop_after: bool) -> None:
+def _run_part(part: Part, progress: ProgressReporter, show: Show, *, resume: bool, replace: bool, drop_after: bool) -> None:
     comparison, described = part.comparison, part.comparison.dataset.describe()
     span = f"{described.readings:,} readings, {described.first_time} to {described.last_time}"
     progress.say(f"{comparison.title}: {span}; variants: {len(comparison.variants)}, results go to {part.folder}")
@@ -64,7 +64,7 @@ def _run_series(
     study: Study,
     parts: Sequence[Part],
     folder: Path,
-    progress: Teller,
+    progress: ProgressReporter,
     show: Show,
     show_part: Show,
     *,

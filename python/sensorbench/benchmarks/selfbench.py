@@ -10,7 +10,7 @@ import psutil
 
 from sensorbench import _engine
 from sensorbench.dataset import cu_bems
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.runner import databases, driver_ceiling
 
 # What other clients reach doing nothing, from their own repositories' issue threads and our own runs of them.
@@ -24,7 +24,7 @@ STALL_RATE = 10_000
 STALL_S = 1.0
 
 
-def measure(teller: Teller, *, quick: bool = False) -> dict[str, Any]:
+def measure(reporter: ProgressReporter, *, quick: bool = False) -> dict[str, Any]:
     """All figures. `quick` measures about a tenth as long."""
     share = 0.1 if quick else 1.0
     steps: dict[str, Callable[[], Any]] = {
@@ -42,7 +42,7 @@ def measure(teller: Teller, *, quick: bool = False) -> dict[str, Any]:
     }
     figures = {}
     for name, step in steps.items():
-        with teller.task(name.replace("_", " ")) as task:
+        with reporter.task(name.replace("_", " ")) as task:
             figures[name] = step()
             task.end("done")
     return {**figures, "quick": quick, "processors": os.cpu_count()}

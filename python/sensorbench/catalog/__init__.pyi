@@ -5,7 +5,7 @@ from .entry import WHEN, Entry, Fact, When, entries, read_entry, require_entry
 from .measurements import measured_in
 from .needs import YES, Given, Machine, NeedKind, choice_of, need_kinds, needs_of
 from .profiles import Profile, read_profile, require_profile
-from .serialize import serialize_catalog, told_entry
+from .serialize import serialize_catalog, serialize_entry
 
 __all__ = [
     "WHEN",
@@ -35,6 +35,6 @@ __all__ = [
     "require_entry",
     "require_profile",
     "serialize_catalog",
+    "serialize_entry",
     "studies",
-    "told_entry",
 ]

@@ -26,13 +26,13 @@ class Capability:
     """
 
     title: str
-    told: dict[str, str]
+    described: dict[str, str]
     only: str = ""
 
     @property
     def can(self) -> bool:
         """Whether it does it with this database at all."""
-        return bool(self.told)
+        return bool(self.described)
 
     @property
     def short(self) -> str:
@@ -44,8 +44,8 @@ def capabilities(entry: Entry) -> dict[str, Capability]:
     """What can be done with a database, by name."""
     drivers = [driver for driver in databases().values() if driver.name in entry.targets]
 
-    def of(told: Callable[[Database], str]) -> dict[str, str]:
-        return {driver.name: text for driver in drivers if (text := told(driver))}
+    def of(describe: Callable[[Database], str]) -> dict[str, str]:
+        return {driver.name: text for driver in drivers if (text := describe(driver))}
 
     is_changed_by_lab = any(driver.name in lab.clusters() for driver in drivers)
     return {
@@ -75,8 +75,8 @@ def _versions(driver: Database) -> str:
 
 def _quantities(database: str) -> Sequence[str]:
     """What can be known of a server; what the lab adds, of those that it starts."""
-    told = sources_of(database) if database in lab.LAB_DATABASES else own_sources_of(database)
-    return [*(f"hit rate ({cache})" for cache in told.cache), *told.quantity]
+    sources = sources_of(database) if database in lab.LAB_DATABASES else own_sources_of(database)
+    return [*(f"hit rate ({cache})" for cache in sources.cache), *sources.quantity]
 
 
 def _with_schemas(driver: Database) -> Sequence[str]:

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from sensorbench.analysis.choosing import Outcome, Verdict
-from sensorbench.catalog.choose import Chosen, told_facts, told_trait
+from sensorbench.catalog.choose import Chosen, described_facts, described_trait
 from sensorbench.catalog.entry import entries
 from sensorbench.catalog.needs import clashes_of
 
@@ -22,7 +22,7 @@ def choice_as_json(chosen: Chosen) -> dict[str, Any]:
         "clashes": [{"needs": sorted(clash.needs), "why": clash.why} for clash in clashes_of(chosen.needs)],
         "fitting": list(chosen.choice.fitting),
         "to_drop": [{"needs": list(drop.needs), "leaves": list(drop.leaves)} for drop in chosen.choice.to_drop],
-        "databases": [_told_outcome(chosen, outcome) for outcome in chosen.choice.outcomes],
+        "databases": [_serialized_outcome(chosen, outcome) for outcome in chosen.choice.outcomes],
         "profile": {
             **profile.model_dump(mode="json", include={"name", "title", "summary", "source", "advice"}),
             "differences": [asdict(one) for one in chosen.differences],
@@ -32,7 +32,7 @@ def choice_as_json(chosen: Chosen) -> dict[str, Any]:
     }
 
 
-def _told_outcome(chosen: Chosen, outcome: Outcome) -> dict[str, Any]:
+def _serialized_outcome(chosen: Chosen, outcome: Outcome) -> dict[str, Any]:
     entry = entries()[outcome.name]
     return {
         "name": outcome.name,
@@ -40,14 +40,14 @@ def _told_outcome(chosen: Chosen, outcome: Outcome) -> dict[str, Any]:
         "fits": outcome.fits,
         "missing": list(outcome.missing),
         "clashes": [{"needs": sorted(clash.needs), "why": clash.why} for clash in outcome.clashes],
-        "why_not": told_facts(entry, chosen.needs, outcome.missing, chosen.when),
+        "why_not": described_facts(entry, chosen.needs, outcome.missing, chosen.when),
         "might_fit": bool(outcome.missing)
         and not outcome.clashes
         and all(outcome.verdicts[name] is Verdict.UNKNOWN for name in outcome.missing),
         "is_known": chosen.when == "today" or bool(entry.studied),
         "wishes_met": outcome.wishes_met,
         "needs": {
-            need.name: {"verdict": outcome.verdicts[need.name].value, "has": told_trait(entry, need.axis, chosen.when)}
+            need.name: {"verdict": outcome.verdicts[need.name].value, "has": described_trait(entry, need.axis, chosen.when)}
             for need in chosen.needs
         },
         "measurements": [asdict(one) for one in chosen.measurements[outcome.name]],

@@ -72,7 +72,7 @@ def candidate(entry: Entry, when: When) -> Candidate:
     return Candidate(entry.name, {**traits, HOLDS: _holds(traits), MEASURABLE: frozenset({measurable(entry)})})
 
 
-def told_trait(entry: Entry, axis: str, when: When) -> str:
+def described_trait(entry: Entry, axis: str, when: When) -> str:
     """What is true of a database on an axis, in its words and with the note."""
     if axis not in entry.facts:
         return ", ".join(_MEANT[word] for word in candidate(entry, when).traits[axis]) or _NOT_SAID
@@ -112,14 +112,14 @@ def _from_advice(profile: Profile, needs: Sequence[Need], choice: Choice) -> lis
         if is_advised and not outcome.fits:
             how = advice.also.get(outcome.name)
             what = f"advised {how}, for what it lacks" if how else "advised; by the study's own facts it does not fit"
-            found.append(Difference(outcome.name, what, told_facts(entry, needs, outcome.missing, "studied")))
+            found.append(Difference(outcome.name, what, described_facts(entry, needs, outcome.missing, "studied")))
         elif outcome.fits and not is_advised:
-            why = _told_dismissal(profile, outcome.name) or "the study does not speak of it for this use"
+            why = _described_dismissal(profile, outcome.name) or "the study does not speak of it for this use"
             found.append(Difference(outcome.name, "not advised; by the study's own facts it fits", why))
     return found
 
 
-def _told_dismissal(profile: Profile, name: str) -> str:
+def _described_dismissal(profile: Profile, name: str) -> str:
     """Why the study dismisses a database; empty where it does not."""
     reason = profile.advice.dismissed.get(name)
     return f"the study dismisses it: {reason}" if reason else ""
@@ -137,17 +137,17 @@ def _since_then(profile: Profile, needs: Sequence[Need], then: Choice, now: Choi
             found.append(Difference(outcome.name, "fits today", "no study had it"))
             continue
         changed = [need.name for need in needs if outcome.verdicts[need.name] is not old.verdicts[need.name]]
-        then_had, now_has = (told_facts(entry, needs, changed, when) for when in WHEN)
-        dismissal = _told_dismissal(profile, outcome.name) if outcome.fits else ""
+        then_had, now_has = (described_facts(entry, needs, changed, when) for when in WHEN)
+        dismissal = _described_dismissal(profile, outcome.name) if outcome.fits else ""
         why = "; ".join(filter(None, [f"then {then_had}", f"today {now_has}", dismissal]))
         found.append(Difference(outcome.name, "fits today, not then" if outcome.fits else "fitted then, not today", why))
     return found
 
 
-def told_facts(entry: Entry, needs: Sequence[Need], names: Sequence[str], when: When) -> str:
+def described_facts(entry: Entry, needs: Sequence[Need], names: Sequence[str], when: When) -> str:
     """What is true of a database where some needs are concerned, needs on one axis together."""
     by_axis: dict[str, list[str]] = {}
     for need in needs:
         if need.name in names:
             by_axis.setdefault(need.axis, []).append(need.name)
-    return "; ".join(f"{', '.join(of_axis)}: {told_trait(entry, axis, when)}" for axis, of_axis in by_axis.items())
+    return "; ".join(f"{', '.join(of_axis)}: {described_trait(entry, axis, when)}" for axis, of_axis in by_axis.items())

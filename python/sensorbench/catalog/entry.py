@@ -70,7 +70,7 @@ class Entry(FileModel):
         facts = self.facts[axis]
         return facts.today if when == "today" else facts.studied
 
-    def told_source(self, fact: Fact) -> str:
+    def described_source(self, fact: Fact) -> str:
         """A fact's source as readers understand it."""
         name, _, place = fact.source.partition(":")
         title = self.sources.get(name) or f"study {name} ({studies()[name].year})"

@@ -43,12 +43,12 @@ def serialize_catalog() -> dict[str, Any]:
     return {
         "axes": {name: axis.model_dump() for name, axis in axes().items()},
         "studies": {name: study.model_dump() for name, study in studies().items()},
-        "databases": [told_entry(entry) for entry in entries().values()],
+        "databases": [serialize_entry(entry) for entry in entries().values()],
         "claims": [claim.model_dump() for claim in catalog_claims()],
     }
 
 
-def told_entry(entry: Entry) -> dict[str, Any]:
+def serialize_entry(entry: Entry) -> dict[str, Any]:
     """A database with all its facts, their sources, and what this project can do with it."""
     return {
         "name": entry.name,
@@ -56,11 +56,11 @@ def told_entry(entry: Entry) -> dict[str, Any]:
         "summary": entry.summary,
         "targets": list(entry.targets),
         "versions": {"studied": entry.studied, "today": entry.today.model_dump()},
-        "facts": {axis: {when: _told_fact(entry, axis, when) for when in WHEN} for axis in axes()},
+        "facts": {axis: {when: _serialized_fact(entry, axis, when) for when in WHEN} for axis in axes()},
         "capabilities": {name: {"can": one.can, "short": one.short, **asdict(one)} for name, one in capabilities(entry).items()},
     }
 
 
-def _told_fact(entry: Entry, axis: str, when: When) -> dict[str, Any] | None:
+def _serialized_fact(entry: Entry, axis: str, when: When) -> dict[str, Any] | None:
     fact = entry.fact(axis, when)
-    return {"value": list(fact.value), "note": fact.note, "source": entry.told_source(fact)} if fact else None
+    return {"value": list(fact.value), "note": fact.note, "source": entry.described_source(fact)} if fact else None

@@ -1,7 +1,7 @@
 from .cases import Case, all_of
 from .claim import NOT_MEASURED, Claim, ClaimsFile, Judgement, Word, load_claims, untested_for
 from .evidence import Evidence, Roles, variant_name
-from .judging import Judge, Measured, common_verdict, judged, judged_by, measured, needs, not_tested, told
+from .judging import Judge, Measured, common_verdict, judged, judged_by, judged_claim, measured, needs, not_tested
 from .rules import (
     NEAR,
     about,
@@ -34,6 +34,7 @@ __all__ = [
     "greater_than_one",
     "judged",
     "judged_by",
+    "judged_claim",
     "load_claims",
     "measured",
     "near_one",
@@ -42,7 +43,6 @@ __all__ = [
     "not_tested",
     "ratio_over_runs",
     "single_ratio",
-    "told",
     "untested_for",
     "variant_name",
 ]

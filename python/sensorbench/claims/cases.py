@@ -32,15 +32,15 @@ def all_of(cases: Sequence[Case], missing: Sequence[str] = (), unit: str = "×")
     if len(cases) == 1 and not missing:
         return replace(known[0].judgement, reason=f"{known[0].name}: {known[0].judgement.reason}")
     words = [case.judgement.word for case in known]
-    told = _told(known, len(cases) - len(known), missing, unit)
+    reason = _described(known, len(cases) - len(known), missing, unit)
     if "does not hold" in words:
-        return Judgement("does not hold", None, told)
+        return Judgement("does not hold", None, reason)
     if set(words) == {"holds"}:
-        return Judgement("inconclusive" if missing else "holds", None, told)
-    return Judgement("inconclusive" if "inconclusive" in words else "no difference seen", None, told)
+        return Judgement("inconclusive" if missing else "holds", None, reason)
+    return Judgement("inconclusive" if "inconclusive" in words else "no difference seen", None, reason)
 
 
-def _told(known: Sequence[Case], without_figure: int, missing: Sequence[str], unit: str) -> str:
+def _described(known: Sequence[Case], without_figure: int, missing: Sequence[str], unit: str) -> str:
     """How many cells hold, what their ratios are, which contradict, and what was not measured."""
     holding = sum(case.judgement.word == "holds" for case in known)
     contrary = [case for case in known if case.judgement.word == "does not hold"]

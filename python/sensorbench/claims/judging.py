@@ -83,12 +83,12 @@ def judged(claim: Claim, study: HasJudges, by: Sequence[Measured]) -> JudgedClai
             reason=judgement.reason,
             measured=_figure(judgement),
         )
-    return told(claim, _requirement(claim, study), _judgement(claim, study, own, answers_differ=differ), substitute)
+    return judged_claim(claim, _requirement(claim, study), _judgement(claim, study, own, answers_differ=differ), substitute)
 
 
 def not_tested(claim: Claim, study: HasJudges, reason: str) -> JudgedClaim:
     """A claim about something that was not measured."""
-    return told(claim, _requirement(claim, study), untested_for(reason))
+    return judged_claim(claim, _requirement(claim, study), untested_for(reason))
 
 
 def common_verdict(verdicts: Sequence[str], differing: str) -> str:
@@ -97,7 +97,9 @@ def common_verdict(verdicts: Sequence[str], differing: str) -> str:
     return words.pop() if len(words) == 1 else differing
 
 
-def told(claim: Claim, requires: Sequence[str], judgement: Judgement, substitute: SubstituteVerdict | None = None) -> JudgedClaim:
+def judged_claim(
+    claim: Claim, requires: Sequence[str], judgement: Judgement, substitute: SubstituteVerdict | None = None
+) -> JudgedClaim:
     """What summaries say of a claim."""
     return JudgedClaim(
         id=claim.id,
@@ -125,7 +127,7 @@ def _requirement(claim: Claim, study: HasJudges) -> list[str]:
 def judged_by(judges: Mapping[str, Callable[[E], Judgement]], claim: Claim, evidence: E) -> JudgedClaim:
     """What summaries say of a claim that has one judge and needs no variants of a comparison."""
     judgement = untested_for(claim.blocked_by) if claim.blocked_by else judges[claim.id](evidence)
-    return told(claim, needs(claim), judgement)
+    return judged_claim(claim, needs(claim), judgement)
 
 
 def needs(claim: Claim) -> list[str]:

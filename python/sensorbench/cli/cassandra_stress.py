@@ -18,7 +18,7 @@ from sensorbench.compat.cassandra_stress import (
     read_profile,
 )
 from sensorbench.errors import UsageError
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.files import write_text
 from sensorbench.runner import SERVER_URL, observers
 
@@ -70,19 +70,19 @@ def cassandra_stress(
     )
     if operations is None and duration is None:
         raise UsageError("the run has no end: expected --operations or --duration")
-    teller = Teller()
+    reporter = ProgressReporter()
     for note in notes:
-        teller.warn(note)
-    teller.say(
+        reporter.warn(note)
+    reporter.say(
         f"the keyspace {read.keyspace.name} of the profile is sensorbench's own here (namespace= in the URL names another)"
     )
     folder = out or new_folder("cassandra-stress")
     with observers(metrics) as watching:
-        result, planned = carry_out(spec, folder, teller, watching)
+        result, planned = carry_out(spec, folder, reporter, watching)
     text = as_text(result, planned)
     write_text(folder / TEXT_FILE, text)
     typer.echo(text, nl=False)
-    teller.say(f"results: {folder}")
+    reporter.say(f"results: {folder}")
 
 
 def _partitions(text: str | None) -> Partitions | None:

@@ -162,7 +162,7 @@ def choose(
             f"({', '.join(profiles())}); or answer questions by --interview"
         )
     chosen = choose_for(needs_of(given, wishes, machine), "studied" if as_studied else "today", case, measured_in(results or ()))
-    _tell(chosen, html, open_it=not no_open, as_json=json)
+    _print(chosen, html, open_it=not no_open, as_json=json)
 
 
 def _given(case: Profile | None, options: Mapping[str, str | bool | Sequence[str] | None]) -> dict[str, Sequence[str]]:
@@ -174,18 +174,18 @@ def _given(case: Profile | None, options: Mapping[str, str | bool | Sequence[str
     return {name: texts[name] for name in need_kinds() if name in texts}
 
 
-def _tell(chosen: Chosen, html: Path | None, *, open_it: bool, as_json: bool) -> None:
-    told = choice_as_json(chosen)
+def _print(chosen: Chosen, html: Path | None, *, open_it: bool, as_json: bool) -> None:
+    serialized = choice_as_json(chosen)
     if as_json:
-        print_json(told)
+        print_json(serialized)
     else:
-        print_choice(told)
+        print_choice(serialized)
     if html is None:
         return
     # The template library takes its time to import, which an answer in the terminal should not wait for.
     from sensorbench.report.catalog import write_choice
 
-    page = write_choice(html, told)
+    page = write_choice(html, serialized)
     if not as_json:
         console().print(f"page: {page}", highlight=False)
     if open_it:

@@ -12,21 +12,21 @@ _SIGNS = {"met": Text("yes", "green"), "not met": Text("no", "red"), "unknown": 
 _AS_OF = {"today": "by what is true today", "studied": "by what the studies found, in their versions"}
 
 
-def print_choice(told: dict[str, Any]) -> None:
+def print_choice(choice: dict[str, Any]) -> None:
     """Prints which databases fit, which meet what, why others fall out, which needs to drop, and what a study advises."""
     screen = console()
-    needs = ", ".join(f"{need['name']}{'' if need['is_must'] else ' (a wish)'}" for need in told["needs"])
-    screen.print(f"needs, {_AS_OF[told['when']]}: {needs}", style="bold", highlight=False)
-    screen.print(_headline(told), style="bold", highlight=False)
-    for clash in told["clashes"]:
+    needs = ", ".join(f"{need['name']}{'' if need['is_must'] else ' (a wish)'}" for need in choice["needs"])
+    screen.print(f"needs, {_AS_OF[choice['when']]}: {needs}", style="bold", highlight=False)
+    screen.print(_headline(choice), style="bold", highlight=False)
+    for clash in choice["clashes"]:
         screen.print(f"{' and '.join(clash['needs'])} clash: {clash['why']}", highlight=False)
-    if told["to_drop"]:
-        _print_drops(told)
-    screen.print(_table(told))
-    _print_reasons(told)
-    _print_measurements(told)
-    if told["profile"]:
-        _print_advice(told["profile"])
+    if choice["to_drop"]:
+        _print_drops(choice)
+    screen.print(_table(choice))
+    _print_reasons(choice)
+    _print_measurements(choice)
+    if choice["profile"]:
+        _print_advice(choice["profile"])
     screen.print("facts with their sources: sensorbench databases NAME", highlight=False)
 
 
@@ -42,38 +42,40 @@ def print_profiles() -> None:
     console().print(table)
 
 
-def _headline(told: dict[str, Any]) -> str:
-    fitting = told["fitting"]
+def _headline(choice: dict[str, Any]) -> str:
+    fitting = choice["fitting"]
     if not fitting:
         return "no database meets all of them"
-    return f"{', '.join(fitting)} {'meets' if len(fitting) == 1 else 'meet'} all{' musts' if told['has_wishes'] else ' of them'}"
+    return (
+        f"{', '.join(fitting)} {'meets' if len(fitting) == 1 else 'meet'} all{' musts' if choice['has_wishes'] else ' of them'}"
+    )
 
 
-def _print_drops(told: dict[str, Any]) -> None:
+def _print_drops(choice: dict[str, Any]) -> None:
     screen = console()
-    several = len(told["to_drop"]) > 1
+    several = len(choice["to_drop"]) > 1
     screen.print(f"the smallest {'sets' if several else 'set'} of needs to drop, so that a database is left:", highlight=False)
-    for drop in told["to_drop"]:
+    for drop in choice["to_drop"]:
         screen.print(f"  {' and '.join(drop['needs'])}: leaves {', '.join(drop['leaves'])}", highlight=False)
 
 
-def _table(told: dict[str, Any]) -> Table:
+def _table(choice: dict[str, Any]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("database")
     table.add_column("met")
-    for need in told["needs"]:
+    for need in choice["needs"]:
         table.add_column(need["name"])
-    for one in (one for one in told["databases"] if one["is_known"]):
+    for one in (one for one in choice["databases"] if one["is_known"]):
         name = Text(one["name"], style="bold" if one["fits"] else "")
-        met = f"{sum(verdict['verdict'] == 'met' for verdict in one['needs'].values())} of {len(told['needs'])}"
-        table.add_row(name, met, *(_SIGNS[one["needs"][need["name"]]["verdict"]] for need in told["needs"]))
+        met = f"{sum(verdict['verdict'] == 'met' for verdict in one['needs'].values())} of {len(choice['needs'])}"
+        table.add_row(name, met, *(_SIGNS[one["needs"][need["name"]]["verdict"]] for need in choice["needs"]))
     return table
 
 
-def _print_reasons(told: dict[str, Any]) -> None:
+def _print_reasons(choice: dict[str, Any]) -> None:
     """Of those that fall out, what they have instead of what is needed."""
     screen = console()
-    out = [one for one in told["databases"] if not one["fits"] and one["is_known"]]
+    out = [one for one in choice["databases"] if not one["fits"] and one["is_known"]]
     if out:
         screen.print("why others fall out:", highlight=False)
     for one in out:
@@ -81,19 +83,19 @@ def _print_reasons(told: dict[str, Any]) -> None:
         clashes = [f"{' and '.join(clash['needs'])}: not at once" for clash in one["clashes"]]
         why = "; ".join(filter(None, [one["why_not"], *clashes]))
         screen.print(f"  {one['name']} – {why}{might}", highlight=False)
-    if unknown := [one["name"] for one in told["databases"] if not one["is_known"]]:
+    if unknown := [one["name"] for one in choice["databases"] if not one["is_known"]]:
         screen.print(f"no study had {', '.join(unknown)}", highlight=False)
 
 
-def _print_measurements(told: dict[str, Any]) -> None:
-    lines = [(one["name"], measured) for one in told["databases"] if one["fits"] for measured in one["measurements"]]
+def _print_measurements(choice: dict[str, Any]) -> None:
+    lines = [(one["name"], measured) for one in choice["databases"] if one["fits"] for measured in one["measurements"]]
     if not lines:
         return
     screen = console()
     screen.print("measured:", highlight=False)
     for name, measured in lines:
-        told_when = f"{measured['what']} ({measured['date']})" if measured["date"] else measured["what"]
-        screen.print(f"  {name}: {told_when}: {measured['seen']}", highlight=False)
+        dated = f"{measured['what']} ({measured['date']})" if measured["date"] else measured["what"]
+        screen.print(f"  {name}: {dated}: {measured['seen']}", highlight=False)
 
 
 def _print_advice(profile: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from sensorbench.cli.options import Json, Out
 from sensorbench.cli.output import new_folder
 from sensorbench.cli.printing import print_json
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.progress import Teller, console, error_console, print_labelled
+from sensorbench.progress import ProgressReporter, console, error_console, print_labelled
 from sensorbench.report import formatting
 from sensorbench.results import ComparisonResult, RunResult, read_comparison
 from sensorbench.runner import DATA_FOLDER, ChangeOptions, VariantSpec, Workload, make_variants, plan_experiment
@@ -205,8 +205,8 @@ def aa(
 ) -> None:
     """Check the method on this machine: run an experiment's first target against itself. No difference should be seen."""
     out = out or new_folder(f"aa-{experiment.stem}")
-    teller = Teller()
-    comparison = plan_experiment(experiment, list(options.changes), out, teller)
+    reporter = ProgressReporter()
+    comparison = plan_experiment(experiment, list(options.changes), out, reporter)
     first = comparison.variants[0]
     if first.target.is_url:
         raise UsageError(
@@ -214,7 +214,7 @@ def aa(
         )
     pair = make_variants([VariantSpec(first.target, first.schema)] * 2, out / DATA_FOLDER)
     twins = changed(comparison, variants=pair, name=f"aa-{comparison.name}", title=f"A/A check: {comparison.title}")
-    _, page = run_comparison_and_report(twins, out, teller)
+    _, page = run_comparison_and_report(twins, out, reporter)
     result = read_comparison(out)
     a, b = pair[0].id, pair[1].id
     rows = []
@@ -228,12 +228,12 @@ def aa(
         print_json({"comparisons": rows, "different": different, "report": str(page)})
     else:
         _print(rows, a, b)
-        told = (
+        outcome = (
             f"a difference is seen where there is none: {', '.join(different)}"
             if different
             else "no difference is seen where there is none"
         )
-        console().print(f"{told} (at 95 % confidence one in twenty comparisons may); report: {page}", highlight=False)
+        console().print(f"{outcome} (at 95 % confidence one in twenty comparisons may); report: {page}", highlight=False)
 
 
 def regression(

@@ -9,7 +9,7 @@ from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, Resume, require_out
 from sensorbench.cli.output import new_folder, print_outcome, show_written
 from sensorbench.cli.printing import print_json
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
 from sensorbench.studies import StudyOptions, require_study
 
@@ -41,5 +41,13 @@ def run_study(
             print_outcome(summary, page)
 
     run_and_report_study(
-        require_study(name), options, folder, Teller(), show, show_part, resume=resume, replace=replace, drop_after=drop_after
+        require_study(name),
+        options,
+        folder,
+        ProgressReporter(),
+        show,
+        show_part,
+        resume=resume,
+        replace=replace,
+        drop_after=drop_after,
     )

@@ -32,7 +32,7 @@ from sensorbench.dataset.registry import cached_datasets, make_in
 from sensorbench.errors import UsageError
 from sensorbench.options import DEFAULT_SEED
 from sensorbench.paths import cache_folder, check_is_free
-from sensorbench.progress import Teller, console, error_console
+from sensorbench.progress import ProgressReporter, console, error_console
 from sensorbench.report import formatting
 from sensorbench.results.files import write_text
 from sensorbench.runner import cached_tables
@@ -72,7 +72,7 @@ def list_datasets(json: Json = False) -> None:
 @app.command("describe")
 def describe(dataset: Dataset, scale: Scale = 1.0, seed: Seed = DEFAULT_SEED, json: Json = False) -> None:
     """Describe a dataset: rows, span, interval, source, license. A generated one is generated for that, once."""
-    _print(open_dataset(dataset, scale=scale, seed=seed, teller=Teller()).describe(), as_json=json)
+    _print(open_dataset(dataset, scale=scale, seed=seed, reporter=ProgressReporter()).describe(), as_json=json)
 
 
 @app.command("generate")
@@ -119,8 +119,8 @@ def generate_dataset(
     if articles is not None and not isinstance(model, ArticleModel):
         raise UsageError(f"--articles: {name} generates none; expected wikipedia or a generator that was fitted to articles")
 
-    teller = Teller()
-    write = in_this_process(teller) if master is None else on_spark(master, partitions, teller)
+    reporter = ProgressReporter()
+    write = in_this_process(reporter) if master is None else on_spark(master, partitions, reporter)
 
     def make(folder: Path) -> datasets.Dataset:
         if isinstance(model, ArticleModel):
@@ -136,8 +136,8 @@ def generate_dataset(
 @app.command("checksum")
 def show_checksum(dataset: Dataset, scale: Scale = 1.0, seed: Seed = DEFAULT_SEED, json: Json = False) -> None:
     """The checksum of a dataset's rows: equal for equal rows, in any order, in any number of files, wherever they were generated."""
-    teller = Teller()
-    relations = checksums(open_dataset(dataset, scale=scale, seed=seed, teller=teller), teller)
+    reporter = ProgressReporter()
+    relations = checksums(open_dataset(dataset, scale=scale, seed=seed, reporter=reporter), reporter)
     whole = checksum_of_all(relations)
     if json:
         print_json(
@@ -167,12 +167,12 @@ def fit_generator(
     """Fit a generator to a dataset, and tell how close it comes; `data generate` takes the file."""
     if out.suffix != MODEL_SUFFIX or out.exists():
         raise UsageError(f"--out {out}: expected a new file whose name ends with {MODEL_SUFFIX}")
-    teller = Teller()
-    source = open_dataset(dataset, scale=scale, seed=seed, teller=teller)
+    reporter = ProgressReporter()
+    source = open_dataset(dataset, scale=scale, seed=seed, reporter=reporter)
     if ARTICLES in source.describe().relations:
         _fit_to_articles(source, out, seed, as_json=json)
         return
-    with teller.task("fitting", total=1.0) as task:
+    with reporter.task("fitting", total=1.0) as task:
         model = fit(
             source,
             seed,
@@ -244,7 +244,7 @@ def import_dataset(
     """Import original files of a published dataset, or your own by a mapping file."""
     if bad_rows not in {"refuse", "skip"}:
         raise UsageError(f"--bad-rows {bad_rows}: expected refuse or skip")
-    _print(import_files(files, out, skip_bad_rows=bad_rows == "skip", teller=Teller()).describe(), as_json=json)
+    _print(import_files(files, out, skip_bad_rows=bad_rows == "skip", reporter=ProgressReporter()).describe(), as_json=json)
 
 
 @app.command("export")
@@ -256,7 +256,7 @@ def export_dataset(
     seed: Seed = DEFAULT_SEED,
 ) -> None:
     """Write a dataset as CSV, Parquet or Influx line protocol."""
-    for file in export(open_dataset(dataset, scale=scale, seed=seed, teller=Teller()), form, out):
+    for file in export(open_dataset(dataset, scale=scale, seed=seed, reporter=ProgressReporter()), form, out):
         typer.echo(str(file))
 
 

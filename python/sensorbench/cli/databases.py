@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from sensorbench.catalog import WHEN, Entry, Fact, When, capabilities, entries, require_entry, serialize_catalog, told_entry
+from sensorbench.catalog import WHEN, Entry, Fact, When, capabilities, entries, require_entry, serialize_catalog, serialize_entry
 from sensorbench.catalog.axes import axes
 from sensorbench.cli.options import Json
 from sensorbench.cli.printing import check_page, open_page, print_json
@@ -44,7 +44,7 @@ def databases(
         if not no_open:
             open_page(page)
     elif json:
-        print_json(told_entry(entry) if entry else serialize_catalog())
+        print_json(serialize_entry(entry) if entry else serialize_catalog())
     elif entry:
         _print_entry(entry)
     else:
@@ -88,9 +88,9 @@ def _print_entry(entry: Entry) -> None:
     for axis, about in axes().items():
         for when in WHEN:
             if fact := entry.fact(axis, when):
-                told = (_words(fact), fact.note, entry.told_source(fact))
-                table.add_row(about.title.lower(), _TITLES[when], *told)
+                columns = (_words(fact), fact.note, entry.described_source(fact))
+                table.add_row(about.title.lower(), _TITLES[when], *columns)
     screen.print(table)
     for one in capabilities(entry).values():
-        told_targets = "; ".join(f"{target}: {text}" for target, text in one.told.items())
-        screen.print(f"{one.title.lower()}: {told_targets or 'no'}", highlight=False)
+        described_targets = "; ".join(f"{target}: {text}" for target, text in one.described.items())
+        screen.print(f"{one.title.lower()}: {described_targets or 'no'}", highlight=False)

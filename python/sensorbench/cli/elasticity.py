@@ -33,7 +33,7 @@ from sensorbench.cli.printing import print_json
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import DiskFullError, FailedError, InterruptedRunError, UsageError
 from sensorbench.paths import check_is_free, is_summary_of
-from sensorbench.progress import Teller, console, error_console, print_labelled
+from sensorbench.progress import ProgressReporter, console, error_console, print_labelled
 from sensorbench.report import formatting
 from sensorbench.results.elasticity import COMPARISON, works_of
 from sensorbench.results.request_sets import read_sets
@@ -101,22 +101,22 @@ def run(
     json: Json = False,
 ) -> None:
     """Change a cluster under load: how long until it is stable again, what it cost, and whether anything was lost."""
-    folder, teller = out or new_folder("elasticity"), Teller()
-    articles = open_dataset(options.dataset, scale=options.scale, teller=teller)
+    folder, reporter = out or new_folder("elasticity"), ProgressReporter()
+    articles = open_dataset(options.dataset, scale=options.scale, reporter=reporter)
 
     def spec(text: str, number: int) -> ElasticitySpec:
         return spec_of(options, text, number, articles, replace=replace, drop_after=drop_after)
 
     if len(options.targets) == 1 and options.repeat == 1:
-        written = _run_one(spec(options.targets[0], 0), folder, teller)
+        written = _run_one(spec(options.targets[0], 0), folder, reporter)
         show_written(written, print_elasticity, no_open=no_open, as_json=json)
         return
-    _run_interleaved(options.targets, options.repeat, spec, folder, teller)
+    _run_interleaved(options.targets, options.repeat, spec, folder, reporter)
     show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=json)
 
 
 def _run_interleaved(
-    targets: Sequence[str], repeat: int, spec: Callable[[str, int], ElasticitySpec], folder: Path, teller: Teller
+    targets: Sequence[str], repeat: int, spec: Callable[[str, int], ElasticitySpec], folder: Path, reporter: ProgressReporter
 ) -> None:
     """Carries out what is wished of each target, as many times; where that is cut short, what is complete is compared."""
     # Whatever is wrong with one of them is said before the first begins.
@@ -127,22 +127,22 @@ def _run_interleaved(
         for number, one_turn in enumerate(turns, start=1):
             # A B, B A: none is always the first.
             for one in one_turn if number % 2 else one_turn[::-1]:
-                teller.say(f"{one.target.label}, {number} of {repeat}")
-                _run_one(one, folder / f"{one.target.label}-{number}", teller)
+                reporter.say(f"{one.target.label}, {number} of {repeat}")
+                _run_one(one, folder / f"{one.target.label}-{number}", reporter)
                 folders.append(folder / f"{one.target.label}-{number}")
     except (InterruptedRunError, FailedError):
         if folders:
-            _compare_what_is_there(folders, folder, teller)
+            _compare_what_is_there(folders, folder, reporter)
         raise
 
 
-def _compare_what_is_there(folders: Sequence[Path], folder: Path, teller: Teller) -> None:
+def _compare_what_is_there(folders: Sequence[Path], folder: Path, reporter: ProgressReporter) -> None:
     """Writes the comparison of what is complete. That it cannot be written must not hide why the rest was cut short."""
     try:
         _, page = reports.write_elasticity_comparison(folders, folder)
-        teller.say(f"comparison until then: {page}")
+        reporter.say(f"comparison until then: {page}")
     except (DiskFullError, OSError) as error:
-        teller.warn(f"no comparison could be written: {error}; `sensorbench report {folder}` writes it later")
+        reporter.warn(f"no comparison could be written: {error}; `sensorbench report {folder}` writes it later")
 
 
 def show_elasticity_study(study: ElasticityStudy, *, as_json: bool) -> None:
@@ -173,21 +173,21 @@ def run_study(
 ) -> None:
     """Let clusters grow under load, compare what that cost, judge the claims, write a report."""
     file = ELASTICITY.file
-    folder, teller = out or new_folder(ELASTICITY.name), Teller()
+    folder, reporter = out or new_folder(ELASTICITY.name), ProgressReporter()
     whole = options.with_study(tuple(file.targets), tuple(file.changes), file.dataset, file.repeat)
-    articles = open_dataset(whole.dataset, scale=whole.scale, teller=teller)
+    articles = open_dataset(whole.dataset, scale=whole.scale, reporter=reporter)
 
     def spec(text: str, number: int) -> ElasticitySpec:
         nodes = nodes_of_study(text, file.nodes)
         return spec_of(whole.model_copy(update={"nodes": nodes}), text, number, articles, replace=replace, drop_after=drop_after)
 
-    _run_interleaved(whole.targets, whole.repeat, spec, folder, teller)
+    _run_interleaved(whole.targets, whole.repeat, spec, folder, reporter)
     show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=json)
 
 
-def _run_one(spec: ElasticitySpec, folder: Path, teller: Teller) -> tuple[ElasticitySummary, Path]:
+def _run_one(spec: ElasticitySpec, folder: Path, reporter: ProgressReporter) -> tuple[ElasticitySummary, Path]:
     """Carries out a wish and writes its report."""
-    return run_and_report(ElasticityBenchmark(), planned(spec, folder), folder, teller, reports.ELASTICITY.write)
+    return run_and_report(ElasticityBenchmark(), planned(spec, folder), folder, reporter, reports.ELASTICITY.write)
 
 
 @app.command("compare")

@@ -9,7 +9,7 @@ from sensorbench.app.comparison import run_comparison_and_report
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, Resume, require_out
 from sensorbench.cli.output import new_folder, show_comparison
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.runner import ExperimentOptions, plan_experiment
 
 Experiment = Annotated[Path, typer.Argument(help="An experiment file (.toml); see docs/experiments.md.")]
@@ -29,8 +29,8 @@ def run(
     """Run an experiment file: your own question, your own data, your own schemas."""
     require_out(resume, out)
     out = out or new_folder(experiment.stem)
-    teller = Teller()
-    comparison = plan_experiment(experiment, list(options.changes), out, teller, options.sweeps)
-    teller.say(f"{comparison.title}: variants: {len(comparison.variants)}, results go to {out}")
-    written = run_comparison_and_report(comparison, out, teller, resume=resume, replace=replace, drop_after=drop_after)
+    reporter = ProgressReporter()
+    comparison = plan_experiment(experiment, list(options.changes), out, reporter, options.sweeps)
+    reporter.say(f"{comparison.title}: variants: {len(comparison.variants)}, results go to {out}")
+    written = run_comparison_and_report(comparison, out, reporter, resume=resume, replace=replace, drop_after=drop_after)
     show_comparison(written, no_open=no_open, as_json=json)

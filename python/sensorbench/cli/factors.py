@@ -17,7 +17,7 @@ from sensorbench.cli.output import (
     show_written,
 )
 from sensorbench.cli.printing import print_json
-from sensorbench.progress import Teller, console, print_labelled
+from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.studies import FACTOR_STUDIES
 from sensorbench.studies.factors import FactorStudy
@@ -65,12 +65,12 @@ def run_study(
     name = study.info_name or ""
     plan = FactorsPlan(name, FACTOR_STUDIES[name].file, options)
     check(plan)
-    folder, teller = out or new_folder(name), Teller()
-    teller.say(
+    folder, reporter = out or new_folder(name), ProgressReporter()
+    reporter.say(
         f"{plan.file.title}: {plan.bench.records:,} records, {len(plan.cells())} configurations under their loads, {plan.rounds} rounds, "
         f"each on fresh servers; results go to {folder}"
     )
-    written = run_and_report(FactorsBenchmark(), plan, folder, teller, reports.FACTORS.write, resume=resume)
+    written = run_and_report(FactorsBenchmark(), plan, folder, reporter, reports.FACTORS.write, resume=resume)
     show_written(written, print_factors, no_open=no_open, as_json=json)
 
 

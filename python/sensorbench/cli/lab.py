@@ -11,7 +11,7 @@ from sensorbench.cli.options import Json
 from sensorbench.cli.printing import print_json
 from sensorbench.errors import UsageError
 from sensorbench.options import parse_settings
-from sensorbench.progress import Teller, console, error_console
+from sensorbench.progress import ProgressReporter, console, error_console
 from sensorbench.report import formatting
 
 app = typer.Typer(help="Real servers on this machine: private, on loopback addresses, without Docker.", no_args_is_help=True)
@@ -95,7 +95,7 @@ def up(
         cpus=lab.parse_cpus(cpus) if cpus else None,
         memory_bytes=lab.parse_memory(memory) if memory else None,
     )
-    with Teller(quiet=json).task(f"starting {database}") as task:
+    with ProgressReporter(quiet=json).task(f"starting {database}") as task:
         instance = lab.up(spec)
         task.end(f"{instance.version}, {len(instance.nodes)} nodes" if len(instance.nodes) > 1 else instance.version)
     shown = lab.status(instance)
@@ -104,7 +104,7 @@ def up(
         return
     for what in ("cpus_by", "memory_by"):
         if shown["limits"][what] != "not limited":
-            Teller().say(f"  {what.removesuffix('_by')}: {shown['limits'][what]}")
+            ProgressReporter().say(f"  {what.removesuffix('_by')}: {shown['limits'][what]}")
     console().print(f"{instance.name} runs; use it as {lab.used_as(instance)}", highlight=False)
     console().print(f"  {shown['url']}\n  log: {shown['log']}", highlight=False)
 
@@ -126,21 +126,21 @@ def status(name: Name, json: Json = False) -> None:
     for column in ("node", "address", "process", "memory", "processor time", *servers):
         table.add_column(column)
     for node in (*([shown["coordinator"]] if "coordinator" in shown else []), *shown["nodes"]):
-        told = (
+        columns = (
             (str(node["pid"]), formatting.size(node["memory_bytes"]), f"{node['cpu_s']:.1f} s")
             if node["runs"]
             else ("gone", "", "")
         )
         said = (node.get("server", {}).get(column, "") for column in servers)
-        table.add_row(str(node["number"] or "coordinator"), node["address"], *told, *said)
+        table.add_row(str(node["number"] or "coordinator"), node["address"], *columns, *said)
     console().print(table)
 
 
 @app.command("add-node")
 def add_node(name: Name, json: Json = False) -> None:
     """Start one more node and make it part of the cluster."""
-    with Teller(quiet=json).task(f"adding a node to {name}") as task:
-        node = lab.add_node(name, lambda told: task.advance_to(0, told))
+    with ProgressReporter(quiet=json).task(f"adding a node to {name}") as task:
+        node = lab.add_node(name, lambda text: task.advance_to(0, text))
         task.end(f"node {node.number} at {node.host}:{node.port}")
     if json:
         print_json(node.model_dump(mode="json"))
@@ -156,7 +156,7 @@ def start_node(
     json: Json = False,
 ) -> None:
     """Start a node that is down, with the data that it has on disk."""
-    with Teller(quiet=json).task(f"starting a node of {name}") as task:
+    with ProgressReporter(quiet=json).task(f"starting a node of {name}") as task:
         started = lab.start_node(name, node)
         task.end(f"node {started.number} at {started.host}:{started.port}")
     if json:
@@ -172,7 +172,7 @@ def remove_node(
     json: Json = False,
 ) -> None:
     """Take a node out of the cluster and end it."""
-    with Teller(quiet=json).task(f"removing a node from {name}") as task:
+    with ProgressReporter(quiet=json).task(f"removing a node from {name}") as task:
         removed = lab.remove_node(name, node)
         task.end(f"node {removed.number}")
     if json:

@@ -141,7 +141,7 @@ def _message_and_code(error: BaseException) -> tuple[str, int]:
         case EngineError():
             return str(error), 1
         case OSError():
-            return _told(error), 1
+            return _described(error), 1
         case _:
             return _as_defect(error), 1
 
@@ -174,7 +174,7 @@ def _run(arguments: list[str]) -> None:
         raise
 
 
-def _told(error: OSError) -> str:
+def _described(error: OSError) -> str:
     # What writes files is not imported before something fails.
     from sensorbench.results.files import raise_if_full
 

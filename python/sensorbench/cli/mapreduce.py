@@ -15,7 +15,7 @@ from sensorbench.cli.printing import print_json
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.paths import check_is_free
-from sensorbench.progress import Teller, console
+from sensorbench.progress import ProgressReporter, console
 from sensorbench.report import formatting
 from sensorbench.results.summary.mapreduce import JobFigures, MapReduceSummary
 from sensorbench.runner import parse_target
@@ -55,24 +55,24 @@ def run_study(
     """Run one job on Spark over articles in several databases, judge the claims, write a report."""
     require_pyspark()
     study = MAPREDUCE
-    folder, teller = out or new_folder(study.name), Teller()
-    spec = with_fields(_spec(study, options, teller), replace=replace, drop_after=drop_after)
-    teller.say(
+    folder, reporter = out or new_folder(study.name), ProgressReporter()
+    spec = with_fields(_spec(study, options, reporter), replace=replace, drop_after=drop_after)
+    reporter.say(
         f"{study.file.title}: {spec.dataset.describe().readings:,} articles in {', '.join(_names(spec))}; {spec.executions} executions with "
         f"{', '.join(map(str, spec.workers))} workers; results go to {folder}"
     )
     check_is_free(folder)
-    written = run_and_report(MapReduceBenchmark(), planned(spec, folder), folder, teller, reports.MAPREDUCE.write)
+    written = run_and_report(MapReduceBenchmark(), planned(spec, folder), folder, reporter, reports.MAPREDUCE.write)
     show_written(written, print_mapreduce, no_open=no_open, as_json=json)
     _fail_if_wrong(written[0])
 
 
-def _spec(study: MapReduceStudy, options: MapReduceOptions, teller: Teller) -> MapReduceSpec:
+def _spec(study: MapReduceStudy, options: MapReduceOptions, reporter: ProgressReporter) -> MapReduceSpec:
     """What options ask for, the rest as the study has it. Raises UsageError."""
     texts = options.targets or tuple(study.file.targets)
     looked_for = [word_of(text) for text in options.words]
     targets = [parse_target(text) for text in texts if text != FILES]
-    dataset = open_dataset(options.dataset or study.file.dataset, scale=options.scale, seed=options.seed, teller=teller)
+    dataset = open_dataset(options.dataset or study.file.dataset, scale=options.scale, seed=options.seed, reporter=reporter)
     if "articles" not in dataset.describe().relations:
         raise UsageError(f"--dataset {dataset.name}: it has no articles; expected for example wikipedia or wikipedia-generated")
     return MapReduceSpec(

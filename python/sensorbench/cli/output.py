@@ -30,13 +30,13 @@ def new_folder(name: str) -> Path:
     return next(folder for folder in candidates if not folder.exists())
 
 
-def show_written(written: tuple[Shown, Path], tell: Callable[[Shown, Path], None], *, no_open: bool, as_json: bool) -> None:
-    """Says what a summary and its page say: as JSON, or by `tell`; and opens the page."""
+def show_written(written: tuple[Shown, Path], show: Callable[[Shown, Path], None], *, no_open: bool, as_json: bool) -> None:
+    """Says what a summary and its page say: as JSON, or by `show`; and opens the page."""
     summary, page = written
     if as_json:
         print_json(summary)
     else:
-        tell(summary, page)
+        show(summary, page)
     if not no_open:
         open_page(page)
 
@@ -112,8 +112,8 @@ def published_claims(claims: Sequence[Claim], *, with_parts: bool = False) -> Ta
 
 def published_claims_as_json(claims: Sequence[Claim], *, with_parts: bool = False) -> list[dict[str, Any]]:
     """The same, with what each lacks here."""
-    told = ("id", "text", "form", "published", *(["parts"] if with_parts else []), "blocked_by")
-    return [{key: getattr(claim, key) for key in told} for claim in claims]
+    keys = ("id", "text", "form", "published", *(["parts"] if with_parts else []), "blocked_by")
+    return [{key: getattr(claim, key) for key in keys} for claim in claims]
 
 
 def print_claims(claims: Sequence[JudgedClaim]) -> None:

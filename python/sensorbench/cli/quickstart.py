@@ -3,7 +3,7 @@
 from sensorbench.app.comparison import run_comparison_and_report
 from sensorbench.cli.options import Json, NoOpen, Out
 from sensorbench.cli.output import new_folder, show_comparison
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.studies import StudyOptions, plan_study, require_study
 
 DATASET = "beijing-air-quality"
@@ -14,8 +14,8 @@ OPERATIONS = 300
 def quickstart(out: Out = None, no_open: NoOpen = False, json: Json = False) -> None:
     """Compare four schemas in two embedded databases on real data: no server, under a minute."""
     out = out or new_folder("quickstart")
-    teller = Teller()
+    reporter = ProgressReporter()
     options = StudyOptions(datasets=(DATASET,), operations=OPERATIONS)
-    comparison = plan_study(require_study("iot"), options, out, teller)[0].comparison
-    teller.say(f"quickstart: {comparison.dataset.describe().title}; variants: {len(comparison.variants)}, results go to {out}")
-    show_comparison(run_comparison_and_report(comparison, out, teller), no_open=no_open, as_json=json)
+    comparison = plan_study(require_study("iot"), options, out, reporter)[0].comparison
+    reporter.say(f"quickstart: {comparison.dataset.describe().title}; variants: {len(comparison.variants)}, results go to {out}")
+    show_comparison(run_comparison_and_report(comparison, out, reporter), no_open=no_open, as_json=json)

@@ -111,7 +111,7 @@ def recommend(
     """
     targets = tuple(target or ())
     if list_use_cases or (writes is None and reads is None and fresh is None):
-        _tell_use_cases(study, targets, json=json)
+        _print_use_cases(study, targets, json=json)
         return
     if writes is None or reads is None or fresh is None:
         missing = [f"{name} {values}" for name, value, values in _options(writes, reads, fresh) if value is None]
@@ -141,7 +141,7 @@ def recommend(
         print_recommendation(recommendation, explain=explain)
 
 
-def _tell_use_cases(study: Path | None, targets: tuple[str, ...], *, json: bool) -> None:
+def _print_use_cases(study: Path | None, targets: tuple[str, ...], *, json: bool) -> None:
     gathered, outcomes = use_cases(study, targets)
     if json:
         print_json(use_cases_as_json(study, gathered, outcomes))

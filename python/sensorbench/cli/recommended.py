@@ -11,7 +11,7 @@ from sensorbench.advisor.caveats import caveats_of_recommendation, caveats_of_us
 from sensorbench.advisor.relational import capacity_of
 from sensorbench.analysis.candidate import Measured
 from sensorbench.analysis.intervals import Interval
-from sensorbench.analysis.sizing import Sizing, told
+from sensorbench.analysis.sizing import Sizing, described_assumptions
 from sensorbench.analysis.use_cases import Outcome
 from sensorbench.benchmarks.comparison import Gathered, by_reason
 from sensorbench.progress import console, print_labelled
@@ -30,7 +30,7 @@ def print_recommendation(recommendation: Recommendation, *, explain: bool) -> No
     needs = recommendation.options.needs
     newest = "newest readings at once" if needs.fresh else "newest readings may wait"
     screen.print(f"writes {needs.writes}, reads {needs.reads}, {newest}", style="bold")
-    screen.print(_told_counts(recommendation), highlight=False)
+    screen.print(_described_counts(recommendation), highlight=False)
     screen.print(_table(recommendation))
     hidden = len(recommendation.entries) - MAX_SHOWN
     if hidden > 0:
@@ -38,7 +38,7 @@ def print_recommendation(recommendation: Recommendation, *, explain: bool) -> No
     smallest = _smallest_of_level(recommendation)
     if smallest:
         screen.print(smallest, highlight=False)
-    screen.print(_told_relational(recommendation), highlight=False)
+    screen.print(_described_relational(recommendation), highlight=False)
     if recommendation.entries[0].sizing is not None:
         _print_sizing(screen, recommendation, recommendation.entries[0].sizing)
     if explain:
@@ -55,7 +55,7 @@ def print_use_cases(folder: Path | None, gathered: Gathered, outcomes: Sequence[
     for one in outcomes:
         best = formatting.variant(one.best.candidate.name) if one.best else "nothing that was measured fits"
         confidence = one.best.confidence if one.best else ""
-        table.add_row(one.use_case.text, one.use_case.advice, *_told_advised(one.at_target), best, confidence)
+        table.add_row(one.use_case.text, one.use_case.advice, *_described_advised(one.at_target), best, confidence)
     screen.print(table)
     screen.print(
         "M1: a sensor's rows are listed in the same table, M2: in a table of its own; MB: the width of a row. "
@@ -65,7 +65,7 @@ def print_use_cases(folder: Path | None, gathered: Gathered, outcomes: Sequence[
     _print_caveats(screen, caveats_of_use_cases(folder, gathered, outcomes))
 
 
-def _told_advised(at_target: Outcome | None) -> tuple[str, str]:
+def _described_advised(at_target: Outcome | None) -> tuple[str, str]:
     """Where the layout that the source recommends stands among those at its target, and how many times its score the best
     has.
     """
@@ -77,7 +77,7 @@ def _told_advised(at_target: Outcome | None) -> tuple[str, str]:
     return place, f"{formatting.variant(at_target.best.candidate.name)}, {_factor(at_target.over_advised)}"
 
 
-def _told_counts(recommendation: Recommendation) -> str:
+def _described_counts(recommendation: Recommendation) -> str:
     """What the score is made of."""
     counts = " × ".join(_COUNTS[kind] for kind in recommendation.options.needs.counts)
     entries = [entry.place.candidate for entry in recommendation.entries]
@@ -167,7 +167,7 @@ def _smallest_of_level(recommendation: Recommendation) -> str | None:
     return f"not told apart from the first, and smaller: {formatting.variant(smallest.name)} ({size} bytes a reading)"
 
 
-def _told_relational(recommendation: Recommendation) -> str:
+def _described_relational(recommendation: Recommendation) -> str:
     found = recommendation.relational
     name = f" ({formatting.variant(found.name)})" if found.name else ""
     return f"a relational database {found.verdict}{name}: {found.why}"
@@ -189,7 +189,7 @@ def _print_sizing(screen: Console, recommendation: Recommendation, sizing: Sizin
     for reason in sizing.not_known:
         screen.print(f"  not known – {reason}", highlight=False)
     screen.print("assumed:", highlight=False)
-    for assumption in told(recommendation.options.assumed, capacity_of(best, recommendation.ranking.questions)):
+    for assumption in described_assumptions(recommendation.options.assumed, capacity_of(best, recommendation.ranking.questions)):
         screen.print(f"  {assumption}", highlight=False)
 
 
@@ -206,7 +206,7 @@ def _print_explanation(screen: Console, recommendation: Recommendation) -> None:
     )
     for number, entry in enumerate(recommendation.entries[:MAX_EXPLAINED], 1):
         candidate = entry.place.candidate
-        shares = " and ".join(f"{share:.3g} of the best at {kind}" for kind, share in _told_shares(entry))
+        shares = " and ".join(f"{share:.3g} of the best at {kind}" for kind, share in _described_shares(entry))
         mean = f", geometric mean {entry.place.score:.3g}" if len(entry.place.shares) > 1 else ""
         screen.print(
             f"{number}. {formatting.variant(candidate.name)} ({candidate.version or candidate.database}): {shares}{mean}",
@@ -219,7 +219,7 @@ def _print_explanation(screen: Console, recommendation: Recommendation) -> None:
         screen.print(f"left out, because {reason}: {named}", highlight=False)
 
 
-def _told_shares(entry: Entry) -> list[tuple[str, float]]:
+def _described_shares(entry: Entry) -> list[tuple[str, float]]:
     names = {"written": "writing", "read": "reading", "size": "size"}
     return [(names[kind], share) for kind, share in entry.place.shares.items()]
 

@@ -10,7 +10,7 @@ from sensorbench.advisor.caveats import caveats_of_recommendation, caveats_of_us
 from sensorbench.advisor.relational import capacity_of
 from sensorbench.analysis.candidate import Candidate, Measured
 from sensorbench.analysis.intervals import Interval
-from sensorbench.analysis.sizing import told
+from sensorbench.analysis.sizing import described_assumptions
 from sensorbench.analysis.use_cases import Outcome
 from sensorbench.benchmarks.comparison import Gathered
 
@@ -26,7 +26,9 @@ def as_json(recommendation: Recommendation) -> dict[str, Any]:
         "questions": list(ranking.questions),
         "relational": asdict(recommendation.relational),
         "load": asdict(options.load) if options.load else None,
-        "assumptions": told(options.assumed, capacity_of(best.place.candidate, ranking.questions)) if best.sizing else [],
+        "assumptions": described_assumptions(options.assumed, capacity_of(best.place.candidate, ranking.questions))
+        if best.sizing
+        else [],
         "left_out": [{"variant": name, "why": why} for name, why in (*ranking.left_out, *recommendation.gathered.left_out)],
         **_source_as_json(recommendation.folder, recommendation.gathered, caveats_of_recommendation(recommendation)),
     }

@@ -8,7 +8,7 @@ from rich.table import Table
 from sensorbench.benchmarks.selfbench import MARKS, measure
 from sensorbench.cli.options import Json
 from sensorbench.cli.printing import print_json
-from sensorbench.progress import Teller, console
+from sensorbench.progress import ProgressReporter, console
 from sensorbench.report import formatting
 
 
@@ -17,7 +17,7 @@ def selfbench(
     quick: Annotated[bool, typer.Option("--quick", help="Shorter measurements, for a look: figures are less sure.")] = False,
 ) -> None:
     """Measure the client's own ceilings on this machine: what it cannot do, it cannot measure."""
-    figures = measure(Teller(), quick=quick)
+    figures = measure(ProgressReporter(), quick=quick)
     if json:
         print_json(figures)
         return
@@ -26,11 +26,11 @@ def selfbench(
         table.add_column(column)
     for name, value in figures.items():
         for key, one in value.items() if isinstance(value, dict) else [("", value)]:
-            table.add_row(f"{name} {key}".strip(), _told(name, one), MARKS.get(name, ""))
+            table.add_row(f"{name} {key}".strip(), _described(name, one), MARKS.get(name, ""))
     console().print(table)
 
 
-def _told(name: str, value: Any) -> str:
+def _described(name: str, value: Any) -> str:
     if value is None:
         return "needs a server"
     if not isinstance(value, int | float):

@@ -12,7 +12,7 @@ from sensorbench.benchmarks.stress import StressBenchmark, StressOptions, plan_s
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, Json, Metrics, NoOpen, Out, Replace
 from sensorbench.cli.output import new_folder, show_written
-from sensorbench.progress import Teller, console, print_labelled
+from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import formatting
 from sensorbench.results.summary.stress import StressStep, StressSummary
 from sensorbench.runner import observers
@@ -29,11 +29,11 @@ def run(
     json: Json = False,
 ) -> None:
     """Hold rates one after the other, or search the highest one that meets an objective. The load does not wait for answers."""
-    folder, teller = out or new_folder("stress"), Teller()
+    folder, reporter = out or new_folder("stress"), ProgressReporter()
     with observers(metrics) as watching:
-        plan = plan_stress(options, folder, teller, looks=watching, replace=replace, drop_after=drop_after)
-        teller.say(f"{plan.work.described['data']}, results go to {folder}")
-        written = run_and_report(StressBenchmark(), plan, folder, teller, reports.STRESS.write)
+        plan = plan_stress(options, folder, reporter, looks=watching, replace=replace, drop_after=drop_after)
+        reporter.say(f"{plan.work.described['data']}, results go to {folder}")
+        written = run_and_report(StressBenchmark(), plan, folder, reporter, reports.STRESS.write)
     show_written(written, print_stress, no_open=no_open, as_json=json)
 
 

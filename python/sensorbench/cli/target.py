@@ -9,7 +9,7 @@ from sensorbench.cli.confirm import Yes, confirm
 from sensorbench.cli.options import Json
 from sensorbench.cli.printing import print_json
 from sensorbench.errors import UsageError
-from sensorbench.progress import Teller, console
+from sensorbench.progress import ProgressReporter, console
 from sensorbench.report import formatting
 from sensorbench.runner import OwnedNamespace, owned_namespaces
 
@@ -61,9 +61,9 @@ def clean(
     chosen = [one for one in found if not namespace or one.name in namespace]
     if chosen:
         confirm(f"remove {', '.join(f'{one.name} ({_size(one)})' for one in chosen)}", yes=yes)
-    teller = Teller(quiet=json)
+    reporter = ProgressReporter(quiet=json)
     for one in chosen:
-        with teller.task(f"removing {one.name}") as task:
+        with reporter.task(f"removing {one.name}") as task:
             one.remove()
             task.end("removed")
     if json:

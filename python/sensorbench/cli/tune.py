@@ -15,7 +15,7 @@ from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import Json, NoOpen, Out, Resume
 from sensorbench.cli.output import new_folder, show_written
 from sensorbench.errors import UsageError
-from sensorbench.progress import Teller, console, print_labelled
+from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import formatting, tune_answer
 from sensorbench.results.summary.tune import TuneFigures, TuneSummary
 
@@ -42,10 +42,10 @@ def tune(
 
     if resume and out is None:
         raise UsageError("--resume: say by --out where the search is that is to go on")
-    folder, teller = out or new_folder("tune"), Teller()
-    plan = plan_tune(options, folder, teller, allow_durability=allow_durability)
+    folder, reporter = out or new_folder("tune"), ProgressReporter()
+    plan = plan_tune(options, folder, reporter, allow_durability=allow_durability)
     plan = replace(plan, shown=lambda value: formatting.of_kind(value, plan.bench.goal.kind))
-    written = run_and_report(TuneBenchmark(), plan, folder, teller, reports.TUNE.write, resume=resume)
+    written = run_and_report(TuneBenchmark(), plan, folder, reporter, reports.TUNE.write, resume=resume)
     show_written(written, print_tune, no_open=no_open, as_json=json)
 
 

@@ -17,7 +17,7 @@ from sensorbench.compat.ycsb import (
     parse_core_workload,
     read_all_properties,
 )
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.files import write_text
 from sensorbench.runner import FILE_URL, SERVER_URL, observers
 
@@ -84,14 +84,14 @@ def _carry_out(
     replace: bool,
 ) -> None:
     workload, notes = parse_core_workload(overridden(read_all_properties(files or ()), options or []))
-    teller = Teller()
+    reporter = ProgressReporter()
     for note in notes:
-        teller.warn(note)
+        reporter.warn(note)
     folder = out or new_folder(f"ycsb-{phase}")
     spec = YcsbSpec(workload, phase, target, seed, ycsb_zipfian=ycsb_zipfian, replace=replace)
     with observers(metrics) as watching:
-        result = carry_out(spec, folder, teller, watching)
+        result = carry_out(spec, folder, reporter, watching)
     text = as_text(result, operations_of_phase(workload, phase))
     write_text(folder / TEXT_FILE, text)
     typer.echo(text, nl=False)
-    teller.say(f"results: {folder}")
+    reporter.say(f"results: {folder}")

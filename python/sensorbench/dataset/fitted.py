@@ -99,7 +99,7 @@ class Model(BaseModel):
     closeness: list[Closeness] = []
 
 
-def fit(dataset: Dataset, seed: int, tell: Callable[[int, int], None]) -> Model:
+def fit(dataset: Dataset, seed: int, report: Callable[[int, int], None]) -> Model:
     """Fits a generator to every sensor of a dataset, and tells how close it comes."""
     description = dataset.describe()
     if description.first_time is None or description.last_time is None:
@@ -118,7 +118,7 @@ def fit(dataset: Dataset, seed: int, tell: Callable[[int, int], None]) -> Model:
             series = _fitted(site, zone, sensor, times, values)
             fitted.append(series)
             closeness.append(_closeness(series, times, values, seed))
-            tell(number, len(names))
+            report(number, len(names))
     return Model(
         name=f"{description.name}-fitted",
         title=f"Generated sensors like those of: {description.title}",

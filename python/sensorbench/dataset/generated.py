@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from sensorbench._engine import Generator
 from sensorbench.dataset.parquet import ROWS_A_GROUP, SUFFIX, parquet_options
-from sensorbench.progress import Task, Teller
+from sensorbench.progress import ProgressReporter, Task
 
 # Parts are some ten thousand readings or some megabytes of articles, so a file is some tens of megabytes.
 PARTS_A_FILE = 16
@@ -69,15 +69,15 @@ def files_of(relation: str, parts: int) -> list[PartsFile]:
     ]
 
 
-def in_this_process(teller: Teller, threads: int | None = None) -> WriteFiles:
+def in_this_process(reporter: ProgressReporter, threads: int | None = None) -> WriteFiles:
     """Writes file after file; so many threads, as many as there are processors if not given, make the rows."""
 
     def write(generated: Generated, folder: Path, files: Sequence[PartsFile]) -> list[WrittenFile]:
         written, rows = [], 0
-        with teller.task(f"generating {generated.relation}", total=files[-1].end) as task:
+        with reporter.task(f"generating {generated.relation}", total=files[-1].end) as task:
             for file in files:
-                tell = partial(_tell, task, file.first, rows)
-                written.append(write_file(generated, folder, file, threads or os.cpu_count() or 1, tell))
+                report = partial(_report, task, file.first, rows)
+                written.append(write_file(generated, folder, file, threads or os.cpu_count() or 1, report))
                 rows += written[-1].rows
             task.end(f"{rows:,} rows")
         return written
@@ -85,12 +85,16 @@ def in_this_process(teller: Teller, threads: int | None = None) -> WriteFiles:
     return write
 
 
-def _tell(task: Task, parts_before: int, rows_before: int, parts: int, rows: int) -> None:
+def _report(task: Task, parts_before: int, rows_before: int, parts: int, rows: int) -> None:
     task.advance_to(parts_before + parts, f"{rows_before + rows:,} rows")
 
 
 def write_file(
-    generated: Generated, folder: Path, file: PartsFile, threads: int, tell: Callable[[int, int], None] = lambda parts, rows: None
+    generated: Generated,
+    folder: Path,
+    file: PartsFile,
+    threads: int,
+    report: Callable[[int, int], None] = lambda parts, rows: None,
 ) -> WrittenFile:
     """Writes a file beside its place and then puts it there, so that half of it is never taken for whole; who writes it again
     leaves the same. Tells parts and rows so far. The folder of its place must be there. Raises OSError.
@@ -105,7 +109,7 @@ def write_file(
                 rows += batch.num_rows
                 if generated.time is not None and batch.num_rows:
                     times += pc.min_max(batch[generated.time]).values()
-                tell(parts, rows)
+                report(parts, rows)
         with unfinished.open("rb") as done:
             sha256 = hashlib.file_digest(done, "sha256").digest()
         unfinished.replace(place)

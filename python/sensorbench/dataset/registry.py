@@ -27,7 +27,7 @@ from sensorbench.dataset.parquet import SUFFIX
 from sensorbench.errors import UsageError
 from sensorbench.options import DEFAULT_SEED
 from sensorbench.paths import cache_folder, check_is_free, remove_if_empty
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 
 # What a dataset of the cache is called while a process makes it.
 _UNFINISHED = re.compile(r".+\.\d+\.unfinished")
@@ -38,7 +38,7 @@ class Importer:
     """An importer of the original files of a published dataset: files, the folder, whether to skip bad rows, whom to tell."""
 
     recognises: Callable[[Path], bool]
-    import_files: Callable[[list[Path], Path, bool, Teller], Dataset]
+    import_files: Callable[[list[Path], Path, bool, ProgressReporter], Dataset]
 
 
 class _OfCsvFiles(Protocol):
@@ -52,7 +52,7 @@ class _OfCsvFiles(Protocol):
 def _of_csv_files(module: _OfCsvFiles) -> Importer:
     return Importer(
         lambda file: module.recognises(columns_of(file)),
-        lambda files, out, skip, teller: module.import_files(files, out, skip_bad_rows=skip),
+        lambda files, out, skip, reporter: module.import_files(files, out, skip_bad_rows=skip),
     )
 
 
@@ -84,7 +84,7 @@ GENERATED = {
 IMPORTERS = {
     # The first, because the others cannot look into what is no text.
     wikipedia.NAME: Importer(
-        wikipedia.recognises, lambda files, out, skip, teller: wikipedia.import_files(files, out, teller=teller)
+        wikipedia.recognises, lambda files, out, skip, reporter: wikipedia.import_files(files, out, reporter=reporter)
     ),
     azure_vm_noise.NAME: _of_csv_files(azure_vm_noise),
     beijing_air_quality.NAME: _of_csv_files(beijing_air_quality),
@@ -92,17 +92,17 @@ IMPORTERS = {
 }
 
 
-def open_dataset(name: str, *, scale: float = 1.0, seed: int = DEFAULT_SEED, teller: Teller | None = None) -> Dataset:
+def open_dataset(name: str, *, scale: float = 1.0, seed: int = DEFAULT_SEED, reporter: ProgressReporter | None = None) -> Dataset:
     """A dataset by its name, by the folder it was imported or generated into, or by its mapping file."""
     if not 0.0 < scale <= 1.0:
         raise UsageError(f"--scale {scale:g}: expected a share of the full span, above 0 and at most 1")
-    teller = teller or Teller(quiet=True)
+    reporter = reporter or ProgressReporter(quiet=True)
     if name in SHIPPED:
         return Dataset.at(SHIPPED[name], scale)
     if name in GENERATED:
-        return _generated(name, scale, seed, teller)
+        return _generated(name, scale, seed, reporter)
     if name.endswith(".toml"):
-        return Dataset.at(_imported(Path(name), teller), scale)
+        return Dataset.at(_imported(Path(name), reporter), scale)
     if Path(name).is_dir():
         return Dataset.at(Path(name), scale)
     known = ", ".join(sorted({*SHIPPED, *GENERATED}))
@@ -124,17 +124,17 @@ def generate(name: str, out: Path, *, scale: float, seed: int, write: WriteFiles
     return dataset
 
 
-def _generated(name: str, scale: float, seed: int, teller: Teller) -> Dataset:
+def _generated(name: str, scale: float, seed: int, reporter: ProgressReporter) -> Dataset:
     folder = cache_folder("datasets") / f"{name}-v{GENERATED[name].version}-seed{seed}-scale{scale:g}"
     return _made_once(
-        folder, lambda unfinished: generate(name, unfinished, scale=scale, seed=seed, write=in_this_process(teller))
+        folder, lambda unfinished: generate(name, unfinished, scale=scale, seed=seed, write=in_this_process(reporter))
     )
 
 
-def _imported(mapping_file: Path, teller: Teller) -> Path:
+def _imported(mapping_file: Path, reporter: ProgressReporter) -> Path:
     folder = cache_folder("datasets") / f"{mapping_file.stem}-{mapping.inputs_fingerprint(mapping_file)}"
     if not (folder / DESCRIPTION_FILE).exists():
-        teller.say(f"importing the files of {mapping_file}")
+        reporter.say(f"importing the files of {mapping_file}")
     return _made_once(folder, lambda unfinished: mapping.import_mapping(mapping_file, [], unfinished, skip_bad_rows=False)).folder
 
 
@@ -169,9 +169,9 @@ def _is_cached_dataset(folder: Path, files: list[Path]) -> bool:
     return is_one and all(file.name in ours or file.suffix in {SUFFIX, ".unfinished"} for file in files)
 
 
-def import_files(names: list[str], out: Path, *, skip_bad_rows: bool, teller: Teller | None = None) -> Dataset:
+def import_files(names: list[str], out: Path, *, skip_bad_rows: bool, reporter: ProgressReporter | None = None) -> Dataset:
     """Imports files: an importer's name or a mapping file first, then the files; or files that tell their importer themselves."""
-    teller = teller or Teller(quiet=True)
+    reporter = reporter or ProgressReporter(quiet=True)
     first, files = names[0], [Path(name) for name in names[1:]]
     if first.endswith(".toml"):
         return make_in(out, lambda folder: mapping.import_mapping(Path(first), files, folder, skip_bad_rows=skip_bad_rows))
@@ -182,7 +182,7 @@ def import_files(names: list[str], out: Path, *, skip_bad_rows: bool, teller: Te
     else:
         files = [Path(name) for name in names]
         importer = _recognised(files[0])
-    return make_in(out, lambda folder: importer.import_files(files, folder, skip_bad_rows, teller))
+    return make_in(out, lambda folder: importer.import_files(files, folder, skip_bad_rows, reporter))
 
 
 def _recognised(file: Path) -> Importer:

@@ -14,7 +14,7 @@ from sensorbench.dataset.compressed import first_bytes
 from sensorbench.dataset.dataset import ARTICLE_SCHEMA, ARTICLES, Dataset, DatasetWriter, Description, RelationWriter
 from sensorbench.dataset.mediawiki import ARTICLE_NAMESPACE, Dump, Page, looks_like_dump
 from sensorbench.errors import UsageError
-from sensorbench.progress import Task, Teller
+from sensorbench.progress import ProgressReporter, Task
 
 NAME = "wikipedia"
 SHIPPED_FOLDER = Path(__file__).parent / "wikipedia"
@@ -163,7 +163,7 @@ def recognises(file: Path) -> bool:
     return looks_like_dump(first_bytes(file))
 
 
-def import_files(files: list[Path], out: Path, *, teller: Teller) -> Dataset:
+def import_files(files: list[Path], out: Path, *, reporter: ProgressReporter) -> Dataset:
     """Imports dumps, one after the other. Of pages that are in several, the first stays, because nothing is read twice."""
     missing = next((file for file in files if not file.is_file()), None)
     if missing is not None:
@@ -171,7 +171,7 @@ def import_files(files: list[Path], out: Path, *, teller: Teller) -> Dataset:
     writer = DatasetWriter(out)
     with writer.writing(REDIRECTS, REDIRECT_SCHEMA) as redirects, writer.writing(ARTICLES, IMPORTED_SCHEMA) as articles:
         found = _Import(_Rows(articles, IMPORTED_SCHEMA), _Rows(redirects, REDIRECT_SCHEMA))
-        with teller.task("importing wikipedia", total=sum(file.stat().st_size for file in files)) as task:
+        with reporter.task("importing wikipedia", total=sum(file.stat().st_size for file in files)) as task:
             found.take_all(files, task)
             task.end(f"{found.counts.articles:,} articles, {found.counts.redirects:,} redirects")
     if found.counts.articles == 0:

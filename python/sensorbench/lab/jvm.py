@@ -79,8 +79,8 @@ def _installed() -> Iterator[Java]:
 def _kit(home: Path) -> Java | None:
     """The kit that lies in a folder; it says itself which version it is: 17.0.15, or 1.8.0 for 8."""
     try:
-        told = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, check=True).stderr
+        output = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, check=True).stderr
     except (OSError, subprocess.CalledProcessError):
         return None
-    version = re.search(r'version "(?:1\.)?(\d+)', told)
+    version = re.search(r'version "(?:1\.)?(\d+)', output)
     return Java(home, int(version[1])) if version else None

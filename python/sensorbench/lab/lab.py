@@ -23,7 +23,7 @@ from sensorbench.lab.limits import limits, remove_group
 from sensorbench.lab.locks import locked
 from sensorbench.lab.nodes import (
     STOP_WITHIN_S,
-    Tell,
+    Report,
     create_and_launch,
     end_and_remove_node,
     end_process,
@@ -167,8 +167,8 @@ def url_of(instance: Instance) -> str:
 def status(instance: Instance, *, ask_servers: bool = False) -> dict[str, Any]:
     """How an instance does: each node's process, memory and processor time, and what the servers say themselves if they are asked."""
     database = LAB_SERVERS[instance.database]
-    told = database.node_status(instance, database.user()) if ask_servers else {}
-    nodes = [_shown(node, told.get(node.number)) for node in instance.nodes]
+    statuses = database.node_status(instance, database.user()) if ask_servers else {}
+    nodes = [_shown(node, statuses.get(node.number)) for node in instance.nodes]
     coordinator = {"coordinator": _shown(instance.coordinator, None)} if instance.coordinator else {}
     runs = sum(bool(node["runs"]) for node in nodes)
     return {
@@ -186,11 +186,11 @@ def status(instance: Instance, *, ask_servers: bool = False) -> dict[str, Any]:
     }
 
 
-def _shown(node: Node, told: dict[str, str] | None) -> dict[str, Any]:
+def _shown(node: Node, statuses: dict[str, str] | None) -> dict[str, Any]:
     process = node.find()
     shown: dict[str, Any] = {"number": node.number, "address": f"{node.host}:{node.port}", "runs": process is not None}
-    if told is not None:
-        shown["server"] = told
+    if statuses is not None:
+        shown["server"] = statuses
     if process is not None:
         family = [process, *process.children(recursive=True)]
         shown |= {
@@ -216,12 +216,12 @@ def databases() -> list[dict[str, Any]]:
     ]
 
 
-def add_node(name: str, tell: Tell | None = None) -> Node:
+def add_node(name: str, report: Report | None = None) -> Node:
     """Starts one more node and makes it part of the cluster; tells how far it is where that takes long."""
-    return add_nodes(name, 1, tell)[0]
+    return add_nodes(name, 1, report)[0]
 
 
-def add_nodes(name: str, count: int, tell: Tell | None = None) -> list[Node]:
+def add_nodes(name: str, count: int, report: Report | None = None) -> list[Node]:
     """Starts more nodes, all at once, and makes them part of the cluster: what that costs, its kind of database says (`at_once_costs`)."""
     instance, database, software, user = _cluster(name)
     nodes = [_next_node(instance, number, database) for number in range(1, count + 1)]
@@ -233,7 +233,7 @@ def add_nodes(name: str, count: int, tell: Tell | None = None) -> list[Node]:
             create_and_launch(Place(started, node, software, user, joining=tuple(nodes)), database)
             started.write()
         for node in nodes:
-            wait_until_ready(started, node, database, tell)
+            wait_until_ready(started, node, database, report)
         database.add_nodes(instance, nodes, software, user)
     except BaseException:
         for node in nodes:

@@ -15,8 +15,8 @@ from sensorbench.lab.state_dirs import ServerUser
 
 STOP_WITHIN_S = 20.0
 _ASK_EVERY_S = 0.05
-_TELL_EVERY_S = 3.0
-Tell = Callable[[str], None]
+_REPORT_EVERY_S = 3.0
+Report = Callable[[str], None]
 
 
 def planned_coordinator(cluster: int, database: LabDatabase) -> Node | None:
@@ -67,17 +67,17 @@ def wait_until_others_may_start(instance: Instance, node: Node, database: LabDat
     _wait_until(instance, node, database, problem)
 
 
-def wait_until_ready(instance: Instance, node: Node, database: LabDatabase, tell: Tell | None = None) -> None:
+def wait_until_ready(instance: Instance, node: Node, database: LabDatabase, report: Report | None = None) -> None:
     """Waits until a node answers as a target does."""
-    _wait_until(instance, node, database, database.readiness(instance, node), tell)
+    _wait_until(instance, node, database, database.readiness(instance, node), report)
 
 
 def _wait_until(
-    instance: Instance, node: Node, database: LabDatabase, problem: Callable[[], str], tell: Tell | None = None
+    instance: Instance, node: Node, database: LabDatabase, problem: Callable[[], str], report: Report | None = None
 ) -> None:
     """Waits until a node has no problem any more. Raises FailedError with what its log says."""
     log = instance.node_folder(node) / "server.log"
-    start_s = told_s = time.monotonic()
+    start_s = reported_s = time.monotonic()
     while True:
         for needed in (node, instance.coordinator):
             if needed is not None and needed.find() is None:
@@ -91,9 +91,9 @@ def _wait_until(
             raise FailedError(
                 f"{instance.name} does not answer after {database.ready_within_s:g} s ({why}): {database.log_tail(log)}"
             )
-        if tell and now_s - told_s > _TELL_EVERY_S:
-            tell(database.progress(instance, node, database.user()))
-            told_s = time.monotonic()
+        if report and now_s - reported_s > _REPORT_EVERY_S:
+            report(database.progress(instance, node, database.user()))
+            reported_s = time.monotonic()
         time.sleep(_ASK_EVERY_S)
 
 

@@ -157,7 +157,7 @@ def _missing_maven() -> str | None:
     return None if is_on_path("mvn") else "mvn is not installed (apt-get install maven)"
 
 
-def _get_jars(name: str, dependencies: Sequence[str], jars: Path, told: str, sha256: str) -> None:
+def _get_jars(name: str, dependencies: Sequence[str], jars: Path, output: str, sha256: str) -> None:
     """Lets Maven get archives into a folder. Raises FailedError when their checksum is another one."""
     with tempfile.TemporaryDirectory() as project:
         pom = Path(project) / "pom.xml"
@@ -167,7 +167,7 @@ def _get_jars(name: str, dependencies: Sequence[str], jars: Path, told: str, sha
     lines = [f"{jar.name} {hashlib.sha256(jar.read_bytes()).hexdigest()}" for jar in sorted(jars.glob("*.jar"))]
     found = hashlib.sha256("\n".join(lines).encode()).hexdigest()
     if found != sha256:
-        raise FailedError(f"{told}: the checksum of its {len(lines)} jars is {found}, expected {sha256}; they were not kept")
+        raise FailedError(f"{output}: the checksum of its {len(lines)} jars is {found}, expected {sha256}; they were not kept")
 
 
 def _dependency(coordinates: str, exclusions: str = "") -> str:
@@ -218,11 +218,11 @@ class GoModule(Source):
     def unpack_into(self, folder: Path) -> None:
         """Downloads the module with Go, compares its checksum, and builds the program in a copy."""
         with tempfile.TemporaryDirectory() as project:
-            told = json.loads(run_tool(["go", "mod", "download", "-json", f"{self.module}@v{self.version}"], cwd=Path(project)))
-            if told["Sum"] != self.checksum:
-                raise FailedError(f"{self.module}: the checksum is {told['Sum']}, expected {self.checksum}; it was not built")
+            output = json.loads(run_tool(["go", "mod", "download", "-json", f"{self.module}@v{self.version}"], cwd=Path(project)))
+            if output["Sum"] != self.checksum:
+                raise FailedError(f"{self.module}: the checksum is {output['Sum']}, expected {self.checksum}; it was not built")
             copied = Path(project) / "module"
-            shutil.copytree(told["Dir"], copied, copy_function=shutil.copyfile)
+            shutil.copytree(output["Dir"], copied, copy_function=shutil.copyfile)
             for path in (copied, *copied.rglob("*/")):
                 path.chmod(0o755)
             for name, text in self.written:
@@ -262,8 +262,8 @@ def run_tool(command: Sequence[str | Path], cwd: Path | None = None) -> str:
     """Runs a program of the system to its end; returns its output. Raises FailedError with what it said last."""
     ended = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if ended.returncode != 0:
-        told = (ended.stderr.strip() or ended.stdout.strip()).splitlines()[-3:]
-        raise FailedError(f"{' '.join(map(str, command[:3]))} failed with exit code {ended.returncode}: {' '.join(told)}")
+        output = (ended.stderr.strip() or ended.stdout.strip()).splitlines()[-3:]
+        raise FailedError(f"{' '.join(map(str, command[:3]))} failed with exit code {ended.returncode}: {' '.join(output)}")
     return ended.stdout
 
 

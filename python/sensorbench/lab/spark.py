@@ -165,7 +165,7 @@ class Spark(LabCluster):
 
         def problem() -> str:
             try:
-                known = [one["host"] for one in _told(instance)["workers"] if one["state"] == "ALIVE"]
+                known = [one["host"] for one in _described(instance)["workers"] if one["state"] == "ALIVE"]
             except (OSError, ValueError) as error:
                 return f"the master's page: {error}"
             return "" if node.host in known else "the master does not know it yet"
@@ -184,10 +184,10 @@ class Spark(LabCluster):
     def node_status(self, instance: Instance, user: ServerUser) -> dict[int, dict[str, str]]:
         """What the master says of each worker."""
         try:
-            told = {one["host"]: one for one in _told(instance)["workers"]}
+            statuses = {one["host"]: one for one in _described(instance)["workers"]}
         except (OSError, ValueError):
             return {}
-        return {node.number: _shown(told[node.host]) for node in instance.nodes if node.host in told}
+        return {node.number: _shown(statuses[node.host]) for node in instance.nodes if node.host in statuses}
 
     def url(self, instance: Instance) -> str:
         """The master's URL."""
@@ -225,11 +225,11 @@ appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 
-def _told(instance: Instance) -> dict[str, list[dict[str, str]]]:
+def _described(instance: Instance) -> dict[str, list[dict[str, str]]]:
     """What the master's page says of its workers. Raises OSError, and ValueError for a page of a master that only starts."""
     with urllib.request.urlopen(f"http://{_master(instance).host}:{_MASTER_PAGE}/json/", timeout=_ANSWERS_WITHIN_S) as page:
-        told: dict[str, list[dict[str, str]]] = json.load(page)
-    return told
+        statuses: dict[str, list[dict[str, str]]] = json.load(page)
+    return statuses
 
 
 def _shown(worker: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from sensorbench import __version__
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle.status import record_status
 from sensorbench.paths import check_is_free
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.environment import environment
 from sensorbench.results.manifest import BaseManifest, Planned, Process, VariantManifest, now
 from sensorbench.results.ownership import Owner, new_id
@@ -50,7 +50,7 @@ class RunContext(Generic[Writer]):
     owner: Owner
     servers: Servers
     writer: Writer
-    progress: Teller
+    progress: ProgressReporter
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Benchmark(ABC, Generic[Plan, Manifest, Writer]):
     writer: ClassVar[type[Any]]
     can_resume: ClassVar[bool] = False
 
-    def servers(self, plan: Plan, progress: Teller) -> AbstractContextManager[Servers]:
+    def servers(self, plan: Plan, progress: ProgressReporter) -> AbstractContextManager[Servers]:
         """The servers that are up while it is carried out; none if a kind starts them one by one."""
         del plan, progress
         return nullcontext(Servers({}))
@@ -96,7 +96,7 @@ class Benchmark(ABC, Generic[Plan, Manifest, Writer]):
 
 
 def run(
-    benchmark: Benchmark[Plan, Manifest, Writer], plan: Plan, folder: Path, progress: Teller, *, resume: bool = False
+    benchmark: Benchmark[Plan, Manifest, Writer], plan: Plan, folder: Path, progress: ProgressReporter, *, resume: bool = False
 ) -> None:
     """Runs a benchmark into a folder, which is new unless it goes on with results there.
 

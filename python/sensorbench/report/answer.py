@@ -29,11 +29,11 @@ def headline(summary: ComparisonSummary) -> str:
             wins[best[0]] = wins.get(best[0], 0) + 1
     if not wins:
         return f"No variant is clearly the fastest at any of {len(ranked)} questions."
-    told = [
+    sentences = [
         f"{formatting.variant(variant)} is clearly the fastest at {won} of {len(ranked)} questions"
         for variant, won in sorted(wins.items(), key=lambda win: -win[1])
     ]
-    return "; ".join(told) + "."
+    return "; ".join(sentences) + "."
 
 
 def is_level(place: RankedVariant) -> bool:

@@ -13,7 +13,7 @@ def write_catalog(path: Path, catalog: dict[str, Any]) -> Path:
     return path
 
 
-def write_choice(path: Path, told: dict[str, Any]) -> Path:
+def write_choice(path: Path, choice: dict[str, Any]) -> Path:
     """Writes the page of a choice, which is as `sensorbench choose --json` prints it. Returns the page."""
-    write_text(path, page_environment().get_template("choice.html.j2").render(**told))
+    write_text(path, page_environment().get_template("choice.html.j2").render(**choice))
     return path

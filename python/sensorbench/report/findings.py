@@ -97,7 +97,7 @@ def _promise(of_variant: RegisterGuarantees, name: str) -> str:
 def _of_variant(variant: str, found: RegisterGuarantees) -> list[Block]:
     """Examples of what was seen at a variant, and what it promises."""
     examples = [
-        Text(f"{title.capitalize()}, run {example['run']}, {told(name, example)}.", "bad" if name in found.broken else "")
+        Text(f"{title.capitalize()}, run {example['run']}, {described(name, example)}.", "bad" if name in found.broken else "")
         for name, title in TITLES.items()
         for example in found.seen[name].examples
     ]
@@ -111,7 +111,7 @@ def _of_variant(variant: str, found: RegisterGuarantees) -> list[Block]:
     return [Heading(formatting.variant(variant)), *examples, promises]
 
 
-def told(name: str, example: dict[str, Any]) -> str:
+def described(name: str, example: dict[str, Any]) -> str:
     """An example in a sentence, with key, times and the operations involved."""
     where = f"key {example['key']!r}"
     if name == "lost_writes":

@@ -72,10 +72,10 @@ def servers(environment: Mapping[str, Any], when: str = "") -> list[tuple[str, s
 
 def machine(environment: Mapping[str, Any], processors: str = "processors") -> tuple[str, str]:
     """The fact of the machine."""
-    told = {key: environment.get(key, "") for key in ("processor", "processors_allowed", "system", "kernel")}
+    facts = {key: environment.get(key, "") for key in ("processor", "processors_allowed", "system", "kernel")}
     memory = formatting.size(environment.get("memory_bytes"))
     return "machine", (
-        f"{told['processor']}, {told['processors_allowed']} {processors}, {memory}, {told['system']}, kernel {told['kernel']}"
+        f"{facts['processor']}, {facts['processors_allowed']} {processors}, {memory}, {facts['system']}, kernel {facts['kernel']}"
     )
 
 

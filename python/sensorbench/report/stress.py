@@ -72,7 +72,7 @@ def _capacity(result: StressFigures) -> Section | None:
     found, objective, search = result.capacity, result.objective, result.search
     if not found or not objective or not search:
         return None
-    told = (
+    note = (
         f"A rate meets the objective when at least {formatting.percent(PERCENTILES[objective.percentile])} of all operations that were due "
         f"succeeded within {formatting.duration(objective.limit_s)} from when they were due; those that failed, timed out or never started "
         "count as too late. The rate is doubled or halved until it is bracketed, the bracket is halved (geometrically) to "
@@ -81,7 +81,7 @@ def _capacity(result: StressFigures) -> Section | None:
         f"chance. {found.trials} trials, each a run of its own: {formatting.duration(search.held_s)} at the rate after "
         f"{formatting.duration(search.ramp_s)} of climbing."
     )
-    return Section("capacity", "Capacity", [Text(formatting.capacity(found, objective), "headline"), Text(told, "note")])
+    return Section("capacity", "Capacity", [Text(formatting.capacity(found, objective), "headline"), Text(note, "note")])
 
 
 def _steps(result: StressFigures) -> Section:

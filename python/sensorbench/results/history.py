@@ -226,8 +226,8 @@ def _text(operations: pa.Table) -> Iterator[str]:
 def _joined(columns: dict[str, pa.Array], operation: Integers, is_end: NDArray[np.bool_], time: Integers) -> str:
     of = {name: columns[name].take(pa.array(operation)) for name in ("process", "f", "key", "value", "end")}
     is_write = pc.equal(of["f"].cast(pa.string()), "write")
-    is_told = pc.or_(is_write, pa.array(is_end))
-    value = pc.if_else(is_told, of["value"], pa.scalar(None, pa.int64()))
+    is_reported = pc.or_(is_write, pa.array(is_end))
+    value = pc.if_else(is_reported, of["value"], pa.scalar(None, pa.int64()))
     lines = pc.binary_join_element_wise(
         '{"process": ',
         of["process"].cast(pa.string()),

@@ -65,9 +65,11 @@ class Window:
 
 def insight(run: RunResult, database: str) -> Insight:
     """What the servers of a run said; `database` is the kind of database, as the run's manifest names it."""
-    told, sources = _told(run), sources_of(database)
-    quantities = {name: source for name, several in sources.quantity.items() if (source := _first_told(several, told.values()))}
-    parts = {node: _of_part(of_node, quantities, sources.cache) for node, of_node in told.items()}
+    reported, sources = _reported(run), sources_of(database)
+    quantities = {
+        name: source for name, several in sources.quantity.items() if (source := _first_reported(several, reported.values()))
+    }
+    parts = {node: _of_part(of_node, quantities, sources.cache) for node, of_node in reported.items()}
     series = {
         name: _together([part.series[name] for part in parts.values() if name in part.series], QUANTITIES[name])
         for name in quantities
@@ -109,7 +111,7 @@ def _growth(times_s: Floats, values: Floats, from_s: float, to_s: float) -> floa
     return float(after - before)
 
 
-def _told(run: RunResult) -> dict[str, dict[str, Series]]:
+def _reported(run: RunResult) -> dict[str, dict[str, Series]]:
     """What each node told, by the names that the database has for it; what all told at once, by an empty name of a node."""
     table = run.table("status")
     if table is None:
@@ -126,30 +128,30 @@ def _told(run: RunResult) -> dict[str, dict[str, Series]]:
     }
 
 
-def _first_told(sources: Sequence[Source], told: Collection[dict[str, Series]]) -> Source | None:
+def _first_reported(sources: Sequence[Source], reported: Collection[dict[str, Series]]) -> Source | None:
     """The source that counts for a server, so that no two are added up."""
-    return next((source for source in sources if any(of_node.keys() >= set(source.names) for of_node in told)), None)
+    return next((source for source in sources if any(of_node.keys() >= set(source.names) for of_node in reported)), None)
 
 
-def _of_part(told: dict[str, Series], quantities: Mapping[str, Source], caches: Mapping[str, CacheSource]) -> Insight:
+def _of_part(reported: dict[str, Series], quantities: Mapping[str, Source], caches: Mapping[str, CacheSource]) -> Insight:
     return Insight(
         {
-            name: _quantity(told, source, QUANTITIES[name])
+            name: _quantity(reported, source, QUANTITIES[name])
             for name, source in quantities.items()
-            if told.keys() >= set(source.names)
+            if reported.keys() >= set(source.names)
         },
-        {name: _requests(told, source) for name, source in caches.items() if told.keys() >= set(source.names)},
+        {name: _requests(reported, source) for name, source in caches.items() if reported.keys() >= set(source.names)},
     )
 
 
-def _quantity(told: dict[str, Series], source: Source, quantity: Quantity) -> Series:
-    series = [_grown(told[name]) if quantity.kind == "counter" else told[name] for name in source.names]
+def _quantity(reported: dict[str, Series], source: Source, quantity: Quantity) -> Series:
+    series = [_grown(reported[name]) if quantity.kind == "counter" else reported[name] for name in source.names]
     times_s = _shared_moments(series)
     return Series(times_s, source.factor * _sum_at(times_s, series))
 
 
-def _requests(told: dict[str, Series], source: CacheSource) -> CacheSeries:
-    grown = {name: _grown(told[name]) for name in source.names}
+def _requests(reported: dict[str, Series], source: CacheSource) -> CacheSeries:
+    grown = {name: _grown(reported[name]) for name in source.names}
     times_s = _shared_moments(list(grown.values()))
     added, taken, requests = (
         _sum_at(times_s, [grown[name] for name in names])
@@ -176,7 +178,7 @@ def _sum_at(times_s: Floats, series: Sequence[Series]) -> Floats:
 def _together(series: Sequence[Series], quantity: Quantity) -> Series:
     """A quantity of all nodes."""
     times_s = _all_moments(series)
-    at = _carried if quantity.kind == "counter" else _as_told
+    at = _carried if quantity.kind == "counter" else _as_reported
     values = np.array([at(times_s, *one) for one in series])
     return Series(times_s, np.nansum(values, axis=0) if quantity.nodes == "sum" else np.nanmean(values, axis=0))
 
@@ -200,8 +202,8 @@ def _carried(wanted_s: Floats, times_s: Floats, values: Floats) -> Floats:
     return values[np.maximum(np.searchsorted(times_s, wanted_s, side="right") - 1, 0)]
 
 
-def _as_told(wanted_s: Floats, times_s: Floats, values: Floats) -> Floats:
+def _as_reported(wanted_s: Floats, times_s: Floats, values: Floats) -> Floats:
     """What a gauge showed at the wanted moments, NaN at those at which it was not told."""
-    told = np.full(len(wanted_s), np.nan)
-    told[np.isin(wanted_s, times_s)] = values
-    return told
+    reported = np.full(len(wanted_s), np.nan)
+    reported[np.isin(wanted_s, times_s)] = values
+    return reported

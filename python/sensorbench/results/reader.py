@@ -166,7 +166,7 @@ class ComparisonResult(Result[ComparisonManifest]):
             for error in self.left_out.get(variant, []):
                 yield variant, f"{error.path}: {error.problem}; this run is left out"
             for run in runs:
-                yield from ((variant, text) for text in told_damage(run))
+                yield from ((variant, text) for text in described_damage(run))
 
     def loaded_s(self, variant: str) -> float | None:
         """The time until everything of a variant was loaded and settled; None when it was not."""
@@ -195,7 +195,7 @@ class ComparisonResult(Result[ComparisonManifest]):
         return complete or self.runs[variant]
 
 
-def told_damage(run: RunResult) -> list[str]:
+def described_damage(run: RunResult) -> list[str]:
     """The dispensable parts of a run that are damaged, file and problem each."""
     return [f"{error.path}: {error.problem}; what is drawn from it is left out" for error in run.damaged.values()]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sensorbench.results.manifest import MANIFEST_FILE
 from sensorbench.results.planned import StressManifest
-from sensorbench.results.reader import Result, RunResult, read_manifest, read_tolerant_run, runs_below, told_damage
+from sensorbench.results.reader import Result, RunResult, described_damage, read_manifest, read_tolerant_run, runs_below
 from sensorbench.results.stored import is_stored
 from sensorbench.results.writer import ManifestWriter
 
@@ -26,7 +26,7 @@ class StressResult(Result[StressManifest]):
     @property
     def damage(self) -> list[str]:
         """What is damaged and was left out: file and problem each."""
-        return [text for run in self.runs for text in told_damage(run)]
+        return [text for run in self.runs for text in described_damage(run)]
 
 
 class StressWriter(ManifestWriter[StressManifest]):

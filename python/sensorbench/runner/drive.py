@@ -36,11 +36,11 @@ def run_plan(
     *,
     number: int = 1,
     id_: str | None = None,
-    told: Mapping[str, Any] | None = None,
+    described: Mapping[str, Any] | None = None,
     at_end: Callable[[Run, bool], None] = _nothing_more,
 ) -> RunResult:
     """Carries out a plan and writes the run into `folder`. `on_snapshot` is called some times a second with the run and its snapshot; `id_` is
-    that of the results folder, where the run is all there is in it; `told` is what the manifest says of the plan besides; `at_end` is called when all is recorded, with whether the run is complete.
+    that of the results folder, where the run is all there is in it; `described` is what the manifest says of the plan besides; `at_end` is called when all is recorded, with whether the run is complete.
 
     Raises what ended it early, after what was done until then is on disk.
     """
@@ -55,7 +55,7 @@ def run_plan(
         seed=plan["seed"],
         operations=[one["operation"]["name"] for one in plan["operations"]],
         phases=[phase["name"] for phase in plan["phases"]],
-        plan={**{key: whole[key] for key in _KEPT}, **(told or {})},
+        plan={**{key: whole[key] for key in _KEPT}, **(described or {})},
         description=json.loads(target.describe()),
     )
     writer = RunWriter(folder, manifest)

@@ -11,7 +11,7 @@ from sensorbench import toml_file
 from sensorbench.dataset import GENERATED, SHIPPED, open_dataset
 from sensorbench.errors import UsageError
 from sensorbench.options import DEFAULT_SEED
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.runner.comparison import DATA_FOLDER, Comparison
 from sensorbench.runner.registers import operations_with_registers
 from sensorbench.runner.sweep import swept
@@ -96,7 +96,7 @@ def _value(text: str) -> Any:
 
 
 def plan_experiment(
-    path: Path, changes: list[str], out: Path, teller: Teller, sweeps: dict[str, list[str]] | None = None
+    path: Path, changes: list[str], out: Path, reporter: ProgressReporter, sweeps: dict[str, list[str]] | None = None
 ) -> Comparison:
     """The comparison that an experiment file describes, with each target at each choice of the swept factors. Files that it names
     are relative to it.
@@ -128,7 +128,7 @@ def plan_experiment(
             )
     is_named = file.dataset in {*SHIPPED, *GENERATED}
     dataset = open_dataset(
-        file.dataset if is_named else str(folder / file.dataset), scale=file.scale, seed=file.dataset_seed, teller=teller
+        file.dataset if is_named else str(folder / file.dataset), scale=file.scale, seed=file.dataset_seed, reporter=reporter
     )
     return Comparison(
         kind="experiment",

@@ -6,7 +6,7 @@ from typing import Any
 
 from sensorbench._engine import Load, Target
 from sensorbench.errors import FailedError, NamespaceError, UsageError
-from sensorbench.progress import Task, Teller
+from sensorbench.progress import ProgressReporter, Task
 from sensorbench.results.ownership import Claim
 from sensorbench.runner.memory import MemoryGuard
 from sensorbench.runner.prepare import PreparedTable
@@ -24,13 +24,13 @@ def load_variant(
     fingerprint: str,
     *,
     claim: Claim,
-    teller: Teller,
+    reporter: ProgressReporter,
 ) -> dict[str, Any]:
     """Loads a variant into its target and tells how that went. Raises NamespaceError, and FailedError when rows are lost."""
     target.create(json.dumps(schema), noted(fingerprint, "loading"), intent=claim.intent, owner=claim.owner.to_json())
     rows = sum(table.rows for table in tables)
     guard = MemoryGuard(variant, rows)
-    with teller.task(f"loading {variant.id}", total=rows) as task:
+    with reporter.task(f"loading {variant.id}", total=rows) as task:
         loaded: list[dict[str, Any]] = []
         for table in tables:
             load = target.load(table.table, table.open())
@@ -46,7 +46,7 @@ def load_variant(
         _check_counts(variant, target, tables)
         target.set_fingerprint(noted(fingerprint, "settled"))
         size = _known_size(target)
-        task.end(f"{rows:,} rows in {load_s:.1f} s, settled after {settle_s:.1f} s more, {_told_size(size)}")
+        task.end(f"{rows:,} rows in {load_s:.1f} s, settled after {settle_s:.1f} s more, {_described_size(size)}")
     return {
         "variant": variant.id,
         "tables": loaded,
@@ -75,7 +75,7 @@ def _known_size(target: Target) -> dict[str, Any]:
     return {**size, "total_bytes": None} if size.get("unknown") else size
 
 
-def _told_size(size: dict[str, Any]) -> str:
+def _described_size(size: dict[str, Any]) -> str:
     return "size not known" if size["total_bytes"] is None else f"{size['total_bytes'] / 1e6:.1f} MB"
 
 

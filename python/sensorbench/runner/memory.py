@@ -9,8 +9,8 @@ from sensorbench.runner.variants import Variant
 MIN_SHARE = 0.05
 MIN_BYTES = 512_000_000
 # What a load will need in the end is told only from so much of it on.
-TELLING_SHARE = 0.05
-TELLING_BYTES = 256_000_000
+WARNING_SHARE = 0.05
+WARNING_BYTES = 256_000_000
 
 
 def min_available() -> int:
@@ -45,5 +45,5 @@ class MemoryGuard:
 
     def _needed(self, loaded: int, used: int) -> float | None:
         """Bytes that all rows will need, as far as can be told."""
-        is_telling = loaded >= self._rows * TELLING_SHARE and used >= TELLING_BYTES
-        return used / loaded * self._rows if self._lies_in_memory and is_telling else None
+        is_warned = loaded >= self._rows * WARNING_SHARE and used >= WARNING_BYTES
+        return used / loaded * self._rows if self._lies_in_memory and is_warned else None

@@ -96,10 +96,10 @@ class Watcher:
             self._ask_lab()
 
     def _ask_lab(self) -> None:
-        told: dict[str, float] = {}
+        reported: dict[str, float] = {}
         for one in self._nodes_now():
-            told |= {f"{one.prefix}{name}": value for name, value in lab.insight(one.instance, one.node).items()}
-        self._tell(told)
+            reported |= {f"{one.prefix}{name}": value for name, value in lab.insight(one.instance, one.node).items()}
+        self._report(reported)
 
     def _nodes_now(self) -> list[_Known]:
         """The nodes that the measured server has by now. Those that it had at the beginning keep their names, also if one was alone then."""
@@ -165,9 +165,9 @@ class Watcher:
         except EngineError:
             self._asks = False
             return
-        self._tell(status)
+        self._report(status)
 
-    def _tell(self, status: Mapping[str, float]) -> None:
+    def _report(self, status: Mapping[str, float]) -> None:
         with self._lock:
             self._status += _status_rows(self._now_ns(), status)
 

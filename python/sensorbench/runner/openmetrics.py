@@ -104,10 +104,10 @@ class LoadMetrics(Collector):
 
 def _latencies(kind: str, snapshot: dict[str, Any], totals: dict[str, Any]) -> Metric:
     """Quantiles over the phase that goes on; sum and count over all of the run."""
-    told = {"response": "from when it was due", "service": "from its start"}[kind]
+    since = {"response": "from when it was due", "service": "from its start"}[kind]
     metric = Metric(
         f"sensorbench_{kind}_seconds",
-        f"Time of an operation {told}; quantiles are of the phase that goes on.",
+        f"Time of an operation {since}; quantiles are of the phase that goes on.",
         "summary",
         "seconds",
     )

@@ -18,7 +18,7 @@ from sensorbench._engine import batch_rows
 from sensorbench.dataset import ARTICLES, Dataset
 from sensorbench.errors import UsageError
 from sensorbench.paths import cache_folder
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.files import write_text
 from sensorbench.schemas import Schema
 from sensorbench.schemas.arrow_types import arrow_schema
@@ -53,7 +53,7 @@ def prepare_tables(
     schema: Schema,
     columns: dict[str, dict[str, ValueType]],
     workbench: duckdb.DuckDBPyConnection,
-    teller: Teller,
+    reporter: ProgressReporter,
 ) -> list[PreparedTable]:
     """Every table of a schema; those that were prepared before are used again."""
     rows_a_batch = ARTICLES_A_BATCH if ARTICLES in dataset.describe().relations else ROWS_A_BATCH
@@ -62,7 +62,7 @@ def prepare_tables(
         file = cache_folder("prepared") / f"{_fingerprint(dataset, load_query)}.arrows"
         facts = file.with_suffix(".json")
         if not facts.exists():
-            with teller.task(f"preparing {schema.database}/{schema.name} {load_query.name}") as task:
+            with reporter.task(f"preparing {schema.database}/{schema.name} {load_query.name}") as task:
                 start_s = time.monotonic()
                 rows = _write(file, load_query, workbench, schema, rows_a_batch)
                 prepare_s = time.monotonic() - start_s

@@ -10,7 +10,7 @@ import psutil
 
 from sensorbench import lab
 from sensorbench.errors import EngineError, FailedError, message_of
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.runner.variants import Variant
 
 
@@ -63,7 +63,7 @@ class Servers:
 
 
 @contextmanager
-def running_servers(variants: list[Variant], teller: Teller, *, pin: bool) -> Iterator[Servers]:
+def running_servers(variants: list[Variant], reporter: ProgressReporter, *, pin: bool) -> Iterator[Servers]:
     """All servers of a comparison, up at the same time. Those that were started here end with it, whatever happens. Raises FailedError
     when one that is not started here does not answer: nothing of the results is written by then.
 
@@ -79,7 +79,7 @@ def running_servers(variants: list[Variant], teller: Teller, *, pin: bool) -> It
                 instances[target.server] = lab.find_instance(target.label)
         _check_answers(Servers(instances).at_their_urls([variant for variant in variants if variant.target.is_url]))
         for target in started:
-            with teller.task(f"starting {target.server}") as task:
+            with reporter.task(f"starting {target.server}") as task:
                 spec = lab.ServerSpec(
                     target.database.name,
                     nodes=target.nodes,

@@ -292,8 +292,8 @@ def _namespace(variant_id: str) -> str:
     whole = re.sub(r"[^a-z0-9_]", "_", f"sensorbench_{variant_id.lower()}")
     if len(whole) <= _LONGEST_NAMESPACE:
         return whole
-    told_apart = hashlib.sha256(variant_id.encode()).hexdigest()[:8]
-    return f"{whole[: _LONGEST_NAMESPACE - 9]}_{told_apart}"
+    suffix = hashlib.sha256(variant_id.encode()).hexdigest()[:8]
+    return f"{whole[: _LONGEST_NAMESPACE - 9]}_{suffix}"
 
 
 def _with_namespace(url: str, namespace: str) -> str:

@@ -196,7 +196,7 @@ class Schema:
         for name in names:
             operation = {**operations.operation[name].driver_operation(name), "statement": self.statement(name)}
             work = self.work(name, operations.operation[name])
-            statements += json.loads(self._told(statement_operations, json.dumps(operation), json.dumps(work)))
+            statements += json.loads(self._with_place(statement_operations, json.dumps(operation), json.dumps(work)))
         schema = {
             "create": self._substituted(self.file.create, "create"),
             "settle": self._substituted(self.file.settle, "settle"),
@@ -206,14 +206,14 @@ class Schema:
             },
             "operations": statements,
         }
-        self._told(check_schema, self.database, json.dumps(schema))
+        self._with_place(check_schema, self.database, json.dumps(schema))
         return schema
 
     def statement(self, name: str) -> dict[str, Any]:
         """The operation's own statement."""
         return self._operation_text(name)[0].statement
 
-    def told_statements(self, name: str) -> dict[str, Any]:
+    def described_statements(self, name: str) -> dict[str, Any]:
         """The statements of an operation, for people; and how many readings it writes, where it says so."""
         text, at = self._operation_text(name)
         listed = text.for_each.list_ if text.for_each else None
@@ -296,7 +296,7 @@ class Schema:
                 found = column("first.append.column", append.column, [column_.name for column_ in text.first.returns])
                 work["first"]["append"] = {"name": append.name, "column": found, "text": append.text}
         work["also"] = [also(one) for one in text.also]
-        if self.file.tables is not None and _TABLE in json.dumps(self.told_statements(name)):
+        if self.file.tables is not None and _TABLE in json.dumps(self.described_statements(name)):
             work["tables"] = {"count": self.table_count, "by": parameter("tables.by", f":{self.file.tables.by}")}
         if text.for_each:
             work["for_each"] = {"name": text.for_each.name, "parts": parts(text.for_each)}
@@ -372,7 +372,7 @@ class Schema:
             raise self.error(key, f"{encoding!r}: expected one of {', '.join(ENCODINGS)}")
         return encoding
 
-    def _told(self, call: Any, *arguments: Any) -> Any:
+    def _with_place(self, call: Any, *arguments: Any) -> Any:
         """Calls the engine; an error is told with the file and line of its key."""
         try:
             return call(*arguments)

@@ -53,7 +53,7 @@ class Connector(toml_file.FileModel):
     empty: Options = {}
     table: dict[str, Options] = {}
     # Whether it has to be told a table's columns, because it would find them out by what not every server can do, or by a job of its own.
-    told_columns: bool = False
+    needs_columns: bool = False
     # Of a table: columns that are called otherwise in the database.
     renamed: dict[str, Options] = {}
 
@@ -81,8 +81,8 @@ def connector_of(database: str) -> Connector | None:
 
 def compiled(source: Path, jars: list[Path]) -> Path:
     """The jar of one of our sources, compiled against Spark and other jars when it has changed. Raises FailedError."""
-    told = "\n".join([hashlib.sha256(source.read_bytes()).hexdigest(), *(jar.name for jar in jars)])
-    folder = software_folder() / f"spark-{source.stem}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+    fingerprint = "\n".join([hashlib.sha256(source.read_bytes()).hexdigest(), *(jar.name for jar in jars)])
+    folder = software_folder() / f"spark-{source.stem}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:12]}"
     jar = folder / f"{source.stem}.jar"
     if not jar.exists():
         with locked(software_folder() / "lock"):
@@ -114,7 +114,7 @@ class Place:
         """The rows of a table, which has these columns (in the words of Spark's SQL). `more` fills placeholders besides."""
         reader = spark.read.format(self.connector.format).options(**self._options(self.connector.read, table, more))
         renamed = self.connector.renamed.get(table, {})
-        if self.connector.told_columns:
+        if self.connector.needs_columns:
             reader = reader.schema(", ".join(_named(column, renamed) for column in columns.split(", ")))
         return reader.load().withColumnsRenamed({theirs: ours for ours, theirs in renamed.items()})
 
@@ -134,8 +134,8 @@ class Place:
         rows.write.format(self.connector.format).options(**options).mode(mode).save()
 
     def _options(self, besides: Options, table: str, more: Mapping[str, str]) -> Options:
-        told = {**self.connector.options, **besides, **self.connector.table.get(table, {})}
-        return filled(told, {**self.values, **more, "table": table})
+        options = {**self.connector.options, **besides, **self.connector.table.get(table, {})}
+        return filled(options, {**self.values, **more, "table": table})
 
 
 def _named(column: str, renamed: Options) -> str:
@@ -204,5 +204,5 @@ def _login(user_info: str, file: str | None) -> tuple[str, str] | None:
         return unquote(user), unquote(password)
     if file is None:
         return None
-    told = tomllib.loads(Path(unquote(file)).read_text(encoding="utf-8"))
-    return told["user"], told["password"]
+    login = tomllib.loads(Path(unquote(file)).read_text(encoding="utf-8"))
+    return login["user"], login["password"]

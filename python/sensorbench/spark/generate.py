@@ -12,7 +12,7 @@ import pyarrow as pa
 import sensorbench
 from sensorbench.dataset.generated import Generated, PartsFile, WriteFiles, WrittenFile, write_file
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.progress import Task, Teller
+from sensorbench.progress import ProgressReporter, Task
 from sensorbench.spark.session import Application, Master, driver
 
 if TYPE_CHECKING:
@@ -26,29 +26,29 @@ _CHECKS_A_CORE = 4
 _THREADS_A_TASK = 1
 
 
-def on_spark(master: Master, partitions: int | None, teller: Teller) -> WriteFiles:
+def on_spark(master: Master, partitions: int | None, reporter: ProgressReporter) -> WriteFiles:
     """Has files written by an application of its own, which starts for that. Raises UsageError where nothing answers; FailedError."""
 
     def write(generated: Generated, folder: Path, files: Sequence[PartsFile]) -> list[WrittenFile]:
-        teller.say(f"starting an application on Spark at {master.url}")
+        reporter.say(f"starting an application on Spark at {master.url}")
         with driver(master) as own, own.application("sensorbench data generate", executors=None) as application:
-            return write_on(application, partitions, teller)(generated, folder, files)
+            return write_on(application, partitions, reporter)(generated, folder, files)
 
     return write
 
 
-def write_on(application: Application, partitions: int | None, teller: Teller) -> WriteFiles:
+def write_on(application: Application, partitions: int | None, reporter: ProgressReporter) -> WriteFiles:
     """Has files written by an application's executors, in so many partitions; if not given, each file is one.
 
     What it gives raises UsageError where a worker cannot do that, FailedError where a task failed as often as Spark lets it.
     """
-    return partial(_write_files, application, partitions, teller)
+    return partial(_write_files, application, partitions, reporter)
 
 
 def _write_files(
     application: Application,
     partitions: int | None,
-    teller: Teller,
+    reporter: ProgressReporter,
     generated: Generated,
     folder: Path,
     files: Sequence[PartsFile],
@@ -57,10 +57,10 @@ def _write_files(
     _check_workers(application, folder)
     if partitions is not None and partitions > len(files):
         idle = partitions - len(files)
-        teller.say(f"{generated.relation}: {len(files)} files; {idle} of {partitions} partitions have nothing to do")
-    with teller.task(f"generating {generated.relation}", total=len(files)) as task:
+        reporter.say(f"{generated.relation}: {len(files)} files; {idle} of {partitions} partitions have nothing to do")
+    with reporter.task(f"generating {generated.relation}", total=len(files)) as task:
         tasks = context.parallelize(files, partitions or len(files))
-        written = _collected(tasks.map(partial(_write_file, generated, folder)), lambda: _tell_files(task, folder, files))
+        written = _collected(tasks.map(partial(_write_file, generated, folder)), lambda: _report_files(task, folder, files))
         rows = sum(one.rows for one in written)
         task.end(f"{rows:,} rows in {len(files)} files, by {tasks.getNumPartitions()} partitions")
     _check_all_are_there(folder, files)
@@ -151,7 +151,7 @@ def _cause(trace: str) -> str:
     return said[-1] if "Traceback" in trace else said[0]
 
 
-def _tell_files(task: Task, folder: Path, files: Sequence[PartsFile]) -> None:
+def _report_files(task: Task, folder: Path, files: Sequence[PartsFile]) -> None:
     places = {folder / file.place for file in files}
     done = len(places.intersection((folder / files[0].place).parent.iterdir()))
     task.advance_to(done, f"{done} of {len(files)} files")

@@ -162,8 +162,8 @@ class _Tally:
         self._name = name
         self._rows, self._sum = (context._jsc.sc().longAccumulator(f"{name} {what}") for what in ("rows", "sum"))
         java = context._jvm
-        told = java.sensorbench.Tally(self._rows, self._sum)
-        java.sensorbench.Tally.register(spark._jsparkSession, name, told)
+        tally = java.sensorbench.Tally(self._rows, self._sum)
+        java.sensorbench.Tally.register(spark._jsparkSession, name, tally)
 
     def over(self, rows: "DataFrame", column: str) -> "DataFrame":
         return rows.where(f"{self._name}(octet_length({column}))")

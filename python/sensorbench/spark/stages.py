@@ -56,23 +56,23 @@ def stages_of(context: Any, group: str) -> Stages:
     java.listenerBus().waitUntilEmpty()
     tracker, store = context.statusTracker(), java.statusStore()
     ids = sorted({stage for job in tracker.getJobIdsForGroup(group) for stage in tracker.getJobInfo(job).stageIds})
-    told = [store.lastStageAttempt(stage) for stage in ids]
-    return Stages(tuple(_stage(one) for one in told if str(one.status()) == "COMPLETE"))
+    attempts = [store.lastStageAttempt(stage) for stage in ids]
+    return Stages(tuple(_stage(one) for one in attempts if str(one.status()) == "COMPLETE"))
 
 
-def _stage(told: Any) -> Stage:
+def _stage(attempt: Any) -> Stage:
     return Stage(
-        id=told.stageId(),
-        tasks=told.numTasks(),
-        begun_s=told.submissionTime().get().getTime() / 1e3,
-        ended_s=told.completionTime().get().getTime() / 1e3,
-        run_s=told.executorRunTime() / 1e3,
-        cpu_s=told.executorCpuTime() / 1e9,
-        deserialize_s=told.executorDeserializeTime() / 1e3,
-        input_bytes=told.inputBytes(),
-        input_records=told.inputRecords(),
-        output_bytes=told.outputBytes(),
-        output_records=told.outputRecords(),
-        shuffle_read_bytes=told.shuffleReadBytes(),
-        shuffle_write_bytes=told.shuffleWriteBytes(),
+        id=attempt.stageId(),
+        tasks=attempt.numTasks(),
+        begun_s=attempt.submissionTime().get().getTime() / 1e3,
+        ended_s=attempt.completionTime().get().getTime() / 1e3,
+        run_s=attempt.executorRunTime() / 1e3,
+        cpu_s=attempt.executorCpuTime() / 1e9,
+        deserialize_s=attempt.executorDeserializeTime() / 1e3,
+        input_bytes=attempt.inputBytes(),
+        input_records=attempt.inputRecords(),
+        output_bytes=attempt.outputBytes(),
+        output_records=attempt.outputRecords(),
+        shuffle_read_bytes=attempt.shuffleReadBytes(),
+        shuffle_write_bytes=attempt.shuffleWriteBytes(),
     )

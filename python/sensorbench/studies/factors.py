@@ -9,7 +9,7 @@ import numpy as np
 from sensorbench import toml_file
 from sensorbench.analysis.intervals import MIN_RUNS, Interval, mean_over_runs
 from sensorbench.benchmarks.factors import FactorsFile, by_round, measurements_of, ratio, summarise_factors
-from sensorbench.claims import NOT_MEASURED, Claim, ClaimsFile, Judgement, needs, told, untested_for
+from sensorbench.claims import NOT_MEASURED, Claim, ClaimsFile, Judgement, judged_claim, needs, untested_for
 from sensorbench.results.factors import CellMeasurement, FactorsResult, Where
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.factors import FactorsSummary, PublishedFigure
@@ -79,11 +79,11 @@ class FactorStudy:
     def _judged(self, claim: Claim, evidence: FactorEvidence) -> JudgedClaim:
         absent = [part for part in claim.parts if not evidence.has(part)]
         if claim.blocked_by or absent:
-            return told(claim, needs(claim), untested_for(claim.blocked_by or f"part {absent[0]} was not run"))
+            return judged_claim(claim, needs(claim), untested_for(claim.blocked_by or f"part {absent[0]} was not run"))
         if evidence.result.manifest.plan.scale < claim.min_scale:
             why = f"needs scale {claim.min_scale:g}: {claim.scale_matters}"
-            return told(claim, needs(claim), Judgement("not tested at this scale", None, why))
-        return told(claim, needs(claim), self.judges[claim.id](evidence))
+            return judged_claim(claim, needs(claim), Judgement("not tested at this scale", None, why))
+        return judged_claim(claim, needs(claim), self.judges[claim.id](evidence))
 
 
 def difference(interval: Interval | None, *, below: float, unit: str = "") -> Judgement:

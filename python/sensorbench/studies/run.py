@@ -9,7 +9,7 @@ from sensorbench.benchmarks.comparison import summarise as summarise_comparison
 from sensorbench.claims import Evidence, judged, measured
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import UsageError
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results import ComparisonResult
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.comparison import ComparisonSummary, ModelComparison, ModelFigure
@@ -76,16 +76,16 @@ class Part:
         return self.comparison.part or self.comparison.dataset.name
 
 
-def plan_study(study: Study, options: StudyOptions, out: Path, teller: Teller) -> list[Part]:
+def plan_study(study: Study, options: StudyOptions, out: Path, reporter: ProgressReporter) -> list[Part]:
     """The comparisons that a study with these options is: one for each of its parts, or for each of its datasets where it has
     none. Of several, each has a folder of its own.
 
     Raises UsageError for what makes no sense.
     """
-    return _planned_parts(study, options, out, teller) if study.file.parts else _planned_datasets(study, options, out, teller)
+    return _planned_parts(study, options, out, reporter) if study.file.parts else _planned_datasets(study, options, out, reporter)
 
 
-def _planned_datasets(study: Study, options: StudyOptions, out: Path, teller: Teller) -> list[Part]:
+def _planned_datasets(study: Study, options: StudyOptions, out: Path, reporter: ProgressReporter) -> list[Part]:
     if options.parts:
         raise UsageError(f"--part {options.parts[0]}: study {study.name} has no parts")
     targets = [_target(study, text) for text in options.targets or study.file.targets]
@@ -93,7 +93,7 @@ def _planned_datasets(study: Study, options: StudyOptions, out: Path, teller: Te
     datasets = options.datasets or tuple(study.file.datasets)
     folders = [out] if len(datasets) == 1 else [out / _as_folder(name) for name in datasets]
     return [
-        Part(folder, _comparison(study, study.file, options, name, specs, folder, teller))
+        Part(folder, _comparison(study, study.file, options, name, specs, folder, reporter))
         for name, folder in zip(datasets, folders, strict=True)
     ]
 
@@ -102,25 +102,25 @@ def _as_folder(dataset: str) -> str:
     return Path(dataset).stem
 
 
-def _planned_parts(study: Study, options: StudyOptions, out: Path, teller: Teller) -> list[Part]:
+def _planned_parts(study: Study, options: StudyOptions, out: Path, reporter: ProgressReporter) -> list[Part]:
     if len(options.datasets) > 1:
         raise UsageError(f"--dataset: each part of study {study.name} is a comparison of its own; give one dataset at a time")
     chosen = _chosen_parts(study, options)
     targets = _targets_of_parts(study, chosen, options)
     for name in (name for name in chosen if not targets[name]):
         asked = ", ".join(_target(study, text).label for text in options.targets or chosen[name].targets)
-        teller.say(f"part {name} is left out: it has no schema for {asked}{_of_those(options)}")
+        reporter.say(f"part {name} is left out: it has no schema for {asked}{_of_those(options)}")
     specs = {name: _specs(study, part, targets[name], options) for name, part in chosen.items() if targets[name]}
     # Who names a part wants it even so.
     alone = [name for name in specs if chosen[name].compares_targets and len(targets[name]) == 1 and not options.parts]
     for name in alone:
-        teller.say(f"part {name} is left out: {targets[name][0].label} would be compared with nothing")
+        reporter.say(f"part {name} is left out: {targets[name][0].label} would be compared with nothing")
     parts = {name: chosen[name] for name in specs if name not in alone}
     planned = []
     for name, part in parts.items():
         folder = out if len(parts) == 1 else out / name
         dataset = (*options.datasets, *part.datasets)[0]
-        comparison = _comparison(study, part, options, dataset, specs[name], folder, teller)
+        comparison = _comparison(study, part, options, dataset, specs[name], folder, reporter)
         planned.append(Part(folder, replace(comparison, part=name, title=f"{study.file.title}: {part.title}")))
     return planned
 
@@ -148,9 +148,15 @@ def _targets_of_parts(study: Study, parts: dict[str, StudyPart], options: StudyO
 
 
 def _comparison(
-    study: Study, grid: Grid, options: StudyOptions, dataset_name: str, specs: list[VariantSpec], folder: Path, teller: Teller
+    study: Study,
+    grid: Grid,
+    options: StudyOptions,
+    dataset_name: str,
+    specs: list[VariantSpec],
+    folder: Path,
+    reporter: ProgressReporter,
 ) -> Comparison:
-    dataset = open_dataset(dataset_name, scale=options.scale, seed=options.seed, teller=teller)
+    dataset = open_dataset(dataset_name, scale=options.scale, seed=options.seed, reporter=reporter)
     operations = load_operations(study.file.operations)
     for name, source in grid.parameter_sources.items():
         if dataset.name in source.datasets:

@@ -48,10 +48,10 @@ def _in_part(claim: Claim, summary: ComparisonSummary) -> JudgedClaim:
 
 def _in_each(of_parts: dict[str, JudgedClaim]) -> JudgedClaim:
     """A claim that names no part, by what each says of it."""
-    told = "; ".join(f"{part}: {of_part.verdict} ({of_part.reason})" for part, of_part in of_parts.items())
+    reasons = "; ".join(f"{part}: {of_part.verdict} ({of_part.reason})" for part, of_part in of_parts.items())
     verdict = common_verdict([of_part.verdict for of_part in of_parts.values()], "differs by part")
     first = next(iter(of_parts.values()))
-    return first.model_copy(update={"verdict": verdict, "reason": told, "measured": None, "substitute": None})
+    return first.model_copy(update={"verdict": verdict, "reason": reasons, "measured": None, "substitute": None})
 
 
 def summarise_series(

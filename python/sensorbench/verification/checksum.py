@@ -10,7 +10,7 @@ import pyarrow as pa
 from sensorbench import _engine
 from sensorbench.dataset import Dataset
 from sensorbench.errors import UsageError
-from sensorbench.progress import Task, Teller
+from sensorbench.progress import ProgressReporter, Task
 from sensorbench.schemas.arrow_types import arrow_schema
 from sensorbench.schemas.types import canonical_columns
 
@@ -30,10 +30,10 @@ class Checksum:
         return f"{self.sum:016x}"
 
 
-def checksums(dataset: Dataset, teller: Teller) -> dict[str, Checksum]:
+def checksums(dataset: Dataset, reporter: ProgressReporter) -> dict[str, Checksum]:
     """The checksum of each relation. Raises UsageError for a column that has no canonical type."""
     relations = dataset.describe().relations
-    with dataset.connect() as connection, teller.task("reading", total=sum(one.rows for one in relations.values())) as task:
+    with dataset.connect() as connection, reporter.task("reading", total=sum(one.rows for one in relations.values())) as task:
         return {name: _checksum(name, connection.table(name), task) for name in sorted(relations)}
 
 

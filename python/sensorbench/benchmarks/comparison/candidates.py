@@ -33,7 +33,7 @@ class Gathered:
     left_out: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
 
-    def told_left_out(self) -> list[str]:
+    def described_left_out(self) -> list[str]:
         """Why variants are left out, each reason once."""
         return [f"{_some(names)}: {why}" for why, names in by_reason(self.left_out).items()]
 
@@ -61,8 +61,10 @@ def gather(folder: Path) -> Gathered:
     damaged = [f"a file of the results is damaged: {text}" for result in results.values() for _, text in result.damage]
     gathered = replace(gathered, notes=(*missing, *damaged, *gathered.notes))
     if not gathered.candidates:
-        told = "; ".join([*gathered.notes, *gathered.told_left_out()])
-        raise UsageError(f"{folder}: nothing was measured there that could be recommended ({told or 'no variant was measured'})")
+        reasons = "; ".join([*gathered.notes, *gathered.described_left_out()])
+        raise UsageError(
+            f"{folder}: nothing was measured there that could be recommended ({reasons or 'no variant was measured'})"
+        )
     return gathered
 
 
@@ -92,7 +94,7 @@ def candidates_of(results: Mapping[str, ComparisonResult], summaries: Mapping[st
             found.append(_candidate(layout, measured))
         else:
             left_out.append((layout[0].variant.id, "; ".join(reasons) or "it was asked under another load than the others"))
-    states = [one.told_state for one in with_answers if one.result.state != "complete"]
+    states = [one.described_state for one in with_answers if one.result.state != "complete"]
     return Gathered({one.name: one.origin for one in used}, tuple(found), tuple(left_out), tuple(states))
 
 

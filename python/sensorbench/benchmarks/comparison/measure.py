@@ -15,7 +15,7 @@ from sensorbench._engine import batch_cost
 from sensorbench.dataset.dataset import MEASUREMENTS, readings_of
 from sensorbench.errors import DiskFullError, EngineError
 from sensorbench.paths import remove_results
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results import ComparisonWriter, RunManifest, RunWriter, has_results, read_run
 from sensorbench.results.files import release_reserve
 from sensorbench.results.manifest import Process, now
@@ -164,7 +164,7 @@ def load_one(
     variant: Variant,
     tables: list[PreparedTable],
     writer: ComparisonWriter,
-    teller: Teller,
+    reporter: ProgressReporter,
     *,
     intent: Intent,
 ) -> None:
@@ -175,7 +175,7 @@ def load_one(
         # Also what --replace would load again is used when just that is there.
         used = "resume" if intent == "resume" and variant.temporary is None else "attach"
         target.attach(json.dumps(connected.schemas[variant.id]), intent=used, owner=writer.owner.to_json())
-        teller.say(f"  {variant.id}: already loaded")
+        reporter.say(f"  {variant.id}: already loaded")
         return
     if writes_anything(connected.comparison.operations, connected.names):
         # What earlier runs wrote is gone with the data that they wrote it to: they are measured again.
@@ -185,7 +185,9 @@ def load_one(
         variant.temporary.parent.mkdir(parents=True, exist_ok=True)
     readings = connected.comparison.dataset.describe().readings
     claim = claim_of(variant, writer.owner, intent)
-    load = load_variant(variant, target, connected.schemas[variant.id], tables, readings, fingerprint, claim=claim, teller=teller)
+    load = load_variant(
+        variant, target, connected.schemas[variant.id], tables, readings, fingerprint, claim=claim, reporter=reporter
+    )
     cost = encoding_cost(variant.schema, tables, readings, connected.workbench)
     writer.write_load(variant.id, {**load, "encoding": cost} if cost else load)
     if not variant.only_loads:
@@ -201,12 +203,14 @@ def claim_of(variant: Variant, owner: Owner, intent: Intent) -> Claim:
     return Claim(owner, "replace" if variant.temporary is not None and intent == "resume" else intent)
 
 
-def run_one(connected: ConnectedComparison, variant: Variant, repeat: int, writer: ComparisonWriter, teller: Teller) -> None:
+def run_one(
+    connected: ConnectedComparison, variant: Variant, repeat: int, writer: ComparisonWriter, reporter: ProgressReporter
+) -> None:
     """Measures one run of a variant, unless that was done before."""
     comparison = connected.comparison
     folder = writer.run_folder(variant.id, repeat)
     if _is_complete(folder):
-        teller.say(f"  {variant.id}, run {repeat}: already measured")
+        reporter.say(f"  {variant.id}, run {repeat}: already measured")
         return
     remove_results(folder)
     created = now()
@@ -229,7 +233,7 @@ def run_one(connected: ConnectedComparison, variant: Variant, repeat: int, write
         description=json.loads(target.describe()),
     )
     writer.variant_folder(variant.id).mkdir(parents=True, exist_ok=True)
-    with teller.task(f"{variant.id}, run {repeat} of {comparison.workload.repeat}", total=1.0) as task:
+    with reporter.task(f"{variant.id}, run {repeat} of {comparison.workload.repeat}", total=1.0) as task:
         run_writer = RunWriter(folder, manifest)
         try:
             whole = run_and_write(

@@ -64,7 +64,7 @@ class MeasuredComparison:
         return str(self.result.manifest.plan.dataset.get("fingerprint")), self.schedule, self.is_mixed
 
     @property
-    def told_state(self) -> str:
+    def described_state(self) -> str:
         """How the work ended, when it did not come to its end."""
         return f"{f'part {self.name}' if self.name else 'the work'} is {self.result.state}: runs that were completed count"
 
@@ -142,8 +142,8 @@ class MeasuredVariant:
 
     def _readings(self, operation: str) -> int:
         """How many readings a write carries. Results from before that was told have it in the schema's parameter."""
-        told = self.variant.statements.get(operation, {}).get("readings")
-        return int(told or self.variant.schema_parameters.get("batch", 1))
+        readings = self.variant.statements.get(operation, {}).get("readings")
+        return int(readings or self.variant.schema_parameters.get("batch", 1))
 
     @property
     def description(self) -> dict[str, Any]:

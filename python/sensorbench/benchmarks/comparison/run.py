@@ -13,7 +13,7 @@ from sensorbench.benchmarks.comparison.measure import claim_of, is_finished, loa
 from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError, message_of
 from sensorbench.lifecycle import Benchmark, Description, RunContext, check_folder
 from sensorbench.paths import remove_if_empty
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results import ComparisonManifest, ComparisonWriter, has_results, read_run
 from sensorbench.results.latencies import of_kind
 from sensorbench.results.manifest import MEASURE
@@ -108,7 +108,7 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
     can_resume = True
 
     @contextmanager
-    def servers(self, plan: ComparisonPlan, progress: Teller) -> Iterator[Servers]:
+    def servers(self, plan: ComparisonPlan, progress: ProgressReporter) -> Iterator[Servers]:
         """The servers of all variants that have something left to be done, once the load queries have run."""
         comparison, validated = plan.comparison, plan.validated
         unfinished = _unfinished(plan, progress)
@@ -147,7 +147,7 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
             ),
             variants=[
                 variant.manifest(
-                    {} if variant.only_loads else {name: variant.schema.told_statements(name) for name in validated.names}
+                    {} if variant.only_loads else {name: variant.schema.described_statements(name) for name in validated.names}
                 )
                 for variant in comparison.variants
             ],
@@ -187,7 +187,7 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
         remove_if_empty(context.folder / DATA_FOLDER)
 
 
-def _unfinished(plan: ComparisonPlan, progress: Teller) -> list[Variant]:
+def _unfinished(plan: ComparisonPlan, progress: ProgressReporter) -> list[Variant]:
     """The variants that have something left to be done; runs that wrote are read back at the target, so that it is needed."""
     comparison = plan.comparison
     if not plan.resume or writes_anything(comparison.operations, plan.validated.names):
@@ -241,7 +241,7 @@ def _conduct(
     connected: ConnectedComparison,
     tables: dict[str, list[PreparedTable]],
     writer: ComparisonWriter,
-    teller: Teller,
+    reporter: ProgressReporter,
     *,
     intent: Intent,
 ) -> None:
@@ -249,8 +249,8 @@ def _conduct(
     known = applicable_known_answers(comparison.dataset, comparison.operations_name, comparison.operations)
     check_dataset(connected.workbench, comparison.operations, known)
     unfinished = [variant for variant in comparison.variants if variant.id in tables]
-    load = partial(_load, connected, tables=tables, known=known, writer=writer, teller=teller, intent=intent)
-    standing = [variant for variant in unfinished if _succeeds(connected, variant, "loading", writer, teller, load)]
+    load = partial(_load, connected, tables=tables, known=known, writer=writer, reporter=reporter, intent=intent)
+    standing = [variant for variant in unfinished if _succeeds(connected, variant, "loading", writer, reporter, load)]
     _write_server_ceilings(connected, standing, writer)
     order = []
     for repeat in range(1, comparison.workload.repeat + 1):
@@ -264,16 +264,16 @@ def _conduct(
                 variant,
                 "running",
                 writer,
-                teller,
-                partial(run_one, connected, repeat=repeat, writer=writer, teller=teller),
+                reporter,
+                partial(run_one, connected, repeat=repeat, writer=writer, reporter=reporter),
             ):
                 standing.remove(variant)
     if unfinished and not standing:
         raise FailedError("every variant failed; what each failed of is said above, and in its failure.json")
     if writes_anything(comparison.operations, connected.names):
-        _check_contents(connected, standing, writer, teller)
+        _check_contents(connected, standing, writer, reporter)
     elif comparison.workload.answers == "all":
-        _write_reference(connected, writer, teller)
+        _write_reference(connected, writer, reporter)
 
 
 def _load(
@@ -282,10 +282,10 @@ def _load(
     tables: dict[str, list[PreparedTable]],
     known: list[KnownAnswer],
     writer: ComparisonWriter,
-    teller: Teller,
+    reporter: ProgressReporter,
     intent: Intent,
 ) -> None:
-    load_one(connected, variant, tables[variant.id], writer, teller, intent=intent)
+    load_one(connected, variant, tables[variant.id], writer, reporter, intent=intent)
     queried = [] if variant.only_loads else connected.names
     checks = check_target(connected.targets[variant.id], connected.comparison.operations, variant.schema, known, queried)
     writer.write_checks(variant.id, checks)
@@ -296,7 +296,7 @@ def _succeeds(
     variant: Variant,
     step: str,
     writer: ComparisonWriter,
-    teller: Teller,
+    reporter: ProgressReporter,
     what: Callable[[Variant], None],
 ) -> bool:
     """Does a step of a variant. Where the work goes on without those that fail, says of one why it failed."""
@@ -305,28 +305,30 @@ def _succeeds(
     except (EngineError, FailedError) as error:
         if isinstance(error, CancelledError) or not connected.comparison.continue_on_error:
             raise
-        teller.warn(f"{variant.id} failed at {step} and is left out: {message_of(error)}")
+        reporter.warn(f"{variant.id} failed at {step} and is left out: {message_of(error)}")
         writer.write_failure(variant.id, {"step": step, "cause": message_of(error)})
-        _clear(connected, variant, writer, teller)
+        _clear(connected, variant, writer, reporter)
         return False
     writer.forget_failure(variant.id)
     return True
 
 
-def _clear(connected: ConnectedComparison, variant: Variant, writer: ComparisonWriter, teller: Teller) -> None:
+def _clear(connected: ConnectedComparison, variant: Variant, writer: ComparisonWriter, reporter: ProgressReporter) -> None:
     """Removes what a failed variant has loaded, because the others need the room."""
     if variant.target.is_url:
         return
     try:
         connected.targets[variant.id].remove(owner=writer.owner.to_json())
     except EngineError as error:
-        teller.warn(f"{variant.id}: what was loaded cannot be removed: {error}")
+        reporter.warn(f"{variant.id}: what was loaded cannot be removed: {error}")
 
 
-def _check_contents(validated: ConnectedComparison, standing: list[Variant], writer: ComparisonWriter, teller: Teller) -> None:
+def _check_contents(
+    validated: ConnectedComparison, standing: list[Variant], writer: ComparisonWriter, reporter: ProgressReporter
+) -> None:
     """Reads again what runs that wrote left behind."""
     comparison = validated.comparison
-    with teller.task("reading back what was written") as task:
+    with reporter.task("reading back what was written") as task:
         checked = wrong = 0
         for variant in standing:
             runs = [read_run(writer.run_folder(variant.id, repeat)) for repeat in range(1, comparison.workload.repeat + 1)]
@@ -350,7 +352,7 @@ def _check_contents(validated: ConnectedComparison, standing: list[Variant], wri
         task.end(f"{checked} answers, {wrong} wrong")
 
 
-def _write_reference(validated: ValidatedComparison, writer: ComparisonWriter, teller: Teller) -> None:
+def _write_reference(validated: ValidatedComparison, writer: ComparisonWriter, reporter: ProgressReporter) -> None:
     """Computes the reference answers to a sample of what was asked and answered by at least one variant."""
     comparison = validated.comparison
     measured_variants = [variant for variant in comparison.variants if not variant.only_loads]
@@ -369,7 +371,7 @@ def _write_reference(validated: ValidatedComparison, writer: ComparisonWriter, t
     total = sum(len(numbers) for numbers in requests.values())
     if not total:
         return
-    with teller.task("reference answers") as task:
+    with reporter.task("reference answers") as task:
         plan = build_plan(comparison.operations, measured_variants[0].schema, validated.parameters, comparison.workload, 0)
         writer.write_reference(
             reference_table(

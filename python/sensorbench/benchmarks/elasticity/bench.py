@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from sensorbench._engine import Run
 from sensorbench.benchmarks.elasticity.spec import ElasticitySpec
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results import RunResult
 from sensorbench.results.manifest import now
 from sensorbench.results.ownership import Claim, Owner
@@ -74,19 +74,19 @@ class Bench:
         at = started.at_their_urls([self.variant])[0]
         check_namespace(at.engine_target(), self._claim(owner))
 
-    def load(self, started: Servers, teller: Teller, owner: Owner) -> dict[str, Any]:
+    def load(self, started: Servers, reporter: ProgressReporter, owner: Owner) -> dict[str, Any]:
         """Loads the dataset. Raises FailedError, UsageError and EngineError."""
         validated = self._validated
         with validated.workbench as workbench:
             self._tables = prepare_tables(
-                self._spec.dataset, self.variant.schema, validated.columns[self.variant.id], workbench, teller
+                self._spec.dataset, self.variant.schema, validated.columns[self.variant.id], workbench, reporter
             )
         self._connected = connect(validated, started)
         at = self._connected.comparison.variants[0]
         schema, readings = validated.schemas[at.id], self._spec.dataset.describe().readings
         claim = self._claim(owner)
         return load_variant(
-            at, self._connected.targets[at.id], schema, self._tables, readings, FINGERPRINT, claim=claim, teller=teller
+            at, self._connected.targets[at.id], schema, self._tables, readings, FINGERPRINT, claim=claim, reporter=reporter
         )
 
     def remove(self, owner: Owner) -> None:
@@ -96,14 +96,14 @@ class Bench:
     def _claim(self, owner: Owner) -> Claim:
         return Claim(owner, "replace" if self._spec.replace else "create")
 
-    def add_copies(self, copies: int, teller: Teller) -> None:
+    def add_copies(self, copies: int, reporter: ProgressReporter) -> None:
         """Loads the dataset again, under new ids, until there are so many copies of it. Raises EngineError."""
         connected = self._is_up()
         rows = self._spec.dataset.describe().readings
         for copy in range(self._copies, copies):
             more = sum(table.rows for table in self._tables)
             guard = MemoryGuard(connected.comparison.variants[0], more)
-            with teller.task(f"loading copy {copy + 1} of {copies}", total=more) as task:
+            with reporter.task(f"loading copy {copy + 1} of {copies}", total=more) as task:
                 for table in self._tables:
                     load = connected.targets[self.variant.id].load(table.table, _moved(table, copy * rows))
                     wait_for(load, 0, task, guard)
@@ -117,7 +117,7 @@ class Bench:
         rate_per_s: float | None,
         folder: Path,
         on_snapshot: Callable[[Run, dict[str, Any]], None],
-        told: dict[str, Any],
+        described: dict[str, Any],
     ) -> RunResult:
         """Carries out a run that goes on until it is stopped."""
         connected = self._is_up()
@@ -135,7 +135,7 @@ class Bench:
             connected.servers,
             on_snapshot,
             number=number,
-            told=told,
+            described=described,
             at_end=lambda run, is_complete: keep_history(connected, at, folder, run, plan, parameters, is_complete=is_complete),
         )
 

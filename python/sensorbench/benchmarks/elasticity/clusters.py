@@ -143,8 +143,8 @@ class ExternalCluster(Cluster):
     def _carry_out(self, option: str, command: str) -> None:
         ended = self._run(option, command)
         if ended.returncode != 0:
-            told = (ended.stderr or ended.stdout).strip()[-_MAX_SAID:]
-            raise FailedError(f"{option} {command}: it ended with {ended.returncode}: {told or 'it said nothing'}")
+            output = (ended.stderr or ended.stdout).strip()[-_MAX_SAID:]
+            raise FailedError(f"{option} {command}: it ended with {ended.returncode}: {output or 'it said nothing'}")
         give_up_s = time.monotonic() + self.max_s
         while self.status is not None and self._run("--status-command", self.status).returncode != 0:
             if time.monotonic() > give_up_s:

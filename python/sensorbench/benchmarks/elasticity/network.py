@@ -49,8 +49,8 @@ def recover() -> None:
     with suppress(FailedError):
         if f"htb {_QUEUE}" in _tc("qdisc", "show", "dev", "lo"):
             _remove_queue()
-        told = _ip("route", "show", "table", "local", "type", "blackhole")
-        for host in (line.split()[1] for line in told.splitlines() if line.startswith(f"blackhole {_LAB}")):
+        rules = _ip("route", "show", "table", "local", "type", "blackhole")
+        for host in (line.split()[1] for line in rules.splitlines() if line.startswith(f"blackhole {_LAB}")):
             _route("del", host)
 
 

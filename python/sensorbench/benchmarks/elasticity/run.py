@@ -13,7 +13,7 @@ from sensorbench.benchmarks.elasticity.scenario import Scenario
 from sensorbench.benchmarks.elasticity.spec import ElasticitySpec, ExternalCommands
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle import Benchmark, Description, RunContext
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.elasticity import ElasticityWriter
 from sensorbench.results.ownership import Owner
 from sensorbench.results.planned import ArticleCount, ClusterChange, ElasticityManifest, ElasticityWorkload, PlannedElasticity
@@ -42,7 +42,7 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
     manifest = ElasticityManifest
     writer = ElasticityWriter
 
-    def servers(self, plan: ElasticityPlan, progress: Teller) -> AbstractContextManager[Servers]:
+    def servers(self, plan: ElasticityPlan, progress: ProgressReporter) -> AbstractContextManager[Servers]:
         """The cluster's nodes, rid of what an earlier benchmark that was killed has left behind."""
         faults.recover()
         # Nodes that share a machine with the client come and go: none has CPUs of its own.
@@ -73,7 +73,7 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
                 dataset=ArticleCount(title=described.title, rows=described.readings),
                 changes=[ClusterChange(**asdict(change), title=change.title) for change in spec.changes],
             ),
-            variants=[bench.variant.manifest({name: bench.variant.schema.told_statements(name) for name in bench.titles})],
+            variants=[bench.variant.manifest({name: bench.variant.schema.described_statements(name) for name in bench.titles})],
             environment={"servers": servers.described()},
         )
 
@@ -130,7 +130,7 @@ def _carry_out(
             operations=per_set * spec.load.executions * spec.operations_per_request,
             executions=spec.load.executions,
             change=lambda annotate: carry_out(change, cluster, annotate),
-            tell=lambda text: task.advance_to(0.0, text),
+            report=lambda text: task.advance_to(0.0, text),
         )
         described = {
             "change": {**asdict(change), "title": change.title, "costs": cluster.at_once_costs if change.is_at_once else ""},

@@ -37,7 +37,7 @@ class Scenario:
     operations: float
     executions: int
     change: Callable[[Annotate], None]
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
     problem: str | None = None
     _ends_s: list[float] = field(default_factory=list)
     _seen: tuple[float, float] = (0.0, 0.0)
@@ -52,10 +52,10 @@ class Scenario:
         if self._thread is None:
             self._begin_when_ready(run)
         elif self._done_at_s is None:
-            self.tell(f"changing, {len(self._ends_s)} measurements")
+            self.report(f"changing, {len(self._ends_s)} measurements")
             self._note_end(run)
         elif not self._is_over:
-            self.tell(f"changed, {len(self._ends_s)} measurements")
+            self.report(f"changed, {len(self._ends_s)} measurements")
             self._wait_for_stability(run)
 
     def wait(self) -> None:
@@ -74,7 +74,7 @@ class Scenario:
 
     def _begin_when_ready(self, run: Run) -> None:
         wanted = self.lengths.warm_up + self.lengths.before
-        self.tell(f"before the change, measurement {len(self._ends_s)} of {wanted}")
+        self.report(f"before the change, measurement {len(self._ends_s)} of {wanted}")
         if len(self._ends_s) >= wanted:
             self._begun_at_s = run.now_ns() / 1e9
             self._thread = threading.Thread(target=self._carry_out, args=[run], name="change", daemon=True)

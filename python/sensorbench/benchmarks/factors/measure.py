@@ -13,7 +13,7 @@ from sensorbench.benchmarks.stress import Load, RecordWork, Step, StepsApart, St
 from sensorbench.benchmarks.tune import ConfiguredWork
 from sensorbench.compat.ycsb import CoreWorkload, Property, parse_core_workload
 from sensorbench.errors import CancelledError, DiskFullError, EngineError, FailedError, UsageError, message_of
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.factors import CellMeasurement, FilledFigures, StepFigures
 from sensorbench.results.writer import write_typed_summary
 from sensorbench.runner import Servers, TargetSpec, seconds
@@ -52,7 +52,7 @@ class _Figures:
 
 
 def measure(
-    bench: CellBench, cell: Cell, rates: Sequence[float], folder: Path, *, round_: int, seed: int, teller: Teller
+    bench: CellBench, cell: Cell, rates: Sequence[float], folder: Path, *, round_: int, seed: int, reporter: ProgressReporter
 ) -> CellMeasurement:
     """Measures a cell. That servers do not start with its configuration, or end, is an outcome.
 
@@ -60,7 +60,7 @@ def measure(
     """
     start_s = time.monotonic()
     try:
-        figures = _figures(bench, bench.file.loads[cell.load], cell.settings, rates, folder, seed, teller)
+        figures = _figures(bench, bench.file.loads[cell.load], cell.settings, rates, folder, seed, reporter)
     except (DiskFullError, CancelledError):
         raise
     except (FailedError, UsageError, EngineError) as error:
@@ -78,10 +78,10 @@ def measure(
     )
 
 
-def probe(bench: CellBench, settings: Mapping[str, str], folder: Path, seed: int, teller: Teller) -> dict[str, float]:
+def probe(bench: CellBench, settings: Mapping[str, str], folder: Path, seed: int, reporter: ProgressReporter) -> dict[str, float]:
     """How many writes, and how many reads, per second the servers take with this configuration. Raises FailedError."""
     load = FactorLoad(title="", mix={"read": 1.0}, shares=[1.0])
-    figures = _figures(bench, load, settings, [MUCH_TOO_HIGH_PER_S], folder, seed, teller)
+    figures = _figures(bench, load, settings, [MUCH_TOO_HIGH_PER_S], folder, seed, reporter)
     reached = {"read": figures.steps[0].completed_per_s, "write": figures.filled.per_s if figures.filled else 0.0}
     none = [word for word, rate in reached.items() if not rate > 0.0]
     if none:
@@ -103,11 +103,11 @@ def _figures(
     rates: Sequence[float],
     folder: Path,
     seed: int,
-    teller: Teller,
+    reporter: ProgressReporter,
 ) -> _Figures:
     workload = with_mix(_records(bench), {str(word): weight for word, weight in load.mix.items()})
     work = ConfiguredWork(RecordWork(bench.target, workload, folder, seed=seed, replace=False), settings)
-    result = stress(StressPlan(work, bench.load(), _steps(bench, load, rates)), folder, teller)
+    result = stress(StressPlan(work, bench.load(), _steps(bench, load, rates)), folder, reporter)
     summary = summarise_stress(result)
     write_typed_summary(folder, summary)
     return _Figures(filled_figures(result), step_figures(result, summary, bench.file.cache))

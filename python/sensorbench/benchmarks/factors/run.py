@@ -13,7 +13,7 @@ from sensorbench.benchmarks.factors.scaling import scaled
 from sensorbench.benchmarks.tune import unknown_settings
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle import Benchmark, Description, RunContext
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.factors import FactorsWriter, continued, is_measured, read_factors
 from sensorbench.results.planned import FactorsManifest, PlannedCell, PlannedFactors
 from sensorbench.runner import Servers, TargetSpec, parse_target, seconds
@@ -31,9 +31,9 @@ class FactorsPlan:
     def target(self) -> TargetSpec:
         """The servers, which are started for each cell."""
         own = (self.options.target or "").partition("?")[2]
-        told = [option.split("=", 1) for text in (self.file.options, own) for option in text.split("&") if option]
+        described = [option.split("=", 1) for text in (self.file.options, own) for option in text.split("&") if option]
         # What the user says counts.
-        options = "&".join("=".join(option) for option in {key: (key, *value) for key, *value in told}.values())
+        options = "&".join("=".join(option) for option in {key: (key, *value) for key, *value in described}.values())
         return replace(parse_target("?".join(filter(None, [self.file.database, options]))), nodes=self.file.nodes)
 
     @property
@@ -129,7 +129,7 @@ class _AtWork:
 
     plan: FactorsPlan
     writer: FactorsWriter
-    progress: Teller
+    progress: ProgressReporter
 
     def find_rates(self) -> None:
         """The rates of each load: shares of what the default takes, unless the user has said."""
@@ -144,7 +144,7 @@ class _AtWork:
             return
         with self.progress.task("what the default takes") as task:
             default = plan.bench.at.configuration(plan.file.default)
-            quiet = Teller(quiet=True)
+            quiet = ProgressReporter(quiet=True)
             reached = probe(plan.bench, default, self.writer.probe_folder(), plan.options.seed, quiet)
             task.end(f"{reached['write']:,.0f} writes/s, {reached['read']:,.0f} reads/s")
         self.writer.update_plan(reached=reached, rates={name: rates_of(load, reached) for name, load in loads.items()})
@@ -172,13 +172,15 @@ class _AtWork:
         return [cell for cell in mine if cell.levels == [(part, OWN)]]
 
     def _measure(self, cell: Cell, round_: int) -> None:
-        told = "; ".join(f"{part}: {level}" for part, level in cell.levels)
-        with self.progress.task(f"round {round_}, {cell.load}, {told}") as task:
+        described = "; ".join(f"{part}: {level}" for part, level in cell.levels)
+        with self.progress.task(f"round {round_}, {cell.load}, {described}") as task:
             folder = self.writer.new_folder(cell.id, round_)
             rates = self.writer.manifest.plan.rates[cell.load]
             # Cells of one round have the same operations, those of another one have others.
             seed = self.plan.options.seed + 1000 * round_
-            measured = measure(self.plan.bench, cell, rates, folder, round_=round_, seed=seed, teller=Teller(quiet=True))
+            measured = measure(
+                self.plan.bench, cell, rates, folder, round_=round_, seed=seed, reporter=ProgressReporter(quiet=True)
+            )
             self.writer.write_measurement(folder, measured)
             task.end(f"failed: {measured.reason}" if measured.outcome == "failed" else f"{measured.took_s:.0f} s")
 

@@ -19,7 +19,7 @@ from sensorbench.errors import EngineError, FailedError, InterruptedRunError, Us
 from sensorbench.interrupts import count
 from sensorbench.lab.spark import Spark
 from sensorbench.lifecycle import Benchmark, Description, RunContext
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.mapreduce import (
     CompleteExecution,
     Execution,
@@ -88,7 +88,7 @@ class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWr
     manifest = MapReduceManifest
     writer = MapReduceWriter
 
-    def servers(self, plan: MapReducePlan, progress: Teller) -> AbstractContextManager[Servers]:
+    def servers(self, plan: MapReducePlan, progress: ProgressReporter) -> AbstractContextManager[Servers]:
         """The databases, and Spark."""
         return _servers_and_spark(plan, progress)
 
@@ -169,13 +169,13 @@ def _check_master(spec: MapReduceSpec, master: Master | None) -> None:
 
 
 @contextlib.contextmanager
-def _servers_and_spark(plan: MapReducePlan, progress: Teller) -> Iterator[Servers]:
+def _servers_and_spark(plan: MapReducePlan, progress: ProgressReporter) -> Iterator[Servers]:
     with running_servers(list(plan.variants), progress, pin=False) as started, _cluster(plan, progress) as (master, spark):
         yield ServersAndSpark(started.instances, master, spark)
 
 
 @contextlib.contextmanager
-def _cluster(plan: MapReducePlan, progress: Teller) -> Iterator[tuple[Master, dict[str, Any]]]:
+def _cluster(plan: MapReducePlan, progress: ProgressReporter) -> Iterator[tuple[Master, dict[str, Any]]]:
     """The user's master, or one that the lab starts for this benchmark alone; and what results say of it."""
     spec, master = plan.spec, plan.master
     if master is not None:

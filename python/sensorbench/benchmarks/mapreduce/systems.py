@@ -11,7 +11,7 @@ from sensorbench import _engine
 from sensorbench.benchmarks.mapreduce.native_job import NativeJob, native_job
 from sensorbench.dataset import Dataset
 from sensorbench.errors import UsageError
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.ownership import Claim
 from sensorbench.results.planned import SystemOfJob
 from sensorbench.runner import DATA_FOLDER, Servers, TargetSpec, Variant, VariantSpec, load_variant, make_variants, prepare_tables
@@ -52,11 +52,11 @@ def variants_of(targets: Sequence[TargetSpec], folder: Path) -> list[Variant]:
 
 def described(variants: Sequence[Variant], *, with_files: bool) -> dict[str, SystemOfJob]:
     """What results say of each system."""
-    told = {variant.target.label: _described(variant) for variant in variants}
+    found = {variant.target.label: _described(variant) for variant in variants}
     if with_files:
         of_files = connectors()[FILES]
-        told[FILES] = SystemOfJob(database=FILES, connector=of_files.title, splits=of_files.splits, native_job=None)
-    return told
+        found[FILES] = SystemOfJob(database=FILES, connector=of_files.title, splits=of_files.splits, native_job=None)
+    return found
 
 
 def _described(variant: Variant) -> SystemOfJob:
@@ -77,7 +77,7 @@ def load_systems(
     dataset: Dataset,
     workbench: duckdb.DuckDBPyConnection,
     started: Servers,
-    teller: Teller,
+    reporter: ProgressReporter,
     claim: Claim,
 ) -> tuple[list[System], dict[str, dict[str, Any]]]:
     """Loads the articles into each database; how that went. Raises FailedError, UsageError and EngineError."""
@@ -85,12 +85,12 @@ def load_systems(
     systems, loads = [], {}
     for variant in started.at_their_urls(list(variants)):
         columns = variant.schema.loaded_columns(workbench)
-        tables = prepare_tables(dataset, variant.schema, columns, workbench, teller)
+        tables = prepare_tables(dataset, variant.schema, columns, workbench, reporter)
         target = variant.engine_target()
         schema = variant.schema.driver_schema(operations, [], columns)
         rows = dataset.describe().readings
         name = variant.target.label
-        loads[name] = load_variant(variant, target, schema, tables, rows, FINGERPRINT, claim=claim, teller=teller)
+        loads[name] = load_variant(variant, target, schema, tables, rows, FINGERPRINT, claim=claim, reporter=reporter)
         database = variant.target.database
         systems.append(System(name, place_of(database.name, str(variant.url)), target, native_job(database.dialect)))
     return systems, loads

@@ -13,14 +13,14 @@ from sensorbench.benchmarks.stress.user_workload import UserWorkload
 from sensorbench.benchmarks.stress.work import Work
 from sensorbench.compat.ycsb import CoreWorkload, overridden, parse_core_workload, read_all_properties
 from sensorbench.errors import UsageError
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.runner import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, Observer, parse_target
 
 
 def plan_stress(
     options: StressOptions,
     folder: Path,
-    teller: Teller,
+    reporter: ProgressReporter,
     *,
     looks: Sequence[Observer] = (),
     replace: bool = False,
@@ -28,20 +28,20 @@ def plan_stress(
 ) -> StressPlan:
     """The plan of what options ask for. Raises UsageError for what makes no sense."""
     todo = _capacity_search(options) if options.find_capacity else _steps(options)
-    work = work_maker(options, teller, replace=replace)(folder, options.seed)
+    work = work_maker(options, reporter, replace=replace)(folder, options.seed)
     return StressPlan(work, load_of(options, work), todo, looks, drop_after=drop_after)
 
 
-def work_maker(options: WorkOptions, teller: Teller, *, replace: bool = False) -> Callable[[Path, int], Work]:
+def work_maker(options: WorkOptions, reporter: ProgressReporter, *, replace: bool = False) -> Callable[[Path, int], Work]:
     """What makes the work that options ask for, of a folder for its data and a seed. Raises UsageError."""
     file, target, mix = options.experiment, options.target, options.mix
     if file is not None:
         if options.files or options.properties or options.records or options.distribution:
             raise UsageError("--experiment: its data are the file's; leave out -P, -p, --records and --distribution")
-        return lambda folder, seed: UserWorkload(file, target, mix, folder, teller, seed=seed, replace=replace)
+        return lambda folder, seed: UserWorkload(file, target, mix, folder, reporter, seed=seed, replace=replace)
     if target is None:
         raise UsageError("--target: expected a database's name, lab:NAME or a URL")
-    spec, workload = parse_target(target), _workload(options, teller)
+    spec, workload = parse_target(target), _workload(options, reporter)
     return lambda folder, seed: RecordWork(spec, workload, folder, seed=seed, replace=replace)
 
 
@@ -51,7 +51,7 @@ def load_of(options: LoadOptions, work: Work) -> Load:
     return Load(options.concurrency or most, options.threads, options.timeout, options.arrival, options.warm_up)
 
 
-def _workload(options: WorkOptions, teller: Teller) -> CoreWorkload:
+def _workload(options: WorkOptions, reporter: ProgressReporter) -> CoreWorkload:
     """The core workload of files and properties, with what options say besides; whole records are written if nothing else is said."""
     more = [
         *([f"recordcount={options.records}"] if options.records else []),
@@ -62,7 +62,7 @@ def _workload(options: WorkOptions, teller: Teller) -> CoreWorkload:
     missing = [f"{key}={value}" for key, value in defaults.items() if key not in said]
     workload, notes = parse_core_workload(overridden(said, missing))
     for note in notes:
-        teller.say(f"  {note}")
+        reporter.say(f"  {note}")
     return with_mix(workload, options.mix) if options.mix else workload
 
 

@@ -12,7 +12,7 @@ from sensorbench._engine import Target
 from sensorbench.benchmarks.stress.work import Work
 from sensorbench.compat.ycsb import SCHEMA, CoreWorkload, Phase, driver_schema, operations_of_phase, plan_of, tables_of
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results import RunResult
 from sensorbench.results.ownership import Intent, Owner
 from sensorbench.runner import DATA_FOLDER, Servers, TargetSpec, Variant, VariantSpec, make_variants, run_plan
@@ -101,14 +101,16 @@ class RecordWork(Work):
             return "attach"
         return "replace" if self._replace else "create"
 
-    def make_ready(self, at: Variant, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
+    def make_ready(
+        self, at: Variant, target: Target, started: Servers, folder: Path, reporter: ProgressReporter, owner: Owner
+    ) -> None:
         """Adds the records, unless just these are there."""
         intent = self.intent(target)
         if intent == "attach":
-            teller.say(f"  {self._workload.loaded:,} records are there already")
+            reporter.say(f"  {self._workload.loaded:,} records are there already")
         else:
             target.create(self._driver_schema("load"), BEGUN, intent=intent, owner=owner.to_json())
-            self._add_records(at, target, started, folder, teller)
+            self._add_records(at, target, started, folder, reporter)
             target.settle()
         target.attach(self._driver_schema("run"), intent="attach", owner=owner.to_json())
         # Where operations add records, others are there the next time.
@@ -133,9 +135,9 @@ class RecordWork(Work):
     def _driver_schema(self, phase: Phase) -> str:
         return json.dumps(driver_schema(self._workload, phase, self.variant.schema))
 
-    def _add_records(self, at: Variant, target: Target, started: Servers, folder: Path, teller: Teller) -> None:
+    def _add_records(self, at: Variant, target: Target, started: Servers, folder: Path, reporter: ProgressReporter) -> None:
         records = self._workload.loaded
-        with teller.task(f"adding {records:,} records", total=records) as task:
+        with reporter.task(f"adding {records:,} records", total=records) as task:
             run = run_plan(
                 target,
                 at,

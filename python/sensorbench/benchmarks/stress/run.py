@@ -17,7 +17,7 @@ from sensorbench.benchmarks.stress.work import Work
 from sensorbench.errors import EngineError
 from sensorbench.lifecycle import Benchmark, Description, RunContext, run
 from sensorbench.paths import remove_if_empty
-from sensorbench.progress import Task, Teller
+from sensorbench.progress import ProgressReporter, Task
 from sensorbench.results import RunResult
 from sensorbench.results.manifest import PhaseFigures
 from sensorbench.results.ownership import Claim, Owner
@@ -88,10 +88,10 @@ class _ConnectedStress:
     target: Target
     started: Servers
     writer: StressWriter
-    teller: Teller
+    reporter: ProgressReporter
     observers: Sequence[Observer]
 
-    def hold(self, steps: Sequence[Step], number: int, before: Sequence[int], tell: Callable[[str, float], None]) -> RunResult:
+    def hold(self, steps: Sequence[Step], number: int, before: Sequence[int], report: Callable[[str, float], None]) -> RunResult:
         """Carries out steps in one run of the engine. `before`: how many numbers phases before have used for their writes."""
         phases = phases_of(steps, self.load.arrival, self.load.warm_up_s if number == 1 else 0.0)
         for place, phase in enumerate(phases):
@@ -110,9 +110,9 @@ class _ConnectedStress:
         def on_snapshot(engine_run: Run, snapshot: dict[str, Any]) -> None:
             for one in self.observers:
                 one(engine_run, snapshot)
-            tell(*_progress(snapshot, phases))
+            report(*_progress(snapshot, phases))
 
-        told = {"steps": [asdict(step) for step in steps]}
+        described = {"steps": [asdict(step) for step in steps]}
         return run_plan(
             self.target,
             self.variant,
@@ -122,7 +122,7 @@ class _ConnectedStress:
             self.started,
             on_snapshot,
             number=number,
-            told=told,
+            described=described,
         )
 
 
@@ -145,7 +145,7 @@ class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
     manifest = StressManifest
     writer = StressWriter
 
-    def servers(self, plan: StressPlan, progress: Teller) -> AbstractContextManager[Servers]:
+    def servers(self, plan: StressPlan, progress: ProgressReporter) -> AbstractContextManager[Servers]:
         """The target's server."""
         return running_servers([plan.work.variant], progress, pin=plan.load.pin)
 
@@ -166,7 +166,7 @@ class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
                 objective=StressObjective(**asdict(search.objective)) if search else None,
                 search=search.described() if search else None,
             ),
-            variants=[work.variant.manifest({name: work.variant.schema.told_statements(name) for name in work.operations})],
+            variants=[work.variant.manifest({name: work.variant.schema.described_statements(name) for name in work.operations})],
             environment={
                 "driver_ceiling_per_s": driver_ceiling(database) if database.embedded else None,
                 "servers": servers.described(),
@@ -202,7 +202,7 @@ class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
             remove_if_empty(context.folder / DATA_FOLDER)
 
 
-def stress(plan: StressPlan, folder: Path, progress: Teller) -> StressResult:
+def stress(plan: StressPlan, folder: Path, progress: ProgressReporter) -> StressResult:
     """Runs a stress benchmark.
 
     Raises:
@@ -216,9 +216,9 @@ def stress(plan: StressPlan, folder: Path, progress: Teller) -> StressResult:
 
 def _hold_all(connected: _ConnectedStress, steps: Sequence[Step]) -> None:
     """All steps in one run, so that they share its clock and the load never stops."""
-    with connected.teller.task(f"{len(steps)} steps", total=1.0) as task:
-        run = connected.hold(steps, 1, [], lambda told, share: task.advance_to(share, told))
-        _tell_end(task, run)
+    with connected.reporter.task(f"{len(steps)} steps", total=1.0) as task:
+        run = connected.hold(steps, 1, [], lambda text, share: task.advance_to(share, text))
+        _report_end(task, run)
 
 
 def _hold_apart(connected: _ConnectedStress, wanted: StepsApart) -> None:
@@ -227,9 +227,9 @@ def _hold_apart(connected: _ConnectedStress, wanted: StepsApart) -> None:
     for number, step in enumerate(wanted.steps, start=1):
         wanted.before(connected.started, number)
         _wait_until_it_answers(connected.target)
-        with connected.teller.task(f"{step.name.replace('_', ' ')}: {step.rate_per_s:,.6g} operations/s", total=1.0) as task:
+        with connected.reporter.task(f"{step.name.replace('_', ' ')}: {step.rate_per_s:,.6g} operations/s", total=1.0) as task:
             run = _hold_one(connected, step, number, begun, task)
-            _tell_end(task, run)
+            _report_end(task, run)
 
 
 def _wait_until_it_answers(target: Target) -> None:
@@ -252,7 +252,7 @@ def _search(connected: _ConnectedStress, wanted: CapacitySearch) -> None:
     while (rate := next_rate(trials, wanted.search)) is not None:
         number = len(trials) + 1
         step = Step(f"trial_{number}", rate, wanted.held_s, wanted.ramp_s)
-        with connected.teller.task(f"trial {number}: {rate:,.6g} operations/s", total=1.0) as task:
+        with connected.reporter.task(f"trial {number}: {rate:,.6g} operations/s", total=1.0) as task:
             run = _hold_one(connected, step, number, begun, task)
             within = share_within(run.histograms(), _phases(run)[-1], wanted.objective.limit_s)
             met = wanted.objective.is_met(within)
@@ -262,7 +262,7 @@ def _search(connected: _ConnectedStress, wanted: CapacitySearch) -> None:
 
 def _hold_one(connected: _ConnectedStress, step: Step, number: int, begun: list[int], task: Task) -> RunResult:
     """A run of one step, behind what phases before have written: `begun` has how many numbers each of them used, and gets this one's."""
-    run = connected.hold([step], number, begun, lambda told, share: task.advance_to(share, told))
+    run = connected.hold([step], number, begun, lambda text, share: task.advance_to(share, text))
     phases = _phases(run)
     # Each phase took every n-th number.
     begun += [phase.started + phase.dropped for phase in phases for _ in phases]
@@ -286,7 +286,7 @@ def _progress(snapshot: dict[str, Any], phases: Sequence[dict[str, Any]]) -> tup
     return f"{phases[number]['name'].replace('_', ' ')}: {rate:,.6g}/s", over_s / sum(phase["duration_s"] for phase in phases)
 
 
-def _tell_end(task: Task, run: RunResult) -> None:
+def _report_end(task: Task, run: RunResult) -> None:
     dropped = sum(phase.dropped for phase in _phases(run))
     more = f", {dropped:,} could not start in time" if dropped else ""
     task.end(f"{sum(phase.started for phase in _phases(run)):,} operations{more}")

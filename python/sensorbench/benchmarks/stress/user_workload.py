@@ -9,7 +9,7 @@ import pyarrow as pa
 from sensorbench._engine import Target
 from sensorbench.benchmarks.stress.work import Work
 from sensorbench.errors import UsageError
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.files import write_text
 from sensorbench.results.ownership import Claim, Intent, Owner
 from sensorbench.runner import Servers, Variant, build_plan, load_variant, plan_experiment, prepare_tables, validated
@@ -23,10 +23,18 @@ class UserWorkload(Work):
     """The operations of an experiment file at one of its targets. What the file says of schedule, length and repeats does not count."""
 
     def __init__(
-        self, file: Path, target: str | None, mix: dict[str, float], folder: Path, teller: Teller, *, seed: int, replace: bool
+        self,
+        file: Path,
+        target: str | None,
+        mix: dict[str, float],
+        folder: Path,
+        reporter: ProgressReporter,
+        *,
+        seed: int,
+        replace: bool,
     ) -> None:
         changes = [f"workload.mix.{name}={weight}" for name, weight in mix.items()]
-        comparison = plan_experiment(file, [f"workload.seed={seed}", *changes], folder, teller)
+        comparison = plan_experiment(file, [f"workload.seed={seed}", *changes], folder, reporter)
         self.variant = _at(target, comparison.variants, file)
         self._ready = validated(comparison)
         names = self._ready.names
@@ -61,7 +69,9 @@ class UserWorkload(Work):
         del target
         return self._intent
 
-    def make_ready(self, at: Variant, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
+    def make_ready(
+        self, at: Variant, target: Target, started: Servers, folder: Path, reporter: ProgressReporter, owner: Owner
+    ) -> None:
         """Loads the dataset."""
         del started
         with self._ready.workbench as workbench:
@@ -70,11 +80,13 @@ class UserWorkload(Work):
                 self._schema_variant().schema,
                 self._ready.columns[self.variant.id],
                 workbench,
-                teller,
+                reporter,
             )
         readings = self._ready.comparison.dataset.describe().readings
         schema = self._ready.schemas[self.variant.id]
-        load = load_variant(at, target, schema, tables, readings, FINGERPRINT, claim=Claim(owner, self._intent), teller=teller)
+        load = load_variant(
+            at, target, schema, tables, readings, FINGERPRINT, claim=Claim(owner, self._intent), reporter=reporter
+        )
         folder.mkdir(parents=True)
         write_text(folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from sensorbench._engine import Target
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.ownership import Intent, Owner
 from sensorbench.runner import Servers, Variant
 
@@ -40,7 +40,9 @@ class Work(ABC):
         """What is wanted of the target's namespace, seen what is there."""
 
     @abstractmethod
-    def make_ready(self, at: Variant, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
+    def make_ready(
+        self, at: Variant, target: Target, started: Servers, folder: Path, reporter: ProgressReporter, owner: Owner
+    ) -> None:
         """Puts there what the operations need; a run that does so goes into `folder`. A namespace is created in the name of `owner`.
 
         Raises FailedError and EngineError.

@@ -13,7 +13,7 @@ from sensorbench import lab
 from sensorbench._engine import Target
 from sensorbench.benchmarks.stress import Work
 from sensorbench.errors import EngineUsageError
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.ownership import Intent, Owner
 from sensorbench.runner import Servers, TargetSpec, Variant
 
@@ -53,10 +53,12 @@ class ConfiguredWork(Work):
         """What the work wants of the target's namespace."""
         return self._work.intent(target)
 
-    def make_ready(self, at: Variant, target: Target, started: Servers, folder: Path, teller: Teller, owner: Owner) -> None:
+    def make_ready(
+        self, at: Variant, target: Target, started: Servers, folder: Path, reporter: ProgressReporter, owner: Owner
+    ) -> None:
         """Puts the data there, and looks how long that took and how large they are."""
         start_s = time.monotonic()
-        self._work.make_ready(at, target, started, folder, teller, owner)
+        self._work.make_ready(at, target, started, folder, reporter, owner)
         load_s = time.monotonic() - start_s
         size = json.loads(target.size())
         self.loaded = LoadedData(load_s, None if size.get("unknown") else float(size["total_bytes"]))

@@ -42,12 +42,12 @@ def _effect(space: Space, key: str, choice: Choice, known: Sequence[Judged]) -> 
         is_above = float(choice) >= middle
         is_with = [(float(value) >= middle) == is_above for value in tried]
         shown = setting.written(middle if not setting.is_whole else round(middle))
-        told = f"{'at least' if is_above else 'below'} {shown}"
+        shown_value = f"{'at least' if is_above else 'below'} {shown}"
     else:
         is_with = [value == choice for value in tried]
-        told = setting.written(choice)
+        shown_value = setting.written(choice)
     ratios = np.array([one.ratio for one in known], dtype=np.float64)
     chosen = np.array(is_with, dtype=bool)
     inside, outside = ratios[chosen], ratios[~chosen]
     ratio = product_over_runs([inside, 1.0 / outside]) if len(inside) and len(outside) else None
-    return Effect(key, told, len(inside), len(outside), ratio)
+    return Effect(key, shown_value, len(inside), len(outside), ratio)

@@ -12,7 +12,7 @@ from sensorbench.benchmarks.tune.configured import ConfiguredWork
 from sensorbench.benchmarks.tune.goal import Goal, PercentileGoal
 from sensorbench.benchmarks.tune.space import Choice
 from sensorbench.errors import CancelledError, DiskFullError, EngineError, FailedError, UsageError, message_of
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.tune import Measurement, Role
 from sensorbench.results.writer import write_typed_summary
 
@@ -79,7 +79,9 @@ def measure(bench: Bench, order: Order, folder: Path, best: float | None) -> Mea
     value, reason = None, None
     try:
         result = stress(
-            StressPlan(work, bench.load, bench.goal.steps, [hopeless.on_snapshot] if hopeless else []), folder, Teller(quiet=True)
+            StressPlan(work, bench.load, bench.goal.steps, [hopeless.on_snapshot] if hopeless else []),
+            folder,
+            ProgressReporter(quiet=True),
         )
         summary = summarise_stress(result)
         write_typed_summary(folder, summary)

@@ -9,17 +9,17 @@ from sensorbench.benchmarks.tune.measure import Bench
 from sensorbench.benchmarks.tune.options import RUNS, TuneOptions
 from sensorbench.benchmarks.tune.run import Budget, TunePlan, check_settings
 from sensorbench.benchmarks.tune.space import load_space
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 
 # Trials of a capacity, as a part of a search, need not be as near as one that is looked for by itself.
 PRECISION, CONFIRM_ENDS = 0.1, 2
 
 
-def plan_tune(options: TuneOptions, folder: Path, teller: Teller, *, allow_durability: bool = False) -> TunePlan:
+def plan_tune(options: TuneOptions, folder: Path, reporter: ProgressReporter, *, allow_durability: bool = False) -> TunePlan:
     """The plan of what options ask for. Raises UsageError for what makes no sense."""
     search = Search(options.first, PRECISION, CONFIRM_ENDS)
     goal = parse_goal(options.goal, held_s=options.step, ramp_s=options.ramp, timeout_s=options.timeout, search=search)
-    make_work = work_maker(options, teller)
+    make_work = work_maker(options, reporter)
     work = make_work(folder, options.seed)
     whole, space_file = load_space(work.variant.target.database.name, options.space)
     plan = TunePlan(
@@ -33,7 +33,7 @@ def plan_tune(options: TuneOptions, folder: Path, teller: Teller, *, allow_durab
         options.seed,
     )
     check_settings(plan, space_file)
-    teller.say(f"{work.described['data']}, {len(plan.space.settings)} settings of {space_file}, results go to {folder}")
+    reporter.say(f"{work.described['data']}, {len(plan.space.settings)} settings of {space_file}, results go to {folder}")
     if plan.left_out:
-        teller.say(f"left out, because they trade durability for speed (--allow-durability): {', '.join(plan.left_out)}")
+        reporter.say(f"left out, because they trade durability for speed (--allow-durability): {', '.join(plan.left_out)}")
     return plan

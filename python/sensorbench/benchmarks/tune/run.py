@@ -13,7 +13,7 @@ from sensorbench.benchmarks.tune.search import Tried, propose
 from sensorbench.benchmarks.tune.space import Configuration, Space
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.lifecycle import Benchmark, Description, RunContext
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.planned import PlannedTune, TuneBudget, TuneGoal, TuneManifest
 from sensorbench.results.tune import (
     CONFIRMATION_FOLDER,
@@ -144,7 +144,7 @@ class _AtWork:
 
     plan: TunePlan
     writer: TuneWriter
-    progress: Teller
+    progress: ProgressReporter
 
     def search(self) -> None:
         """Measures until the budget is spent."""
@@ -173,7 +173,7 @@ class _AtWork:
             self._measure(order, CONFIRMATION_FOLDER, number, None)
 
     def _measure(self, order: Order, kind: str, number: int, best: float | None) -> Measurement:
-        name = f"{'trial' if kind == TRIALS_FOLDER else 'confirmation'} {number}: {_told(order, self.plan.start)}"
+        name = f"{'trial' if kind == TRIALS_FOLDER else 'confirmation'} {number}: {_described(order, self.plan.start)}"
         with self.progress.task(name) as task:
             folder = self.writer.new_folder(kind, number)
             measured = measure(self.plan.bench, order, folder, best)
@@ -185,7 +185,7 @@ class _AtWork:
         return measured
 
 
-def _told(order: Order, start: Mapping[str, str]) -> str:
+def _described(order: Order, start: Mapping[str, str]) -> str:
     if order.role == "default":
         return "default"
     changed = [f"{key}={value}" for key, value in order.configuration.items() if start.get(key) != value]

@@ -108,11 +108,11 @@ def operations_of_mix(profile: Profile, mix: Mix, seed: int) -> tuple[list[Plann
     planned: list[PlannedOperation] = []
     for kind, weight in mix.weights.items():
         if kind == INSERT:
-            found, told = _insertions(population, mix, weight, seed)
+            found, more_notes = _insertions(population, mix, weight, seed)
         else:
-            found, told = _calls(population, mix, kind, weight, seed)
+            found, more_notes = _calls(population, mix, kind, weight, seed)
         planned += found
-        notes += told
+        notes += more_notes
     return planned, notes
 
 

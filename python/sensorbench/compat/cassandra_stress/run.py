@@ -22,7 +22,7 @@ from sensorbench.compat.cassandra_stress.profile import INSERT, Profile
 from sensorbench.compat.cassandra_stress.visits import Partitions
 from sensorbench.errors import NamespaceError, SchemaError, UsageError
 from sensorbench.paths import check_is_free
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results import RunResult
 from sensorbench.results.ownership import Owner, new_id
 from sensorbench.runner import (
@@ -88,18 +88,18 @@ class Loaded:
 
 
 def carry_out(
-    spec: CassandraStressSpec, folder: Path, teller: Teller, observers: Sequence[Observer] = ()
+    spec: CassandraStressSpec, folder: Path, reporter: ProgressReporter, observers: Sequence[Observer] = ()
 ) -> tuple[RunResult, list[PlannedOperation]]:
     """Does what is asked for. `observers` are called some times a second with the run and its snapshot. Raises UsageError before anything is
     written; FailedError and InterruptedRunError after what was done until then is on disk.
     """
     check_is_free(folder)
     variant = _variant(spec, folder)
-    with running_servers([variant], teller, pin=False) as started:
+    with running_servers([variant], reporter, pin=False) as started:
         at = started.at_their_urls([variant])[0]
         loaded = _loaded(spec, at)
         mix = Mix(spec.weights, spec.operations, spec.duration_s, spec.partitions or _default_partitions(spec, loaded))
-        with teller.task("making rows") as task:
+        with reporter.task("making rows") as task:
             planned, notes = operations_of_mix(spec.profile, mix, spec.seed)
             task.end(f"{sum(one.parameters.num_rows for one in planned):,} operations")
         schema = ProfileSchema(spec.profile, variant.schema.database, planned, spec.consistency)
@@ -113,13 +113,13 @@ def carry_out(
             timeout_s=spec.timeout_s,
         )
         for note in [*notes, *_notes(spec, plan)]:
-            teller.warn(note)
-        at = replace(at if loaded else _as_keyspace_says(spec.profile, at, teller), schema=schema)
+            reporter.warn(note)
+        at = replace(at if loaded else _as_keyspace_says(spec.profile, at, reporter), schema=schema)
         target = at.engine_target()
         after = _after(spec, loaded, planned, mix)
         owner = Owner.of(new_id(), folder)
         _make_ready(target, schema, driver_schema(schema, planned), spec, loaded, replace(after, is_whole=after == loaded), owner)
-        with teller.task(f"{', '.join(spec.weights)} at {spec.target}", total=1.0) as task:
+        with reporter.task(f"{', '.join(spec.weights)} at {spec.target}", total=1.0) as task:
             try:
                 result = drive_one_phase(
                     target, at, plan, [one.parameters for one in planned], folder, started, observers, task, owner.id
@@ -197,14 +197,14 @@ def _notes(spec: CassandraStressSpec, plan: dict[str, Any]) -> list[str]:
     return [f"{operations:,} insertions instead of {spec.operations:,}, so that batches of all sizes come in rounds"]
 
 
-def _as_keyspace_says(profile: Profile, variant: Variant, teller: Teller) -> Variant:
+def _as_keyspace_says(profile: Profile, variant: Variant, reporter: ProgressReporter) -> Variant:
     """The variant with what the profile wants of its keyspace, where it can be had and the URL does not say otherwise."""
     keyspace = profile.keyspace
     said = [option.partition("=")[0] for option in (variant.url or "").partition("?")[2].split("&")]
     if keyspace.copies is not None and "replication" not in said:
         nodes = int(json.loads(variant.engine_target().describe())["settings"]["nodes"])
         if nodes < keyspace.copies:
-            teller.warn(f"keyspace_definition: {nodes} instead of {keyspace.copies} copies, as many as the cluster has nodes")
+            reporter.warn(f"keyspace_definition: {nodes} instead of {keyspace.copies} copies, as many as the cluster has nodes")
         variant = variant.with_option("replication", str(min(nodes, keyspace.copies)))
     if keyspace.durable_writes is not None and "durable_writes" not in said:
         variant = variant.with_option("durable_writes", "on" if keyspace.durable_writes else "off")

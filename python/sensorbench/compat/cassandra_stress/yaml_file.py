@@ -54,8 +54,8 @@ def read_yaml(path: Path) -> Said:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        told = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
-        raise UsageError(f"{path}: {told}") from None
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        raise UsageError(f"{path}: {reason}") from None
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:

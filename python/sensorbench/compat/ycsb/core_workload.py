@@ -193,13 +193,13 @@ def _check_together(workload: CoreWorkload) -> None:
     if workload.minscanlength > workload.maxscanlength:
         raise UsageError(f"minscanlength {workload.minscanlength} is above maxscanlength {workload.maxscanlength}")
     if workload.insertstart + workload.loaded > workload.recordcount:
-        told = f"insertstart {workload.insertstart} + insertcount {workload.loaded}"
-        raise UsageError(f"{told} is above recordcount {workload.recordcount}: expected a part of the records")
+        keys = f"insertstart {workload.insertstart} + insertcount {workload.loaded}"
+        raise UsageError(f"{keys} is above recordcount {workload.recordcount}: expected a part of the records")
 
 
 def _notes(properties: Properties) -> list[str]:
     """What was said and does not count."""
     idle = [key for key in properties if key in WITHOUT_MEANING]
     unknown = [key for key in properties if key not in _KEYS and key not in WITHOUT_MEANING and key != "workload"]
-    told = [f"{', '.join(idle)}: about YCSB's own output or client, without meaning here"] if idle else []
-    return told + ([f"{', '.join(unknown)}: no keys of the core workload, not used"] if unknown else [])
+    notes = [f"{', '.join(idle)}: about YCSB's own output or client, without meaning here"] if idle else []
+    return notes + ([f"{', '.join(unknown)}: no keys of the core workload, not used"] if unknown else [])

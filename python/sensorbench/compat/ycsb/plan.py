@@ -89,8 +89,8 @@ def plan_of(
 ) -> dict[str, Any]:
     """The plan of a phase. Raises UsageError for a workload without records."""
     if workload.loaded == 0:
-        told = f"recordcount is {workload.recordcount}, insertstart {workload.insertstart}"
-        raise UsageError(f"there are no records ({told}): expected how many there are to be (-p recordcount=…)")
+        keys = f"recordcount is {workload.recordcount}, insertstart {workload.insertstart}"
+        raise UsageError(f"there are no records ({keys}): expected how many there are to be (-p recordcount=…)")
     planned = operations_of_phase(workload, phase)
     names = {"prefix": "user", "hashed": workload.insertorder == "hashed", "digits": workload.zeropadding}
     fields = [_lengths(workload)] * workload.fieldcount

@@ -11,7 +11,7 @@ from sensorbench.compat.ycsb.core_workload import CoreWorkload
 from sensorbench.compat.ycsb.plan import Phase, driver_schema, plan_of, tables_of
 from sensorbench.errors import NamespaceError, UsageError
 from sensorbench.paths import check_is_free
-from sensorbench.progress import Teller
+from sensorbench.progress import ProgressReporter
 from sensorbench.results import RunResult
 from sensorbench.results.ownership import Owner, new_id
 from sensorbench.runner import (
@@ -45,19 +45,19 @@ class YcsbSpec:
     replace: bool = False
 
 
-def carry_out(spec: YcsbSpec, folder: Path, teller: Teller, observers: Sequence[Observer] = ()) -> RunResult:
+def carry_out(spec: YcsbSpec, folder: Path, reporter: ProgressReporter, observers: Sequence[Observer] = ()) -> RunResult:
     """Does what is asked for. `observers` are called some times a second with the run and its snapshot. Raises UsageError before anything is
     written; FailedError and InterruptedRunError after what was done until then is on disk.
     """
     check_is_free(folder)
     variant = _variant(spec, folder)
     plan, schema = _plan(spec, variant.schema), driver_schema(spec.workload, spec.phase, variant.schema)
-    with running_servers([variant], teller, pin=False) as started:
+    with running_servers([variant], reporter, pin=False) as started:
         at = started.at_their_urls([variant])[0]
         target = at.engine_target()
         owner = Owner.of(new_id(), folder)
         _make_ready(target, schema, spec, owner)
-        with teller.task(f"{_DONE[spec.phase]} at {spec.target}", total=1.0) as task:
+        with reporter.task(f"{_DONE[spec.phase]} at {spec.target}", total=1.0) as task:
             result = drive_one_phase(
                 target, at, plan, tables_of(spec.workload, spec.phase), folder, started, observers, task, owner.id
             )
@@ -122,9 +122,9 @@ def _check_loaded(target: Target, spec: YcsbSpec) -> None:
     if noted["state"] != "loaded":
         raise UsageError(f"{at}: the loading there was cut short; load all records anew: sensorbench ycsb load … --replace")
     if there != wanted:
-        told = f"have {_fields(there)}, those of this workload {_fields(wanted)}"
+        fields = f"have {_fields(there)}, those of this workload {_fields(wanted)}"
         raise UsageError(
-            f"{at}: the records there {told}; expected the fieldcount and fieldnameprefix that they were loaded with"
+            f"{at}: the records there {fields}; expected the fieldcount and fieldnameprefix that they were loaded with"
         )
 
 

@@ -220,8 +220,8 @@ class Cassandra(LabCluster):
         """The error that ended it with its causes, without the lines that say where in the sources it was."""
         text = log.read_text(encoding="utf-8", errors="replace")
         _, fatal, error = text.rpartition("ERROR [main]")
-        told = [line.strip() for line in error.splitlines() if not _NOISE.match(line)]
-        return " | ".join(dict.fromkeys(told)) if fatal else super().log_tail(log)
+        lines = [line.strip() for line in error.splitlines() if not _NOISE.match(line)]
+        return " | ".join(dict.fromkeys(lines)) if fatal else super().log_tail(log)
 
     def progress(self, instance: Instance, node: Node, user: ServerUser) -> str:
         """What it says that it has been sent."""
@@ -242,8 +242,8 @@ class Cassandra(LabCluster):
         """What the first node that answers says of all."""
         for asked in _living(instance):
             with contextlib.suppress(FailedError):
-                told = nodetool.ring(nodetool.ask(instance, asked, user, "status"))
-                return {node.number: told[node.host] for node in instance.nodes if node.host in told}
+                statuses = nodetool.ring(nodetool.ask(instance, asked, user, "status"))
+                return {node.number: statuses[node.host] for node in instance.nodes if node.host in statuses}
         return {}
 
     def url(self, instance: Instance) -> str:
@@ -260,10 +260,10 @@ def _known_settings(software: Path, user: ServerUser) -> dict[str, str]:
     java = require_java(_JAVA)
     classes = class_path(software, compiled(_HELPERS, software, java))
     command: list[str | Path] = [java.java, "-XX:TieredStopAtLevel=1", "-cp", classes, "KnownSettings"]
-    told = call(command, folder=Path("/"), user=user, environment={})
-    if told.returncode != 0:
-        raise FailedError(f"the keys of cassandra.yaml cannot be listed: {told.stderr.strip()[-300:]}")
-    return dict(line.split("\t") for line in told.stdout.splitlines())
+    ended = call(command, folder=Path("/"), user=user, environment={})
+    if ended.returncode != 0:
+        raise FailedError(f"the keys of cassandra.yaml cannot be listed: {ended.stderr.strip()[-300:]}")
+    return dict(line.split("\t") for line in ended.stdout.splitlines())
 
 
 def _of_the_lab(place: Place) -> dict[str, str]:
@@ -358,5 +358,5 @@ def _forget(instance: Instance, node: Node, asked: Node, user: ServerUser) -> No
 
     if not wait_until(is_down, timeout_s=_AGREES_WITHIN_S, every_s=_ASKS_EVERY_S):
         raise FailedError(f"{instance.name}: node {node.number} does not run, but the others see it after {_AGREES_WITHIN_S:g} s")
-    if node.host in (told := ring_of()):
-        nodetool.ask(instance, asked, user, "removenode", told[node.host]["id"], timeout_s=_MOVES_WITHIN_S)
+    if node.host in (statuses := ring_of()):
+        nodetool.ask(instance, asked, user, "removenode", statuses[node.host]["id"], timeout_s=_MOVES_WITHIN_S)

@@ -13,8 +13,8 @@ def ask(node: Node) -> dict[str, float]:
     try:
         with (
             socket.create_connection((node.host, PORT), timeout=_WITHIN_S) as connection,
-            connection.makefile(encoding="utf-8") as told,
+            connection.makefile(encoding="utf-8") as output,
         ):
-            return {name: float(number) for name, number in (line.split(" ") for line in told)}
+            return {name: float(number) for name, number in (line.split(" ") for line in output)}
     except (OSError, ValueError):
         return {}

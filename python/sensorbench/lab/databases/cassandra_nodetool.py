@@ -25,17 +25,17 @@ def launcher(instance: Instance) -> Path:
 
 def ask(instance: Instance, node: Node, user: ServerUser, *words: str, timeout_s: float = TOOL_TIMEOUT_S) -> str:
     """What nodetool answers about a node. Raises FailedError with what it says when it fails."""
-    told = call(
+    ended = call(
         [launcher(instance), "-h", node.host, "-p", str(JMX_PORT), *words],
         folder=Path("/"),
         user=user,
         environment={},
         timeout_s=timeout_s,
     )
-    if told.returncode != 0:
-        said = " ".join((told.stderr.strip() or told.stdout.strip()).splitlines())
+    if ended.returncode != 0:
+        said = " ".join((ended.stderr.strip() or ended.stdout.strip()).splitlines())
         raise FailedError(f"nodetool {words[0]} of node {node.number} of {instance.name} failed: {said[:300]}")
-    return told.stdout
+    return ended.stdout
 
 
 def ring(text: str) -> dict[str, dict[str, str]]:

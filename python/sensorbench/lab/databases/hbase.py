@@ -146,8 +146,8 @@ class Hbase(LabCluster):
     def node_status(self, instance: Instance, user: ServerUser) -> dict[int, dict[str, str]]:
         """How many regions each has."""
         with contextlib.suppress(FailedError):
-            told = hbase_admin.ask(instance, "status")
-            return {node.number: {"regions": str(told[node.host]["regions"])} for node in instance.nodes if node.host in told}
+            status = hbase_admin.ask(instance, "status")
+            return {node.number: {"regions": str(status[node.host]["regions"])} for node in instance.nodes if node.host in status}
         return {}
 
     def knows_is_down(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> bool:

@@ -46,9 +46,9 @@ class Redis(LabDatabase):
                 user=user,
                 environment=self.environment(software),
             )
-            told = (tried.stdout + tried.stderr).strip().splitlines()
-            if any(f">>> '{key}" in line or f">>> '{key.lower()}" in line for line in told):
-                problems[key] = told[-1]
+            lines = (tried.stdout + tried.stderr).strip().splitlines()
+            if any(f">>> '{key}" in line or f">>> '{key.lower()}" in line for line in lines):
+                problems[key] = lines[-1]
         return problems
 
     def set_up(self, place: Place) -> None:
@@ -128,15 +128,15 @@ class RedisCluster(Redis, LabCluster):
         """It is marked as failed by another master."""
         other = next(one for one in instance.nodes if one.number != node.number)
         with contextlib.suppress(FailedError):
-            told = self._redis(instance, other, software, user, "CLUSTER", "NODES").splitlines()
-            return any(f" {node.host}:{node.port}@" in line and "fail" in line.split()[2].split(",") for line in told)
+            lines = self._redis(instance, other, software, user, "CLUSTER", "NODES").splitlines()
+            return any(f" {node.host}:{node.port}@" in line and "fail" in line.split()[2].split(",") for line in lines)
         return False
 
     def _wait_until_agreed(self, instance: Instance, software: Path, user: ServerUser) -> None:
         def is_agreed() -> bool:
-            told = [self._redis(instance, node, software, user, "CLUSTER", "INFO") for node in instance.nodes]
+            lines = [self._redis(instance, node, software, user, "CLUSTER", "INFO") for node in instance.nodes]
             nodes = f"cluster_known_nodes:{len(instance.nodes)}"
-            return all("cluster_state:ok" in one and nodes in one for one in told)
+            return all("cluster_state:ok" in one and nodes in one for one in lines)
 
         if not wait_until(is_agreed, timeout_s=30.0):
             raise FailedError(f"the nodes of {instance.name} do not agree on their slots after 30 s; see {instance.log}")
@@ -149,10 +149,10 @@ class RedisCluster(Redis, LabCluster):
     def _cli(self, instance: Instance, software: Path, user: ServerUser, *words: str) -> str:
         # The password goes by the environment: a command line would show it.
         environment = {**self.environment(software), "REDISCLI_AUTH": instance.password()}
-        told = call([program(software, "redis-cli"), *words], folder=Path("/"), user=user, environment=environment)
-        if told.returncode != 0:
-            raise FailedError(f"redis-cli {' '.join(words[:2])} failed: {(told.stderr.strip() or told.stdout.strip())[-300:]}")
-        return told.stdout
+        ended = call([program(software, "redis-cli"), *words], folder=Path("/"), user=user, environment=environment)
+        if ended.returncode != 0:
+            raise FailedError(f"redis-cli {' '.join(words[:2])} failed: {(ended.stderr.strip() or ended.stdout.strip())[-300:]}")
+        return ended.stdout
 
     def url(self, instance: Instance) -> str:
         """All nodes, so that the cluster is found while one of them is down."""

@@ -154,8 +154,8 @@ def _draft(load: str, where: Where, *above: str, below: Sequence[str] = (), near
         ]
         if READ in above and not _was_read(evidence, load):
             # What was not to be seen here is no evidence for or against the rest of the claim.
-            told = all_of(cases)
-            return Judgement("not tested here", None, f"{NOTHING_READ}; of the rest, {told.reason}")
+            judgement = all_of(cases)
+            return Judgement("not tested here", None, f"{NOTHING_READ}; of the rest, {judgement.reason}")
         return _or(all_of(cases), NEVER_STEADY if STEADY in above else NOT_MEASURED)
 
     return judge

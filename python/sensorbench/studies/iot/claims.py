@@ -91,13 +91,13 @@ def _starts_cold(evidence: Evidence) -> Judgement:
         ratios = [_first_against_rest(run) for run in of_variant.runs("one")]
         judgements[variant.id] = greater_than_one(ratio_over_runs(ratios))
     words = {judgement.word for judgement in judgements.values()}
-    told = "; ".join(f"{variant}: {_factor(judgement)} ({judgement.word})" for variant, judgement in judgements.items())
+    parts = "; ".join(f"{variant}: {_factor(judgement)} ({judgement.word})" for variant, judgement in judgements.items())
     if evidence.result.manifest.plan.workload.get("warm_up"):
         return Judgement("not tested here", None, "the runs were warmed up before they were measured")
     return Judgement(
         words.pop() if len(words) == 1 else "inconclusive",
         None,
-        f"mean of the first {FIRST_REQUESTS} requests over the mean of the rest: {told}",
+        f"mean of the first {FIRST_REQUESTS} requests over the mean of the rest: {parts}",
     )
 
 
@@ -135,9 +135,9 @@ def _uses_less(evidence: Evidence) -> Judgement:
         pairs = zip(evidence.server_means("sql", what), evidence.server_means("nosql", what), strict=False)
         judgements[what] = greater_than_one(ratio_over_runs([sql / nosql for sql, nosql in pairs if nosql > 0.0]))
     words = {judgement.word for judgement in judgements.values()}
-    told = "; ".join(f"{what}: {_factor(judgement)} ({judgement.word})" for what, judgement in judgements.items())
+    parts = "; ".join(f"{what}: {_factor(judgement)} ({judgement.word})" for what, judgement in judgements.items())
     both = words.pop() if len(words) == 1 else "does not hold" if "does not hold" in words else "inconclusive"
-    return Judgement(both, None, f"relational over the other, mean over each run; {told}")
+    return Judgement(both, None, f"relational over the other, mean over each run; {parts}")
 
 
 def _partition_is_small(evidence: Evidence) -> Judgement:

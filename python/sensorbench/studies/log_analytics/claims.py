@@ -132,8 +132,8 @@ def _once(
         cases, missing = _cases(evidence, pairs, case)
         judgement = all_of(cases, missing)
         how = f"{what}, {ONCE}" if len(cases) > 1 else ""
-        told = replace(judgement, reason="; ".join(filter(None, [judgement.reason, how, note])))
-        return _if_large_enough(told, evidence, min_records)
+        reasoned = replace(judgement, reason="; ".join(filter(None, [judgement.reason, how, note])))
+        return _if_large_enough(reasoned, evidence, min_records)
 
     return judge
 
@@ -224,8 +224,8 @@ def _loader_wins(evidence: Evidence) -> Judgement:
         Case("gain of CA-SH over gain of CA", single_ratio(_ratio(cluster, single), "")),
     ]
     judgement = all_of(cases)
-    told = replace(judgement, reason=f"{judgement.reason}; {LOADING}, {ONCE}; {OTHER_LOADER}")
-    return _if_large_enough(told, evidence, MIN_RECORDS_BY_SSTABLES)
+    reasoned = replace(judgement, reason=f"{judgement.reason}; {LOADING}, {ONCE}; {OTHER_LOADER}")
+    return _if_large_enough(reasoned, evidence, MIN_RECORDS_BY_SSTABLES)
 
 
 def _ratio(above: float | None, below: float | None) -> float | None:
@@ -350,10 +350,10 @@ def _none_wins_everywhere(evidence: Evidence) -> Judgement:
     operations = (LOOK_UP, *FETCH, *COUNT)
     winners = {operation: _winner(evidence, roles, operation) for operation in operations}
     won = {kind: [_word(operation) for operation in operations if winners[operation] == kind] for kind in kinds}
-    told = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in won.items() if names) or "none is certain"
+    of_each_kind = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in won.items() if names) or "none is certain"
     certain = [kind for kind, names in won.items() if names]
     is_one = len(certain) == 1 and len(won[certain[0]]) == len(operations)
-    reason = f"certainly the fastest kind: {told}; load times and sizes left out"
+    reason = f"certainly the fastest kind: {of_each_kind}; load times and sizes left out"
     return Judgement("holds" if len(certain) > 1 else "does not hold" if is_one else "inconclusive", None, reason)
 
 

@@ -140,10 +140,10 @@ def _planned(place: Place) -> tuple[FigureState, str]:
     if impossible:
         return impossible
     variant = next((name for name in variants_for(place) if name.partition("/")[0] in FILE.targets), None)
-    return ("not applicable", NO_COMMERCIAL) if variant is None else ("run", _told(place, variant))
+    return ("not applicable", NO_COMMERCIAL) if variant is None else ("run", _described(place, variant))
 
 
-def _told(place: Place, variant: str) -> str:
+def _described(place: Place, variant: str) -> str:
     return f"{variant}, one run for all levels" if place.system in REDIS and place.level in LEVELS else variant
 
 
@@ -157,7 +157,7 @@ def _measured(place: Place, result: ComparisonResult) -> tuple[FigureState, str]
         planned, why = _planned(place)
         return "not applicable", why if planned == "not applicable" else f"{names[0]} is not among the variants of these results"
     state, why = _loaded(variant, result) if place.operations is None else _measured_at(variant, place.operations, result)
-    return state, _told(place, variant) if state == "run" and not why else why
+    return state, _described(place, variant) if state == "run" and not why else why
 
 
 def _loaded(variant: str, result: ComparisonResult) -> tuple[FigureState, str]:

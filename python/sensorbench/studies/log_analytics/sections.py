@@ -53,7 +53,7 @@ _SAME_MACHINE = (
     "All processes are on one machine and share its processors, its memory and its disk, as in the source: that shows what "
     "splitting into processes costs, not what distribution gains."
 )
-_SIZES_TOLD = ("size", "RAM")
+_SIZES_DESCRIBED = ("size", "RAM")
 
 
 def rating(ratio: float) -> str:
@@ -210,9 +210,9 @@ def _suitable(measured: Measured) -> str:
         ("fetching r7", [f"{FETCH_RANGE}.r7"]),
         ("counting", [f"{COUNT_RANGE}.{one}" for one in RANGES]),
     ]
-    told = [best for what, operations in wanted if (best := _best_and_worst(measured, what, operations))]
+    best_of_each = [best for what, operations in wanted if (best := _best_and_worst(measured, what, operations))]
     lacking = _lacking(measured)
-    return f"{_sentence(told)}{lacking}" if told else f"Nothing was measured.{lacking}"
+    return f"{_sentence(best_of_each)}{lacking}" if best_of_each else f"Nothing was measured.{lacking}"
 
 
 def _best_and_worst(measured: Measured, what: str, operations: Sequence[str]) -> str | None:
@@ -254,15 +254,15 @@ def _indexes(measured: Measured) -> str:
         ("counting with it", "key+value", "key", [f"{COUNT_RANGE}.{one}" for one in RANGES]),
     ]
     families = _families(measured)
-    told = []
+    parts = []
     for what, level, before, operations in steps:
         ratios = {name: measured.ratio(levels.get(level), levels.get(before), operations) for name, levels in families.items()}
         known = [f"{_times(ratio)} ({name})" for name, ratio in ratios.items() if ratio is not None]
         if known:
-            told.append(f"{what}: {', '.join(known)}")
-    if not told:
+            parts.append(f"{what}: {', '.join(known)}")
+    if not parts:
         return "No two levels of indexes of the same system were measured."
-    return f"As many times as long as without it: {'; '.join(told)}."
+    return f"As many times as long as without it: {'; '.join(parts)}."
 
 
 def _families(measured: Measured) -> dict[str, dict[str, str]]:
@@ -277,20 +277,20 @@ def _families(measured: Measured) -> dict[str, dict[str, str]]:
 
 def _optimizers(measured: Measured) -> str:
     """Where each database plans to scan although there is an index on the value."""
-    told = []
+    parts = []
     for name, levels in _families(measured).items():
         plans = measured.evidence.result.plans.get(levels.get("key+value", ""), {})
         access = {one: plans.get(f"{FETCH_RANGE}.{one}", {}).get("access") for one in RANGES}
         known = [one for one in RANGES if access[one]]
         scans = [one for one in known if not access[one].startswith("index ")]
         if known:
-            told.append(
+            parts.append(
                 f"{name} plans {f'a scan for fetching {range_text(scans, RANGES)}' if scans else 'the index for fetching every range'}"
             )
     silent = "Cassandra and Redis have no plans: a statement names the one way in which it is executed."
     return (
-        f"With an index on the value, {'; '.join(told)}. {silent}"
-        if told
+        f"With an index on the value, {'; '.join(parts)}. {silent}"
+        if parts
         else f"No database that tells its plans was measured with an index on the value. {silent}"
     )
 
@@ -305,9 +305,9 @@ def _consistency(measured: Measured) -> str:
         else "Replicated Cassandra was not measured at both levels."
     )
     relaxed = [
-        f"{told} ({name})"
+        f"{compared} ({name})"
         for name, levels in _families(measured).items()
-        if (told := _compared(measured, [f"{name}/relational/key"], [f"{name}_relaxed/relational/key"]))
+        if (compared := _compared(measured, [f"{name}/relational/key"], [f"{name}_relaxed/relational/key"]))
     ]
     second = (
         f" Relational databases that wait for the disk take {'; '.join(relaxed)} compared with relaxed ones." if relaxed else ""
@@ -320,15 +320,15 @@ def _processes(measured: Measured) -> str:
         ("four nodes of Cassandra instead of one", "CA-SH", "CA"),
         ("six masters of Redis instead of one server", "Redis-SH", "Redis"),
     ]
-    told = [
+    parts = [
         f"{what} take {ratios}"
         for what, many, one in pairs
         if (ratios := _compared(measured, variants_for(Place("", "key", many, LOAD)), variants_for(Place("", "key", one, LOAD))))
     ]
     spread = _compared(measured, with_schema("Redis-SH", "spread"), with_schema("Redis-SH", "source"))
     if spread:
-        told.append(f"on those masters, sixteen sorted sets instead of one take {spread}")
-    return f"{_sentence(told)} {_SAME_MACHINE}" if told else "No system was measured with one process and with several."
+        parts.append(f"on those masters, sixteen sorted sets instead of one take {spread}")
+    return f"{_sentence(parts)} {_SAME_MACHINE}" if parts else "No system was measured with one process and with several."
 
 
 def _compared(measured: Measured, above: Sequence[str], below: Sequence[str]) -> str | None:
@@ -355,8 +355,8 @@ def _beside(measured: Measured) -> list[Section]:
         if rows
         else ""
     )
-    times = [row for row in rows if row.printed.place.operation not in _SIZES_TOLD]
-    sizes = [row for row in rows if row.printed.place.operation in _SIZES_TOLD]
+    times = [row for row in rows if row.printed.place.operation not in _SIZES_DESCRIBED]
+    sizes = [row for row in rows if row.printed.place.operation in _SIZES_DESCRIBED]
     return [
         _table("Published beside measured: times", text, times, "duration_s"),
         _table("Published beside measured: sizes", text, sizes, "bytes"),
@@ -403,7 +403,7 @@ def _figure(measured: Measured, place: Place) -> float | None:
     variant = variant_at(variants_for(place), measured.evidence.result)
     if variant is None or place.operation == "disk" or (place.operation == "size" and place.system.startswith("Redis")):
         return None
-    if place.operation in _SIZES_TOLD:
+    if place.operation in _SIZES_DESCRIBED:
         return measured.evidence.result.size_bytes(variant)
     return measured.time_s(variant, place.operations or LOAD)
 
@@ -424,7 +424,7 @@ def _table(title: str, text: str, rows: list[_Compared], kind: Kind) -> Section:
 
 
 def _in_order(rows: Iterable[_Compared]) -> list[tuple[str, str, str]]:
-    operations, levels = (LOAD, "Q1", "Q2", "Q3", *_SIZES_TOLD), (*LEVELS, BY_WRITES, *STRUCTURES)
+    operations, levels = (LOAD, "Q1", "Q2", "Q3", *_SIZES_DESCRIBED), (*LEVELS, BY_WRITES, *STRUCTURES)
     return sorted(
         {row.column for row in rows}, key=lambda column: (operations.index(column[0]), column[1], levels.index(column[2]))
     )

@@ -105,8 +105,8 @@ def _replication(evidence: Evidence) -> Judgement:
         return first
     one, two, three = (float(value) for value in rates if value is not None)
     is_small = abs(two - three) <= SMALL_SHARE * (one - two)
-    told = f"{one:,.0f}, {two:,.0f} and {three:,.0f} operations/s with 1, 2 and 3 replicas; little means at most {SMALL_SHARE:.0%} of the other difference"
-    return Judgement("holds" if is_small else "does not hold", first.measured, told)
+    reason = f"{one:,.0f}, {two:,.0f} and {three:,.0f} operations/s with 1, 2 and 3 replicas; little means at most {SMALL_SHARE:.0%} of the other difference"
+    return Judgement("holds" if is_small else "does not hold", first.measured, reason)
 
 
 def _one_acknowledgement(evidence: Evidence) -> Judgement:
@@ -117,9 +117,9 @@ def _tuned_write(evidence: Evidence) -> Judgement:
     """Both tunings are told: that of the source gives up durability, the other one does not."""
     judgement = greater_than_one(slower(evidence, "T1", "T2", WRITE))
     durable = slower(evidence, "T1", "T2 durable", WRITE) if "T2 durable" in evidence.roles else None
-    told = f"; with the commit log as by default × {durable.value:.2f}" if durable else ""
+    reason = f"; with the commit log as by default × {durable.value:.2f}" if durable else ""
     return replace(
-        judgement, reason=f"{judgement.reason}; the tuning syncs the commit log every 1,000 s, which is less durable{told}"
+        judgement, reason=f"{judgement.reason}; the tuning syncs the commit log every 1,000 s, which is less durable{reason}"
     )
 
 
@@ -233,8 +233,8 @@ def _batch_sizes(evidence: Evidence) -> Judgement:
         least, most = sizes[0], sizes[-1]
         before = (readings_per_s[BEST_BATCH] - readings_per_s[least]) / (BEST_BATCH - least)
         beyond = (readings_per_s[most] - readings_per_s[BEST_BATCH]) / (most - BEST_BATCH)
-        told = Judgement("holds" if beyond < before else "does not hold", None, "readings/s for each reading more in a batch")
-        cases.append(Case(f"slope {before:,.0f} up to {BEST_BATCH}, {beyond:,.0f} beyond", told))
+        slopes = Judgement("holds" if beyond < before else "does not hold", None, "readings/s for each reading more in a batch")
+        cases.append(Case(f"slope {before:,.0f} up to {BEST_BATCH}, {beyond:,.0f} beyond", slopes))
     return all_of(cases)
 
 
@@ -260,10 +260,10 @@ def _more_time_outs(evidence: Evidence) -> Judgement:
         sum(evidence.part(part).counts(role, operation)["timeout"] for part, operation in (("write", WRITE), ("read", READ)))
         for role in BATCHES.values()
     ]
-    told = f"time-outs of batches of {', '.join(map(str, BATCHES))}: {', '.join(map(str, counts))}"
+    reason = f"time-outs of batches of {', '.join(map(str, BATCHES))}: {', '.join(map(str, counts))}"
     if not any(counts):
-        return Judgement("no difference seen", None, told)
-    return Judgement("holds" if counts == sorted(counts) else "does not hold", None, told)
+        return Judgement("no difference seen", None, reason)
+    return Judgement("holds" if counts == sorted(counts) else "does not hold", None, reason)
 
 
 def _metadata_of_batches(evidence: Evidence) -> Judgement:
@@ -281,10 +281,10 @@ def _where_widths_differ(judge: Judge) -> Judge:
     def judge_widths(evidence: Evidence) -> Judgement:
         narrow, wide = evidence.largest_partition_bytes("BA 5MB"), evidence.largest_partition_bytes("BA 20MB")
         if narrow and wide and wide < WIDER * narrow:
-            told = (
+            reason = (
                 f"the largest row is {narrow:,} bytes in the narrowest layout and {wide:,} in the widest: no timeline is longer"
             )
-            return Judgement("not tested here", None, told)
+            return Judgement("not tested here", None, reason)
         return judge(evidence)
 
     return judge_widths
@@ -312,8 +312,8 @@ def _all_schemas(evidence: Evidence) -> Judgement:
         return Judgement("not tested here", None, "nothing that it compares was measured")
     best, worst = max(rates_, key=lambda role: rates_[role]), min(rates_, key=lambda role: rates_[role])
     share = 1.0 - rates_[worst] / rates_[best]
-    told = f"{best} {rates_[best]:,.0f}/s, {worst} {rates_[worst]:,.0f}/s: {share:.0%} of the best; in the source 10,000 of 62,000, {SHARE_OF_SCHEMAS:.0%}"
-    return Judgement("holds" if share <= SHARE_OF_SCHEMAS else "does not hold", None, told)
+    reason = f"{best} {rates_[best]:,.0f}/s, {worst} {rates_[worst]:,.0f}/s: {share:.0%} of the best; in the source 10,000 of 62,000, {SHARE_OF_SCHEMAS:.0%}"
+    return Judgement("holds" if share <= SHARE_OF_SCHEMAS else "does not hold", None, reason)
 
 
 def _recommended(role: str, *, writes: bool, reads: bool, at_once: bool) -> Judge:
