@@ -85,8 +85,8 @@ def main() -> None:
     for column in ("what", "measured", "wanted", "marks of others"):
         table.add_column(column)
     for name, value in figures.items():
-        for key, one in value.items() if isinstance(value, dict) else [("", value)]:
-            table.add_row(f"{name} {key}".strip(), _described(one), AIMS.get(name, ""), MARKS.get(name, ""))
+        for key, measured in value.items() if isinstance(value, dict) else [("", value)]:
+            table.add_row(f"{name} {key}".strip(), _described(measured), AIMS.get(name, ""), MARKS.get(name, ""))
     Console().print(table)
 
     print("\nProcessor time of SQLite through the engine, against a hand-written loop (wanted: at most 1.15):", flush=True)

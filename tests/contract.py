@@ -42,8 +42,8 @@ def _programs() -> dict[str, str]:
     built = subprocess.run([*command, "--message-format", "json"], cwd=CRATES.parent, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     told = [json.loads(line) for line in built.stdout.splitlines()]
-    tests = [one for one in told if one["reason"] == "compiler-artifact" and one["target"]["name"] == "contract"]
-    return {_driver(one["manifest_path"]): one["executable"] for one in tests if one["executable"]}
+    tests = [entry for entry in told if entry["reason"] == "compiler-artifact" and entry["target"]["name"] == "contract"]
+    return {_driver(test["manifest_path"]): test["executable"] for test in tests if test["executable"]}
 
 
 def _driver(manifest: str) -> str:

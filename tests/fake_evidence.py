@@ -40,7 +40,7 @@ class FakeEvidence:
 
     def _run(self, role: str) -> Any:
         of_role = {
-            operation: figure for (part, one, operation), figure in self.figures.items() if (part, one) == (self.name, role)
+            operation: figure for (part, name, operation), figure in self.figures.items() if (part, name) == (self.name, role)
         }
         counts = {operation: {"counts": {"ok": round(CONCURRENCY / latency * 10)}} for operation, latency in of_role.items()}
         phase = SimpleNamespace(name="measure", start_ns=0, end_ns=10 * 10**9, operations=counts)
@@ -56,6 +56,6 @@ class FakeEvidence:
         return [[0.0, 2.0 * mean] for mean in means]
 
     def largest_partition_bytes(self, role: str) -> int | None:
-        sizes = {one: {"readings_0": size // 2, "readings_1": size} for one, size in self.rows.items()}
-        loads = {one: {"size": {"largest_partitions": of_tables}} for one, of_tables in sizes.items()}
+        sizes = {name: {"readings_0": size // 2, "readings_1": size} for name, size in self.rows.items()}
+        loads = {name: {"size": {"largest_partitions": of_tables}} for name, of_tables in sizes.items()}
         return ComparisonResult(Path(), cast("Any", None), loads=loads).largest_partition_bytes(role)

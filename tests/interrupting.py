@@ -125,9 +125,9 @@ def carry_out(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     while waiting or running:
         while waiting and len(running) < AT_ONCE:
             running.append(Interrupted(waiting.pop(0)))
-        over = [one for one in running if one.is_over()]
-        running = [one for one in running if one not in over]
-        done += [one.described() for one in over]
+        over = [moment for moment in running if moment.is_over()]
+        running = [moment for moment in running if moment not in over]
+        done += [moment.described() for moment in over]
         time.sleep(0.002)
     return done
 

@@ -44,8 +44,8 @@ def words_of(specification: Any) -> Any:
 
 def _shape_of(said: Any) -> Any:
     """A text or a list of such by their types; whatever else by its words."""
-    if isinstance(said, list) and not any(isinstance(one, dict) for one in said):
-        return (list.__name__, *sorted({type(one).__name__ for one in said}))
+    if isinstance(said, list) and not any(isinstance(item, dict) for item in said):
+        return (list.__name__, *sorted({type(item).__name__ for item in said}))
     return words_of(said) if isinstance(said, (dict, list)) else type(said).__name__
 
 

@@ -89,7 +89,7 @@ def test_intervals_narrow_with_more_runs() -> None:
 
     def width(runs: int) -> float:
         found = [interval(Sample.of_runs(independent(generator, runs, 200)), "median") for _ in range(20)]
-        return float(np.median([np.log(one.high / one.low) for one in found if one.low and one.high]))
+        return float(np.median([np.log(width.high / width.low) for width in found if width.low and width.high]))
 
     three, ten = width(3), width(10)
     assert ten < three / 2

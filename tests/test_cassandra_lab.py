@@ -249,7 +249,11 @@ def cassandra(lab_home: Path) -> Iterator[lab.Instance]:
 def test_a_node_listens_on_its_own_address_alone(cassandra: lab.Instance) -> None:
     (server,) = processes_of(cassandra.folder)
     assert server.uids().real != 0
-    listening = {(one.laddr.ip, one.laddr.port) for one in server.net_connections() if one.status == psutil.CONN_LISTEN}
+    listening = {
+        (connection.laddr.ip, connection.laddr.port)
+        for connection in server.net_connections()
+        if connection.status == psutil.CONN_LISTEN
+    }
     (node,) = cassandra.nodes
     assert listening == {(node.host, 7000), (node.host, 7198), (node.host, 7199), (node.host, node.port)}
     assert "-XX:ActiveProcessorCount=1" in server.cmdline()

@@ -93,7 +93,7 @@ def every_operation_is_accounted_for(out: Path, checks: dict[str, Any]) -> None:
     failed_writes = 0
     for phase in totals.phases:
         counts = [of_kind["counts"] for of_kind in phase.operations.values()]
-        assert phase.started == sum(one[outcome] for one in counts for outcome in ("ok", "error", "timeout", "cancelled"))
+        assert phase.started == sum(count[outcome] for count in counts for outcome in ("ok", "error", "timeout", "cancelled"))
         writes = phase.operations["insert_reading"]["counts"]
         failed_writes += writes["error"] + writes["timeout"] + writes["cancelled"]
     assert failed_writes == checks["unknown_writes"]

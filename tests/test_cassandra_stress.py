@@ -179,7 +179,7 @@ def test_placeholders_stand_for_columns(cql: str, statement: str, arguments: lis
     query = parse_query(cql, table, "samerow")
     assert query.statement == statement
     assert [column.name for column in query.arguments.values()] == arguments
-    assert [of_type for _, of_type in query.answer] == [one.replace("counter", "integer") for one in answer]
+    assert [of_type for _, of_type in query.answer] == [name.replace("counter", "integer") for name in answer]
 
 
 @pytest.mark.parametrize(
@@ -400,7 +400,7 @@ def planned(
 
 def parameters(plan: dict[str, Any], planned: list[PlannedOperation], number: int) -> pa.Table:
     """The parameters of all operations of a kind, as the engine has them."""
-    readers = [one.parameters.to_reader() for one in planned]
+    readers = [operation.parameters.to_reader() for operation in planned]
     found = _engine.parameters(json.dumps(plan), readers, 0, number, None, plan["phases"][0]["operations"])
     return pa.table(found)
 
@@ -413,21 +413,23 @@ def test_insertions_in_turn_write_every_row_that_they_should(path: Path) -> None
     columns = [column.name for column in read.table.columns]
     expected = Counter(tuple(row.values()) for row in wanted.rows.to_pylist())
     found: Counter[tuple[Any, ...]] = Counter()
-    for number, one in enumerate(planned_operations):
+    for number, operation in enumerate(planned_operations):
         of_kind = parameters(plan, planned_operations, number)
-        assert of_kind.column_names == [f"row{row}_{name}" for row in range(one.rows or 0) for name in columns]
-        for row in range(one.rows or 0):
+        assert of_kind.column_names == [f"row{row}_{name}" for row in range(operation.rows or 0) for name in columns]
+        for row in range(operation.rows or 0):
             found.update(zip(*(of_kind[f"row{row}_{name}"].to_pylist() for name in columns), strict=True))
     assert found.keys() == expected.keys()
     operations = plan["phases"][0]["operations"]
     assert 700 <= operations <= 707 + len(planned_operations)
     # Every size as often as it comes, but for what the rounds add.
-    assert sum(found.values()) - sum(expected.values()) <= (operations - 700) * max(one.rows or 0 for one in planned_operations)
+    assert sum(found.values()) - sum(expected.values()) <= (operations - 700) * max(
+        operation.rows or 0 for operation in planned_operations
+    )
 
 
 def test_a_mix_has_its_proportions_and_sizes() -> None:
     plan, operations = planned(profile(READINGS), "ops(insert=1,one=3)", 20_000, "gaussian(1..5000)")
-    counts = {one.name: parameters(plan, operations, number).num_rows for number, one in enumerate(operations)}
+    counts = {operation.name: parameters(plan, operations, number).num_rows for number, operation in enumerate(operations)}
     assert list(counts) == [*(f"insert_{rows}_rows" for rows in range(2, 7)), "one"]
     shares = [0.05] * 5 + [0.75]
     # Sizes are those of the partitions that were drawn, which differ a little from the profile's.
@@ -494,7 +496,10 @@ def test_a_population_has_several_forms(text: str, expected: Distribution) -> No
 )  # fmt: skip
 def test_wrong_usage_says_what_was_expected(cli: Cli, tmp_path: Path, arguments: list[str], expected: str) -> None:
     ended = cli(
-        "cassandra-stress", *(one.format(readings=READINGS, tmp=tmp_path) for one in arguments), "--out", tmp_path / "out"
+        "cassandra-stress",
+        *(argument.format(readings=READINGS, tmp=tmp_path) for argument in arguments),
+        "--out",
+        tmp_path / "out",
     )
     assert (ended.exit_code, expected in ended.err) == (2, True), ended.err
     assert list(tmp_path.iterdir()) == []
@@ -506,7 +511,7 @@ def printed(text: str) -> dict[str, dict[str, float]]:
     for line in text.splitlines()[1:-1]:
         name, _, rest = line.partition(" : ")
         whole, _, each = rest.rstrip("]").partition(" [")
-        pairs = [("", whole), *(one.split(": ") for one in each.split(", "))]
+        pairs = [("", whole), *(part.split(": ") for part in each.split(", "))]
         found[name.strip()] = {kind: float(figure.split()[0].replace(",", "")) for kind, figure in pairs}
     return found
 

@@ -49,13 +49,13 @@ def test_capabilities_are_those_of_drivers_and_labs(name: str) -> None:
     changed_by_lab = {target for target, told in found["elasticity"].described.items() if told == ", ".join(KINDS)}
     assert changed_by_lab == set(entry.targets) & set(lab.clusters())
     if not entry.targets:
-        assert not any(one.can for one in found.values())
+        assert not any(capability.can for capability in found.values())
 
 
 def test_what_is_not_registered_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = next(entry for entry in entries().values() if set(entry.targets) & set(lab.clusters()))
     monkeypatch.setattr("sensorbench.catalog.capability.databases", dict)
-    assert not any(one.can for one in capabilities(entry).values())
+    assert not any(capability.can for capability in capabilities(entry).values())
 
 
 def test_every_fact_has_a_source(cli: Cli) -> None:
@@ -103,9 +103,9 @@ def test_listing(cli: Cli) -> None:
     studied = cli("databases", "--as-studied").out
     assert "key-value-links" in studied
     assert "key-value-links" not in listed.out
-    one = cli("databases", "riak").out
-    assert "Riak KV documentation" in one
-    assert "driver: no" in one
+    riak = cli("databases", "riak").out
+    assert "Riak KV documentation" in riak
+    assert "driver: no" in riak
     assert cli("databases", "oracle").exit_code == 2
 
 

@@ -47,7 +47,11 @@ def test_the_smallest_sets_to_drop_are_those_of_trying_all(case: tuple[list[Need
         """Those that have a word of each need that is kept, if all of them can be had at once."""
         if any(clash.needs <= {need.name for need in kept} for clash in clashes):
             return set()
-        return {one.name for one in candidates if all(one.traits.get(need.axis, frozenset()) & need.accepts for need in kept)}
+        return {
+            candidate.name
+            for candidate in candidates
+            if all(candidate.traits.get(need.axis, frozenset()) & need.accepts for need in kept)
+        }
 
     musts = [need for need in needs if need.is_must]
     found = choose(needs, candidates, clashes)
@@ -64,7 +68,7 @@ def test_what_is_not_known_is_not_met_and_told_apart() -> None:
     need = Need("growth", "growing", frozenset({"serves"}))
     found = choose([need], [Candidate("silent", {}), Candidate("fixed", {"growing": frozenset({"no"})})])
     assert found.fitting == ()
-    assert [one.verdicts["growth"] for one in found.outcomes] == [Verdict.UNKNOWN, Verdict.NOT_MET]
+    assert [outcome.verdicts["growth"] for outcome in found.outcomes] == [Verdict.UNKNOWN, Verdict.NOT_MET]
 
 
 def test_a_wish_orders_and_excludes_nobody() -> None:
@@ -90,7 +94,7 @@ def test_by_its_own_facts_each_study_is_right(name: str) -> None:
 
 def test_differences_to_a_study_are_explained(cli: Cli) -> None:
     told = cli("choose", "--profile", "traffic-analytics", "--json").json
-    differences = {(one["name"], one["what"]): one["why"] for one in told["profile"]["differences"]}
+    differences = {(difference["name"], difference["what"]): difference["why"] for difference in told["profile"]["differences"]}
     assert "query batch: get" in differences["voldemort", "advised with more work in clients, for what it lacks"]
     why = differences["riak", "fits today, not then"]
     assert "then growth nodes: errors" in why
@@ -110,7 +114,7 @@ def test_needs_that_a_database_meets_one_by_one_may_clash(cli: Cli) -> None:
     given = {"consistency": ["strong"], "in-partition": ["availability"], "growth": ["nodes"]}
     needs = needs_of(given, (), MACHINE)
     assert [clash.needs for clash in clashes_of(needs)] == [{"consistency strong", "in-partition availability"}]
-    cassandra = next(one for one in choose_databases(needs, "today").outcomes if one.name == "cassandra")
+    cassandra = next(outcome for outcome in choose_databases(needs, "today").outcomes if outcome.name == "cassandra")
     assert not cassandra.missing
     assert not cassandra.fits
     assert (
@@ -127,11 +131,11 @@ def test_data_are_judged_by_machines(cli: Cli, amount: str, fits: set[str]) -> N
 
 def test_measurements_are_pointed_to(cli: Cli, study_folder: Path) -> None:
     found = cli("choose", "--operations", "library", "--results", study_folder.parent, "--json").json
-    measured = {one["name"]: one["measurements"] for one in found["databases"] if one["fits"]}
+    measured = {database["name"]: database["measurements"] for database in found["databases"] if database["fits"]}
     assert measured.keys() == {"sqlite", "fjall"}
     for of_database in measured.values():
         assert of_database[0]["seen"] == str(study_folder / "report.html")
-    assert [one["is_reference"] for one in measured["fjall"]] == [False, True]
+    assert [entry["is_reference"] for entry in measured["fjall"]] == [False, True]
 
 
 def test_flags_replace_what_a_profile_says_and_wishes_exclude_nobody(cli: Cli) -> None:
@@ -229,4 +233,4 @@ def test_page_and_profiles(cli: Cli, tmp_path: Path) -> None:
     assert "fits today, not then" in page.read_text(encoding="utf-8")
     listed = cli("choose", "--profiles").out
     assert all(name in listed for name in profiles())
-    assert {one["name"] for one in json.loads(cli("choose", "--profiles", "--json").out)} == set(profiles())
+    assert {entry["name"] for entry in json.loads(cli("choose", "--profiles", "--json").out)} == set(profiles())

@@ -291,7 +291,7 @@ def test_what_the_rest_does_not_need_is_left_out_with_a_warning(cli: Cli, finish
     file.write_bytes(flipped(file.read_bytes(), 100))
     outcome = cli("report", copy, "--no-open", "--json")
     assert outcome.exit_code == 0
-    (warning,) = [one for one in outcome.json["warnings"] if one["kind"] == "damaged"]
+    (warning,) = [warning for warning in outcome.json["warnings"] if warning["kind"] == "damaged"]
     assert str(file) in warning["text"]
     assert warning["variant"] == "sqlite-natural"
     assert str(file) in (copy / "report.html").read_text(encoding="utf-8")

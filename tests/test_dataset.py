@@ -267,10 +267,10 @@ def test_a_fitted_generator_comes_close_and_scales(cli: Cli, tmp_path: Path) -> 
     outcome = cli("data", "fit", "beijing-air-quality", "--scale", "0.2", "--out", model, "--json")
     assert outcome.exit_code == 0, outcome.err
     assert len(outcome.json) == 88
-    for one in outcome.json:
-        assert one["values_ks"] < 0.15, one
-        assert one["daily_pattern_rms"] < 0.3, one
-        assert abs(one["gap_share"] - one["gap_share_generated"]) < 0.01, one
+    for entry in outcome.json:
+        assert entry["values_ks"] < 0.15, entry
+        assert entry["daily_pattern_rms"] < 0.3, entry
+        assert abs(entry["gap_share"] - entry["gap_share_generated"]) < 0.01, entry
     out = tmp_path / "more"
     described = cli("data", "generate", model, "--copies", 2, "--days", 30, "--out", out, "--json").json
     assert described["generated"] is True

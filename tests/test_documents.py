@@ -37,13 +37,13 @@ def test_readings_in_documents_give_the_answers_of_hbase_cassandra_and_postgresq
     )  # fmt: skip
     assert summary["answers_equal"] is True
     documents = {f"{server.removeprefix('lab:')}-{schema}" for server in SERVERS for schema in SENSORS}
-    assert {one["id"] for one in summary["variants"]} == {
+    assert {variant["id"] for variant in summary["variants"]} == {
         *documents,
         "hbase-by_sensor",
         "cassandra-by_sensor",
         "postgresql-natural",
     }
-    assert summary["result"]["known_answers"].keys() == {one["id"] for one in summary["variants"]}
+    assert summary["result"]["known_answers"].keys() == {variant["id"] for variant in summary["variants"]}
     assert {checks["wrong"] for checks in summary["result"]["known_answers"].values()} == {0}
     # Reports say which server answered, and what it keeps the documents in.
     for variant in documents:

@@ -202,30 +202,30 @@ def summary_in(folder: Path) -> dict[str, Any]:
 def test_region_servers_of_hbase_that_join_under_load_serve_requests(cli: Cli, grown: Path) -> None:
     summary = summary_in(grown)
     jsonschema.validate(summary, json_schemas()["elasticity-summary"])
-    (one,) = summary["result"]["transitions"]
-    assert one["failed"] is None
-    names = [event["name"] for event in one["events"]]
+    (transition,) = summary["result"]["transitions"]
+    assert transition["failed"] is None
+    names = [event["name"] for event in transition["events"]]
     assert names[:3] == ["change begins", "node 2 joined", "change done"]
-    assert one["transfer_s"] > 0.0
+    assert transition["transfer_s"] > 0.0
     # Every operation is accounted for.
-    counts = one["counts"]
+    counts = transition["counts"]
     assert counts["offered"] == counts["started"] == counts["ok"] + counts["error"] + counts["timeout"]
     # Registers were written meanwhile, and nothing that was acknowledged is gone.
-    assert one["guarantees"]["counts"]["acknowledged_writes"] > 100
-    seen = one["guarantees"]["seen"]
+    assert transition["guarantees"]["counts"]["acknowledged_writes"] > 100
+    seen = transition["guarantees"]["seen"]
     assert seen["lost_writes"]["count"] == seen["stale_reads"]["count"] == 0
     assert seen["lost_writes"]["of"] > 0
     # The new node took its share of the requests, and nothing before it was there.
-    new = next(node for node in one["servers"] if node.endswith(".2"))
-    assert one["servers"][new]["requests"]["before"] == 0.0
+    new = next(node for node in transition["servers"] if node.endswith(".2"))
+    assert transition["servers"][new]["requests"]["before"] == 0.0
     # Its CPU time is known, although it was not there when the run began.
-    cpus = one["servers"][new]["cpus"]
+    cpus = transition["servers"][new]["cpus"]
     assert cpus["before"] == 0.0 < cpus["during"]
-    served_after = [served["requests"]["after"] for served in one["servers"].values()]
-    assert one["servers"][new]["requests"]["after"] > 0.05 * sum(served_after)
-    stable = one["stability"]["by_band"]
+    served_after = [served["requests"]["after"] for served in transition["servers"].values()]
+    assert transition["servers"][new]["requests"]["after"] > 0.05 * sum(served_after)
+    stable = transition["stability"]["by_band"]
     if stable["stable_at_s"] is not None:
-        assert stable["total_s"] == pytest.approx(one["transfer_s"] + stable["additional_s"])
+        assert stable["total_s"] == pytest.approx(transition["transfer_s"] + stable["additional_s"])
         assert stable["score"]["elasticity"] > 0.0
     else:
         assert "not-stable" in {warning["kind"] for warning in summary["warnings"]}
@@ -233,7 +233,7 @@ def test_region_servers_of_hbase_that_join_under_load_serve_requests(cli: Cli, g
     assert "On 1 node a node joined" in page
     assert "promised not to occur" in page
     # It is written again from what is on disk.
-    assert cli("report", grown, "--no-open", "--json").json["result"]["transitions"] == [one]
+    assert cli("report", grown, "--no-open", "--json").json["result"]["transitions"] == [transition]
     result = read_elasticity(grown)
     assert (result.manifest.plan.changes[0].kind, result.state) == ("join", "complete")
     assert not [instance for instance in lab.read_instances() if not instance.stays]
@@ -245,7 +245,7 @@ def test_works_of_hbase_are_compared_beside_what_was_printed(cli: Cli, grown: Pa
     ended = cli("elasticity", "compare", grown, grown, "--out", out, "--no-open", "--json")
     assert ended.exit_code == 0, ended.err
     jsonschema.validate(ended.json, json_schemas()["elasticitycomparison-summary"])
-    found = {(one["role"], one["figure"]): one for one in ended.json["result"]["figures"]}
+    found = {(figure["role"], figure["figure"]): figure for figure in ended.json["result"]["figures"]}
     assert found["HB", "transfer_s"]["runs"] == 2
     assert found["HB", "transfer_s"]["value"] == pytest.approx(summary_in(grown)["result"]["transitions"][0]["transfer_s"])
     assert ended.json == summary_in(out)

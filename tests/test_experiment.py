@@ -59,9 +59,9 @@ def test_a_run_that_logs_nothing_has_the_same_figures_from_histograms(cli: Cli, 
     for figure in summary["result"]["figures"]:
         assert figure["latency_s"]["median"]["value"] > 0.0
     result = read_comparison(example / "out")
-    runs = [one for of_variant in result.runs.values() for one in of_variant]
+    runs = [run_result for of_variant in result.runs.values() for run_result in of_variant]
     assert len(runs) == 2 * 3
-    assert all(one.table("operations") is None or one.table("operations").num_rows == 0 for one in runs)
+    assert all(run_result.table("operations") is None or run_result.table("operations").num_rows == 0 for run_result in runs)
     assert 'data-chart="over-time-mean_of_hour"' in (example / "out" / "report.html").read_text(encoding="utf-8")
 
 
@@ -72,7 +72,7 @@ def test_a_log_of_every_operation_is_written_on_request(cli: Cli, example: Path)
     assert len(of_variants) == 2
     for variant, runs in of_variants.items():
         facts = summary["result"]["client_health"][variant]
-        logged = sum(len([row for row in one.table("operations").to_pylist() if row["phase"] == 1]) for one in runs)
+        logged = sum(len([row for row in run_result.table("operations").to_pylist() if row["phase"] == 1]) for run_result in runs)
         assert logged == facts["started"] > 0
 
 

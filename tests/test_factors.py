@@ -110,7 +110,7 @@ def test_levels_that_are_the_same_configuration_under_a_load_are_one_cell() -> N
         (part, level.name) for part in ("draft", "draft-without") for level in TUNING.file.parts[part].levels
     }
     assert list(cells) == sorted(cells, key=lambda name: cells[name].apart)
-    assert all(one.settings == {**TUNING.file.default, **one.settings} for one in cells.values())
+    assert all(cell.settings == {**TUNING.file.default, **cell.settings} for cell in cells.values())
 
 
 def test_rates_are_shares_of_what_a_mix_takes() -> None:
@@ -163,7 +163,7 @@ def test_all_levels_are_measured_in_rounds_and_the_best_becomes_a_draft(tmp_path
     assert result.state == "complete"
     levels = ["delay-100", "delay-5", "delay-1", "draft-default", "draft-draft", "draft-own-draft"]
     assert list(result.measurements) == [f"read-{level}" for level in levels]
-    assert all([one.round for one in found] == [1, 2, 3] for found in result.measurements.values())
+    assert all([measurement.round for measurement in found] == [1, 2, 3] for found in result.measurements.values())
     assert result.manifest.plan.rates == {"read": [20.0, 40.0]}
     assert best_draft(null_file(), result).changed == {"delay_ms": "1"}
     assert result.manifest.plan.cells["read-draft-own-draft"].settings == {"delay_ms": "1", "session": "blocking"}
@@ -175,7 +175,7 @@ def test_all_levels_are_measured_in_rounds_and_the_best_becomes_a_draft(tmp_path
     assert to_base.value == pytest.approx(0.01)
     assert last["5"]["p99_of_offered_s"].value == pytest.approx(0.0051)
     # Cells of a round have the same operations, other rounds others.
-    seeds = {(one.round, one.seed) for found in result.measurements.values() for one in found}
+    seeds = {(measurement.round, measurement.seed) for found in result.measurements.values() for measurement in found}
     assert len(seeds) == len({seed for _, seed in seeds}) == 3
 
 
@@ -242,8 +242,8 @@ def test_work_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.M
     # It may be given more rounds.
     after = carried_out(null_study({"repeat": 2, "parts": ("delay",)}), tmp_path / "out", resume=True)
     assert [len(found) for found in after.measurements.values()] == [2, 2, 2]
-    kept = [one for found in before.measurements.values() for one in found]
-    assert all(one in after.measurements[one.cell] for one in kept)
+    kept = [measurement for found in before.measurements.values() for measurement in found]
+    assert all(measurement in after.measurements[measurement.cell] for measurement in kept)
     assert count == 7
 
 
@@ -539,4 +539,4 @@ def test_factors_of_cassandra_are_measured_on_fresh_clusters_of_three_nodes(lab_
     assert told["memtable_cleanup_threshold"] == "0.11"
     assert told["key_cache_size"] == "1MiB"
     assert (told["nodes"], told["replication"]) == ("3", "3")
-    assert not [one for one in lab.read_instances() if not one.stays]
+    assert not [instance for instance in lab.read_instances() if not instance.stays]

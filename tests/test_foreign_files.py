@@ -141,7 +141,7 @@ def test_folders_beside_the_one_that_is_made_stay(cli: Cli, tmp_path: Path) -> N
     mine.write_text(MINE, encoding="utf-8")
     assert cli("data", "generate", "cu-bems", "--scale", "0.0001", "--out", tmp_path / "out").exit_code == 0
     assert mine.read_text(encoding="utf-8") == MINE
-    assert sorted(one.name for one in tmp_path.iterdir()) == [".out.unfinished", "out"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == [".out.unfinished", "out"]
 
 
 def test_a_report_does_not_go_over_a_page_of_a_user(cli: Cli, tmp_path: Path, study_folder: Path) -> None:
@@ -198,12 +198,12 @@ def test_one_file_of_a_user_keeps_a_whole_folder(tmp_path: Path, name: str) -> N
     folder = tmp_path / "001"
     plant(folder, "manifest.json").write_text(json.dumps({"variants": [{"id": "sqlite-usertable"}]}), encoding="utf-8")
     ours = [
-        plant(folder, one) for one in ("runs/001/intervals.parquet", "data/sqlite-usertable-wal", "charts/rate.svg", ".reserve")
+        plant(folder, name) for name in ("runs/001/intervals.parquet", "data/sqlite-usertable-wal", "charts/rate.svg", ".reserve")
     ]
     mine = plant(folder, name)
     with pytest.raises(UsageError, match="sensorbench did not write it"):
         remove_results(folder)
-    assert all(one.exists() for one in ours)
+    assert all(path.exists() for path in ours)
     shutil.rmtree(mine.parent) if mine.parent.name in {"notes", "mine"} else mine.unlink()
     remove_results(folder)
     assert not folder.exists()
@@ -276,16 +276,16 @@ def test_cleaning_the_cache_asks_and_leaves_what_is_not_ours(cli: Cli, cache: Pa
     refused = cli("data", "clean")
     assert refused.exit_code == 2
     assert "--yes" in refused.err
-    assert all(str(one) in refused.err for one in [dataset, *ours, *mine[1:]])
+    assert all(str(path) in refused.err for path in [dataset, *ours, *mine[1:]])
     terminal("n")
     assert cli("data", "clean").exit_code == 1
     assert dataset.exists()
-    assert all(one.exists() for one in ours)
+    assert all(path.exists() for path in ours)
     terminal("y")
     assert cli("data", "clean").exit_code == 0
     assert not dataset.exists()
-    assert not any(one.exists() for one in ours)
-    assert all(one.read_text(encoding="utf-8") == MINE for one in mine)
+    assert not any(path.exists() for path in ours)
+    assert all(path.read_text(encoding="utf-8") == MINE for path in mine)
     assert cli("data", "clean").out == "the cache has no data\n"
 
 

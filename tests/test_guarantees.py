@@ -314,7 +314,7 @@ def register_history(
                 break
     state: dict[str, int | None] = {}
     done = []
-    for moment, op in sorted(planned, key=lambda one: one[0]):
+    for moment, op in sorted(planned, key=lambda pair: pair[0]):
         if op.f == "read":
             op = replace(op, value=state.get(op.key))
         elif moment != float("inf"):
@@ -399,7 +399,7 @@ def slowly(ops: Sequence[Op]) -> dict[str, Any]:
 
     def went_back(place: int) -> bool:
         read = reads[place]
-        before = [one for one in reads[:place] if (one.process, one.key) == (read.process, read.key)]
+        before = [op for op in reads[:place] if (op.process, op.key) == (read.process, read.key)]
         return is_known(read) and any(y is not None and is_older(origin(read), y) for y in map(origin, before))
 
     def is_lost(key: str) -> bool:
@@ -461,7 +461,7 @@ GOOD = [
 
 def history_file(folder: Path, lines: Sequence[str]) -> Path:
     path = folder / "history.jsonl"
-    path.write_text("".join(f"{one}\n" for one in lines), encoding="utf-8")
+    path.write_text("".join(f"{name}\n" for name in lines), encoding="utf-8")
     return path
 
 

@@ -56,7 +56,7 @@ def test_settings_are_known_by_the_servers_classes(software: Path) -> None:
 def test_settings_are_written_as_given_and_replace_defaults() -> None:
     users = {"hbase.client.pause": "<7>", "hbase.coprocessor.user.region.classes": "Own", "jvm.heap": "1G"}
     file = ElementTree.fromstring(hbase_site({"hbase.rootdir": "file:///data"}, users))
-    written = {one.findtext("name"): one.findtext("value") for one in file}
+    written = {element.findtext("name"): element.findtext("value") for element in file}
     assert (written["hbase.client.pause"], written["hbase.client.retries.number"]) == ("<7>", "10")
     assert written["hbase.rootdir"] == "file:///data"
     assert written["hbase.coprocessor.user.region.classes"] == "RegionRequests,Own"
@@ -97,10 +97,10 @@ def test_every_process_listens_on_its_own_address_alone(lab_servers: dict[str, l
     assert len(servers) == 3
     assert all(server.uids().real != 0 for server in servers)
     listening = {
-        (one.laddr.ip, one.laddr.port)
+        (connection.laddr.ip, connection.laddr.port)
         for server in servers
-        for one in server.net_connections()
-        if one.status == psutil.CONN_LISTEN
+        for connection in server.net_connections()
+        if connection.status == psutil.CONN_LISTEN
     }
     of_coordinator = {(coordinator.host, port) for port in (2181, 16000, 16100)}
     assert listening == {(node.host, node.port), (node.host, 16020), (node.host, 16040), *of_coordinator}

@@ -34,8 +34,8 @@ def test_readings_give_the_answers_of_sqlite(cli: Cli, lab_servers: LabServers, 
         "--repeat", "1",
     )  # fmt: skip
     assert summary["answers_equal"] is True
-    assert {one["id"] for one in summary["variants"]} == {*(f"hbase-{schema}" for schema in SENSORS), "sqlite-natural"}
-    assert summary["result"]["known_answers"].keys() == {one["id"] for one in summary["variants"]}
+    assert {variant["id"] for variant in summary["variants"]} == {*(f"hbase-{schema}" for schema in SENSORS), "sqlite-natural"}
+    assert summary["result"]["known_answers"].keys() == {variant["id"] for variant in summary["variants"]}
     assert {checks["wrong"] for checks in summary["result"]["known_answers"].values()} == {0}
     described = summary["result"]["load"]["hbase-by_day"]["description"]
     assert described["database"] == "HBase"
@@ -51,7 +51,7 @@ def test_logs_give_the_answers_of_sqlite(cli: Cli, lab_servers: LabServers, tmp_
     )  # fmt: skip
     assert summary["answers_equal"] is True
     assert summary["result"]["failures"] == {}
-    assert {f"hbase-{schema}" for schema in LOGS} < {one["id"] for one in summary["variants"]}
+    assert {f"hbase-{schema}" for schema in LOGS} < {variant["id"] for variant in summary["variants"]}
 
 
 READINGS = """\

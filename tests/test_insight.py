@@ -210,7 +210,7 @@ def test_a_stretch_has_rates_of_counters_and_levels_of_gauges(tmp_path: Path) ->
 def test_the_map_of_names_is_sound() -> None:
     databases = [database for file in FOLDER.glob("*.toml") for database in Sources.model_validate(read_toml(file)).databases]
     assert len(databases) == len(set(databases))
-    servers = {one["name"] for one in json.loads(_engine.databases()) if not one["embedded"] and one["name"] != "odbc"}
+    servers = {entry["name"] for entry in json.loads(_engine.databases()) if not entry["embedded"] and entry["name"] != "odbc"}
     assert set(databases) == servers
     with pytest.raises(ValueError, match="expected two of hits, misses and requests"):
         CacheSource(hits=("a",), documented="b")
@@ -264,8 +264,8 @@ def test_an_exponential_approach_is_steady_when_its_constant_says_so(constant_s:
 def test_noise_within_the_limit_does_not_delay_it() -> None:
     rates = 0.9 * (1.0 - np.exp(-np.arange(0.5, 400.0) / 20.0))
     found = [time_to_steady(*drawn(rates, 2000, seed), window_s=5.0, within=0.02) for seed in range(20)]
-    assert all(one is not None for one in found)
-    assert np.mean([one or 0.0 for one in found]) == pytest.approx(20.0 * np.log(0.9 / 0.02), abs=10.0)
+    assert all(value is not None for value in found)
+    assert np.mean([value or 0.0 for value in found]) == pytest.approx(20.0 * np.log(0.9 / 0.02), abs=10.0)
 
 
 def test_a_constant_rate_is_steady_from_the_beginning() -> None:

@@ -65,11 +65,11 @@ COMMANDS = {
 
 @pytest.fixture(autouse=True)
 def _handlers() -> Iterator[None]:
-    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+    before = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM)}
     interrupts.install()
     yield
-    for one, handler in before.items():
-        signal.signal(one, handler)
+    for key, handler in before.items():
+        signal.signal(key, handler)
 
 
 def interrupt() -> None:
@@ -242,8 +242,8 @@ def test_fifty_moments(tmp_path: Path) -> None:
 
     # The first ones fill the cache, the second ones show how long a command takes.
     whole = [carried_out([command(kind, name) for kind in COMMANDS], tmp_path) for name in ("first", "second")]
-    assert [one["exit_code"] for ended in whole for one in ended] == [0] * 2 * len(COMMANDS)
-    lengths_s = {one["kind"]: one["listened_s"] for one in whole[1]}
+    assert [entry["exit_code"] for ended in whole for entry in ended] == [0] * 2 * len(COMMANDS)
+    lengths_s = {entry["kind"]: entry["listened_s"] for entry in whole[1]}
 
     moments = random.Random(SEED)
     kinds = [kind for _ in range(MOMENTS) for kind in COMMANDS][:MOMENTS]
@@ -262,7 +262,7 @@ def test_fifty_moments(tmp_path: Path) -> None:
     assert list(tmp_path.rglob("*.unfinished")) == []
     stages = Counter(stage_of(Path(ended["out"])) for ended in done)
     assert len(stages) >= 4, stages
-    assert sum(one["exit_code"] == 130 for one in done) > MOMENTS / 2, "most of them were still at work"
+    assert sum(entry["exit_code"] == 130 for entry in done) > MOMENTS / 2, "most of them were still at work"
 
     reports = [job(f"report-{ended['name']}", ["report", ended["out"], "--no-open"]) for ended in done]
     for ended in carried_out(reports, tmp_path):

@@ -54,7 +54,7 @@ def test_servers_answer_on_loopback_as_an_unprivileged_user_and_show_no_password
     for process in processes_of(server.folder):
         assert process.uids().real != 0
         assert password not in " ".join(process.cmdline())
-        listening += [one.laddr.ip for one in process.net_connections() if one.status == psutil.CONN_LISTEN]
+        listening += [connection.laddr.ip for connection in process.net_connections() if connection.status == psutil.CONN_LISTEN]
     assert len(listening) >= len(server.nodes)
     assert all(address.startswith("127.77.") for address in listening)
 

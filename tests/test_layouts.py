@@ -54,7 +54,7 @@ class Chosen:
 
     def operations(self) -> dict[str, Any]:
         schema = load_schema(self.schema, operations="patterns", database=self.dialect, parameters=dict(self.parameters))
-        return {name: one for name, one in OPERATIONS.operation.items() if name in schema.file.operation}
+        return {name: operation for name, operation in OPERATIONS.operation.items() if name in schema.file.operation}
 
     def table(self) -> str:
         url = server_url(SERVERS[self.dialect], OWN) if self.dialect in SERVERS else self.dialect
@@ -72,8 +72,8 @@ def every_value(file: Path) -> list[Chosen]:
 
 def of(dialect: str, operation: str) -> list[Chosen]:
     """What has an operation, of a database."""
-    chosen = [one for file in FILES if file.parent.name == dialect for one in every_value(file)]
-    return [one for one in chosen if operation in one.operations()]
+    chosen = [choice for file in FILES if file.parent.name == dialect for choice in every_value(file)]
+    return [choice for choice in chosen if operation in choice.operations()]
 
 
 def carried_out(
@@ -89,7 +89,7 @@ def carried_out(
 ) -> dict[str, Any]:
     """The summary of an experiment in which nothing failed."""
     file = folder / "experiment.toml"
-    targets = "".join(one.table() for one in layouts)
+    targets = "".join(layout.table() for layout in layouts)
     text = EXPERIMENT.format(
         dataset=dataset, scale=scale, operation=operation, operations=operations, targets=targets, concurrency=concurrency
     )
@@ -107,10 +107,10 @@ def check_written(summary: dict[str, Any], layouts: list[Chosen]) -> None:
     """Every question that a layout knows was asked after the writing, and every write was found again."""
     assert summary["answers_equal"] is True
     assert len(summary["result"]["contents"]) == len(layouts)
-    for one, contents in zip(layouts, summary["result"]["contents"].values(), strict=True):
+    for layout, contents in zip(layouts, summary["result"]["contents"].values(), strict=True):
         assert (contents["wrong"], contents["lost_writes"], contents["unanswered"]) == (0, 0, 0), contents["problems"]
         questions = [
-            name for name, operation in one.operations().items() if not operation.writes and name != "get_written_reading"
+            name for name, operation in layout.operations().items() if not operation.writes and name != "get_written_reading"
         ]
         assert contents["asked"] == 25 * len(questions) > 0
         assert contents["read_back"] == contents["acknowledged_writes"] > 0
@@ -126,8 +126,8 @@ def check_writing(cli: Cli, folder: Path, dialect: str) -> None:
     reading gets one write at a time: of several in flight, the newest need not be the last.
     """
     layouts = of(dialect, "append_reading")
-    one_writer = [one for one in layouts if one.schema == "views" and dialect in {"fjall", "redis"}]
-    others = [one for one in layouts if one not in one_writer]
+    one_writer = [layout for layout in layouts if layout.schema == "views" and dialect in {"fjall", "redis"}]
+    others = [layout for layout in layouts if layout not in one_writer]
     for chosen, concurrency in ((others, 4), (one_writer, 1)):
         if chosen:
             place = folder / str(concurrency)
@@ -144,7 +144,7 @@ def test_a_layout_of_a_server_answers_like_duckdb_after_writing(
 
 
 def test_what_was_known_when_in_cassandra_and_others(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
-    layouts = [one for dialect in ("cassandra", "mysql", "postgresql", "sqlite") for one in of(dialect, "get_known")]
+    layouts = [choice for dialect in ("cassandra", "mysql", "postgresql", "sqlite") for choice in of(dialect, "get_known")]
     assert len(layouts) == 4
     # Some questions are about a moment before or after a correction became known.
     summary = carried_out(cli, tmp_path, layouts, "get_known", scale=0.01, operations=40)
@@ -167,8 +167,8 @@ def test_periods_and_batches_of_cassandra_over_the_borders_of_months(
 
 
 def test_every_schema_can_be_had_and_is_asked_by_the_study() -> None:
-    for one in (one for file in FILES for one in every_value(file)):
-        assert one.operations(), one
+    for choice in (chosen for file in FILES for chosen in every_value(file)):
+        assert choice.operations(), choice
     asked = {
         (dialect, layout.schema_)
         for part in LAYOUTS.file.parts.values()
@@ -218,7 +218,7 @@ class MadeUp(FakeEvidence):
 
 def judged(claim: str, figures: Figures, sizes: Mapping[tuple[str, str], float] | None = None) -> Judgement:
     """What a rule says of mean latencies by part, role and operation."""
-    part = next(one for one in LAYOUTS.claims if one.id == claim).parts[0]
+    part = next(candidate for candidate in LAYOUTS.claims if candidate.id == claim).parts[0]
     return JUDGES[claim](cast("Evidence", MadeUp(part, figures, sizes or {})))
 
 
@@ -293,9 +293,9 @@ def test_the_table_of_questions_names_the_fastest_layout_of_each_system(cli: Cli
     assert rows.keys() == set(product(("latest", "spatial"), ("sqlite", "fjall")))
     part = json.loads((tmp_path / "out" / "latest" / "summary.json").read_text(encoding="utf-8"))
     means = {
-        one["variant"]: one["latency_s"]["mean"]["value"]
-        for one in part["result"]["figures"]
-        if one["variant"].startswith("sqlite")
+        figure["variant"]: figure["latency_s"]["mean"]["value"]
+        for figure in part["result"]["figures"]
+        if figure["variant"].startswith("sqlite")
     }
     row = rows["latest", "sqlite"]
     assert row[3] == min(means, key=lambda variant: means[variant])

@@ -64,7 +64,10 @@ def test_spark_and_duckdb_find_what_the_worked_example_has_and_agree_on_blanks_a
         (TRICKY, "a.b*", {3: 2}),
         (TRICKY, "nothing", {}),
     ]
-    with driver(find_master("local[2]"), jars=[tally_jar()]) as one, one.application("test", executors=2) as application:
+    with (
+        driver(find_master("local[2]"), jars=[tally_jar()]) as spark_driver,
+        spark_driver.application("test", executors=2) as application,
+    ):
         for number, (texts, text, counts) in enumerate(wanted):
             connection, word = articles(texts), word_of(text)
             folder = tmp_path / str(number)
@@ -76,7 +79,10 @@ def test_spark_and_duckdb_find_what_the_worked_example_has_and_agree_on_blanks_a
             first, second = index.first_job(word), index.second_job(word)
             assert index.counts() == counts, text
             assert second.elements == sum(counts.values())
-            assert (first.read.rows, first.read.bytes) == (len(texts), sum(len(one.encode()) for one in texts.values()))
+            assert (first.read.rows, first.read.bytes) == (
+                len(texts),
+                sum(len(spark_driver.encode()) for spark_driver in texts.values()),
+            )
             assert first.stages.map_tasks >= 1
             assert 0.0 < first.stages.executed_s <= first.duration_s
 
@@ -120,7 +126,7 @@ def test_every_connector_of_all_servers_gives_the_same_results(cli: Cli, lab_ser
     assert "All results equal those of DuckDB." in page
     assert {claim["id"] for claim in cli("claims", out, "--json").json} == {f"MR-{number}" for number in range(1, 15)}
     assert not (out / "data").exists()
-    assert not [one for one in lab.read_instances() if one.database == "spark" and not one.stays]
+    assert not [instance for instance in lab.read_instances() if instance.database == "spark" and not instance.stays]
 
 
 @pytest.mark.cluster
@@ -181,7 +187,9 @@ def executions(times: dict[tuple[str, int], list[float]], *, equal: bool = True)
 
 def result(folder: Path, found: Sequence[Execution]) -> MapReduceResult:
     """Results with these executions, written and read again."""
-    systems = {one.system: {"database": one.system, "connector": "", "splits": "", "native_job": None} for one in found}
+    systems = {
+        execution.system: {"database": execution.system, "connector": "", "splits": "", "native_job": None} for execution in found
+    }
     manifest = MapReduceManifest(
         title="MapReduce",
         process=Process.this(),
@@ -200,8 +208,8 @@ def result(folder: Path, found: Sequence[Execution]) -> MapReduceResult:
         ),
     )
     writer = MapReduceWriter(folder, manifest)
-    for one in found:
-        writer.write_execution(one)
+    for complete_execution in found:
+        writer.write_execution(complete_execution)
     writer.finish("complete")
     return read_mapreduce(folder)
 
@@ -236,13 +244,13 @@ def test_times_of_the_sources_kind_give_its_claims_and_the_opposite_the_opposite
 
 def test_the_first_execution_is_in_no_mean_and_all_are_told(tmp_path: Path) -> None:
     summary = summarise_mapreduce(result(tmp_path, executions({("files", 1): [9.0, 4.0, 4.0], ("files", 2): [9.0, 2.0, 2.0]})))
-    one, two = summary.result.cells
-    assert (one.total.value, two.total.value) == (4.0, 2.0)
-    assert [time.total_s for time in one.times] == [9.0, 4.0, 4.0]
-    assert [time.first for time in one.times] == [True, False, False]
+    cell, two = summary.result.cells
+    assert (cell.total.value, two.total.value) == (4.0, 2.0)
+    assert [time.total_s for time in cell.times] == [9.0, 4.0, 4.0]
+    assert [time.first for time in cell.times] == [True, False, False]
     (speed_up,) = summary.result.speed_ups
     assert (speed_up.speed_up, speed_up.speed_up_without_setup, speed_up.linear) == (2.0, 2.0, 2.0)
-    assert one.setup_share == 0.5
+    assert cell.setup_share == 0.5
 
 
 def test_what_failed_and_what_a_database_did_itself_is_read_again(tmp_path: Path) -> None:
@@ -317,14 +325,14 @@ def test_the_sources_percentages_are_judged_in_both_readings(cli: Cli) -> None:
 
 def test_no_percentage_but_linear_scaling_depends_on_the_reading() -> None:
     both = HoldsByReading(increase=True, ratio=True)
-    one = HoldsByReading(increase=False, ratio=True)
-    assert judged_as_printed(MAPREDUCE.printed) == {"MR-7": both, "MR-11": both, "MR-12": one}
+    reading = HoldsByReading(increase=False, ratio=True)
+    assert judged_as_printed(MAPREDUCE.printed) == {"MR-7": both, "MR-11": both, "MR-12": reading}
 
 
 def test_connectors_take_places_and_credentials_from_a_targets_url(tmp_path: Path) -> None:
     login = tmp_path / "login.toml"
     login.write_text('user = "me"\npassword = "s{host}t"\n', encoding="utf-8")
-    name = next(name for one in connectors().values() if one.format == "jdbc" for name in one.databases)
+    name = next(name for connector in connectors().values() if connector.format == "jdbc" for name in connector.databases)
     place = place_of(name, f"{name}://127.0.0.1:5000/base?credentials={login}&namespace=mine")
     options = place._options(place.connector.read, "articles", {"key": "id", "low": "1", "high": "9", "splits": "4"})
     assert "127.0.0.1:5000" in options["url"]

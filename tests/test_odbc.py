@@ -55,7 +55,7 @@ def test_a_study_runs_through_odbc(
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert summary["answers_equal"] is True
     assert summary["result"]["failures"] == {}
-    assert [one["id"] for one in summary["variants"]][:3] == [
+    assert [variant["id"] for variant in summary["variants"]][:3] == [
         f"odbc-relational-{level}" for level in ("none", "key", "key_value")
     ]
     claims = {claim["id"]: claim for claim in summary["claims"]}
@@ -74,7 +74,9 @@ def test_records_are_read_and_written_through_odbc(
     assert ended.exit_code == 0, ended.err
     operations = ended.json["result"]["steps"][0]["operations"]
     assert set(operations) == {"read", "update", "insert", "scan", "read_modify_write"}
-    assert all(one["ok"] > 0 and not one["error"] for one in operations.values()), ended.json["result"]["errors"]
+    assert all(operation["ok"] > 0 and not operation["error"] for operation in operations.values()), ended.json["result"][
+        "errors"
+    ]
 
 
 def test_without_a_driver_manager_it_is_told_what_to_install() -> None:

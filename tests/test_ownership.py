@@ -224,11 +224,11 @@ def test_namespaces_at_a_server_are_listed_and_cleaned(cli: Cli, server: str, la
     at = f"lab:{server}"
     for name in ("left_one", "left_two"):
         Target(server_url(server, name)).create("{}", "", intent="replace", owner=TEST_OWNER.to_json())
-    found = {one["namespace"]: one for one in cli("target", "list", at, "--json").json}
+    found = {entry["namespace"]: entry for entry in cli("target", "list", at, "--json").json}
     assert {"left_one", "left_two"} <= found.keys()
     assert found["left_one"]["folder"] == TEST_OWNER.folder
     assert cli("target", "clean", at, "--namespace", "left_one", "--yes").exit_code == 0
-    left = {one["namespace"] for one in cli("target", "list", at, "--json").json}
+    left = {entry["namespace"] for entry in cli("target", "list", at, "--json").json}
     assert left == found.keys() - {"left_one"}
     assert Target(server_url(server, "left_one")).marker() is None
     Target(server_url(server, "left_two")).remove(owner=TEST_OWNER.to_json())

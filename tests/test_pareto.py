@@ -39,7 +39,7 @@ def test_the_front_beats_all_else_and_nothing_beats_it(points: list[tuple[float,
     best = list(itertools.compress(points, front(points)))
     assert best
     for point, is_on_front in zip(points, front(points), strict=True):
-        better = [one for one in best if one[0] >= point[0] and one[1] >= point[1] and one != point]
+        better = [pair for pair in best if pair[0] >= point[0] and pair[1] >= point[1] and pair != point]
         assert bool(better) != is_on_front
 
 
@@ -56,19 +56,19 @@ def test_neither_order_nor_unit_matters(points: list[tuple[float, float]], rando
 def test_what_is_on_the_front_is_never_surely_dominated(points: list[tuple[float, float, float, float]]) -> None:
     on_front = front([(x, y) for x, _, y, _ in points])
     dominated = significantly_dominated([box(*point) for point in points])
-    assert not any(one and other for one, other in zip(on_front, dominated, strict=True))
+    assert not any(flag and other for flag, other in zip(on_front, dominated, strict=True))
 
 
 @given(POINTS)
 def test_of_exact_figures_all_is_sure(points: list[tuple[float, float]]) -> None:
-    assert significantly_dominated([Box(x, x, y, y) for x, y in points]) == [not one for one in front(points)]
+    assert significantly_dominated([Box(x, x, y, y) for x, y in points]) == [not flag for flag in front(points)]
 
 
 @given(UNCERTAIN, st.floats(0.0, 3.0))
 def test_wider_intervals_make_nothing_more_sure(points: list[tuple[float, float, float, float]], more: float) -> None:
     narrow = significantly_dominated([box(*point) for point in points])
     wide = significantly_dominated([box(x, x_off + more, y, y_off + more) for x, x_off, y, y_off in points])
-    assert all(one or not other for one, other in zip(narrow, wide, strict=True))
+    assert all(flag or not other for flag, other in zip(narrow, wide, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -55,9 +55,9 @@ def test_help_is_printed_as_it_is_written(help_of: Callable[..., str], path: tup
     described = [parameter for parameter in command.params if getattr(parameter, "help", None)]
     for parameter in described:
         assert any(words(parameter.help) in line for line in lines), parameter.help
-    for name, one in getattr(command, "commands", {}).items():
+    for name, item in getattr(command, "commands", {}).items():
         # A list has the first paragraph, in one line.
-        assert f"{name} {words(one.help.split(chr(10) * 2)[0])}" in lines
+        assert f"{name} {words(item.help.split(chr(10) * 2)[0])}" in lines
 
 
 def test_help_that_looks_like_markup_or_is_broken_is_printed_as_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:

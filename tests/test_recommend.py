@@ -135,8 +135,8 @@ def test_equal_scores_are_ordered_by_size() -> None:
 
 
 def test_how_sure_a_place_is() -> None:
-    def sure(one: Sequence[float], other: Sequence[float]) -> str:
-        ranking = rank(needs("high", "low"), [layout("one", writes=one), layout("other", writes=other)])
+    def sure(sequence: Sequence[float], other: Sequence[float]) -> str:
+        ranking = rank(needs("high", "low"), [layout("one", writes=sequence), layout("other", writes=other)])
         return ranking.places[0].confidence
 
     assert sure([200.0, 202.0, 198.0], [100.0, 101.0, 99.0]) == "significantly better than the next"
@@ -150,19 +150,19 @@ def test_how_sure_a_place_is() -> None:
 def test_drift_that_both_share_cancels_when_their_runs_took_turns() -> None:
     """Runs of one comparison are paired; what was measured in different ones is not."""
     drifting = [100.0, 200.0, 400.0]
-    one, other = layout("one", writes=[rate * 1.5 for rate in drifting]), layout("other", writes=drifting)
-    paired = rank(needs("high", "low"), [one, other]).places[0]
+    candidate, other = layout("one", writes=[rate * 1.5 for rate in drifting]), layout("other", writes=drifting)
+    paired = rank(needs("high", "low"), [candidate, other]).places[0]
     assert (paired.confidence, paired.is_beside_next) == ("significantly better than the next", True)
     elsewhere = replace(other, writes=(replace(other.writes[0], comparison="another"),))
-    unpaired = rank(needs("high", "low"), [one, elsewhere]).places[0]
+    unpaired = rank(needs("high", "low"), [candidate, elsewhere]).places[0]
     assert (unpaired.confidence, unpaired.is_beside_next) == ("not told apart from the next", False)
 
 
 def test_the_interval_of_a_ratio_is_students_over_runs() -> None:
     """Writing and reading were measured one after the other: variances add, degrees of freedom are Welch's."""
-    one = layout("one", writes=[110.0, 120.0, 130.0], reads=[30.0, 33.0, 31.0])
+    candidate = layout("one", writes=[110.0, 120.0, 130.0], reads=[30.0, 33.0, 31.0])
     other = layout("other", writes=[100.0, 101.0, 99.0], reads=[10.0, 10.5, 10.2])
-    ratio = rank(needs(), [one, other]).places[0].over_next
+    ratio = rank(needs(), [candidate, other]).places[0].over_next
     written = 0.5 * np.log(np.array([110 / 100, 120 / 101, 130 / 99]))
     read = 0.5 * np.log(np.array([30 / 10, 33 / 10.5, 31 / 10.2]))
     parts = [of_part.var(ddof=1) / 3 for of_part in (written, read)]
@@ -271,9 +271,9 @@ def test_what_was_measured_on_several_nodes_counts_for_one() -> None:
 
 
 def test_disk_of_measured_copies_is_that_of_all_of_them() -> None:
-    one, three = (size(LOAD, replace(CAPACITY, copies=copies), Assumptions()).disk_bytes for copies in (1, 3))
-    assert one is not None
-    assert three == pytest.approx(one / 3)
+    disk_bytes, three = (size(LOAD, replace(CAPACITY, copies=copies), Assumptions()).disk_bytes for copies in (1, 3))
+    assert disk_bytes is not None
+    assert three == pytest.approx(disk_bytes / 3)
 
 
 def test_what_is_not_known_is_told() -> None:
@@ -491,11 +491,13 @@ def test_what_only_another_part_measured_under_the_same_load_is_taken_from_there
     for summary in ("read", "more"):
         (folder / summary / "summary.json").unlink()
     _change(folder / "series.json", lambda series: series["parts"].update(more="more"))
-    _change(read, lambda manifest: manifest.update(variants=[one for one in manifest["variants"] if one["id"] != name]))
+    _change(
+        read, lambda manifest: manifest.update(variants=[variant for variant in manifest["variants"] if variant["id"] != name])
+    )
     _change(
         more,
         lambda manifest: manifest.update(
-            variants=[{**one, "id": other_name} for one in manifest["variants"] if one["id"] == name]
+            variants=[{**variant, "id": other_name} for variant in manifest["variants"] if variant["id"] == name]
         ),
     )
     entries = {entry["variant"]: entry for entry in ranked(cli, folder, *BOTH_HIGH)}
@@ -514,12 +516,13 @@ def _change(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
 
 def test_the_page_of_the_study_has_the_use_cases_and_a_front_for_each(study: Path) -> None:
     sections = {
-        one["title"]: one for one in json.loads((study / "summary.json").read_text(encoding="utf-8"))["result"]["sections"]
+        section["title"]: section
+        for section in json.loads((study / "summary.json").read_text(encoding="utf-8"))["result"]["sections"]
     }
     rows = sections["Which layout for which use"]["rows"]
     assert [row[1] for row in rows] == [use_case.advice for use_case in USE_CASES]
     assert {row[3] for row in rows if "at once" in row[0]} == {"fjall-typed"}
-    fronts = {title: one["front"]["points"] for title, one in sections.items() if title.startswith("SCH-U")}
+    fronts = {title: section["front"]["points"] for title, section in sections.items() if title.startswith("SCH-U")}
     assert [len(points) for points in fronts.values()] == [1, 9, 1, 9, 1, 9]
     assert all(any(point["is_on_front"] for point in points) for points in fronts.values())
 
@@ -532,7 +535,9 @@ def test_settings_that_went_wrong_are_left_out_and_told(cli: Cli, copy: Path) ->
     )
     outcome = cli("recommend", *AT_ONCE, "--study", copy, "--json")
     assert [entry["schema"] for entry in outcome.json["ranked"]] == ["by-time"]
-    assert [(one["variant"], "answers were wrong" in one["why"]) for one in outcome.json["left_out"]] == [("sqlite-heap", True)]
+    assert [(entry["variant"], "answers were wrong" in entry["why"]) for entry in outcome.json["left_out"]] == [
+        ("sqlite-heap", True)
+    ]
     (copy / "experiments" / "sqlite-by-time" / "failure.json").write_text(
         '{"step": "loading", "cause": "no room"}', encoding="utf-8"
     )
@@ -607,7 +612,7 @@ def test_sizing_and_the_relational_database_come_with_a_load(cli: Cli, own: Path
     assert entry["sizing"]["nodes"] == 1
     assert entry["cost"] == pytest.approx(100 + disk / 1e9 * 0.1)
     assert outcome.json["relational"]["would_do"] is True
-    assert any("--headroom" in one for one in outcome.json["assumptions"])
+    assert any("--headroom" in assumption for assumption in outcome.json["assumptions"])
     shown = cli("recommend", *AT_ONCE, *load, "--study", own)
     assert "nodes by writes" in shown.out
     assert "a relational database would do" in shown.out
@@ -627,9 +632,9 @@ def test_the_reference_is_whole() -> None:
     assert parsed(written(reference)) == reference
     assert any(candidate.writes and candidate.reads for candidate in reference.candidates)
     for candidate in reference.candidates:
-        for one in (*candidate.writes, *candidate.reads):
-            assert reference.origins[one.comparison].machine
-            assert all(run.id and run.date and run.per_s > 0.0 for run in one.runs)
+        for measurement in (*candidate.writes, *candidate.reads):
+            assert reference.origins[measurement.comparison].machine
+            assert all(run.id and run.date and run.per_s > 0.0 for run in measurement.runs)
 
 
 def test_reference_results_are_marked(cli: Cli) -> None:
@@ -639,7 +644,7 @@ def test_reference_results_are_marked(cli: Cli) -> None:
     assert "not your data" in outcome.out
     as_json = cli("recommend", *BOTH_HIGH, "--json").json
     assert as_json["is_reference"] is True
-    scale = min(one["scale"] for one in as_json["comparisons"].values())
+    scale = min(comparison["scale"] for comparison in as_json["comparisons"].values())
     assert any(f"measured at scale {scale:g}" in note for note in as_json["notes"]) == (scale < 1.0)
     assert set(as_json["ranked"][0]) >= {
         "schema",
@@ -659,7 +664,7 @@ def test_the_use_cases_are_listed_with_the_advice_of_the_source(cli: Cli) -> Non
         for advice in ("typed, M1, 15 MB", "batched, M2, 10 MB", "typed, M1, 5 MB", "batched, M2, 20 MB", "batched, M2, 13 MB"):
             assert advice in shown.out
     listed = cli("recommend", "--json").json["use_cases"]
-    assert [(one["writes"], one["reads"], one["fresh"]) for one in listed] == [
+    assert [(entry["writes"], entry["reads"], entry["fresh"]) for entry in listed] == [
         ("high", "high", True),
         ("high", "high", False),
         ("high", "low", True),
@@ -667,7 +672,7 @@ def test_the_use_cases_are_listed_with_the_advice_of_the_source(cli: Cli) -> Non
         ("low", "high", True),
         ("low", "high", False),
     ]
-    assert all(one["best"]["schema"] for one in listed)
+    assert all(entry["best"]["schema"] for entry in listed)
 
 
 # Wrong usage.

@@ -275,11 +275,13 @@ def test_a_study_asks_its_own_questions_as_often_beside_registers(
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
     assert summary["answers_equal"] is True
     first = summary["variants"][0]["id"]
-    counts = {one["operation"]: one["counts"]["ok"] for one in summary["result"]["figures"] if one["variant"] == first}
+    counts = {
+        figure["operation"]: figure["counts"]["ok"] for figure in summary["result"]["figures"] if figure["variant"] == first
+    }
     of_registers = counts.pop("write_register") + counts.pop("read_register")
     assert of_registers > 0
     assert sum(counts.values()) == pytest.approx(asked, rel=0 if study == "log-analytics" else 0.2)
     assert all(counts.values())
-    assert summary["result"]["guarantees"].keys() == {one["id"] for one in summary["variants"]}
+    assert summary["result"]["guarantees"].keys() == {variant["id"] for variant in summary["variants"]}
     for of_variant in summary["result"]["guarantees"].values():
         assert [of_variant["seen"][name]["count"] for name in VIOLATIONS] == [0] * len(VIOLATIONS)

@@ -96,13 +96,13 @@ def test_a_node_of_cassandra_that_was_paused_answers_with_old_values_at_one_and_
             schedule='{ rate = 300, arrival = "poisson" }',
             duration="14s",
         )
-    one, quorum = (next(of for variant, of in found.items() if variant.endswith(level)) for level in levels)
-    assert not one["promised"]["stale_reads"]["is_made"]
-    assert quorum["promised"]["stale_reads"]["is_made"]
-    assert one["seen"]["stale_reads"]["count"] > 0
-    assert one["seen"]["stale_reads"]["age_ns"]["max"] > 1_000_000_000, "older than what a node lags behind without a pause"
-    assert quorum["seen"]["stale_reads"]["count"] == 0, quorum["seen"]["stale_reads"]
-    for of_level in (one, quorum):
+    by_one, by_quorum = (next(of for variant, of in found.items() if variant.endswith(level)) for level in levels)
+    assert not by_one["promised"]["stale_reads"]["is_made"]
+    assert by_quorum["promised"]["stale_reads"]["is_made"]
+    assert by_one["seen"]["stale_reads"]["count"] > 0
+    assert by_one["seen"]["stale_reads"]["age_ns"]["max"] > 1_000_000_000, "older than what a node lags behind without a pause"
+    assert by_quorum["seen"]["stale_reads"]["count"] == 0, by_quorum["seen"]["stale_reads"]
+    for of_level in (by_one, by_quorum):
         assert of_level["broken"] == []
         assert of_level["counts"]["unknown"] > 0, "operations that the paused node was to coordinate"
         assert of_level["seen"]["lost_writes"]["of"] > 400

@@ -20,7 +20,7 @@ from sensorbench.schemas.repeated import repeated
         ([["[[{field}|-]]"], 2], [["a-b"], 2]),
         (
             {"each": {"set_{field}": {"all": "[[{field}|, ]]", "one": "{field}", "list": [{"each": "{field}"}]}}},
-            {f"set_{one}": {"all": "a, b", "one": one, "list": ["a", "b"]} for one in "ab"},
+            {f"set_{name}": {"all": "a, b", "one": name, "list": ["a", "b"]} for name in "ab"},
         ),
     ],
 )

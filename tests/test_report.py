@@ -116,9 +116,9 @@ def test_warnings_are_at_the_top_and_those_of_a_kind_together(study_folder: Path
     summary = summary.model_copy(update={"warnings": [*of_variants, busy, embedded]})
     page = write_page(comparison_page(summary, result), tmp_path, with_files=False).read_text(encoding="utf-8")
     header = page[page.index("<header>") : page.index("</header>")]
-    for one in [*of_variants, busy]:
-        assert page.count(one.text) == header.count(one.text) == 1
-        assert page.count(one.action) == header.count(one.action) == 1
+    for of_variant in [*of_variants, busy]:
+        assert page.count(of_variant.text) == header.count(of_variant.text) == 1
+        assert page.count(of_variant.action) == header.count(of_variant.action) == 1
     assert header.count('class="banner"') == 2
     assert embedded.text not in header
     assert embedded.text in page

@@ -213,7 +213,10 @@ def test_results_have_the_files_of_the_design(study_folder: Path) -> None:
 def test_histograms_are_read_by_hdrhistograms_own_tools(study_folder: Path) -> None:
     run = read_run(study_folder / "experiments/fjall-by_sensor/run-1")
     assert run.manifest.totals is not None
-    expected = {f"measure.{name}.response": one["counts"]["ok"] for name, one in run.manifest.totals.phases[0].operations.items()}
+    expected = {
+        f"measure.{name}.response": operation["counts"]["ok"]
+        for name, operation in run.manifest.totals.phases[0].operations.items()
+    }
     total = HdrHistogram(1, 3_600_000_000_000, 3)
     reader = HistogramLogReader(str(run.folder / "histograms.hlog"), total)
     counts: dict[str, int] = {}

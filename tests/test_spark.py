@@ -29,9 +29,9 @@ def listening(cluster: lab.Instance) -> set[str]:
     roots = [psutil.Process(), *lab.server_processes(cluster).values()]
     return {
         connection.laddr.ip.removeprefix("::ffff:")
-        for one in [each for root in roots for each in root.children(recursive=True)] + roots[1:]
-        if one.status() != psutil.STATUS_ZOMBIE
-        for connection in one.net_connections()
+        for item in [each for root in roots for each in root.children(recursive=True)] + roots[1:]
+        if item.status() != psutil.STATUS_ZOMBIE
+        for connection in item.net_connections()
         if connection.status == psutil.CONN_LISTEN
     }
 
@@ -40,28 +40,28 @@ def listening(cluster: lab.Instance) -> set[str]:
 def test_applications_get_as_many_executors_as_they_ask_for_and_nothing_can_be_reached_from_outside(
     cluster: lab.Instance,
 ) -> None:
-    password, before = cluster.password(), {one.pid for one in psutil.Process().children()}
-    with driver(find_master(lab.url_of(cluster))) as one:
+    password, before = cluster.password(), {child.pid for child in psutil.Process().children()}
+    with driver(find_master(lab.url_of(cluster))) as spark_driver:
         for executors in (1, 2):
-            with one.application("test", executors=executors) as application:
+            with spark_driver.application("test", executors=executors) as application:
                 assert application.executors == executors
                 context = application.session.sparkContext
                 assert context._jsc.sc().getExecutorMemoryStatus().size() - 1 == executors
                 assert application.session.range(1000, numPartitions=4).groupBy().sum().collect()[0][0] == 499_500
                 assert len(listening(cluster)) > executors
                 assert all(address.startswith("127.") for address in listening(cluster))
-                commands = [" ".join(one.info["cmdline"] or []) for one in psutil.process_iter(["cmdline"])]
+                commands = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
                 assert not any(password in command for command in commands)
-    assert {one.pid for one in psutil.Process().children()} == before
+    assert {child.pid for child in psutil.Process().children()} == before
 
 
 @pytest.mark.cluster
 def test_a_cluster_with_too_few_workers_is_said_to_have_too_few(cluster: lab.Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[Master.__module__], "_EXECUTORS_WITHIN_S", 8.0)
     with (
-        driver(find_master(f"lab:{cluster.name}")) as one,
+        driver(find_master(f"lab:{cluster.name}")) as spark_driver,
         pytest.raises(FailedError, match=r"gave \d of 3 executors within 8 s"),
-        one.application("test", executors=3),
+        spark_driver.application("test", executors=3),
     ):
         pass
 
@@ -82,13 +82,13 @@ def test_datasets_are_generated_on_a_cluster(cluster: lab.Instance, cli: Cli, tm
 
 @pytest.mark.cluster
 def test_executors_that_were_lost_are_told(cluster: lab.Instance) -> None:
-    with driver(find_master(f"lab:{cluster.name}")) as one, one.application("test", executors=2) as application:
-        one.check_none_was_lost(application)
+    with driver(find_master(f"lab:{cluster.name}")) as spark_driver, spark_driver.application("test", executors=2) as application:
+        spark_driver.check_none_was_lost(application)
         lab.stop_node(cluster.name, 2)
         assert application.session.range(1000, numPartitions=4).count() == 1000
         # The executor that is left may do all of it before Spark misses the other.
         give_up_s = time.monotonic() + 60.0
-        while (lost := what_was_lost(one, application)) is None and time.monotonic() < give_up_s:
+        while (lost := what_was_lost(spark_driver, application)) is None and time.monotonic() < give_up_s:
             time.sleep(0.1)
         assert lost is not None
         assert "1 of 2 executors were lost" in lost

@@ -80,7 +80,7 @@ def test_a_file_has_its_name_when_it_is_whole(tmp_path: Path) -> None:
     rows, file = Generated("measurements", generator, MEASUREMENT_SCHEMA, "time"), PartsFile("some.parquet", 1, 3)
 
     def look(parts: int, rows: int) -> None:
-        assert [one.name.endswith(".unfinished") for one in tmp_path.iterdir()] == [True]
+        assert [file.name.endswith(".unfinished") for file in tmp_path.iterdir()] == [True]
         if parts == dies_after:
             raise OSError("the disk is gone")
 
@@ -90,7 +90,7 @@ def test_a_file_has_its_name_when_it_is_whole(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     dies_after = 3
     assert write_file(rows, tmp_path, file, 1, look).rows == 120
-    assert [one.name for one in tmp_path.iterdir()] == ["some.parquet"]
+    assert [file.name for file in tmp_path.iterdir()] == ["some.parquet"]
 
 
 def failing(attempts: int) -> Callable[[Generated, Path, PartsFile], WrittenFile]:

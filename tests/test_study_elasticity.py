@@ -40,8 +40,10 @@ from sensorbench.studies.elasticity.study import ELASTICITY, judged, printed, su
 def of_printed(change: Callable[[str, float], float] = lambda _, value: value, *, leave_out: tuple[str, ...] = ()) -> Evidence:
     """What the source printed, as if it had been measured three times with nearly no noise."""
     evidence, levels = Evidence(), {}
-    for one in printed():
-        levels[one.role, one.transition, one.figure] = change(one.figure, one.value)
+    for published_figure in printed():
+        levels[published_figure.role, published_figure.transition, published_figure.figure] = change(
+            published_figure.figure, published_figure.value
+        )
     for (role, transition, figure), value in levels.items():
         if role in leave_out:
             continue
@@ -73,23 +75,36 @@ def test_the_opposite_gives_the_opposite() -> None:
         return {"scalability": 0.5 - value, "hottest_share": 0.2}.get(figure, 1.0 / value)
 
     found = verdicts(of_printed(inverted))
-    for one in ("ELA-1", "ELA-2", "ELA-3", "ELA-4", "ELA-5", "ELA-8", "ELA-12", "ELA-14", "ELA-16", "ELA-17", "ELA-18", "ELA-21"):
-        assert found[one] == "does not hold", one
+    for name in (
+        "ELA-1",
+        "ELA-2",
+        "ELA-3",
+        "ELA-4",
+        "ELA-5",
+        "ELA-8",
+        "ELA-12",
+        "ELA-14",
+        "ELA-16",
+        "ELA-17",
+        "ELA-18",
+        "ELA-21",
+    ):
+        assert found[name] == "does not hold", name
 
 
 def test_databases_that_were_not_measured_leave_claims_open() -> None:
     found = {claim.id: judged(claim, of_printed(leave_out=("MO",))) for claim in ELASTICITY.claims}
     assert found["ELA-1"].verdict == "inconclusive"
     assert "not measured: MO" in found["ELA-1"].reason
-    assert {found[one].verdict for one in ("ELA-3", "ELA-6", "ELA-11", "ELA-15", "ELA-19", "ELA-21")} == {"not tested here"}
+    assert {found[name].verdict for name in ("ELA-3", "ELA-6", "ELA-11", "ELA-15", "ELA-19", "ELA-21")} == {"not tested here"}
     assert found["ELA-4"].verdict == "holds"
 
 
 def test_one_work_of_each_is_no_repetition() -> None:
     evidence = Evidence()
-    for one in printed():
-        evidence.add(one.role, one.transition, {one.figure: one.value})
-    assert {verdicts(evidence)[one] for one in ("ELA-1", "ELA-4", "ELA-7", "ELA-16")} == {"inconclusive"}
+    for figure in printed():
+        evidence.add(figure.role, figure.transition, {figure.figure: figure.value})
+    assert {verdicts(evidence)[name] for name in ("ELA-1", "ELA-4", "ELA-7", "ELA-16")} == {"inconclusive"}
 
 
 def requests_before(count: float) -> NodeLoad:
@@ -162,10 +177,10 @@ def test_figures_are_those_of_transitions_to_more_nodes() -> None:
 
 def test_works_are_summed_up_beside_what_was_printed() -> None:
     summary = summarise([(f"cassandra-{seconds:g}", work("cassandra", seconds)) for seconds in (150.0, 160.0, 170.0)])
-    found = {(one.role, one.figure): one for one in summary.result.figures}
+    found = {(figure.role, figure.figure): figure for figure in summary.result.figures}
     assert found["CA", "transfer_s"].value == pytest.approx(160.0)
     assert (found["CA", "transfer_s"].low or 0.0) < 150.0
-    assert {one.id: one.verdict for one in summary.claims}["ELA-5"] == "inconclusive"
+    assert {claim.id: claim.verdict for claim in summary.claims}["ELA-5"] == "inconclusive"
     assert {role.title for role in ELASTICITY.file.roles.values()} == {"Cassandra", "HBase", "mongoDB", "Redis Cluster"}
 
 
@@ -173,11 +188,11 @@ def test_a_comparison_says_what_its_clusters_have_in_common(tmp_path: Path) -> N
     works = {"a": work("cassandra", 150.0), "b": work("hbase", 160.0, "interrupted"), "c": work("cassandra", 155.0)}
     summary = summarise(list(works.items()))
     assert (summary.kind, summary.status, summary.reason) == (COMPARISON, "interrupted", "why")
-    assert [one.id for one in summary.variants] == ["cassandra-by-id", "hbase-by-id"]
+    assert [variant_manifest.id for variant_manifest in summary.variants] == ["cassandra-by-id", "hbase-by-id"]
     assert summary.environment == {"memory_bytes": 1}
     assert summary.command == []
     assert [caveat.variant for caveat in summary.warnings] == ["cassandra-by-id", "hbase-by-id", "cassandra-by-id"]
-    assert [(one.folder, one.status) for one in summary.result.works] == [
+    assert [(cluster.folder, cluster.status) for cluster in summary.result.works] == [
         ("a", "complete"),
         ("b", "interrupted"),
         ("c", "complete"),

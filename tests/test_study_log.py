@@ -31,7 +31,7 @@ def summary_of(folder: Path) -> dict[str, Any]:
 def test_ranges_of_any_log_have_the_shares_of_the_study_and_say_so() -> None:
     with open_dataset("azure-vm-noise").connect() as workbench:
         operations = with_instances(load_operations("logs"), {"fetch_range"}, workbench, "test")
-        instances = [one.instance for one in operations.operation.values() if one.instance]
+        instances = [operation.instance for operation in operations.operation.values() if operation.instance]
         assert [instance.of for instance in instances] == ["fetch_range"] * 7
         assert [instance.share for instance in instances] == pytest.approx(SHARES, rel=0.03)
         for instance in instances:
@@ -213,7 +213,7 @@ def test_rows_that_do_not_fit_into_memory_are_stopped_and_the_rest_goes_on(
     failure = summary_of(out)["result"]["failures"]["redis-range_only"]
     assert "do not fit into memory" in failure["cause"]
     assert "Use a smaller --scale" in failure["cause"]
-    assert len([one for one in summary_of(out)["result"]["figures"] if one["runs"] == 3]) == 3 * len(QUESTIONS)
+    assert len([figure for figure in summary_of(out)["result"]["figures"] if figure["runs"] == 3]) == 3 * len(QUESTIONS)
 
 
 def test_a_study_of_which_everything_fails_has_failed(cli: Cli, tmp_path: Path) -> None:

@@ -434,13 +434,13 @@ def test_cells_say_what_results_have() -> None:
 def test_equal_neighbours_are_grouped_and_nothing_else() -> None:
     assert len(grouped(published_figures(None))) < 60
 
-    def of(size: str, one: str, why: str = "there") -> PublishedFigure:
-        return PublishedFigure(size, "key", "CA", "Q2", one, "run", why)
+    def of(size: str, name: str, why: str = "there") -> PublishedFigure:
+        return PublishedFigure(size, "key", "CA", "Q2", name, "run", why)
 
     row = ("CA", "key")
     among = ["r1", "r2", "r3", "r4"]
-    assert grouped([of("1GB", one) for one in among]) == [(*row, "1GB", "Q2 r1 to r4", "run", "there")]
-    gap = [of("1GB", one, "elsewhere" if one == "r2" else "there") for one in among]
+    assert grouped([of("1GB", name) for name in among]) == [(*row, "1GB", "Q2 r1 to r4", "run", "there")]
+    gap = [of("1GB", name, "elsewhere" if name == "r2" else "there") for name in among]
     assert grouped(gap) == [(*row, "1GB", "Q2 r1, r3, r4", "run", "there"), (*row, "1GB", "Q2 r2", "run", "elsewhere")]
 
 
@@ -462,7 +462,7 @@ def of_variants(times_s: dict[str, float], size: str = "4GB", failing: str = "")
         id_of(name): {"load_s": time, "settle_s": 0.0, "size": {"total_bytes": time * 1e9}} for name, time in times_s.items()
     }
     plans = {
-        id_of(name): {one: {"access": "scan" if one[-1] in "567" else "index log_value"} for one in FETCH} for name in times_s
+        id_of(name): {name: {"access": "scan" if name[-1] in "567" else "index log_value"} for name in FETCH} for name in times_s
     }
     records = records_of(size) if size in SIZES else 1000
     result = fake_result(size, variants=times_s, loads=loads, plans=plans, records=records)
@@ -484,7 +484,10 @@ MARIADB_KEY, CASSANDRA_KEY, REDIS = "mariadb/relational/key", "cassandra/source/
 
 
 def test_ratings_stand_beside_the_words_of_the_source() -> None:
-    found = {one.title: one for one in sections(*of_variants({MARIADB_KEY: 1.0, CASSANDRA_KEY: 30.0, REDIS: 4.0}, failing=REDIS))}
+    found = {
+        section.title: section
+        for section in sections(*of_variants({MARIADB_KEY: 1.0, CASSANDRA_KEY: 30.0, REDIS: 4.0}, failing=REDIS))
+    }
     table = found["Ratings in words"]
     rows = {
         row[1]: dict(zip([f"{column.title} {number}" for number, column in enumerate(table.columns)], row, strict=True))
@@ -505,7 +508,7 @@ def test_ratings_stand_beside_the_words_of_the_source() -> None:
 
 
 def test_what_was_published_stands_beside_what_was_measured() -> None:
-    found = {one.title: one for one in sections(*of_variants({MARIADB_KEY: 1.0, CASSANDRA_KEY: 30.0, REDIS: 4.0}))}
+    found = {section.title: section for section in sections(*of_variants({MARIADB_KEY: 1.0, CASSANDRA_KEY: 30.0, REDIS: 4.0}))}
     times = found["Published beside measured: times"]
     rows = {(row[0], row[1], row[2]): row[3:] for row in times.rows}
     # That of the loader that is meant here, which the source's main table has another time for.
@@ -520,7 +523,7 @@ def test_what_was_published_stands_beside_what_was_measured() -> None:
     # Here Redis has no size on disk.
     assert not [row for row in sizes if row[0] == "size" and row[2] == "Redis"]
     other = sections(*of_variants({MARIADB_KEY: 1.0}, size="azure-vm-noise"))
-    assert [one.title for one in other] == ["The source's five questions", "Ratings in words"]
+    assert [section.title for section in other] == ["The source's five questions", "Ratings in words"]
 
 
 def test_the_five_questions_are_answered_from_the_figures() -> None:
@@ -528,7 +531,7 @@ def test_the_five_questions_are_answered_from_the_figures() -> None:
         "mariadb/relational/none": 1.0, MARIADB_KEY: 2.0, "mariadb/relational/key_value": 3.0, "mariadb_relaxed/relational/key": 1.0,
         CASSANDRA_KEY: 10.0, "cassandra_4/source/key": 15.0, "cassandra_4_rf3_one/source/key": 20.0, "cassandra_4_rf3_all/source/key": 60.0,
     }  # fmt: skip
-    table = next(one for one in sections(*of_variants(times)) if one.title == "The source's five questions")
+    table = next(section for section in sections(*of_variants(times)) if section.title == "The source's five questions")
     suitable, indexes, optimizers, consistency, processes = (answer for _, answer in table.rows)
     assert "60 × as long with cassandra_4_rf3_all-source-key" in suitable
     assert "Not measured: a commercial database, Redis." in suitable
@@ -539,7 +542,7 @@ def test_the_five_questions_are_answered_from_the_figures() -> None:
     assert "2 × for Load" in consistency
     assert "Four nodes of Cassandra instead of one take 1.5 × for Load" in processes
     assert "not what distribution gains" in processes
-    alone = next(one for one in sections(*of_variants({REDIS: 1.0})) if one.title == "The source's five questions")
+    alone = next(section for section in sections(*of_variants({REDIS: 1.0})) if section.title == "The source's five questions")
     assert all(answer for _, answer in alone.rows)
     assert "was not measured" in alone.rows[3][1]
 

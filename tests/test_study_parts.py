@@ -244,7 +244,7 @@ def whole(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_a_part_does_not_say_is_as_the_study_says(study: Study) -> None:
     read, write, days = study.file.parts.values()
-    assert [one.schema_ for one in read.schemas["sqlite"]] == ["natural", "star"]
+    assert [layout.schema_ for layout in read.schemas["sqlite"]] == ["natural", "star"]
     assert write.schemas == study.file.schemas
     assert (read.targets, days.targets) == (["sqlite", "fjall"], ["fjall"])
     assert read.datasets == study.file.datasets
@@ -288,9 +288,9 @@ def test_each_part_is_a_comparison_of_its_own(whole: Path) -> None:
         name="small-parts", title="Small parts", of="parts", parts={name: name for name in ("read", "write", "days")}
     )
     results = {name: read_comparison(whole / name) for name in ("read", "write", "days")}
-    assert {name: one.manifest.plan.part for name, one in results.items()} == {name: name for name in results}
+    assert {name: result.manifest.plan.part for name, result in results.items()} == {name: name for name in results}
     assert results["write"].manifest.title == "Small parts: Writing"
-    variants = {name: [variant.id for variant in one.manifest.variants] for name, one in results.items()}
+    variants = {name: [variant.id for variant in result.manifest.variants] for name, result in results.items()}
     assert variants == {
         "read": ["sqlite-natural", "sqlite-star", "fjall-by_sensor"],
         "write": ["sqlite-natural", "fjall-by_sensor"],
@@ -341,14 +341,16 @@ def test_a_claim_over_parts_is_open_when_answers_differ_in_one(study: Study, who
     from sensorbench.studies.series import summarise_series
 
     results = {name: read_comparison(whole / name) for name in ("read", "write", "days")}
-    summaries = {name: summary_in(one).model_copy(update={"answers_equal": name != "write"}) for name, one in results.items()}
+    summaries = {
+        name: summary_in(result).model_copy(update={"answers_equal": name != "write"}) for name, result in results.items()
+    }
     summed = {claim.id: claim.verdict for claim in summarise_series(read_series(whole), results, summaries).claims}
     assert (summed["P-1"], summed["P-2"], summed["P-6"]) == ("holds", "inconclusive", "inconclusive")
 
 
 def test_figures_of_two_parts_are_compared_as_measured_one_after_the_other(study: Study, whole: Path) -> None:
     results = {name: read_comparison(whole / name) for name in ("read", "write")}
-    by = measured(study, results, {name: summary_in(one) for name, one in results.items()})
+    by = measured(study, results, {name: summary_in(result) for name, result in results.items()})
     evidence = by["read"].own
     assert evidence.part("read") is evidence
     assert evidence.part("write") is by["write"].own
@@ -472,7 +474,7 @@ def test_runs_can_have_a_length_and_a_rate(cli: Cli, tmp_path: Path) -> None:
     assert workload["schedule"] == {"in_flight": 32, "rate": 150.0, "segments": [], "arrival": "poisson"}
     started = [run.manifest.totals.phases[0].started for run in read_comparison(out).runs["sqlite-star"] if run.manifest.totals]
     assert len(started) == 2
-    assert all(0 < one < 150 for one in started), "400 ms at 150 a second are 60"
+    assert all(0 < number < 150 for number in started), "400 ms at 150 a second are 60"
 
 
 def test_a_number_of_requests_replaces_a_length(cli: Cli, tmp_path: Path) -> None:
@@ -570,7 +572,7 @@ def many_points() -> list[Point]:
 
 def drawn(specification: dict[str, Any], mark: str) -> list[dict[str, Any]]:
     """The data of the layer with a mark."""
-    layer = next(one for one in specification["layer"] if one["mark"]["type"] == mark)
+    layer = next(entry for entry in specification["layer"] if entry["mark"]["type"] == mark)
     data = layer.get("data", specification.get("data"))
     return specification["datasets"][data["name"]] if "name" in data else data["values"]
 
@@ -584,16 +586,16 @@ def test_each_group_has_a_front_of_its_own() -> None:
 
 def test_a_front_tells_what_is_surely_dominated() -> None:
     points = with_fronts(many_points())
-    specification = front(json.loads(json.dumps({"x_title": "x", "y_title": "y", "points": [vars(one) for one in points]})))
+    specification = front(json.loads(json.dumps({"x_title": "x", "y_title": "y", "points": [vars(point) for point in points]})))
     shown = {point["label"]: point["state"] for point in drawn(specification, "point")}
     assert len(shown) == 60
     for group in {point.group for point in points}:
         of_group = [point for point in points if point.group == group]
         boxes = [
-            Box(one.x_low, one.x_high, one.y_low, one.y_high)
-            if None not in (one.x_low, one.x_high, one.y_low, one.y_high)
+            Box(point.x_low, point.x_high, point.y_low, point.y_high)
+            if None not in (point.x_low, point.x_high, point.y_low, point.y_high)
             else None
-            for one in of_group
+            for point in of_group
         ]
         for point, is_sure in zip(of_group, significantly_dominated(boxes), strict=True):
             expected = (
@@ -603,7 +605,7 @@ def test_a_front_tells_what_is_surely_dominated() -> None:
     assert set(shown.values()) == {"on the front", "not known to be dominated", "significantly dominated"}
     labels = drawn(specification, "text")
     assert labels
-    assert {one["label"] for one in labels} <= {name for name, state in shown.items() if state == "on the front"}
+    assert {label["label"] for label in labels} <= {name for name, state in shown.items() if state == "on the front"}
     assert vl_convert.vegalite_to_svg({**specification, "width": 900}).count("layout number") >= len(labels)
 
 
@@ -612,12 +614,12 @@ def section_with(picture: dict[str, Any]) -> StudySection:
 
 
 def test_points_at_zero_have_no_place_on_a_logarithmic_axis() -> None:
-    points = [vars(one) for one in many_points()[:2]]
+    points = [vars(point) for point in many_points()[:2]]
     points[0] = {**points[0], "x": 0.0}
     picture = {"x_title": "x", "y_title": "y", "points": points}
     (shown,) = charts_of(section_with(picture))
     assert shown.name == "front-1"
-    assert [one["label"] for one in drawn(shown.specification, "point")] == ["layout number 1"]
+    assert [entry["label"] for entry in drawn(shown.specification, "point")] == ["layout number 1"]
     assert charts_of(section_with({**picture, "points": points[:1]})) == []
 
 
@@ -635,10 +637,12 @@ def test_effects_are_rows_below_their_factors() -> None:
             ("same → same", "read", 1.0, None, None),
         )
     ]
-    specification = effects([vars(one) for one in found])
+    specification = effects([vars(effect) for effect in found])
     rows = drawn(specification, "point")
-    names = next(one for one in specification["layer"] if one["mark"]["type"] == "point")["encoding"]["y"]["scale"]["domain"]
-    assert [name[4:] for name in names][:4] == ["metadata", *(f"{one.change} · {one.operation}" for one in found[:3])]
+    names = next(entry for entry in specification["layer"] if entry["mark"]["type"] == "point")["encoding"]["y"]["scale"][
+        "domain"
+    ]
+    assert [name[4:] for name in names][:4] == ["metadata", *(f"{effect.change} · {effect.operation}" for effect in found[:3])]
     assert len(names) == 8 == len(set(names))
     assert [row["state"] for row in rows[:3]] == ["a significant change", "not known to be one", "not known to be one"]
     assert rows[1]["high_shown"] < 90.0, "a wide interval is cut, so that it does not press the others together"

@@ -28,7 +28,7 @@ def judged(
     rows: Mapping[str, int] | None = None,
 ) -> Judgement:
     """What a claim says of latencies by role, or by `part role`, in its first part and operation where nothing else is said."""
-    part = next(one for one in SENSOR_SCHEMAS.claims if one.id == claim).parts[0]
+    part = next(candidate for candidate in SENSOR_SCHEMAS.claims if candidate.id == claim).parts[0]
     whole = {(part, role, operation): latency for role, latency in figures.items()}
     return judged_of(claim, whole, timeouts or {}, rows or {})
 
@@ -36,7 +36,7 @@ def judged(
 def judged_of(
     claim: str, figures: Figures, timeouts: Mapping[tuple[str, str, str], int] = {}, rows: Mapping[str, int] = {}
 ) -> Judgement:
-    part = next(one for one in SENSOR_SCHEMAS.claims if one.id == claim).parts[0]
+    part = next(candidate for candidate in SENSOR_SCHEMAS.claims if candidate.id == claim).parts[0]
     return JUDGES[claim](cast("Evidence", FakeEvidence(part, figures, timeouts, rows)))
 
 
@@ -228,10 +228,10 @@ def test_recommended_layouts(claim: str, role: str) -> None:
     operations = (("write", WRITE), ("read", READ))
 
     def figures(best: str) -> Figures:
-        return {(part, one, operation): 1.0 if one == best else 3.0 for part, operation in operations for one in tested}
+        return {(part, name, operation): 1.0 if name == best else 3.0 for part, operation in operations for name in tested}
 
     assert judged_of(claim, figures(role)).word == "holds"
-    other = next(one for one in tested if one != role and one[:2] == role[:2])
+    other = next(name for name in tested if name != role and name[:2] == role[:2])
     assert judged_of(claim, figures(other)).word == "does not hold"
     is_at_once = claim in {"SCH-U1", "SCH-U3", "SCH-U5"}
     batched_is_best = judged_of(claim, figures("BA 10MB")).word if is_at_once else None

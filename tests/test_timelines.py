@@ -268,17 +268,17 @@ def test_readings_of_one_operation_need_rows_of_their_own(timelines: Dataset) ->
     ],
     ids=str,
 )
-def test_rows_shrink_with_the_dataset(timelines: Dataset, one: Layout, scale: float, readings_a_row: int) -> None:
+def test_rows_shrink_with_the_dataset(timelines: Dataset, layout: Layout, scale: float, readings_a_row: int) -> None:
     step_us = 1_000_000
-    schema = one.on(timelines).on(SamplingInterval(step_us, scale))
+    schema = layout.on(timelines).on(SamplingInterval(step_us, scale))
     assert schema.bucket_of("rows of ${width}", "fill") == {"microseconds": readings_a_row * step_us}
 
 
 @contextmanager
-def loaded(one: Layout, dataset: Dataset, folder: Path) -> Iterator[tuple[Schema, _engine.Target]]:
+def loaded(layout: Layout, dataset: Dataset, folder: Path) -> Iterator[tuple[Schema, _engine.Target]]:
     """A dataset in a layout, in a namespace of its own, which is gone at the end."""
-    schema = one.on(dataset)
-    variant = place_of(one, schema, folder)
+    schema = layout.on(dataset)
+    variant = place_of(layout, schema, folder)
     target = variant.engine_target()
     with dataset.connect() as workbench:
         columns = schema.loaded_columns(workbench)
@@ -293,9 +293,9 @@ def loaded(one: Layout, dataset: Dataset, folder: Path) -> Iterator[tuple[Schema
         target.remove(owner=TEST_OWNER.to_json())
 
 
-def place_of(one: Layout, schema: Schema, folder: Path) -> Variant:
-    url = server_url(one.database, OWN) if one.database in lab.LAB_DATABASES else f"{one.database}:{folder / 'data'}"
-    return Variant(str(one), parse_target(url), schema, url, None)
+def place_of(place: Layout, schema: Schema, folder: Path) -> Variant:
+    url = server_url(place.database, OWN) if place.database in lab.LAB_DATABASES else f"{place.database}:{folder / 'data'}"
+    return Variant(str(place), parse_target(url), schema, url, None)
 
 
 def questions() -> dict[str, tuple[float, float]]:
@@ -361,7 +361,7 @@ class Questions:
         columns = [pa.array(column, type_) for column, type_ in zip(zip(*rows, strict=True), types, strict=True)]
         parameters = pa.table(dict(zip(operation.parameters, columns, strict=True)))
         with dataset.connect() as workbench:
-            expected = [reference_answer(workbench, "get_range", operation, one) for one in parameters.to_pylist()]
+            expected = [reference_answer(workbench, "get_range", operation, row) for row in parameters.to_pylist()]
         return cls([f"{name}, {sensor} in {zone}" for zone, sensor in sensors for name in ranges], parameters, expected)
 
     def problems(self, target: _engine.Target, schema: Schema) -> dict[str, str]:
@@ -423,17 +423,17 @@ ON_SERVERS = [
 ]
 
 
-@pytest.mark.parametrize("one", EMBEDDED, ids=str)
-def test_ranges_are_as_expected(one: Layout, timelines: Dataset, asked_questions: Questions, tmp_path: Path) -> None:
-    with loaded(one, timelines, tmp_path) as (schema, target):
+@pytest.mark.parametrize("layout", EMBEDDED, ids=str)
+def test_ranges_are_as_expected(layout: Layout, timelines: Dataset, asked_questions: Questions, tmp_path: Path) -> None:
+    with loaded(layout, timelines, tmp_path) as (schema, target):
         assert asked_questions.problems(target, schema) == {}
 
 
-@pytest.mark.parametrize("one", ON_SERVERS, ids=str)
+@pytest.mark.parametrize("layout", ON_SERVERS, ids=str)
 def test_ranges_are_as_expected_on_servers(
-    one: Layout, timelines: Dataset, asked_questions: Questions, lab_servers: dict[str, lab.Instance], tmp_path: Path
+    layout: Layout, timelines: Dataset, asked_questions: Questions, lab_servers: dict[str, lab.Instance], tmp_path: Path
 ) -> None:
-    with loaded(one, timelines, tmp_path) as (schema, target):
+    with loaded(layout, timelines, tmp_path) as (schema, target):
         assert asked_questions.problems(target, schema) == {}
 
 
@@ -476,11 +476,11 @@ def written_and_checked(
     """The summary of an experiment that writes, in which nothing failed."""
     targets = [
         TARGET.format(
-            url=urls[one.database],
-            schema=one.schema,
-            parameters="{ " + ", ".join(f"{name} = {json.dumps(value)}" for name, value in one.parameters) + " }",
+            url=urls[place.database],
+            schema=place.schema,
+            parameters="{ " + ", ".join(f"{name} = {json.dumps(value)}" for name, value in place.parameters) + " }",
         )
-        for one in layouts
+        for place in layouts
     ]
     file = folder / "experiment.toml"
     file.write_text(EXPERIMENT.format(targets="".join(targets), operations=operations, repeat=repeat), encoding="utf-8")
@@ -560,7 +560,7 @@ def test_what_is_not_as_it_was_acknowledged_is_found(
         contents = checked(target, timelines, schema, claimed)
     assert (contents["read_back"], contents["lost_writes"]) == (len(claimed), lost)
     assert contents["wrong"] == len(contents["problems"])
-    assert any(problem in one["problem"] for one in contents["problems"]) if problem else contents["wrong"] == 0, contents
+    assert any(problem in entry["problem"] for entry in contents["problems"]) if problem else contents["wrong"] == 0, contents
 
 
 def test_of_batches_that_were_acknowledged_none_may_be_missing(timelines: Dataset, tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ class FakeRun:
 
 
 def told(now_s: float, *p99_s: float) -> dict[str, Any]:
-    operations = {str(place): {"response_ns": {"p50": 0.0, "p99": one * 1e9}} for place, one in enumerate(p99_s)}
+    operations = {str(place): {"response_ns": {"p50": 0.0, "p99": value * 1e9}} for place, value in enumerate(p99_s)}
     return {"now_ns": now_s * 1e9, "phases": [{"start_ns": 0, "operations": {}}, {"start_ns": 1e9, "operations": operations}]}
 
 
@@ -255,9 +255,9 @@ def test_the_search_comes_near_the_optimum_of_a_known_function(tmp_path: Path, s
     for _ in range(40):
         choices = propose(space, tried, {}, seed)
         tried.append(Tried(choices, made_up(choices)))
-    assert min(one.cost for one in tried if one.cost is not None) < 0.02
+    assert min(trial_.cost for trial_ in tried if trial_.cost is not None) < 0.02
     # Of the second half more than at random: half of all would be slow.
-    assert sum(one.choices["way"] == "slow" for one in tried[20:]) < 7
+    assert sum(trial_.choices["way"] == "slow" for trial_ in tried[20:]) < 7
 
 
 def test_what_failed_is_avoided_and_a_search_can_go_on_from_what_was_tried(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_what_failed_is_avoided_and_a_search_can_go_on_from_what_was_tried(tmp_p
         choices = propose(space, tried, {}, 5)
         assert choices == propose(space, list(tried), {}, 5)
         tried.append(Tried(choices, None if choices["way"] == "fast" else 1.0))
-    assert sum(one.choices["way"] == "fast" for one in tried[15:]) < 5
+    assert sum(trial_.choices["way"] == "fast" for trial_ in tried[15:]) < 5
 
 
 def test_nothing_is_tried_twice_while_there_is_something_new(tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_nothing_is_tried_twice_while_there_is_something_new(tmp_path: Path) -> 
     tried: list[Tried] = []
     for _ in range(3):
         tried.append(Tried(propose(space, tried, {"x": "4"}, 1), 0.0))
-    assert sorted(one.choices["x"] for one in tried) == [1, 2, 3]
+    assert sorted(trial_.choices["x"] for trial_ in tried) == [1, 2, 3]
     assert propose(space, tried, {"x": "4"}, 1)["x"] in (1, 2, 3, 4)
 
 
@@ -283,7 +283,7 @@ def test_the_default_stands_on_both_sides_of_each_trial() -> None:
         trials: list[Measurement] = []
         while role := next_role(trials, budget):
             trials.append(Measurement(role=role, configuration={}, outcome="measured", value=1.0, seed=1, took_s=10.0))
-        return [one.role[0] for one in trials]
+        return [trial.role[0] for trial in trials]
 
     assert "".join(roles(Budget(3, None))) == "dsd"
     assert "".join(roles(Budget(8, None))) == "dssssdsd"
@@ -301,7 +301,7 @@ def test_trials_are_compared_with_the_default_around_them() -> None:
         Measurement(role=role, configuration={}, outcome="measured", value=value, seed=1, took_s=1.0)
         for role, value in (("default", 1.0), ("search", 1.0), ("default", 4.0))  # type: ignore[misc]
     ]
-    assert [one.ratio for one in judged(trials)] == pytest.approx([1.0, 0.5, 1.0])
+    assert [trial.ratio for trial in judged(trials)] == pytest.approx([1.0, 0.5, 1.0])
 
 
 class MadeUp:
@@ -359,14 +359,14 @@ def test_a_gain_is_found_and_confirmed_while_the_machine_becomes_slower(carry_ou
     summary = summarise_tune(result)
     found = summary.result
     assert found.verdict == "gain"
-    assert made_up(found.best) == min(made_up(one.configuration) for one in result.trials)
+    assert made_up(found.best) == min(made_up(trial.configuration) for trial in result.trials)
     assert found.ratio.value == pytest.approx((0.1 + made_up(found.best)) / (0.1 + made_up(START)), rel=0.1)
     assert found.ratio.high < 1
     assert found.drift.last_to_first == pytest.approx(1.1**14)
     assert [warning.kind for warning in summary.warnings] == ["drift", "embedded"]
-    assert [one.role for one in result.confirmation] == ["default", "best", "best", "default", "default", "best"]
-    assert [one.seed for one in result.confirmation] == [2, 2, 3, 3, 4, 4]
-    assert {one.seed for one in result.trials} == {1}
+    assert [measurement.role for measurement in result.confirmation] == ["default", "best", "best", "default", "default", "best"]
+    assert [measurement.seed for measurement in result.confirmation] == [2, 2, 3, 3, 4, 4]
+    assert {trial.seed for trial in result.trials} == {1}
     assert f"way = {found.best['way']}" in found.snippet
 
 
@@ -426,9 +426,9 @@ def test_a_worse_confirmation_is_no_gain_however_sure(carry_out: Callable[..., T
 
 def test_a_server_that_does_not_start_is_a_failed_trial_with_its_words(carry_out: Callable[..., TuneResult]) -> None:
     result = carry_out(lambda at, _: None if at["way"] == "fast" else 0.1 + made_up(at), start=START)
-    failed = [one for one in result.trials if one.outcome == "failed"]
+    failed = [trial for trial in result.trials if trial.outcome == "failed"]
     assert failed
-    assert all(one.reason and "out of memory" in one.reason for one in failed)
+    assert all(measurement.reason and "out of memory" in measurement.reason for measurement in failed)
     summary = summarise_tune(result)
     assert summary.result.best["way"] == "slow"
     assert "failed" in [warning.kind for warning in summary.warnings]
@@ -480,7 +480,7 @@ def test_a_confirmation_of_another_best_is_made_again(carry_out: Callable[..., T
     short = carry_out(figure, start=START, runs=3)
     longer = carry_out(figure, start=START, runs=30, resume=True)
     bests = [
-        {str(sorted(one.configuration.items())) for one in result.confirmation if one.role == "best"}
+        {str(sorted(measurement.configuration.items())) for measurement in result.confirmation if measurement.role == "best"}
         for result in (short, longer)
     ]
     assert bests[0] != bests[1]
@@ -507,11 +507,11 @@ def test_a_gain_on_a_database_of_known_speed(cli: Cli, tmp_path: Path) -> None:
     assert result["ratio"]["high"] < 1
     assert int(result["best"]["delay_ms"]) < 12
     assert result["snippet"] == f"delay_ms={result['best']['delay_ms']}"
-    measured_trials = [one for one in result["trials"] if one["outcome"] == "measured"]
+    measured_trials = [trial for trial in result["trials"] if trial["outcome"] == "measured"]
     # What is far worse than the best is given up: not the default, and not the best itself.
     assert len(measured_trials) >= 3
-    for one in measured_trials:
-        assert one["value"] >= int(one["configuration"]["delay_ms"]) / 1000
+    for measured_trial in measured_trials:
+        assert measured_trial["value"] >= int(measured_trial["configuration"]["delay_ms"]) / 1000
     jsonschema.validate(json.loads((out / "manifest.json").read_text(encoding="utf-8")), json_schemas()["tune-manifest"])
     jsonschema.validate(summary, json_schemas()["tune-summary"])
     assert (summary["format"], summary["kind"]) == (2, "tune")

@@ -110,7 +110,7 @@ def test_a_dump_may_end_anywhere(cli: Cli, tmp_path: Path) -> None:
         for end in range(1 if compress is bytes else 6, len(packed), 1 if compress is bytes else 7):
             file.write_bytes(packed[:end])
             read = Dump(file)
-            articles = [one.text for one in read.pages()]
+            articles = [article.text for article in read.pages()]
             assert most <= len(articles) <= 2
             assert articles == [TEXT] * len(articles)
             most = len(articles)

@@ -52,13 +52,13 @@ def properties(tmp_path: Path, text: str, *options: str) -> Properties:
     ],
 )
 def test_properties_are_read_as_java_does(tmp_path: Path, text: str, expected: dict[str, str]) -> None:
-    assert {key: one.value for key, one in properties(tmp_path, text).items()} == expected
+    assert {key: property_.value for key, property_ in properties(tmp_path, text).items()} == expected
 
 
 def test_a_value_knows_its_place(tmp_path: Path) -> None:
     found = properties(tmp_path, "# first\na=1\nb=\\\n2\nc=3\n", "c= 4 ", "d=5=6")
     file = tmp_path / "workload"
-    assert {key: (one.value, one.place) for key, one in found.items()} == {
+    assert {key: (entry.value, entry.place) for key, entry in found.items()} == {
         "a": ("1", f"{file}, line 2"),
         "b": ("2", f"{file}, line 3"),
         "c": ("4", "-p c"),
@@ -162,8 +162,8 @@ def test_a_field_is_known_by_its_own_name(prefix: str) -> None:
     planned = operations_of_phase(workload_of(f"fieldnameprefix={prefix}", "fieldcount=2", *mix), "run")
     fields = [f"{prefix}0", f"{prefix}1"]
     reads, writes = planned[:2], planned[2:]
-    assert [[column.name for column in operation_of(one).columns] for one in reads] == [[field] for field in fields]
-    assert [list(operation_of(one).parameters) for one in writes] == [["ycsb_key", field] for field in fields] * 2
+    assert [[column.name for column in operation_of(operation).columns] for operation in reads] == [[field] for field in fields]
+    assert [list(operation_of(operation).parameters) for operation in writes] == [["ycsb_key", field] for field in fields] * 2
 
 
 # YCSB's core workloads (workloads/workloada to workloadf), by what tells them apart.
@@ -266,10 +266,10 @@ def keys_by_kind(options: list[str], count: int, *, seed: int = 1, ycsb_zipfian:
     schema = load_schema("usertable", operations="ycsb", database="sqlite", fields=workload.field_names)
     plan = plan_of(workload, "run", schema, concurrency=1, threads=1, seed=seed, timeout_s=1.0, ycsb_zipfian=ycsb_zipfian)
     found: dict[str, list[str]] = {}
-    for number, one in enumerate(operations_of_phase(workload, "run")):
+    for number, operation in enumerate(operations_of_phase(workload, "run")):
         readers = [table.to_reader() for table in tables_of(workload, "run")]
         keys = pa.table(_engine.parameters(json.dumps(plan), readers, 0, number, None, count))["ycsb_key"].to_pylist()
-        found.setdefault(one.kind, []).extend(keys)
+        found.setdefault(operation.kind, []).extend(keys)
     return found
 
 
@@ -466,8 +466,8 @@ def schema_of(target: str) -> Schema:
 def attached(target: str, planned: list[PlannedOperation]) -> _engine.Target:
     """A target whose records can be counted, and asked for."""
     found = _engine.Target(target)
-    operations = Operations(operation={one.name: operation_of(one) for one in planned})
-    schema = schema_of(target).driver_schema(operations, [one.name for one in planned], {})
+    operations = Operations(operation={operation.name: operation_of(operation) for operation in planned})
+    schema = schema_of(target).driver_schema(operations, [operation.name for operation in planned], {})
     found.attach(json.dumps(schema), intent="attach", owner=TEST_OWNER.to_json())
     return found
 
@@ -509,7 +509,7 @@ def limits(keys: list[str]) -> list[int]:
 def answers_at(target: str, keys: list[str]) -> dict[str, list[Answer]]:
     """What reads of all fields and of one answer for each key, and scans from it on, some of them to the end."""
     rows = pa.table({"ycsb_key": keys, "records": limits(keys)})
-    return {one.name: answers(target, one, rows) for one in (READ, READ_ONE, SCAN)}
+    return {operation.name: answers(target, operation, rows) for operation in (READ, READ_ONE, SCAN)}
 
 
 def scans_of_sorted(target: str) -> list[Answer]:

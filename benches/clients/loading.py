@@ -44,7 +44,7 @@ def readings(count: int) -> pa.Table:
         {
             "floor": number // 20 + 1,
             "zone": number // 5 % 4 + 1,
-            "sensor": pa.array([f"AC{one % 5 + 1}" for one in range(series)]).take(pa.array(number)),
+            "sensor": pa.array([f"AC{number % 5 + 1}" for number in range(series)]).take(pa.array(number)),
             "time": pa.array(time_us, pa.timestamp("us")),
             "value": values,
         }

@@ -13,14 +13,14 @@ def costs(found: Iterable[Comparison | LeftOut]) -> Table:
     table = Table(title="µs of client processor time an operation", box=None)
     for column in ("what", "ours", "theirs", "ratio", "ours/s", "theirs/s", "p99 ms, ours", "theirs", "marks"):
         table.add_column(column)
-    for one in found:
-        if isinstance(one, LeftOut):
-            table.add_row(one.what, *7 * ["-"], f"left out: {one.why}")
+    for comparison in found:
+        if isinstance(comparison, LeftOut):
+            table.add_row(comparison.what, *7 * ["-"], f"left out: {comparison.why}")
             continue
-        ours, theirs = [cost.cpu_us for cost in one.ours], [cost.cpu_us for cost in one.theirs]
-        per_s = [f"{statistics.median(cost.per_s for cost in side):,.0f}" for side in (one.ours, one.theirs)]
+        ours, theirs = [cost.cpu_us for cost in comparison.ours], [cost.cpu_us for cost in comparison.theirs]
+        per_s = [f"{statistics.median(cost.per_s for cost in side):,.0f}" for side in (comparison.ours, comparison.theirs)]
         shown = [f"{statistics.median(ours):.2f}", f"{statistics.median(theirs):.2f}", f"{_ratio(ours, theirs):.2f}"]
-        table.add_row(one.what, *shown, *per_s, _p99(one.ours), _p99(one.theirs), one.marks)
+        table.add_row(comparison.what, *shown, *per_s, _p99(comparison.ours), _p99(comparison.theirs), comparison.marks)
     return table
 
 
@@ -34,11 +34,13 @@ def loads(found: Iterable[LoadComparison]) -> Table:
     table = Table(title="rows loaded a second", box=None)
     for column in ("what", "its own tool", "ours", "its own", "ours / its own", "marks"):
         table.add_column(column)
-    for one in found:
-        rates = [f"{statistics.median(rates):,.0f}" for rates in (one.ours, one.theirs)]
-        table.add_row(one.what, one.tool, *rates, f"{_ratio(one.ours, one.theirs):.2f}", one.marks)
+    for comparison in found:
+        rates = [f"{statistics.median(rates):,.0f}" for rates in (comparison.ours, comparison.theirs)]
+        table.add_row(
+            comparison.what, comparison.tool, *rates, f"{_ratio(comparison.ours, comparison.theirs):.2f}", comparison.marks
+        )
     return table
 
 
 def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    return statistics.median(one / other for one, other in zip(ours, theirs, strict=True))
+    return statistics.median(our / other for our, other in zip(ours, theirs, strict=True))

@@ -112,7 +112,7 @@ def _variants_of(manifest: Path) -> tuple[str, ...]:
         said = json.loads(manifest.read_text(encoding="utf-8"))
         # The last two are those of format 1.
         listed = [*said.get("variants", []), *said.get("settings", [])]
-        return tuple(one["id"] for one in [*listed, *(said[key] for key in ("variant", "setting") if key in said)])
+        return tuple(entry["id"] for entry in [*listed, *(said[key] for key in ("variant", "setting") if key in said)])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return ()
 

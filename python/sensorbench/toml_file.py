@@ -100,7 +100,7 @@ def _as_written(key: str, lines: dict[str, int]) -> str:
 
 def _first_problem(error: ValidationError, lines: dict[str, int], path: Path) -> str:
     problems: list[Any] = list(error.errors(include_url=False))
-    problem = next((one for one in problems if _renamed(one)), problems[0])
+    problem = next((problem for problem in problems if _renamed(problem)), problems[0])
     key = ""
     for part in problem["loc"]:
         key += f"[{part}]" if isinstance(part, int) else f".{part}" if key else str(part)

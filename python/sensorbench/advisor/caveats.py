@@ -19,51 +19,55 @@ def caveats_of_recommendation(recommendation: Recommendation) -> list[str]:
     return [
         *_of_source(recommendation.folder, recommendation.gathered),
         *_of_layouts(candidates, ranking.questions),
-        *_of_range(recommendation, [one for candidate in candidates for one in candidate.measured(ranking.questions)]),
+        *_of_range(
+            recommendation, [measurement for candidate in candidates for measurement in candidate.measured(ranking.questions)]
+        ),
     ]
 
 
 def caveats_of_use_cases(folder: Path | None, gathered: Gathered, outcomes: Sequence[Outcome]) -> list[str]:
     """What must be known of the use cases."""
-    questions = dict.fromkeys(question for one in outcomes for question in one.ranking.questions)
+    questions = dict.fromkeys(question for outcome in outcomes for question in outcome.ranking.questions)
     return [*_of_source(folder, gathered), *_of_layouts(gathered.candidates, list(questions))]
 
 
 def _of_source(folder: Path | None, gathered: Gathered) -> list[str]:
     origins = list(gathered.origins.values())
-    measured = [f"measured on {one.date} with {one.dataset}, on {one.machine}" for one in origins]
+    measured = [f"measured on {origin.date} with {origin.dataset}, on {origin.machine}" for origin in origins]
     if folder is None:
         whose = "; not your data: run a study on yours, and name its folder by --study"
-        measured = [f"reference results shipped with sensorbench, {one}{whose}" for one in measured]
+        measured = [f"reference results shipped with sensorbench, {name}{whose}" for name in measured]
     scaled = [
-        f"measured at scale {one.scale:g} ({one.readings:,} readings): larger data may rank otherwise, and take less a reading"
-        for one in origins
-        if one.scale < 1.0
+        f"measured at scale {origin.scale:g} ({origin.readings:,} readings): larger data may rank otherwise, and take less a reading"
+        for origin in origins
+        if origin.scale < 1.0
     ]
     return list(dict.fromkeys([*measured, *scaled, *gathered.notes]))
 
 
 def _of_layouts(candidates: Sequence[Candidate], questions: Sequence[str]) -> list[str]:
     found = []
-    embedded = _targets([one for one in candidates if one.embedded])
-    if embedded and any(not one.embedded for one in candidates):
+    embedded = _targets([candidate for candidate in candidates if candidate.embedded])
+    if embedded and any(not candidate.embedded for candidate in candidates):
         found.append(f"embedded, so that no network is in the figures, unlike in those of servers: {embedded}")
-    in_memory = _targets([one for one in candidates if one.in_memory])
+    in_memory = _targets([candidate for candidate in candidates if candidate.in_memory])
     if in_memory:
         found.append(f"all data lie in memory, and bytes a reading are of memory: {in_memory}")
-    if any(one.is_mixed for candidate in candidates for one in (*candidate.writes, *candidate.measured(questions))):
+    if any(
+        measurement.is_mixed for candidate in candidates for measurement in (*candidate.writes, *candidate.measured(questions))
+    ):
         found.append("written and read at once: rates are what each kind would reach alone, as slow as beside the others")
     return found
 
 
 def _targets(candidates: Sequence[Candidate]) -> str:
-    return ", ".join(dict.fromkeys(one.target for one in candidates))
+    return ", ".join(dict.fromkeys(candidate.target for candidate in candidates))
 
 
 def _of_range(recommendation: Recommendation, measured: Sequence[Measured]) -> list[str]:
     """Whether what was read is as long as what was asked for."""
     wanted = recommendation.options.needs.range_readings
-    rows = [one.rows for one in measured if one.rows]
+    rows = [measurement.rows for measurement in measured if measurement.rows]
     if wanted is None or not rows or 1.0 / FAR <= wanted / rows[0] <= FAR:
         return []
     return [f"ranges of {wanted:,.0f} readings were asked for; the nearest that were measured have {rows[0]:,.0f} rows"]

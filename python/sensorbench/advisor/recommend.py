@@ -119,7 +119,7 @@ def _with_range(options: RecommendOptions, gathered: Gathered) -> Needs:
 
 def _check_questions(needs: Needs, gathered: Gathered) -> None:
     """Raises UsageError when what is to be read was not measured at all."""
-    known = dict.fromkeys(one.operation for candidate in gathered.candidates for one in candidate.reads)
+    known = dict.fromkeys(measurement.operation for candidate in gathered.candidates for measurement in candidate.reads)
     unknown = [name for name in needs.questions if name not in known]
     if unknown:
         raise UsageError(f"--question {unknown[0]}: expected one of {', '.join(known) or 'none, because nothing was read'}")
@@ -131,7 +131,7 @@ def _entries(ranking: Ranking, options: RecommendOptions) -> tuple[Entry, ...]:
         for place in ranking.places
     ]
     money = [_money(sizing, options.prices) for sizing in sizings]
-    costs = [_cost(*one, ranking) for one in zip(ranking.places, sizings, money, strict=True)]
+    costs = [_cost(*row, ranking) for row in zip(ranking.places, sizings, money, strict=True)]
     return tuple(
         Entry(
             place,

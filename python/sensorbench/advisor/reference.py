@@ -34,6 +34,6 @@ def parsed(text: str) -> Gathered:
 def written(gathered: Gathered) -> str:
     """Candidates as text, one a line."""
     content = _ADAPTER.dump_python(gathered, mode="json")
-    layouts = ",\n".join(json.dumps(one, ensure_ascii=False, allow_nan=False) for one in content.pop("candidates"))
+    layouts = ",\n".join(json.dumps(item, ensure_ascii=False, allow_nan=False) for item in content.pop("candidates"))
     others = json.dumps({"format": FORMAT, **content}, indent=1, ensure_ascii=False, allow_nan=False)
     return f'{others.removesuffix("}").rstrip()},\n "candidates": [\n{layouts}\n]\n}}\n'

@@ -79,19 +79,19 @@ class Ranking:
         """Its place, from 1 on; None when it was left out."""
         return next((number for number, place in enumerate(self.places, 1) if place.candidate is candidate), None)
 
-    def ratio(self, one: Candidate, other: Candidate) -> Interval:
+    def ratio(self, candidate: Candidate, other: Candidate) -> Interval:
         """How many times the other one's score a layout has; both must be among the places."""
         if self.needs.counts == ("size",):
-            return _exact((other.bytes_a_reading or math.nan) / (one.bytes_a_reading or math.nan))
-        of_one, of_other = self.factors(one), self.factors(other)
+            return _exact((other.bytes_a_reading or math.nan) / (candidate.bytes_a_reading or math.nan))
+        of_one, of_other = self.factors(candidate), self.factors(other)
         factors = []
         for comparison in dict.fromkeys([*of_one, *of_other]):
             factors += quotient(of_one.get(comparison), of_other.get(comparison))
         return product_over_runs(factors)
 
-    def are_beside(self, one: Candidate, other: Candidate) -> bool:
+    def are_beside(self, candidate: Candidate, other: Candidate) -> bool:
         """Whether all that counts of both was measured in the same comparisons, in runs that took turns."""
-        of_one, of_other = self.factors(one), self.factors(other)
+        of_one, of_other = self.factors(candidate), self.factors(other)
         return {key: factor.numbers for key, factor in of_one.items()} == {
             key: factor.numbers for key, factor in of_other.items()
         }
@@ -99,7 +99,7 @@ class Ranking:
     def factors(self, candidate: Candidate) -> dict[str, Factor]:
         """What each comparison contributes to a layout's score."""
         counted = [of_kind for of_kind in _counted(candidate, self.needs, self.questions).values() if of_kind]
-        return factors_of([(one, 1.0 / len(counted) / len(of_kind)) for of_kind in counted for one in of_kind])
+        return factors_of([(measurement, 1.0 / len(counted) / len(of_kind)) for of_kind in counted for measurement in of_kind])
 
 
 def rank(needs: Needs, candidates: Sequence[Candidate]) -> Ranking:
@@ -110,7 +110,7 @@ def rank(needs: Needs, candidates: Sequence[Candidate]) -> Ranking:
     left_out = tuple((candidate.name, reason) for candidate, reason in reasons if reason is not None)
     unordered = Ranking(needs, questions, (), left_out)
     scored = [(candidate, of_one) for candidate, of_one in zip(fitting, _shares(fitting, needs, questions), strict=True)]
-    ordered = sorted(scored, key=lambda one: (-_score(one[1]), one[0].bytes_a_reading or math.inf))
+    ordered = sorted(scored, key=lambda row: (-_score(row[1]), row[0].bytes_a_reading or math.inf))
     return replace(unordered, places=tuple(_place(number, ordered, unordered) for number in range(len(ordered))))
 
 
@@ -121,13 +121,13 @@ def questions_for(needs: Needs, candidates: Sequence[Candidate]) -> tuple[str, .
     """
     if needs.questions:
         return needs.questions
-    measured = [(candidate.name, one) for candidate in candidates for one in candidate.reads]
+    measured = [(candidate.name, measurement) for candidate in candidates for measurement in candidate.reads]
     layouts: dict[tuple[bool, str], set[str]] = {}
-    for name, one in measured:
-        layouts.setdefault((not one.is_mixed, one.comparison), set()).add(name)
+    for name, measurement in measured:
+        layouts.setdefault((not measurement.is_mixed, measurement.comparison), set()).add(name)
     chosen = max(layouts, key=lambda key: (key[0], len(layouts[key])), default=None)
-    in_chosen = [one for _, one in measured if (not one.is_mixed, one.comparison) == chosen]
-    rows = {name: _rows(in_chosen, name) for name in dict.fromkeys(one.operation for one in in_chosen)}
+    in_chosen = [measurement for _, measurement in measured if (not measurement.is_mixed, measurement.comparison) == chosen]
+    rows = {name: _rows(in_chosen, name) for name in dict.fromkeys(measurement.operation for measurement in in_chosen)}
     wanted = needs.range_readings
     if wanted is None or not any(rows.values()):
         return tuple(rows)
@@ -136,7 +136,9 @@ def questions_for(needs: Needs, candidates: Sequence[Candidate]) -> tuple[str, .
 
 def _rows(measured: Sequence[Measured], operation: str) -> float:
     """The usual number of rows that an operation returns."""
-    return median([one.rows for one in measured if one.operation == operation and one.rows] or [0.0])
+    return median(
+        [measurement.rows for measurement in measured if measurement.operation == operation and measurement.rows] or [0.0]
+    )
 
 
 def _unfit(candidate: Candidate, needs: Needs, questions: Sequence[str]) -> str | None:
@@ -145,7 +147,7 @@ def _unfit(candidate: Candidate, needs: Needs, questions: Sequence[str]) -> str 
         return "no write of it was measured"
     if not candidate.writes and needs.fresh:
         return "whether its newest readings can be read at once is not known: no write of it was measured"
-    most = max((one.readings for one in candidate.writes), default=1)
+    most = max((measurement.readings for measurement in candidate.writes), default=1)
     if needs.fresh and most > 1:
         return f"one write carries {most} readings: the newest wait until there are as many"
     missing = [name for name in questions if not candidate.measured([name])]

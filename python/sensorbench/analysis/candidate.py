@@ -73,7 +73,7 @@ class Candidate:
 
     def measured(self, questions: Sequence[str]) -> tuple[Measured, ...]:
         """What was measured of these questions."""
-        return tuple(one for one in self.reads if one.operation in questions)
+        return tuple(measurement for measurement in self.reads if measurement.operation in questions)
 
     @property
     def written_per_s(self) -> Interval | None:
@@ -97,21 +97,21 @@ class Factor:
 def factors_of(weighted: Sequence[tuple[Measured, float]]) -> dict[str, Factor]:
     """Figures raised to their weights, multiplied run by run within a comparison, whose operations share their runs."""
     factors: dict[str, Factor] = {}
-    for one, weight in weighted:
-        values, known = one.rates**weight, factors.get(one.comparison)
-        numbers = tuple(run.number for run in one.runs)
-        factors[one.comparison] = Factor(numbers, values if known is None else known.values * values)
+    for measurement, weight in weighted:
+        values, known = measurement.rates**weight, factors.get(measurement.comparison)
+        numbers = tuple(run.number for run in measurement.runs)
+        factors[measurement.comparison] = Factor(numbers, values if known is None else known.values * values)
     return factors
 
 
-def quotient(one: Factor | None, other: Factor | None) -> list[Floats]:
+def quotient(factor: Factor | None, other: Factor | None) -> list[Floats]:
     """One factor over another: run by run where they took turns, else as two factors that were measured independently."""
-    if one is not None and other is not None and one.numbers == other.numbers:
-        return [one.values / other.values]
-    return [*([one.values] if one is not None else []), *([1.0 / other.values] if other is not None else [])]
+    if factor is not None and other is not None and factor.numbers == other.numbers:
+        return [factor.values / other.values]
+    return [*([factor.values] if factor is not None else []), *([1.0 / other.values] if other is not None else [])]
 
 
 def _mean_rate(measured: Sequence[Measured]) -> Interval | None:
     """The geometric mean of what was measured; None when nothing was."""
-    factors = factors_of([(one, 1.0 / len(measured)) for one in measured])
+    factors = factors_of([(measurement, 1.0 / len(measured)) for measurement in measured])
     return product_over_runs([factor.values for factor in factors.values()]) if factors else None

@@ -98,14 +98,14 @@ class Choice:
     @property
     def fitting(self) -> tuple[str, ...]:
         """The candidates that meet all that must be."""
-        return tuple(one.name for one in self.outcomes if one.fits)
+        return tuple(outcome.name for outcome in self.outcomes if outcome.fits)
 
 
 def choose(needs: Sequence[Need], candidates: Sequence[Candidate], clashes: Sequence[Clash] = ()) -> Choice:
     """Sets candidates beside needs, whose names differ. Equal candidates stay in their order."""
     outcomes = [_outcome(needs, candidate, clashes) for candidate in candidates]
-    ordered = tuple(sorted(outcomes, key=lambda one: (len(one.missing) + len(one.clashes), -one.wishes_met)))
-    return Choice(ordered, () if any(one.fits for one in ordered) else _smallest_drops(needs, ordered))
+    ordered = tuple(sorted(outcomes, key=lambda outcome: (len(outcome.missing) + len(outcome.clashes), -outcome.wishes_met)))
+    return Choice(ordered, () if any(outcome.fits for outcome in ordered) else _smallest_drops(needs, ordered))
 
 
 def _smallest_drops(needs: Sequence[Need], outcomes: Sequence[Outcome]) -> tuple[Drop, ...]:
@@ -113,7 +113,8 @@ def _smallest_drops(needs: Sequence[Need], outcomes: Sequence[Outcome]) -> tuple
     musts = [need.name for need in needs if need.is_must]
     for size in range(1, len(musts) + 1):
         tried = [
-            (names, tuple(one.name for one in outcomes if one.fits_without(set(names)))) for names in combinations(musts, size)
+            (names, tuple(outcome.name for outcome in outcomes if outcome.fits_without(set(names))))
+            for names in combinations(musts, size)
         ]
         if found := tuple(Drop(names, leaves) for names, leaves in tried if leaves):
             return found

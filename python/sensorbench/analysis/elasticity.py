@@ -141,7 +141,7 @@ def elasticity(sets: Sets, bootstrap_at_s: float, stable_at_s: float, requests_p
     curve = CubicSpline(around.times_s, around.durations_s)
     over_ramp = _minus_line(curve, bootstrap_at_s, av1_s, stable_at_s, av2_s)
     deviation = CubicSpline(around.times_s, around.deviations_s)
-    area_a, area_b = (_integral(one, bootstrap_at_s, stable_at_s) for one in (over_ramp, deviation))
+    area_a, area_b = (_integral(item, bootstrap_at_s, stable_at_s) for item in (over_ramp, deviation))
     length_s = stable_at_s - bootstrap_at_s
     rt1_s, rt2_s = av1_s / requests_per_thread, av2_s / requests_per_thread
     unit = (rt1_s + rt2_s) * (av1_s + av2_s)

@@ -36,8 +36,8 @@ def significantly_dominated(boxes: Sequence[Box | None]) -> list[bool]:
     return [box is not None and any(_dominates(_worst(other), _best(box)) for other in known) for box in boxes]
 
 
-def _dominates(one: Pair, other: Pair) -> bool:
-    return one[0] >= other[0] and one[1] >= other[1] and one != other
+def _dominates(pair: Pair, other: Pair) -> bool:
+    return pair[0] >= other[0] and pair[1] >= other[1] and pair != other
 
 
 def _worst(box: Box) -> Pair:

@@ -78,7 +78,7 @@ def outcome(use_case: UseCase, candidates: Sequence[Candidate]) -> Outcome:
     if among_all.advised is None:
         return among_all
     target = among_all.advised.candidate.target
-    return replace(among_all, at_target=_among(use_case, [one for one in candidates if one.target == target]))
+    return replace(among_all, at_target=_among(use_case, [candidate for candidate in candidates if candidate.target == target]))
 
 
 def _among(use_case: UseCase, candidates: Sequence[Candidate]) -> Outcome:

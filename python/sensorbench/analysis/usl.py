@@ -52,12 +52,12 @@ def fit_usl(measured: Mapping[int, Floats], seed: int = 1) -> Usl:
     if len(measured) < MIN_SIZES:
         raise ValueError(f"{len(measured)} numbers of nodes: expected {MIN_SIZES} at least")
     nodes = np.array(sorted(measured), dtype=np.float64)
-    samples = [np.asarray(measured[int(one)], dtype=np.float64) for one in nodes]
+    samples = [np.asarray(measured[int(node)], dtype=np.float64) for node in nodes]
     found = _fitted(nodes, np.array([sample.mean() for sample in samples]))
     rng = np.random.default_rng(seed)
     means = [sample[rng.integers(0, len(sample), (RESAMPLES, len(sample)))].mean(axis=1) for sample in samples]
     low, high = np.percentile(_all_fitted(nodes, np.column_stack(means)), _INTERVAL, axis=0)
-    per_node, contention, coherency = (Estimate(*map(float, one)) for one in zip(found, low, high, strict=True))
+    per_node, contention, coherency = (Estimate(*map(float, row)) for row in zip(found, low, high, strict=True))
     turns = coherency.value > 0.0 and contention.value < 1.0
     peak = float(np.sqrt((1.0 - contention.value) / coherency.value)) if turns else None
     return Usl(per_node, contention, coherency, peak)

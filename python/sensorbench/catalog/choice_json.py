@@ -25,7 +25,7 @@ def choice_as_json(chosen: Chosen) -> dict[str, Any]:
         "databases": [_serialized_outcome(chosen, outcome) for outcome in chosen.choice.outcomes],
         "profile": {
             **profile.model_dump(mode="json", include={"name", "title", "summary", "source", "advice"}),
-            "differences": [asdict(one) for one in chosen.differences],
+            "differences": [asdict(difference) for difference in chosen.differences],
         }
         if profile
         else None,
@@ -50,5 +50,5 @@ def _serialized_outcome(chosen: Chosen, outcome: Outcome) -> dict[str, Any]:
             need.name: {"verdict": outcome.verdicts[need.name].value, "has": described_trait(entry, need.axis, chosen.when)}
             for need in chosen.needs
         },
-        "measurements": [asdict(one) for one in chosen.measurements[outcome.name]],
+        "measurements": [asdict(measurement) for measurement in chosen.measurements[outcome.name]],
     }

@@ -57,7 +57,10 @@ def serialize_entry(entry: Entry) -> dict[str, Any]:
         "targets": list(entry.targets),
         "versions": {"studied": entry.studied, "today": entry.today.model_dump()},
         "facts": {axis: {when: _serialized_fact(entry, axis, when) for when in WHEN} for axis in axes()},
-        "capabilities": {name: {"can": one.can, "short": one.short, **asdict(one)} for name, one in capabilities(entry).items()},
+        "capabilities": {
+            name: {"can": capability.can, "short": capability.short, **asdict(capability)}
+            for name, capability in capabilities(entry).items()
+        },
     }
 
 

@@ -32,8 +32,8 @@ def databases_in(folder: str, package: Path = PACKAGE) -> list[str]:
     dialects = {part.name for part in place.iterdir() if part.is_dir() and any(part.glob("*.toml"))}
     names = {file.stem for file in place.glob("*.toml")}
     registered = json.loads(_engine.databases())
-    found = [one for one in registered if one["dialect"] in dialects or one["name"] in names]
-    return list(dict.fromkeys(title for one in found if (title := _title(one["name"], one["summary"]))))
+    found = [entry for entry in registered if entry["dialect"] in dialects or entry["name"] in names]
+    return list(dict.fromkeys(title for entry in found if (title := _title(entry["name"], entry["summary"]))))
 
 
 def _title(name: str, summary: str) -> str:

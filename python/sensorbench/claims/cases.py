@@ -60,8 +60,8 @@ def _described(known: Sequence[Case], without_figure: int, missing: Sequence[str
 def _by_system(roles: Sequence[str]) -> str:
     """Roles as systems with their levels of indexes: CA (key, key+value)."""
     levels: dict[str, list[str]] = {}
-    for one in roles:
-        system, _, level = one.partition(" ")
+    for role in roles:
+        system, _, level = role.partition(" ")
         levels.setdefault(system, []).extend([level] if level else [])
     return ", ".join(f"{system} ({', '.join(of_system)})" if of_system else system for system, of_system in levels.items())
 

@@ -72,13 +72,17 @@ def judged(claim: Claim, study: HasJudges, by: Sequence[Measured]) -> JudgedClai
     """A claim with its verdict, and what it is with substitutes where the claim's own databases were not measured. It is judged by
     one comparison, or by those of all parts that it names.
     """
-    own, with_substitutes = [one.own for one in by], [one.with_substitutes for one in by]
-    differ = any(one.answers_equal is False for one in by)
+    own, with_substitutes = [measurement.own for measurement in by], [measurement.with_substitutes for measurement in by]
+    differ = any(measurement.answers_equal is False for measurement in by)
     substitute = None
     if not claim.blocked_by and not _has_roles(claim, own) and _has_roles(claim, with_substitutes):
         judgement = _judgement(claim, study, with_substitutes, answers_differ=differ)
         substitute = SubstituteVerdict(
-            roles={f"{role}{_place(one, by)}": one.roles[role] for one in with_substitutes for role in claim.requires},
+            roles={
+                f"{role}{_place(substitute, by)}": substitute.roles[role]
+                for substitute in with_substitutes
+                for role in claim.requires
+            },
             verdict=judgement.word,
             reason=judgement.reason,
             measured=_figure(judgement),
@@ -139,27 +143,27 @@ def _variants_of(role: str, study: HasJudges) -> str:
     return " or ".join(study.roles.published[role])
 
 
-def _place(one: Evidence, among: Sequence[Any]) -> str:
+def _place(evidence: Evidence, among: Sequence[Any]) -> str:
     """In which part something was measured, where that has to be said."""
-    return f" in part {one.result.manifest.plan.part}" if len(among) > 1 else ""
+    return f" in part {evidence.result.manifest.plan.part}" if len(among) > 1 else ""
 
 
 def _has_roles(claim: Claim, evidence: Sequence[Evidence]) -> bool:
-    return all(set(claim.requires) <= one.roles.keys() for one in evidence)
+    return all(set(claim.requires) <= each.roles.keys() for each in evidence)
 
 
 def _judgement(claim: Claim, study: HasJudges, evidence: Sequence[Evidence], *, answers_differ: bool) -> Judgement:
     missing = [
-        f"{_variants_of(role, study)}{_place(one, evidence)}"
-        for one in evidence
+        f"{_variants_of(role, study)}{_place(own_evidence, evidence)}"
+        for own_evidence in evidence
         for role in claim.requires
-        if role not in one.roles
+        if role not in own_evidence.roles
     ]
     if missing:
         return untested_for(f"needs {' and '.join(missing)}")
     if claim.blocked_by:
         return untested_for(claim.blocked_by)
-    if any(one.result.manifest.plan.dataset.get("scale", 1.0) < claim.min_scale for one in evidence):
+    if any(own_evidence.result.manifest.plan.dataset.get("scale", 1.0) < claim.min_scale for own_evidence in evidence):
         why = f": {claim.scale_matters}" if claim.scale_matters else ""
         return Judgement("not tested at this scale", None, f"needs scale {claim.min_scale:g}{why}")
     if answers_differ:

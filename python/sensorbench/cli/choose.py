@@ -124,7 +124,7 @@ def choose(
     needs that would have to be dropped. Without needs on a terminal: asks for them.
     """
     if list_profiles:
-        print_json([one.model_dump(mode="json") for one in profiles().values()]) if json else print_profiles()
+        print_json([profile.model_dump(mode="json") for profile in profiles().values()]) if json else print_profiles()
         return
     if html is not None:
         check_page(html)

@@ -65,30 +65,35 @@ def _table(choice: dict[str, Any]) -> Table:
     table.add_column("met")
     for need in choice["needs"]:
         table.add_column(need["name"])
-    for one in (one for one in choice["databases"] if one["is_known"]):
-        name = Text(one["name"], style="bold" if one["fits"] else "")
-        met = f"{sum(verdict['verdict'] == 'met' for verdict in one['needs'].values())} of {len(choice['needs'])}"
-        table.add_row(name, met, *(_SIGNS[one["needs"][need["name"]]["verdict"]] for need in choice["needs"]))
+    for database in (entry for entry in choice["databases"] if entry["is_known"]):
+        name = Text(database["name"], style="bold" if database["fits"] else "")
+        met = f"{sum(verdict['verdict'] == 'met' for verdict in database['needs'].values())} of {len(choice['needs'])}"
+        table.add_row(name, met, *(_SIGNS[database["needs"][need["name"]]["verdict"]] for need in choice["needs"]))
     return table
 
 
 def _print_reasons(choice: dict[str, Any]) -> None:
     """Of those that fall out, what they have instead of what is needed."""
     screen = console()
-    out = [one for one in choice["databases"] if not one["fits"] and one["is_known"]]
+    out = [database for database in choice["databases"] if not database["fits"] and database["is_known"]]
     if out:
         screen.print("why others fall out:", highlight=False)
-    for one in out:
-        might = " (what is not known does not count as met)" if one["might_fit"] else ""
-        clashes = [f"{' and '.join(clash['needs'])}: not at once" for clash in one["clashes"]]
-        why = "; ".join(filter(None, [one["why_not"], *clashes]))
-        screen.print(f"  {one['name']} – {why}{might}", highlight=False)
-    if unknown := [one["name"] for one in choice["databases"] if not one["is_known"]]:
+    for entry in out:
+        might = " (what is not known does not count as met)" if entry["might_fit"] else ""
+        clashes = [f"{' and '.join(clash['needs'])}: not at once" for clash in entry["clashes"]]
+        why = "; ".join(filter(None, [entry["why_not"], *clashes]))
+        screen.print(f"  {entry['name']} – {why}{might}", highlight=False)
+    if unknown := [database["name"] for database in choice["databases"] if not database["is_known"]]:
         screen.print(f"no study had {', '.join(unknown)}", highlight=False)
 
 
 def _print_measurements(choice: dict[str, Any]) -> None:
-    lines = [(one["name"], measured) for one in choice["databases"] if one["fits"] for measured in one["measurements"]]
+    lines = [
+        (database["name"], measured)
+        for database in choice["databases"]
+        if database["fits"]
+        for measured in database["measurements"]
+    ]
     if not lines:
         return
     screen = console()
@@ -107,5 +112,5 @@ def _print_advice(profile: dict[str, Any]) -> None:
     screen.print(f"the study advises for this use case, with its own needs: {advised} ({profile['source']})", highlight=False)
     if not profile["differences"]:
         screen.print("the facts say the same, then and today", highlight=False)
-    for one in profile["differences"]:
-        screen.print(f"  {one['name']}: {one['what']} – {one['why']}", highlight=False)
+    for difference in profile["differences"]:
+        screen.print(f"  {difference['name']}: {difference['what']} – {difference['why']}", highlight=False)

@@ -251,9 +251,9 @@ def regression(
         for operation in result.manifest.plan.operations:
             now = sample_of(_complete(result, variant), operation)
             was = [
-                sample_of(_complete(one, variant), operation)
-                for one in before
-                if variant in one.runs and operation in one.manifest.plan.operations
+                sample_of(_complete(comparison, variant), operation)
+                for comparison in before
+                if variant in comparison.runs and operation in comparison.manifest.plan.operations
             ]
             if now is not None:
                 judged = judged_regression(

@@ -141,11 +141,14 @@ def show_checksum(dataset: Dataset, scale: Scale = 1.0, seed: Seed = DEFAULT_SEE
     whole = checksum_of_all(relations)
     if json:
         print_json(
-            {"checksum": whole, "relations": {name: {"rows": one.rows, "checksum": str(one)} for name, one in relations.items()}}
+            {
+                "checksum": whole,
+                "relations": {name: {"rows": relation.rows, "checksum": str(relation)} for name, relation in relations.items()},
+            }
         )
         return
-    for name, one in relations.items():
-        console().print(f"  {name}: {one} ({one.rows:,} rows)", highlight=False)
+    for name, checksum in relations.items():
+        console().print(f"  {name}: {checksum} ({checksum.rows:,} rows)", highlight=False)
     console().print(f"{whole}  {dataset}", highlight=False)
 
 
@@ -181,7 +184,7 @@ def fit_generator(
         task.end(f"{len(model.series)} sensors")
     write_text(out, model.model_dump_json(indent=1) + "\n")
     if json:
-        print_json([one.model_dump() for one in model.closeness])
+        print_json([difference.model_dump() for difference in model.closeness])
         return
     table = Table(box=None)
     for column in (
@@ -196,16 +199,16 @@ def fit_generator(
         "generated",
     ):
         table.add_column(column, justify="left" if column == "sensor" else "right")
-    for one in sorted(model.closeness, key=lambda one: -one.values_ks)[:MAX_SHOWN]:
-        name = f"{one.site} {one.zone} {one.sensor}"
-        shares = (f"{share:.2%}" for share in (one.gap_share, one.gap_share_generated))
-        alike = (f"{number:.3f}" for number in (one.persistence, one.persistence_generated))
+    for closeness in sorted(model.closeness, key=lambda difference: -difference.values_ks)[:MAX_SHOWN]:
+        name = f"{closeness.site} {closeness.zone} {closeness.sensor}"
+        shares = (f"{share:.2%}" for share in (closeness.gap_share, closeness.gap_share_generated))
+        alike = (f"{number:.3f}" for number in (closeness.persistence, closeness.persistence_generated))
         table.add_row(
             name,
-            f"{one.readings:,}",
-            f"{one.readings_generated:,}",
-            f"{one.values_ks:.3f}",
-            f"{one.daily_pattern_rms:.3f}",
+            f"{closeness.readings:,}",
+            f"{closeness.readings_generated:,}",
+            f"{closeness.values_ks:.3f}",
+            f"{closeness.daily_pattern_rms:.3f}",
             *shares,
             *alike,
         )

@@ -59,11 +59,11 @@ def _print_all(when: When) -> None:
         facts.add_column(column)
     can = Table(box=None, padding=(0, 2, 0, 0), title="what sensorbench can do with it", title_justify="left", title_style="bold")
     abilities = {entry.name: capabilities(entry) for entry in entries().values()}
-    for column in ("database", *(one.title.lower() for one in next(iter(abilities.values())).values())):
+    for column in ("database", *(ability.title.lower() for ability in next(iter(abilities.values())).values())):
         can.add_column(column)
     for entry in entries().values():
         facts.add_row(entry.name, *(_words(entry.fact(axis, when)) for axis in _SHOWN))
-        can.add_row(entry.name, *(one.short for one in abilities[entry.name].values()))
+        can.add_row(entry.name, *(ability.short for ability in abilities[entry.name].values()))
     screen.print(facts)
     screen.print()
     screen.print(can)
@@ -91,6 +91,6 @@ def _print_entry(entry: Entry) -> None:
                 columns = (_words(fact), fact.note, entry.described_source(fact))
                 table.add_row(about.title.lower(), _TITLES[when], *columns)
     screen.print(table)
-    for one in capabilities(entry).values():
-        described_targets = "; ".join(f"{target}: {text}" for target, text in one.described.items())
-        screen.print(f"{one.title.lower()}: {described_targets or 'no'}", highlight=False)
+    for capability in capabilities(entry).values():
+        described_targets = "; ".join(f"{target}: {text}" for target, text in capability.described.items())
+        screen.print(f"{capability.title.lower()}: {described_targets or 'no'}", highlight=False)

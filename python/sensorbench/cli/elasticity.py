@@ -126,10 +126,10 @@ def _run_interleaved(
     try:
         for number, one_turn in enumerate(turns, start=1):
             # A B, B A: none is always the first.
-            for one in one_turn if number % 2 else one_turn[::-1]:
-                reporter.say(f"{one.target.label}, {number} of {repeat}")
-                _run_one(one, folder / f"{one.target.label}-{number}", reporter)
-                folders.append(folder / f"{one.target.label}-{number}")
+            for elasticity_spec in one_turn if number % 2 else one_turn[::-1]:
+                reporter.say(f"{elasticity_spec.target.label}, {number} of {repeat}")
+                _run_one(elasticity_spec, folder / f"{elasticity_spec.target.label}-{number}", reporter)
+                folders.append(folder / f"{elasticity_spec.target.label}-{number}")
     except (InterruptedRunError, FailedError):
         if folders:
             _compare_what_is_there(folders, folder, reporter)
@@ -236,8 +236,8 @@ def print_elasticity(summary: ElasticitySummary, page: Path) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in _COLUMNS:
         table.add_column(column, justify="left" if column == "change" else "right")
-    for one in result.transitions:
-        table.add_row(*_cells(one))
+    for transition in result.transitions:
+        table.add_row(*_cells(transition))
     screen.print(table)
     for scaled in result.scalability:
         text = f"from {scaled.from_nodes} to {scaled.to_nodes} nodes sets take {scaled.scalability:+.1%}"
@@ -247,20 +247,24 @@ def print_elasticity(summary: ElasticitySummary, page: Path) -> None:
     screen.print(f"report: {page}", highlight=False)
 
 
-def _cells(one: Transition) -> list[str]:
+def _cells(transition: Transition) -> list[str]:
     """What is said of a transition, in the order of the columns."""
-    stable, counts, checked = one.stability.by_band if one.stability else None, one.counts, one.guarantees
+    stable, counts, checked = (
+        transition.stability.by_band if transition.stability else None,
+        transition.counts,
+        transition.guarantees,
+    )
     seen = [f"{checked.seen[name].count:,}" if checked else "–" for name in ("lost_writes", "stale_reads")]
     after = stable.after if stable else None
     return [
-        one.change.title,
-        f"{one.nodes}",
-        formatting.duration(one.transfer_s),
+        transition.change.title,
+        f"{transition.nodes}",
+        formatting.duration(transition.transfer_s),
         formatting.duration(stable.total_s if stable else None),
         formatting.significant(stable.score.elasticity) if stable and stable.score else "–",
-        formatting.duration(one.before.mean_s if one.before else None),
+        formatting.duration(transition.before.mean_s if transition.before else None),
         formatting.duration(after.mean_s if after else None),
-        formatting.duration(one.dip.recovered_s if one.dip else None),
+        formatting.duration(transition.dip.recovered_s if transition.dip else None),
         f"{counts.error + counts.timeout + counts.dropped:,}" if counts else "–",
         *seen,
     ]

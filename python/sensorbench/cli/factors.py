@@ -46,8 +46,8 @@ def _parameters(study: FactorStudy) -> Table:
     table = Table(box=None)
     for column in ("parameter of the paper", "setting here", "default", "what became of it"):
         table.add_column(column)
-    for one in study.file.parameters:
-        table.add_row(one.source, one.setting, one.default, one.became or "as it was")
+    for parameter in study.file.parameters:
+        table.add_row(parameter.source, parameter.setting, parameter.default, parameter.became or "as it was")
     return table
 
 

@@ -12,8 +12,8 @@ def with_plain_help(command: Any) -> Any:
     """
     from rich.markup import escape
 
-    for one in _with_all_below(command):
-        for described in (one, *one.params):
+    for below in _with_all_below(command):
+        for described in (below, *below.params):
             text = getattr(described, "help", None)
             if text:
                 described.help = escape(unbroken(text))
@@ -23,8 +23,8 @@ def with_plain_help(command: Any) -> Any:
 def _with_all_below(command: Any) -> Iterator[Any]:
     """A command and those commands below it that are imported already."""
     yield command
-    for one in getattr(command, "commands", {}).values():
-        yield from _with_all_below(one)
+    for item in getattr(command, "commands", {}).values():
+        yield from _with_all_below(item)
 
 
 def unbroken(text: str) -> str:

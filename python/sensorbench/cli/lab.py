@@ -196,7 +196,7 @@ def down(
     for folder in lab.foreign():
         error_console().print(f"{folder} stays: it is no instance of the lab", highlight=False, markup=False)
     if found:
-        named = ", ".join(f"{one} ({formatting.size(size)})" for one, size in found.items())
+        named = ", ".join(f"{name} ({formatting.size(size)})" for name, size in found.items())
         confirm(f"end these instances and remove all their data: {named}", yes=yes)
     ended = lab.down_all() if found else []
     console().print(f"ended: {', '.join(ended)}" if ended else "nothing ran", highlight=False)

@@ -96,7 +96,9 @@ def _fail_if_wrong(summary: MapReduceSummary) -> None:
     if summary.answers_equal is False:
         raise FailedError("the results of some systems differ from those of DuckDB; see the report")
     # What a database itself says it cannot do is a result; what failed on Spark is not.
-    failed = [one for one in summary.result.executions if one.failed is not None and one.workers is not None]
+    failed = [
+        execution for execution in summary.result.executions if execution.failed is not None and execution.workers is not None
+    ]
     if failed:
         raise FailedError(f"{failed[0].system} failed on Spark with {failed[0].workers} workers: {failed[0].failed}")
 

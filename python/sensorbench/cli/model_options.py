@@ -68,7 +68,7 @@ def _parameter(name: str, field: FieldInfo) -> Parameter:
 
 
 def _limit(field: FieldInfo, kind: str) -> float | None:
-    return next((getattr(one, kind) for one in field.metadata if hasattr(one, kind)), None)
+    return next((getattr(item, kind) for item in field.metadata if hasattr(item, kind)), None)
 
 
 def flags_of(name: str, field: FieldInfo) -> list[str]:
@@ -86,12 +86,12 @@ def _written(field: FieldInfo) -> Any:
 
 
 def _is_parsed(metadata: Iterable[Any]) -> bool:
-    return any(isinstance(one, BeforeValidator) for one in metadata)
+    return any(isinstance(item, BeforeValidator) for item in metadata)
 
 
 def _plain(annotation: Any) -> Any:
     if get_origin(annotation) in (Union, types.UnionType):
-        annotation = next(one for one in get_args(annotation) if one is not type(None))
+        annotation = next(get_arg for get_arg in get_args(annotation) if get_arg is not type(None))
     if get_origin(annotation) is Annotated:
         annotation, *more = get_args(annotation)
         return str if _is_parsed(more) else _plain(annotation)

@@ -52,10 +52,10 @@ def print_use_cases(folder: Path | None, gathered: Gathered, outcomes: Sequence[
     table = Table(box=None)
     for column in ("use case", "the source advises", "its place here", "best at the same target", "best of all", "how sure"):
         table.add_column(column)
-    for one in outcomes:
-        best = formatting.variant(one.best.candidate.name) if one.best else "nothing that was measured fits"
-        confidence = one.best.confidence if one.best else ""
-        table.add_row(one.use_case.text, one.use_case.advice, *_described_advised(one.at_target), best, confidence)
+    for outcome in outcomes:
+        best = formatting.variant(outcome.best.candidate.name) if outcome.best else "nothing that was measured fits"
+        confidence = outcome.best.confidence if outcome.best else ""
+        table.add_row(outcome.use_case.text, outcome.use_case.advice, *_described_advised(outcome.at_target), best, confidence)
     screen.print(table)
     screen.print(
         "M1: a sensor's rows are listed in the same table, M2: in a table of its own; MB: the width of a row. "
@@ -81,7 +81,11 @@ def _described_counts(recommendation: Recommendation) -> str:
     """What the score is made of."""
     counts = " × ".join(_COUNTS[kind] for kind in recommendation.options.needs.counts)
     entries = [entry.place.candidate for entry in recommendation.entries]
-    lengths = {one.operation: one.rows for candidate in entries for one in candidate.measured(recommendation.ranking.questions)}
+    lengths = {
+        measurement.operation: measurement.rows
+        for candidate in entries
+        for measurement in candidate.measured(recommendation.ranking.questions)
+    }
     questions = ", ".join(f"{name} ({length or 0.0:,.0f} rows each)" for name, length in lengths.items())
     reading = f"; reading is {questions}" if questions else ""
     return f"what counts: {counts}{reading}"
@@ -132,10 +136,12 @@ def _count(number: float) -> str:
 
 def _latencies(measured: Sequence[Measured]) -> str:
     """Median and 99th percentile, of several operations those of the slowest."""
-    known = [one.latency_s for one in measured if "median" in one.latency_s and "p99" in one.latency_s]
+    known = [
+        measurement.latency_s for measurement in measured if "median" in measurement.latency_s and "p99" in measurement.latency_s
+    ]
     if not known:
         return "–"
-    slowest = max(known, key=lambda one: one["p99"].value)
+    slowest = max(known, key=lambda entry: entry["p99"].value)
     return f"{formatting.duration(slowest['median'].value)} / {formatting.duration(slowest['p99'].value)}"
 
 
@@ -212,8 +218,8 @@ def _print_explanation(screen: Console, recommendation: Recommendation) -> None:
             f"{number}. {formatting.variant(candidate.name)} ({candidate.version or candidate.database}): {shares}{mean}",
             highlight=False,
         )
-        for one in (*candidate.writes, *candidate.measured(ranking.questions)):
-            _print_runs(screen, one, recommendation.gathered)
+        for measurement in (*candidate.writes, *candidate.measured(ranking.questions)):
+            _print_runs(screen, measurement, recommendation.gathered)
     for reason, names in by_reason([*ranking.left_out, *recommendation.gathered.left_out]).items():
         named = ", ".join(formatting.variant(name) for name in names)
         screen.print(f"left out, because {reason}: {named}", highlight=False)
@@ -224,13 +230,13 @@ def _described_shares(entry: Entry) -> list[tuple[str, float]]:
     return [(names[kind], share) for kind, share in entry.place.shares.items()]
 
 
-def _print_runs(screen: Console, one: Measured, gathered: Gathered) -> None:
+def _print_runs(screen: Console, measurement: Measured, gathered: Gathered) -> None:
     """The runs behind a figure."""
-    readings = f" × {one.readings} readings" if one.readings > 1 else ""
-    rows = f", {one.rows:,.0f} rows each" if one.rows else ""
-    origin = gathered.origins[one.comparison]
-    screen.print(f"   {one.operation}{readings}{rows}, {origin.load}, on {origin.machine}:", highlight=False)
-    for run in one.runs:
+    readings = f" × {measurement.readings} readings" if measurement.readings > 1 else ""
+    rows = f", {measurement.rows:,.0f} rows each" if measurement.rows else ""
+    origin = gathered.origins[measurement.comparison]
+    screen.print(f"   {measurement.operation}{readings}{rows}, {origin.load}, on {origin.machine}:", highlight=False)
+    for run in measurement.runs:
         screen.print(f"     {run.id}, {run.date}: {run.per_s:,.4g} operations/s", highlight=False)
 
 

@@ -37,7 +37,7 @@ def as_json(recommendation: Recommendation) -> dict[str, Any]:
 def use_cases_as_json(folder: Path | None, gathered: Gathered, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """The use cases with the source's advice and ours."""
     return {
-        "use_cases": [_outcome_as_json(one) for one in outcomes],
+        "use_cases": [_outcome_as_json(outcome) for outcome in outcomes],
         **_source_as_json(folder, gathered, caveats_of_use_cases(folder, gathered, outcomes)),
     }
 
@@ -51,27 +51,27 @@ def _source_as_json(folder: Path | None, gathered: Gathered, notes: list[str]) -
     }
 
 
-def _outcome_as_json(one: Outcome) -> dict[str, Any]:
-    needs = one.use_case.needs
+def _outcome_as_json(outcome: Outcome) -> dict[str, Any]:
+    needs = outcome.use_case.needs
     return {
-        "id": one.use_case.id,
+        "id": outcome.use_case.id,
         "writes": needs.writes,
         "reads": needs.reads,
         "fresh": needs.fresh,
-        "source_advice": one.use_case.advice,
-        **_best_as_json(one),
-        "at_source_target": _best_as_json(one.at_target) if one.at_target else None,
+        "source_advice": outcome.use_case.advice,
+        **_best_as_json(outcome),
+        "at_source_target": _best_as_json(outcome.at_target) if outcome.at_target else None,
     }
 
 
-def _best_as_json(one: Outcome) -> dict[str, Any]:
+def _best_as_json(outcome: Outcome) -> dict[str, Any]:
     """The best layout, and where the source's stands beside it."""
     return {
-        "best": _named(one.best.candidate) if one.best else None,
-        "confidence": one.best.confidence if one.best else None,
-        "source_place": one.advised_place,
-        "best_over_source": _interval_as_json(one.over_advised),
-        "layouts": len(one.ranking.places),
+        "best": _named(outcome.best.candidate) if outcome.best else None,
+        "confidence": outcome.best.confidence if outcome.best else None,
+        "source_place": outcome.advised_place,
+        "best_over_source": _interval_as_json(outcome.over_advised),
+        "layouts": len(outcome.ranking.places),
     }
 
 
@@ -97,7 +97,8 @@ def _entry_as_json(number: int, entry: Entry, recommendation: Recommendation) ->
         "readings_written_per_s": _interval_as_json(entry.written_per_s),
         "reads_per_s": _interval_as_json(entry.read_per_s),
         "latency_s": {
-            one.operation: {name: _interval_as_json(interval) for name, interval in one.latency_s.items()} for one in measured
+            measurement.operation: {name: _interval_as_json(interval) for name, interval in measurement.latency_s.items()}
+            for measurement in measured
         },
         "bytes_per_reading": candidate.bytes_a_reading,
         "relative_cost": entry.cost,
@@ -107,20 +108,20 @@ def _entry_as_json(number: int, entry: Entry, recommendation: Recommendation) ->
         "paired_with_next": place.is_beside_next,
         "level_with_first": place.is_level,
         "confidence": place.confidence,
-        "runs": [_run_as_json(one, recommendation.gathered) for one in measured],
+        "runs": [_run_as_json(measurement, recommendation.gathered) for measurement in measured],
     }
 
 
-def _run_as_json(one: Measured, gathered: Gathered) -> dict[str, Any]:
+def _run_as_json(measurement: Measured, gathered: Gathered) -> dict[str, Any]:
     """The runs behind a figure, with its interval."""
     return {
-        "operation": one.operation,
-        "comparison": one.comparison,
-        "machine": gathered.origins[one.comparison].machine,
-        "readings_per_operation": one.readings,
-        "rows_per_operation": one.rows,
-        "mixed": one.is_mixed,
-        "runs": [{"id": run.id, "date": run.date, "operations_per_s": run.per_s} for run in one.runs],
+        "operation": measurement.operation,
+        "comparison": measurement.comparison,
+        "machine": gathered.origins[measurement.comparison].machine,
+        "readings_per_operation": measurement.readings,
+        "rows_per_operation": measurement.rows,
+        "mixed": measurement.is_mixed,
+        "runs": [{"id": run.id, "date": run.date, "operations_per_s": run.per_s} for run in measurement.runs],
     }
 
 

@@ -25,8 +25,8 @@ def selfbench(
     for column in ("what", "measured", "mark"):
         table.add_column(column)
     for name, value in figures.items():
-        for key, one in value.items() if isinstance(value, dict) else [("", value)]:
-            table.add_row(f"{name} {key}".strip(), _described(name, one), MARKS.get(name, ""))
+        for key, item in value.items() if isinstance(value, dict) else [("", value)]:
+            table.add_row(f"{name} {key}".strip(), _described(name, item), MARKS.get(name, ""))
     console().print(table)
 
 

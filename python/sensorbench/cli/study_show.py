@@ -89,12 +89,19 @@ def _figures(study: Study, results: Path | None) -> list[PublishedFigure]:
         return study.published(None)
     folders = parts_with_results(results).values() if is_series(results) else [results]
     found = [read_comparison(folder) for folder in folders]
-    other = next((one for one in found if (one.manifest.plan.source, one.manifest.plan.name) != ("study", study.name)), None)
+    other = next(
+        (
+            comparison
+            for comparison in found
+            if (comparison.manifest.plan.source, comparison.manifest.plan.name) != ("study", study.name)
+        ),
+        None,
+    )
     if other is not None:
         raise UsageError(
             f"--results {results}: these are results of the {other.manifest.plan.source} {other.manifest.plan.name}; expected the study {study.name}"
         )
-    return [figure for one in found for figure in study.published(one)]
+    return [figure for comparison in found for figure in study.published(comparison)]
 
 
 def _table_of_figures(figures: list[PublishedFigure]) -> Table:

@@ -23,7 +23,7 @@ def list_namespaces(url: At, json: Json = False) -> None:
     """List the namespaces that sensorbench created at a target: when, by which results folder, and their size. Others are not listed."""
     found = owned_namespaces(url)
     if json:
-        print_json([_as_json(one) for one in found])
+        print_json([_as_json(namespace) for namespace in found])
         return
     if not found:
         console().print("sensorbench has no namespace there")
@@ -31,9 +31,14 @@ def list_namespaces(url: At, json: Json = False) -> None:
     table = Table(box=None)
     for column in ("namespace", "created", "by the results folder", "size"):
         table.add_column(column)
-    for one in found:
-        created = f"{one.created:%Y-%m-%d %H:%M} UTC" if one.created else "not known"
-        table.add_row(one.name, created, one.folder or "not known: an earlier version created it", _size(one))
+    for owned_namespace in found:
+        created = f"{owned_namespace.created:%Y-%m-%d %H:%M} UTC" if owned_namespace.created else "not known"
+        table.add_row(
+            owned_namespace.name,
+            created,
+            owned_namespace.folder or "not known: an earlier version created it",
+            _size(owned_namespace),
+        )
     console().print(table)
 
 
@@ -53,29 +58,29 @@ def clean(
 ) -> None:
     """Remove namespaces that sensorbench created at a target, after asking. Nothing else is ever removed."""
     found = owned_namespaces(url)
-    unknown = set(namespace or ()) - {one.name for one in found}
+    unknown = set(namespace or ()) - {namespace_.name for namespace_ in found}
     if unknown:
         raise UsageError(
             f"--namespace {min(unknown)}: sensorbench created no such namespace there; `sensorbench target list` shows those that it did"
         )
-    chosen = [one for one in found if not namespace or one.name in namespace]
+    chosen = [namespace_ for namespace_ in found if not namespace or namespace_.name in namespace]
     if chosen:
-        confirm(f"remove {', '.join(f'{one.name} ({_size(one)})' for one in chosen)}", yes=yes)
+        confirm(f"remove {', '.join(f'{namespace_.name} ({_size(namespace_)})' for namespace_ in chosen)}", yes=yes)
     reporter = ProgressReporter(quiet=json)
-    for one in chosen:
-        with reporter.task(f"removing {one.name}") as task:
-            one.remove()
+    for owned_namespace in chosen:
+        with reporter.task(f"removing {owned_namespace.name}") as task:
+            owned_namespace.remove()
             task.end("removed")
     if json:
-        print_json([_as_json(one) for one in chosen])
+        print_json([_as_json(namespace_) for namespace_ in chosen])
     elif not chosen:
         console().print("sensorbench has no namespace there; nothing is removed")
 
 
-def _as_json(one: OwnedNamespace) -> dict[str, object]:
-    created = one.created.isoformat() if one.created else None
-    return {"namespace": one.name, "created": created, "folder": one.folder, "bytes": one.bytes}
+def _as_json(namespace: OwnedNamespace) -> dict[str, object]:
+    created = namespace.created.isoformat() if namespace.created else None
+    return {"namespace": namespace.name, "created": created, "folder": namespace.folder, "bytes": namespace.bytes}
 
 
-def _size(one: OwnedNamespace) -> str:
-    return "size not known" if one.bytes is None else formatting.size(one.bytes)
+def _size(namespace: OwnedNamespace) -> str:
+    return "size not known" if namespace.bytes is None else formatting.size(namespace.bytes)

@@ -93,7 +93,7 @@ def generate(out: Path, seed: int, scale: float, write: WriteFiles) -> Dataset:
             for zone in zones()
             for name, kind in _sensors(zone)
         ),
-        key=lambda one: (one["site"], one["zone"], one["sensor"]),
+        key=lambda zone: (zone["site"], zone["zone"], zone["sensor"]),
     )
     generator = partial(generate_building, json.dumps(series), seed, int(START.timestamp() * 1e6), minutes)
     writer = DatasetWriter(out)

@@ -271,7 +271,7 @@ class DatasetWriter:
         (self._folder / files[0].place).parent.mkdir(exist_ok=True)
         written = self._generated[name] = write(Generated(name, generator, schema, readings.time), self._folder, files)
         file = files[0].place if len(files) == 1 else f"{name}/*{SUFFIX}"
-        self._add_relation(name, file, sum(one.rows for one in written), schema)
+        self._add_relation(name, file, sum(file.rows for file in written), schema)
 
     def _add_relation(self, name: str, file: str, rows: int, schema: pa.Schema) -> None:
         self._relations[name] = Relation(file=file, rows=rows, columns={field.name: str(field.type) for field in schema})

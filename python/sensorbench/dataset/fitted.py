@@ -263,19 +263,19 @@ def generate_like(model: Model, out: Path, *, seed: int, copies: int, days: floa
     """Generates sensors like the fitted ones: each location so many times, for so many days (the fitted span if not given)."""
     start = model.first_time.replace(tzinfo=UTC)
     span = timedelta(days=days) if days else model.last_time - model.first_time + timedelta(microseconds=1)
-    series = json.dumps([one.model_dump() for one in model.series])
+    series = json.dumps([part.model_dump() for part in model.series])
     start_us, end_us = int(start.timestamp() * 1e6), int((start + span).timestamp() * 1e6)
     writer = DatasetWriter(out)
     generator = partial(generate_fitted, series, seed, start_us, end_us, copies)
     writer.add_generated(MEASUREMENT_READINGS, MEASUREMENT_SCHEMA, generator, write)
-    zone_step = max(1, *(one.zone for one in model.series))
+    zone_step = max(1, *(part.zone for part in model.series))
     locations = [
         Location(site, zone + copy * zone_step, name if not copy else f"{name}, copy {copy + 1}", f"copy {copy + 1}")
         for copy in range(copies)
         for site, zone, name in model.locations
     ]
     write_locations(writer, locations)
-    worst = max((one.values_ks for one in model.closeness), default=0.0)
+    worst = max((closeness.values_ks for closeness in model.closeness), default=0.0)
     description = Description(
         name=model.name,
         title=model.title,

@@ -20,7 +20,7 @@ def lease(nodes: int, port: int, other_ports: Sequence[int], taken: set[int]) ->
     random.shuffle(candidates)
     for cluster in candidates:
         for candidate in (port, _any_port(address(cluster, 1))):
-            if all(is_free(cluster, node, one) for node in range(1, nodes + 1) for one in (candidate, *other_ports)):
+            if all(is_free(cluster, node, port) for node in range(1, nodes + 1) for port in (candidate, *other_ports)):
                 return cluster, candidate
     ports = f" with free ports {', '.join(map(str, other_ports))}" if other_ports else ""
     raise FailedError(f"no free address below {_SUBNET}{ports}; end instances with: sensorbench lab down NAME")

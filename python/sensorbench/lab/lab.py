@@ -195,8 +195,8 @@ def _shown(node: Node, statuses: dict[str, str] | None) -> dict[str, Any]:
         family = [process, *process.children(recursive=True)]
         shown |= {
             "pid": process.pid,
-            "memory_bytes": sum(one.memory_info().rss for one in family),
-            "cpu_s": sum(sum(one.cpu_times()[:2]) for one in family),
+            "memory_bytes": sum(item.memory_info().rss for item in family),
+            "cpu_s": sum(sum(item.cpu_times()[:2]) for item in family),
         }
     return shown
 
@@ -357,7 +357,9 @@ def _wanted(spec: ServerSpec) -> tuple[LabDatabase, Source]:
     database = require_server(spec.database)
     source = database.source(spec.version)
     if source is None:
-        raise UsageError(f"{database.name} {spec.version}: expected one of {', '.join(one.version for one in database.sources)}")
+        raise UsageError(
+            f"{database.name} {spec.version}: expected one of {', '.join(source.version for source in database.sources)}"
+        )
     return database, source
 
 
@@ -383,7 +385,9 @@ def _planned(spec: ServerSpec, database: LabDatabase, version: str, user: Server
         )
     masters = spec.nodes or database.nodes
     count = masters * (1 + spec.replicas)
-    cluster, port = addresses.lease(count, database.port, database.other_ports, {one.cluster for one in read_instances()})
+    cluster, port = addresses.lease(
+        count, database.port, database.other_ports, {instance.cluster for instance in read_instances()}
+    )
     return Instance(
         name=name,
         database=database.name,
@@ -455,7 +459,9 @@ def server_processes(instance: Instance) -> dict[str, psutil.Process]:
 def instance_at(url: str) -> Instance | None:
     """The instance whose server a target's URL names by an address of its own; None when it is no server of the lab."""
     hosts = set(url.partition("://")[2].partition("?")[0].partition("/")[0].split(","))
-    return next((one for one in _sound_instances() if hosts & {f"{node.host}:{node.port}" for node in one.nodes}), None)
+    return next(
+        (instance for instance in _sound_instances() if hosts & {f"{node.host}:{node.port}" for node in instance.nodes}), None
+    )
 
 
 def process_name(instance: Instance, node: Node) -> str:

@@ -126,7 +126,7 @@ class MavenClasspath(Source):
 
     def unpack_into(self, folder: Path) -> None:
         """Lets Maven find all jars and compares their checksum."""
-        dependencies = [_dependency(self.coordinates), *(_dependency(one, _ALONE) for one in self.alone)]
+        dependencies = [_dependency(self.coordinates), *(_dependency(name, _ALONE) for name in self.alone)]
         _get_jars(self.name, dependencies, folder / "lib", self.coordinates, self.sha256)
 
 
@@ -144,7 +144,7 @@ class MavenJars(Source):
 
     def unpack_into(self, folder: Path) -> None:
         """Lets Maven get them and compares their checksum."""
-        dependencies = [_dependency(one, _ALONE) for one in self.coordinates]
+        dependencies = [_dependency(coordinate, _ALONE) for coordinate in self.coordinates]
         _get_jars(self.name, dependencies, folder / "lib", self.coordinates[0], self.sha256)
 
     @property

@@ -165,7 +165,7 @@ class Spark(LabCluster):
 
         def problem() -> str:
             try:
-                known = [one["host"] for one in _described(instance)["workers"] if one["state"] == "ALIVE"]
+                known = [worker["host"] for worker in _described(instance)["workers"] if worker["state"] == "ALIVE"]
             except (OSError, ValueError) as error:
                 return f"the master's page: {error}"
             return "" if node.host in known else "the master does not know it yet"
@@ -184,7 +184,7 @@ class Spark(LabCluster):
     def node_status(self, instance: Instance, user: ServerUser) -> dict[int, dict[str, str]]:
         """What the master says of each worker."""
         try:
-            statuses = {one["host"]: one for one in _described(instance)["workers"]}
+            statuses = {worker["host"]: worker for worker in _described(instance)["workers"]}
         except (OSError, ValueError):
             return {}
         return {node.number: _shown(statuses[node.host]) for node in instance.nodes if node.host in statuses}

@@ -42,12 +42,12 @@ def _compared(summary: ComparisonSummary) -> list[Block]:
     rows: list[list[Line]] = [
         [
             result.operations[name].title,
-            one.compared,
-            one.compared_with_reference,
-            Piece(one.mismatch_count, "good" if one.equal else "bad"),
-            [Piece(f"request {of.k}, {of.variant} against {of.other}: {of.problem}", "bad") for of in one.mismatches],
+            answer.compared,
+            answer.compared_with_reference,
+            Piece(answer.mismatch_count, "good" if answer.equal else "bad"),
+            [Piece(f"request {of.k}, {of.variant} against {of.other}: {of.problem}", "bad") for of in answer.mismatches],
         ]
-        for name, one in result.answers.items()
+        for name, answer in result.answers.items()
     ]
     return [Text([said, how], style), Table(columns, rows)]
 

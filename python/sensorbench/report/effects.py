@@ -27,7 +27,7 @@ _ROW_AXIS = alt.Axis(
     domain=False,
 )
 _FACTOR_AXIS = alt.Axis(labelExpr="'× ' + format(datum.value, '~g')", tickCount=7, labelOverlap="greedy", labelSeparation=12)
-_FIGURES = [alt.Tooltip(f"{one}:Q", format=".3~g") for one in ("ratio", "low", "high")]
+_FIGURES = [alt.Tooltip(f"{name}:Q", format=".3~g") for name in ("ratio", "low", "high")]
 
 
 def effects(found: list[dict[str, Any]]) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def _rows(found: list[dict[str, Any]]) -> tuple[list[str], list[dict[str, Any]]]
     rows = []
     for factor in dict.fromkeys(effect["factor"] for effect in found):
         names.append(f"{len(names):0{_PLACE_OF_KIND}}{_HEADING}{factor}")
-        for effect in (one for one in found if one["factor"] == factor):
+        for effect in (entry for entry in found if entry["factor"] == factor):
             names.append(f"{len(names):0{_PLACE_OF_KIND}}{_EFFECT}{effect['change']} · {effect['operation']}")
             rows.append({**effect, "row": names[-1], **_shown(effect, first, last)})
     return names, rows

@@ -66,7 +66,7 @@ def elasticity_page(summary: ElasticitySummary) -> Page:
         ],
         sections=[
             _scalability(result),
-            *(_transition(one) for one in result.transitions),
+            *(_transition(transition) for transition in result.transitions),
             parts.errors(result.errors),
             Section("variant", "Variant", [Facts(facts)]),
         ],
@@ -80,10 +80,10 @@ def _scalability(result: ElasticityFigures) -> Section | None:
         return None
     blocks: list[Block] = [
         Text(
-            f"From {one.from_nodes} to {one.to_nodes} nodes, with data and load in proportion, sets take {one.scalability * 100:+.1f} %.",
+            f"From {scalability.from_nodes} to {scalability.to_nodes} nodes, with data and load in proportion, sets take {scalability.scalability * 100:+.1f} %.",
             "headline",
         )
-        for one in result.scalability
+        for scalability in result.scalability
     ]
     if result.law:
         law, peak = result.law, "no number of nodes: more nodes do more"
@@ -108,22 +108,22 @@ def _estimate(found: LawEstimate, shown: Callable[[float], str], unit: str = "")
     return f"{shown(found.value)}{unit} ({shown(found.low)} to {shown(found.high)})"
 
 
-def _transition(one: Transition) -> Section:
+def _transition(transition: Transition) -> Section:
     """A change: its curve, when the cluster was stable again by which rule, what it cost, and what each node did."""
-    name, blocks = f"transition-{one.number}", list[Block]()
-    if len(one.sets.time_s) > 1:
+    name, blocks = f"transition-{transition.number}", list[Block]()
+    if len(transition.sets.time_s) > 1:
         note = (
             "Bars: the standard deviation within a measurement. Orange: area A, between the curve and the dashed ramp from the level "
             "before to the level after. Pink: area B, the deviations. Both end when the cluster is stable again."
         )
-        blocks += [Chart(name, _curve(one), "Set times"), Text(note, "note")]
-    if one.stability:
-        blocks.append(_stability(one.stability))
-    blocks.append(Facts(_costs(one)))
-    if one.servers:
-        blocks.append(_served(one.servers))
-    nodes = f"{one.nodes} node{'s' if one.nodes != 1 else ''}"
-    return Section(name, f"{one.number}. On {nodes} {one.change.title}", blocks)
+        blocks += [Chart(name, _curve(transition), "Set times"), Text(note, "note")]
+    if transition.stability:
+        blocks.append(_stability(transition.stability))
+    blocks.append(Facts(_costs(transition)))
+    if transition.servers:
+        blocks.append(_served(transition.servers))
+    nodes = f"{transition.nodes} node{'s' if transition.nodes != 1 else ''}"
+    return Section(name, f"{transition.number}. On {nodes} {transition.change.title}", blocks)
 
 
 def _stability(stability: Stabilisation) -> Table:
@@ -148,14 +148,16 @@ def _stability(stability: Stabilisation) -> Table:
     return Table(columns, rows)
 
 
-def _costs(one: Transition) -> list[tuple[Line, Line] | None]:
-    took = f"{formatting.duration(one.transfer_s)}, until the database said that all data are where they belong"
+def _costs(transition: Transition) -> list[tuple[Line, Line] | None]:
+    took = f"{formatting.duration(transition.transfer_s)}, until the database said that all data are where they belong"
     facts: list[tuple[Line, Line] | None] = [
         ("the change took", took),
-        ("all at once costs", one.change.costs) if one.change.costs else None,
-        ("noticed by the others", f"after {formatting.duration(one.noticed_s)}") if one.noticed_s is not None else None,
+        ("all at once costs", transition.change.costs) if transition.change.costs else None,
+        ("noticed by the others", f"after {formatting.duration(transition.noticed_s)}")
+        if transition.noticed_s is not None
+        else None,
     ]
-    if dip := one.dip:
+    if dip := transition.dip:
         recovered = "never as good as before"
         if dip.recovered_s is not None:
             recovered = f"as good as before after {formatting.duration(dip.recovered_s)}"
@@ -167,12 +169,12 @@ def _costs(one: Transition) -> list[tuple[Line, Line] | None]:
         if dip.available_s != 0:
             available = f"after {formatting.duration(dip.available_s)}: nothing failed from then on"
         facts += [("what clients got done", done), ("all data available", available)]
-    if counts := one.counts:
+    if counts := transition.counts:
         fates = f"{counts.ok:,} ok, {counts.error:,} failed, {counts.timeout:,} timed out"
         facts.append(
             ("operations", f"{counts.offered:,} offered: {fates}, {counts.cancelled:,} cancelled, {counts.dropped:,} dropped")
         )
-    if found := one.guarantees:
+    if found := transition.guarantees:
         anomalies = ", ".join(_anomaly(found, name) for name in ANOMALIES)
         facts.append(("registers", f"{found.counts.writes:,} writes, {found.counts.reads:,} reads: {anomalies}"))
     return facts
@@ -199,11 +201,13 @@ def _served(servers: Mapping[str, NodeLoad]) -> Table:
     return Table(columns, rows)
 
 
-def _curve(one: Transition) -> dict[str, Any]:
+def _curve(transition: Transition) -> dict[str, Any]:
     """Set times over time with their deviations, the ramp, both areas, and what happened when."""
     rows = [
         {"time": time, "duration": duration, "low": duration - deviation, "high": duration + deviation}
-        for time, duration, deviation in zip(one.sets.time_s, one.sets.duration_s, one.sets.sd_s, strict=True)
+        for time, duration, deviation in zip(
+            transition.sets.time_s, transition.sets.duration_s, transition.sets.sd_s, strict=True
+        )
     ]
     x = alt.X("time:Q", title="time, s", scale=alt.Scale(nice=False, padding=8))
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x)
@@ -213,12 +217,12 @@ def _curve(one: Transition) -> dict[str, Any]:
         y=y, tooltip=[alt.Tooltip("time:Q", format=".1f"), alt.Tooltip("duration:Q", format=".4~f")]
     )
     bars = base.mark_rule(opacity=0.45, color=charts.COLOURS[0]).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
-    return charts.sized(alt.layer(*_areas(one), *_events(one), bars, line, points), height=340)
+    return charts.sized(alt.layer(*_areas(transition), *_events(transition), bars, line, points), height=340)
 
 
-def _areas(one: Transition) -> list[alt.Chart]:
+def _areas(transition: Transition) -> list[alt.Chart]:
     """Area A, between the curve and the ramp, and area B, under the deviations, as far as the cluster was stable again."""
-    score, sets = one.stability.by_band.score if one.stability else None, one.sets
+    score, sets = transition.stability.by_band.score if transition.stability else None, transition.sets
     if score is None:
         return []
     at_s = np.linspace(score.bootstrap_at_s, score.stable_at_s, _PIECES)
@@ -240,9 +244,11 @@ def _areas(one: Transition) -> list[alt.Chart]:
     ]
 
 
-def _events(one: Transition) -> list[alt.Chart]:
+def _events(transition: Transition) -> list[alt.Chart]:
     """What happened, as lines with words; words of events that are close follow each other downwards."""
-    rows = [{"time": event.time_s, "name": event.name, "place": 8 + 13 * (place % 6)} for place, event in enumerate(one.events)]
+    rows = [
+        {"time": event.time_s, "name": event.name, "place": 8 + 13 * (place % 6)} for place, event in enumerate(transition.events)
+    ]
     if not rows:
         return []
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=alt.X("time:Q"))

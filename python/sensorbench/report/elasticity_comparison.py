@@ -58,8 +58,8 @@ def _warnings(caveats: Sequence[Caveat]) -> Details | None:
 
 def _figures(result: ElasticityComparisonFigures) -> Table:
     """A row for each role, transition and figure of which there is anything: here, and in the paper."""
-    here = {(one.role, one.transition, one.figure): one for one in result.figures}
-    there = {(one.role, one.transition, one.figure): one for one in result.published}
+    here = {(figure.role, figure.transition, figure.figure): figure for figure in result.figures}
+    there = {(figure.role, figure.transition, figure.figure): figure for figure in result.published}
     places = [
         (role, transition, figure)
         for role in result.roles

@@ -76,7 +76,7 @@ def headline(summary: FactorsSummary) -> str:
 
 def _draft(result: FactorsFigures) -> str:
     """What the draft does to the objective under each load."""
-    part = next((one for one in result.parts.values() if one.base == DEFAULT and "draft" in one.levels), None)
+    part = next((part for part in result.parts.values() if part.base == DEFAULT and "draft" in part.levels), None)
     if part is None:
         return ""
     ratios = []
@@ -192,8 +192,15 @@ def _parameters(result: FactorsFigures) -> Section:
     """What the paper's parameters are called today."""
     titles = ("in the paper", "here", "default there", "default here", "what it is", "what became of it")
     rows: list[list[Line]] = [
-        [one.in_paper or None, Piece(one.setting, "code"), one.default, one.here, one.about, one.became or "as it was"]
-        for one in result.parameters
+        [
+            parameter.in_paper or None,
+            Piece(parameter.setting, "code"),
+            parameter.default,
+            parameter.here,
+            parameter.about,
+            parameter.became or "as it was",
+        ]
+        for parameter in result.parameters
     ]
     note = (
         f"Sizes are made smaller with the data (here {formatting.significant(result.scale)} of the paper's), as far as the server takes them; "

@@ -58,7 +58,7 @@ def _own(field: str) -> alt.ExprRef:
 
 def _with_states(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The points, each with what is known of it in its group."""
-    groups = {point["group"]: [one for one in points if one["group"] == point["group"]] for point in points}
+    groups = {point["group"]: [entry for entry in points if entry["group"] == point["group"]] for point in points}
     found = []
     for group in groups.values():
         for point, is_dominated in zip(group, significantly_dominated([_box(point) for point in group]), strict=True):
@@ -93,7 +93,7 @@ def _marks(base: alt.Chart, colours: alt.Scale) -> alt.Chart:
             alt.Tooltip("label:N"),
             alt.Tooltip("group:N"),
             alt.Tooltip("state:N"),
-            *(alt.Tooltip(f"{one}:Q", format=".4~s") for one in _FIGURES),
+            *(alt.Tooltip(f"{figure}:Q", format=".4~s") for figure in _FIGURES),
         ],
     )
     return marks
@@ -130,7 +130,7 @@ def _labels(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The labels of the points on a front, each where it covers no other and no such point, and if possible no point at all. One
     for which there is no room is left out: its point tells it when it is pointed at.
     """
-    centres = [(WIDTH * _share(points, "x", one["x"]), HEIGHT * (1.0 - _share(points, "y", one["y"]))) for one in points]
+    centres = [(WIDTH * _share(points, "x", point["x"]), HEIGHT * (1.0 - _share(points, "y", point["y"]))) for point in points]
     marks = [_Area(across - 6, down - 6, across + 6, down + 6) for across, down in centres]
     on_front = [number for number, point in enumerate(points) if point["state"] == ON_FRONT]
     taken = [marks[number] for number in on_front]

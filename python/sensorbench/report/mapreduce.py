@@ -86,7 +86,7 @@ def _times_section(result: MapReduceFigures, on_spark: Sequence[JobFigures]) -> 
             _by(job),
             [job.total.value, parts.between(job.total.low, job.total.high)],
             job.setup_share,
-            ", ".join(f"{formatting.significant(one.total_s)}{' (first)' if one.first else ''}" for one in job.times),
+            ", ".join(f"{formatting.significant(time.total_s)}{' (first)' if time.first else ''}" for time in job.times),
             "equal" if job.equal else Piece("differ", "bad"),
         ]
         for job in result.cells
@@ -107,8 +107,14 @@ def _speed_up_section(summary: MapReduceSummary) -> Section:
         ("linear", "ratio"),
     ]
     rows = [
-        [one.system, f"{one.from_workers} to {one.workers}", one.speed_up, one.speed_up_without_setup, one.linear]
-        for one in summary.result.speed_ups
+        [
+            speed_up.system,
+            f"{speed_up.from_workers} to {speed_up.workers}",
+            speed_up.speed_up,
+            speed_up.speed_up_without_setup,
+            speed_up.linear,
+        ]
+        for speed_up in summary.result.speed_ups
     ]
     limit = ": more workers than it has idle CPUs cannot be faster" if summary.environment["spark"].get("started") else ""
     text = f"The broken line is linear. Workers, databases and the driver share this machine{limit}."
@@ -138,19 +144,19 @@ def _reads(result: MapReduceFigures, on_spark: Sequence[JobFigures]) -> Section:
     rows: list[list[Line]] = []
     for job in on_spark:
         for number, word in enumerate(job.words):
-            one, two = word.jobs[0], word.jobs[1]
+            record, two = word.jobs[0], word.jobs[1]
             rows.append(
                 [
                     *(["", ""] if number else [job.system, _by(job)]),
                     word.word,
-                    one.map_tasks,
-                    one.read_rows,
-                    one.read_bytes,
+                    record.map_tasks,
+                    record.read_rows,
+                    record.read_bytes,
                     two.map_tasks,
                     [f"{two.read_rows:,} rows, ", two.read_bytes],
                     word.list_length,
-                    one.spark_read_rows or "not reported",
-                    one.spark_read_bytes or "not reported",
+                    record.spark_read_rows or "not reported",
+                    record.spark_read_bytes or "not reported",
                 ]
             )
     note = (
@@ -249,12 +255,12 @@ def _times(jobs: Sequence[JobFigures]) -> dict[str, Any]:
         {
             "system": job.system,
             "workers": job.workers,
-            "time": one.total_s,
-            "first": one.first,
-            "execution": one.execution,
+            "time": time.total_s,
+            "first": time.first,
+            "execution": time.execution,
         }
         for job in jobs
-        for one in job.times
+        for time in job.times
     ]
     y = alt.Y("time:Q", title="from submission to result, s", scale=alt.Scale(zero=True))
     lines = charts.line_of_variants(means, systems).encode(x=_workers(), y=y)
@@ -271,11 +277,11 @@ def _times(jobs: Sequence[JobFigures]) -> dict[str, Any]:
 def _speed_up(speed_ups: Sequence[SpeedUp]) -> dict[str, Any]:
     """Speed-up of each system beside what is linear."""
     fewest, systems = speed_ups[0].from_workers, _systems(speed_ups)
-    rows = [{"variant": one.system, "workers": one.workers, "speed_up": one.speed_up} for one in speed_ups]
+    rows = [{"variant": speed_up.system, "workers": speed_up.workers, "speed_up": speed_up.speed_up} for speed_up in speed_ups]
     rows += [{"variant": system, "workers": fewest, "speed_up": 1.0} for system in systems]
     y = alt.Y("speed_up:Q", title=f"T({fewest}) over T(n)", scale=alt.Scale(zero=True))
     lines = charts.line_of_variants(rows, systems).encode(x=_workers(), y=y)
-    most = max(one.workers for one in speed_ups)
+    most = max(speed_up.workers for speed_up in speed_ups)
     linear = [{"workers": fewest, "speed_up": 1.0}, {"workers": most, "speed_up": most / fewest}]
     rule = (
         alt.Chart(alt.InlineData(values=linear))

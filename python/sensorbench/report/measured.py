@@ -129,7 +129,11 @@ def over_run(summary: ComparisonSummary, result: ComparisonResult) -> Section:
             f"Each request of the first run and a smoothed line. The dashed lines mark the first {first} and {second} requests of the run: "
             "a database that starts cold is slower before them."
         )
-        titles = ["all", *(f"first {one}" for one in (first, second)), *(f"without the first {one}" for one in (first, second))]
+        titles = [
+            "all",
+            *(f"first {number}" for number in (first, second)),
+            *(f"without the first {number}" for number in (first, second)),
+        ]
         columns: Columns = [("Question", "label"), ("Variant", "name"), *((title, "duration_s") for title in titles)]
         rows = _by_question(summary, lambda figure: _view(views[figure.variant, figure.operation] or {}))
         whole = Details("Mean latencies with and without the first requests", [Table(columns, rows, is_grouped=True)])

@@ -53,7 +53,10 @@ def errors(found: Sequence[OperationErrors]) -> Section | None:
     """The section of operations that failed."""
     if not found:
         return None
-    rows: list[list[Line]] = [[one.operation, one.kind, one.count, one.first_message] for one in found]
+    rows: list[list[Line]] = [
+        [operation_errors.operation, operation_errors.kind, operation_errors.count, operation_errors.first_message]
+        for operation_errors in found
+    ]
     columns: Columns = [("operation", "name"), ("kind", "text"), ("times", "count"), ("the first", "text")]
     return Section("errors", "Errors", [Table(columns, rows)])
 

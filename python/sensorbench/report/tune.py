@@ -80,8 +80,8 @@ def _confirmation(result: TuneFigures) -> Section:
             ("", "text"),
         ]
         rows = [
-            [str(number), one.role, str(one.seed), one.value, one.reason or ""]
-            for number, one in enumerate(result.confirmation, 1)
+            [str(number), measurement.role, str(measurement.seed), measurement.value, measurement.reason or ""]
+            for number, measurement in enumerate(result.confirmation, 1)
         ]
         better = "smaller" if result.goal.smaller_is_better else "larger"
         note = (
@@ -113,14 +113,14 @@ def _trials(result: TuneFigures) -> Section | None:
     ]
     rows = [
         [
-            str(one.number),
-            one.role if one.outcome == "measured" else f"{one.role}, {one.outcome}",
-            one.value,
-            one.ratio,
-            *(str(one.configuration.get(key, "–")) for key in settings),
-            one.reason or "",
+            str(trial.number),
+            trial.role if trial.outcome == "measured" else f"{trial.role}, {trial.outcome}",
+            trial.value,
+            trial.ratio,
+            *(str(trial.configuration.get(key, "–")) for key in settings),
+            trial.reason or "",
         ]
-        for one in result.trials
+        for trial in result.trials
     ]
     return Section("trials", "The search", [Grid(drawn), _drift(result), Table(columns, rows)])
 
@@ -148,13 +148,13 @@ def _effects(result: TuneFigures) -> Section:
     ]
     rows = [
         [
-            one.setting,
-            str((result.best or {})[one.setting]),
-            f"{one.with_it} ({one.trials_with} of {one.trials_with + one.trials_without})",
-            tune_answer.ratio(one.ratio),
-            one.about,
+            effect.setting,
+            str((result.best or {})[effect.setting]),
+            f"{effect.with_it} ({effect.trials_with} of {effect.trials_with + effect.trials_without})",
+            tune_answer.ratio(effect.ratio),
+            effect.about,
         ]
-        for one in result.effects
+        for effect in result.effects
     ]
     note = (
         "The geometric mean of the ratios of all trials in which the setting was as in the best (of a number: in the same half of what "

@@ -113,7 +113,7 @@ def views(result: ComparisonResult, variant: str, operation: str) -> dict[str, f
     if not runs or not all(is_logged_whole(run) for run in runs):
         return None
     logged = [logged_latencies(run, operation) for run in runs]
-    numbers, latencies = np.concatenate([one for one, _ in logged]), np.concatenate([one for _, one in logged])
+    numbers, latencies = np.concatenate([array for array, _ in logged]), np.concatenate([array for _, array in logged])
 
     def mean(chosen: Any) -> float | None:
         return float(latencies[chosen].mean()) if chosen.any() else None

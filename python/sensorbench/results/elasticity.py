@@ -44,7 +44,7 @@ def works_of(folder: Path) -> list[Path]:
     summary = folder / SUMMARY_FILE
     if is_stored(summary):
         said = read_json(summary)
-        return [folder / one for one in _folders(summary, said)] if said.get("kind") == COMPARISON else []
+        return [folder / name for name in _folders(summary, said)] if said.get("kind") == COMPARISON else []
     return sorted(path.parent for path in folder.glob(f"*/{MANIFEST_FILE}") if kind_of(path.parent) == "elasticity")
 
 
@@ -55,7 +55,7 @@ def _folders(path: Path, summary: dict[str, Any]) -> list[str]:
         folders = summary["folders"] if is_first else [work["folder"] for work in summary["result"]["works"]]
     except (KeyError, TypeError):
         folders = None
-    if not isinstance(folders, list) or not all(isinstance(one, str) for one in folders):
+    if not isinstance(folders, list) or not all(isinstance(folder, str) for folder in folders):
         raise DamagedResultsError(path, "it does not name the folders of what it compares")
     return folders
 

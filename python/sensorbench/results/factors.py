@@ -162,9 +162,11 @@ def read_measurements(folder: Path, cell: str) -> list[CellMeasurement]:
     """The measurements of a cell that came to an end, round by round."""
     files = (place / MEASUREMENT_FILE for place in (folder / CELLS_FOLDER / cell).glob("round-*"))
     found = [read_model(file, CellMeasurement) for file in files if is_stored(file)]
-    return sorted(found, key=lambda one: one.round)
+    return sorted(found, key=lambda measurement: measurement.round)
 
 
 def is_measured(folder: Path, cell: str, round_: int) -> bool:
     """Whether a cell was measured in a round. One that failed was not: who goes on tries it again."""
-    return any(one.round == round_ and one.outcome == "measured" for one in read_measurements(folder, cell))
+    return any(
+        measurement.round == round_ and measurement.outcome == "measured" for measurement in read_measurements(folder, cell)
+    )

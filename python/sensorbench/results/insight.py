@@ -167,19 +167,19 @@ def _grown(series: Series) -> Series:
 
 
 def _shared_moments(series: Sequence[Series]) -> Floats:
-    return reduce(np.intersect1d, [one.times_s for one in series])
+    return reduce(np.intersect1d, [part.times_s for part in series])
 
 
 def _sum_at(times_s: Floats, series: Sequence[Series]) -> Floats:
     """The sum of series at moments that all of them have."""
-    return sum((one.values[np.isin(one.times_s, times_s)] for one in series), np.zeros(len(times_s)))
+    return sum((part.values[np.isin(part.times_s, times_s)] for part in series), np.zeros(len(times_s)))
 
 
 def _together(series: Sequence[Series], quantity: Quantity) -> Series:
     """A quantity of all nodes."""
     times_s = _all_moments(series)
     at = _carried if quantity.kind == "counter" else _as_reported
-    values = np.array([at(times_s, *one) for one in series])
+    values = np.array([at(times_s, *part) for part in series])
     return Series(times_s, np.nansum(values, axis=0) if quantity.nodes == "sum" else np.nanmean(values, axis=0))
 
 
@@ -187,14 +187,14 @@ def _all_requests(caches: Sequence[CacheSeries]) -> CacheSeries:
     """The requests to the caches of all nodes."""
     times_s = _all_moments(caches)
     hits, requests = (
-        np.sum([_carried(times_s, one.times_s, values) for one, values in counted], axis=0)
-        for counted in ([(one, one.hits) for one in caches], [(one, one.requests) for one in caches])
+        np.sum([_carried(times_s, row.times_s, values) for row, values in counted], axis=0)
+        for counted in ([(cache, cache.hits) for cache in caches], [(cache, cache.requests) for cache in caches])
     )
     return CacheSeries(times_s, hits, requests)
 
 
 def _all_moments(series: Sequence[Series] | Sequence[CacheSeries]) -> Floats:
-    return reduce(np.union1d, [one.times_s for one in series])
+    return reduce(np.union1d, [part.times_s for part in series])
 
 
 def _carried(wanted_s: Floats, times_s: Floats, values: Floats) -> Floats:

@@ -85,12 +85,12 @@ class MapReduceResult(Result[MapReduceManifest]):
     @property
     def complete(self) -> list[CompleteExecution]:
         """The executions that ended with results."""
-        return [one for one in self.executions if isinstance(one, CompleteExecution)]
+        return [execution for execution in self.executions if isinstance(execution, CompleteExecution)]
 
     @property
     def failed(self) -> list[FailedExecution]:
         """The executions that failed."""
-        return [one for one in self.executions if isinstance(one, FailedExecution)]
+        return [execution for execution in self.executions if isinstance(execution, FailedExecution)]
 
 
 class MapReduceWriter(ManifestWriter[MapReduceManifest]):

@@ -10,7 +10,7 @@ def server_use(result: ComparisonResult, run: RunResult, variant: str) -> list[d
     """Processors and memory that the servers of a variant used over a run, all their nodes together; none where the lab knows
     no process of them. Rows: time_s, processors (busy on average since the row before), megabytes.
     """
-    manifest = next(one for one in result.manifest.variants if one.id == variant)
+    manifest = next(variant_manifest for variant_manifest in result.manifest.variants if variant_manifest.id == variant)
     server = result.manifest.environment.get("servers", {}).get(manifest.url.partition("?")[0])
     table = run.table("resources")
     if server is None or table is None:

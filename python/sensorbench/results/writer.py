@@ -272,7 +272,7 @@ def summary_of_variant(summary: ComparisonSummary, variant: str) -> ComparisonSu
     }
     return summary.model_copy(
         update={
-            "variants": [one for one in summary.variants if one.id == variant],
+            "variants": [variant_manifest for variant_manifest in summary.variants if variant_manifest.id == variant],
             "warnings": [caveat for caveat in summary.warnings if caveat.variant in ("", variant)],
             "claims": [],
             "result": result.model_copy(update=own),

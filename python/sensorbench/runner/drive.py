@@ -53,7 +53,7 @@ def run_plan(
         repeat=number,
         temperature="warm",
         seed=plan["seed"],
-        operations=[one["operation"]["name"] for one in plan["operations"]],
+        operations=[operation["operation"]["name"] for operation in plan["operations"]],
         phases=[phase["name"] for phase in plan["phases"]],
         plan={**{key: whole[key] for key in _KEPT}, **(described or {})},
         description=json.loads(target.describe()),
@@ -86,8 +86,8 @@ def drive_one_phase(
 
     def on_snapshot(run: Run, snapshot: dict[str, Any]) -> None:
         task.advance_to(*_progress(snapshot, plan))
-        for one in observers:
-            one(run, snapshot)
+        for observer in observers:
+            observer(run, snapshot)
 
     try:
         result = run_plan(target, variant, plan, tables, folder, started, on_snapshot, id_=id_)
@@ -95,7 +95,7 @@ def drive_one_phase(
         raise InterruptedRunError(f"interrupted; what was measured until then is in {folder}") from None
     totals = result.manifest.totals
     ended = totals.phases[0].operations.values() if totals else []
-    task.end(f"{sum(one['counts']['ok'] for one in ended):,} operations")
+    task.end(f"{sum(entry['counts']['ok'] for entry in ended):,} operations")
     return result
 
 

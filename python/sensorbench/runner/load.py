@@ -34,11 +34,11 @@ def load_variant(
         loaded: list[dict[str, Any]] = []
         for table in tables:
             load = target.load(table.table, table.open())
-            wait_for(load, sum(one["rows"] for one in loaded), task, guard)
+            wait_for(load, sum(entry["rows"] for entry in loaded), task, guard)
             loaded.append(
                 {"table": table.table, "prepare_s": table.prepare_s, "prepared_bytes": table.bytes, **json.loads(load.result())}
             )
-        load_s = sum(one["duration_s"] for one in loaded)
+        load_s = sum(entry["duration_s"] for entry in loaded)
         task.advance_to(rows, "settling")
         start_s = time.monotonic()
         target.settle()

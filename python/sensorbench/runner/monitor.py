@@ -39,7 +39,7 @@ class Watcher:
         self._target = target
         self._measured = lab.instance_at(target.url) if servers else None
         # What the names of a node's figures begin with, by the name of its process.
-        self._prefixes = {one.name: one.prefix for one in self._nodes_now()}
+        self._prefixes = {row.name: row.prefix for row in self._nodes_now()}
         self._processes = {CLIENT: psutil.Process(), **servers}
         self._asks = True
         self._resources: list[dict[str, Any]] = []
@@ -97,8 +97,8 @@ class Watcher:
 
     def _ask_lab(self) -> None:
         reported: dict[str, float] = {}
-        for one in self._nodes_now():
-            reported |= {f"{one.prefix}{name}": value for name, value in lab.insight(one.instance, one.node).items()}
+        for row in self._nodes_now():
+            reported |= {f"{row.prefix}{name}": value for name, value in lab.insight(row.instance, row.node).items()}
         self._report(reported)
 
     def _nodes_now(self) -> list[_Known]:
@@ -117,12 +117,12 @@ class Watcher:
         """Nodes that have joined since the beginning, or were started again, are watched, too. Processor time goes on where that of the
         process before has ended.
         """
-        for one in self._nodes_now():
-            process = one.node.find()
-            if process is not None and process != self._processes.get(one.name):
-                self._prefixes[one.name] = one.prefix
-                self._processes[one.name] = process
-                self._start_cpu_s[one.name] = -self._used_cpu_s.get(one.name, 0.0)
+        for row in self._nodes_now():
+            process = row.node.find()
+            if process is not None and process != self._processes.get(row.name):
+                self._prefixes[row.name] = row.prefix
+                self._processes[row.name] = process
+                self._start_cpu_s[row.name] = -self._used_cpu_s.get(row.name, 0.0)
 
     def _read(self) -> None:
         self._meet_newcomers()
@@ -150,7 +150,7 @@ class Watcher:
                 "process": name,
                 "cpu_s": _cpu_s(name, process) - self._start_cpu_s[name],
                 "memory_bytes": _memory_bytes(family),
-                "threads": sum(one.num_threads() for one in family),
+                "threads": sum(item.num_threads() for item in family),
                 **_disk(family),
             }
         except psutil.NoSuchProcess:
@@ -205,13 +205,17 @@ def _memory_bytes(family: list[psutil.Process]) -> int:
     if len(family) == 1:
         return int(family[0].memory_info().rss)
     return int(
-        sum(one.memory_info().rss - one.memory_info().shared for one in family) + max(one.memory_info().shared for one in family)
+        sum(item.memory_info().rss - item.memory_info().shared for item in family)
+        + max(item.memory_info().shared for item in family)
     )
 
 
 def _disk(family: list[psutil.Process]) -> dict[str, int | None]:
     try:
-        counters = [one.io_counters() for one in family]
+        counters = [item.io_counters() for item in family]
     except (psutil.AccessDenied, AttributeError):
         return {"read_bytes": None, "written_bytes": None}
-    return {"read_bytes": sum(one.read_bytes for one in counters), "written_bytes": sum(one.write_bytes for one in counters)}
+    return {
+        "read_bytes": sum(counter.read_bytes for counter in counters),
+        "written_bytes": sum(counter.write_bytes for counter in counters),
+    }

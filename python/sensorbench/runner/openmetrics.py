@@ -134,27 +134,29 @@ def _totals(snapshot: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_operation(figures: Sequence[dict[str, Any]]) -> dict[str, float]:
-    counted: dict[str, float] = {outcome: sum(one["counts"][outcome] for one in figures) for outcome in OUTCOMES}
-    counted["late"] = sum(one["late"] for one in figures)
+    counted: dict[str, float] = {outcome: sum(figure["counts"][outcome] for figure in figures) for outcome in OUTCOMES}
+    counted["late"] = sum(figure["late"] for figure in figures)
     for kind in ("response", "service"):
-        known = [one[f"{kind}_ns"] for one in figures if one[f"{kind}_ns"]]
-        counted[f"{kind}_count"] = sum(one["count"] for one in known)
-        counted[f"{kind}_sum_s"] = sum(one["count"] * one["mean"] for one in known) / 1e9
+        known = [figure[f"{kind}_ns"] for figure in figures if figure[f"{kind}_ns"]]
+        counted[f"{kind}_count"] = sum(entry["count"] for entry in known)
+        counted[f"{kind}_sum_s"] = sum(entry["count"] * entry["mean"] for entry in known) / 1e9
     return counted
 
 
 def _sum_of(totals: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Totals of several runs as those of one."""
-    names = dict.fromkeys(name for one in totals for name in one["operations"])
+    names = dict.fromkeys(name for total in totals for name in total["operations"])
     return {
-        "started": sum(one["started"] for one in totals),
-        "unstarted": sum(one["unstarted"] for one in totals),
-        "operations": {name: _added([one["operations"][name] for one in totals if name in one["operations"]]) for name in names},
+        "started": sum(total["started"] for total in totals),
+        "unstarted": sum(total["unstarted"] for total in totals),
+        "operations": {
+            name: _added([total["operations"][name] for total in totals if name in total["operations"]]) for name in names
+        },
     }
 
 
 def _added(figures: Sequence[dict[str, float]]) -> dict[str, float]:
-    return {key: sum(one[key] for one in figures) for key in figures[0]}
+    return {key: sum(figure[key] for figure in figures) for key in figures[0]}
 
 
 def _concurrency(running: dict[str, Any]) -> int:

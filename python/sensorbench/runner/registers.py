@@ -91,25 +91,25 @@ def _with_file(file: SchemaFile, more: SchemaFile, where: str) -> SchemaFile:
     )
 
 
-def _beside(one: dict[str, Any], other: dict[str, Any], where: str, key: str) -> dict[str, Any]:
+def _beside(entry: dict[str, Any], other: dict[str, Any], where: str, key: str) -> dict[str, Any]:
     """The entries of both, none of which have the same name."""
-    shared = next((name for name in one if name in other), None)
+    shared = next((name for name in entry if name in other), None)
     if shared is not None:
         raise _taken(where, f"{key}.{shared}")
-    return {**one, **other}
+    return {**entry, **other}
 
 
 def _taken(where: str, key: str) -> UsageError:
     return UsageError(f"{where}, {key}: registers have one of this name, too; rename it to use them beside it")
 
 
-def _joined(one: Any, other: Any, where: str, key: str) -> Any:
+def _joined(item: Any, other: Any, where: str, key: str) -> Any:
     """Both: tables with the keys of both, lists one after the other."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        shared = {name: _joined(one[name], other[name], where, f"{key}.{name}") for name in one if name in other}
-        return {**one, **other, **shared}
-    if isinstance(one, list) and isinstance(other, list):
-        return [*one, *other]
+    if isinstance(item, dict) and isinstance(other, dict):
+        shared = {name: _joined(item[name], other[name], where, f"{key}.{name}") for name in item if name in other}
+        return {**item, **other, **shared}
+    if isinstance(item, list) and isinstance(other, list):
+        return [*item, *other]
     raise _taken(where, key)
 
 

@@ -173,7 +173,7 @@ class Variant:
 
 def databases() -> dict[str, Database]:
     """The databases that are built in, by name."""
-    return {one["name"]: Database(**one) for one in json.loads(_engine.databases())}
+    return {entry["name"]: Database(**entry) for entry in json.loads(_engine.databases())}
 
 
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z0-9+]+):")

@@ -33,7 +33,10 @@ def with_instances(
             instance = OperationInstance(of=name, name=str(rows[0][NAME]), share=rows[0].get(SHARE))
             source = f"{operation.instances}.{instance.name}"
             sources[source] = ParameterSource(query=" UNION ALL ".join(_selected(row) for row in rows))
-            own_sources = [source if one == operation.instances else one for one in operation.parameter_sources]
+            own_sources = [
+                source if parameter_source == operation.instances else parameter_source
+                for parameter_source in operation.parameter_sources
+            ]
             found[instance_name(instance)] = _instance(operation, instance, own_sources)
     return operations.model_copy(update={"parameter_source": sources, "operation": found})
 

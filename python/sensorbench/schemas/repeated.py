@@ -18,25 +18,25 @@ def repeated(part: Any, word: str, names: Sequence[str]) -> Any:
     if isinstance(part, str):
         return _REPEATED.sub(lambda match: _joined(match["text"], word, names), part)
     if isinstance(part, list):
-        return [member for one in part for member in _members(one, word, names)]
+        return [member for item in part for member in _members(item, word, names)]
     if isinstance(part, dict):
         own = {key: repeated(value, word, names) for key, value in part.items() if key != EACH}
         of_each = [_with_name(repeated(part[EACH], word, names), word, name) for name in names] if EACH in part else []
-        return {**own, **{key: value for one in of_each for key, value in one.items()}}
+        return {**own, **{key: value for item in of_each for key, value in item.items()}}
     return part
 
 
 def _joined(text: str, word: str, names: Sequence[str]) -> str:
-    one, _, between = text.partition("|")
-    return between.join(one.replace(f"{{{word}}}", name) for name in names)
+    part, _, between = text.partition("|")
+    return between.join(part.replace(f"{{{word}}}", name) for name in names)
 
 
 def _members(member: Any, word: str, names: Sequence[str]) -> list[Any]:
     if not isinstance(member, dict) or set(member) != {EACH}:
         return [repeated(member, word, names)]
-    one = repeated(member[EACH], word, names)
-    found = [_with_name(one, word, name) for name in names]
-    return [one for of_name in found for one in of_name] if isinstance(one, list) else found
+    item = repeated(member[EACH], word, names)
+    found = [_with_name(item, word, name) for name in names]
+    return [item for of_name in found for item in of_name] if isinstance(item, list) else found
 
 
 def _with_name(part: Any, word: str, name: str) -> Any:
@@ -44,7 +44,7 @@ def _with_name(part: Any, word: str, name: str) -> Any:
     if isinstance(part, str):
         return part.replace(f"{{{word}}}", name)
     if isinstance(part, list):
-        return [_with_name(one, word, name) for one in part]
+        return [_with_name(item, word, name) for item in part]
     if isinstance(part, dict):
         return {_with_name(key, word, name): _with_name(value, word, name) for key, value in part.items()}
     return part

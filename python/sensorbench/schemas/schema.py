@@ -117,14 +117,14 @@ class Schema:
             columns = ", ".join(f'"{column}"' for column in load_query.distinct)
             query = f"SELECT DISTINCT {columns} FROM ({query})"
         batching = self._batching(load_query.encode, f"{key}.encode") if load_query.encode else None
-        one = LoadQuery(name, key, table, query, tuple(load_query.order), batching, may_be_empty=False)
+        loading = LoadQuery(name, key, table, query, tuple(load_query.order), batching, may_be_empty=False)
         if self.file.tables is None or _TABLE not in table:
-            return [one]
+            return [loading]
         count, by = self.table_count, self.file.tables.by
         remainder = f'(("{by}" % {count}) + {count}) % {count}'
         return [
             replace(
-                one,
+                loading,
                 name=_of_table(name, number),
                 table=_of_table(table, number),
                 query=f"SELECT * FROM ({query}) WHERE {remainder} = {number}",
@@ -162,7 +162,7 @@ class Schema:
         if not isinstance(known, dict):
             return known
         found = [of_values.get(str(self.parameters.get(name))) for name, of_values in known.items()]
-        return next((one for one in found if one is not None), None)
+        return next((value for value in found if value is not None), None)
 
     def loaded_columns(self, workbench: "duckdb.DuckDBPyConnection") -> dict[str, dict[str, ValueType]]:
         """The columns of each table that is filled, as they are loaded. Raises UsageError for a query that does not work."""
@@ -272,8 +272,8 @@ class Schema:
             start = column("for_each.list.start", list_.start, known)
             return {"listed": {**bounds, **listed(list_), "start": start, "own": own}}
 
-        def also(one: Also) -> dict[str, Any]:
-            return {"statement": one.statement, "once": [name.removeprefix(":") for name in one.once]}
+        def also(also_text: Also) -> dict[str, Any]:
+            return {"statement": also_text.statement, "once": [name.removeprefix(":") for name in also_text.once]}
 
         work: dict[str, Any] = {"derive": [derived(new, derive) for new, derive in text.derive.items()]}
         if text.readings is not None:
@@ -295,7 +295,7 @@ class Schema:
             if append := text.first.append:
                 found = column("first.append.column", append.column, [column_.name for column_ in text.first.returns])
                 work["first"]["append"] = {"name": append.name, "column": found, "text": append.text}
-        work["also"] = [also(one) for one in text.also]
+        work["also"] = [also(also_text) for also_text in text.also]
         if self.file.tables is not None and _TABLE in json.dumps(self.described_statements(name)):
             work["tables"] = {"count": self.table_count, "by": parameter("tables.by", f":{self.file.tables.by}")}
         if text.for_each:
@@ -338,7 +338,7 @@ class Schema:
             known = ", ".join(self.file.operation)
             raise self.error(f"{key}.like", f"there is no operation {text.like!r}; expected one of {known}")
         says_more = text.model_fields_set - {"when", "like"} or text.statement
-        if says_more or any(one.like for one in self.file.operation[text.like]):
+        if says_more or any(operation_text.like for operation_text in self.file.operation[text.like]):
             raise self.error(
                 key, "what is asked like another operation says nothing else, and the other one is asked in its own words"
             )
@@ -476,7 +476,7 @@ def load_schema(
     if file.database != database:
         raise toml_file.error_at(path, "database", f"this schema is for {file.database}, but the target is {database}")
     for load_query, load_queries in file.load_query.items():
-        for table in [load_query, *(one.table or load_query for one in load_queries)]:
+        for table in [load_query, *(query.table or load_query for query in load_queries)]:
             if not re.match(WORD, table.replace(_TABLE, "0")):
                 raise toml_file.error_at(path, f"load_query.{load_query}", f"{table!r}: the name of a table must be a word")
     return Schema(path, name, file, _chosen(path, file, parameters or {}))

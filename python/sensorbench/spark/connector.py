@@ -76,7 +76,7 @@ def connectors() -> dict[str, Connector]:
 
 def connector_of(database: str) -> Connector | None:
     """The connector for a database; None where none is registered."""
-    return next((one for one in connectors().values() if database in one.databases), None)
+    return next((connector for connector in connectors().values() if database in connector.databases), None)
 
 
 def compiled(source: Path, jars: list[Path]) -> Path:
@@ -163,7 +163,7 @@ def place_of(database: str, url: str) -> Place:
 
 def connected() -> list[str]:
     """The databases that have a connector, and files."""
-    return [FILES, *(database for one in connectors().values() for database in one.databases)]
+    return [FILES, *(database for connector in connectors().values() for database in connector.databases)]
 
 
 def files_in(folder: Path) -> Place:
@@ -185,7 +185,7 @@ def _values(url: str) -> dict[str, str]:
     values = {
         "host": first_host,
         "port": port,
-        "hosts": ",".join(one.rpartition(":")[0] for one in hosts.split(",")),
+        "hosts": ",".join(part.rpartition(":")[0] for part in hosts.split(",")),
         "hosts_with_ports": hosts,
         "path": path,
         "namespace": unquote(options.get("namespace", "sensorbench")),

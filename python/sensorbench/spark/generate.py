@@ -61,7 +61,7 @@ def _write_files(
     with reporter.task(f"generating {generated.relation}", total=len(files)) as task:
         tasks = context.parallelize(files, partitions or len(files))
         written = _collected(tasks.map(partial(_write_file, generated, folder)), lambda: _report_files(task, folder, files))
-        rows = sum(one.rows for one in written)
+        rows = sum(item.rows for item in written)
         task.end(f"{rows:,} rows in {len(files)} files, by {tasks.getNumPartitions()} partitions")
     _check_all_are_there(folder, files)
     return written

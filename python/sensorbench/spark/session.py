@@ -79,7 +79,10 @@ def find_master(text: str) -> Master:
     if text.startswith(_LAB):
         return lab_master(lab.find_instance(text.removeprefix(_LAB)))
     if cluster := _CLUSTER.fullmatch(text):
-        of_lab = next((one for one in lab.read_instances() if one.database == Spark.name and lab.url_of(one) == text), None)
+        of_lab = next(
+            (instance for instance in lab.read_instances() if instance.database == Spark.name and lab.url_of(instance) == text),
+            None,
+        )
         return lab_master(of_lab) if of_lab else Master(text, cluster["host"], int(cluster["port"]))
     if local := _LOCAL.fullmatch(text):
         return Master(text, _LOOPBACK, 0, int(local["threads"] or 1))

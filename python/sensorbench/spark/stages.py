@@ -36,7 +36,7 @@ class Stages:
     def executed_s(self) -> float:
         """How long at least one of them was executed: the job without planning, asking for splits and committing."""
         total, until = 0.0, 0.0
-        for stage in sorted(self.stages, key=lambda one: one.begun_s):
+        for stage in sorted(self.stages, key=lambda stage: stage.begun_s):
             total += max(0.0, stage.ended_s - max(until, stage.begun_s))
             until = max(until, stage.ended_s)
         return total
@@ -57,7 +57,7 @@ def stages_of(context: Any, group: str) -> Stages:
     tracker, store = context.statusTracker(), java.statusStore()
     ids = sorted({stage for job in tracker.getJobIdsForGroup(group) for stage in tracker.getJobInfo(job).stageIds})
     attempts = [store.lastStageAttempt(stage) for stage in ids]
-    return Stages(tuple(_stage(one) for one in attempts if str(one.status()) == "COMPLETE"))
+    return Stages(tuple(_stage(attempt) for attempt in attempts if str(attempt.status()) == "COMPLETE"))
 
 
 def _stage(attempt: Any) -> Stage:

@@ -38,8 +38,8 @@ class FactorEvidence:
 
     def ratio(self, load: str, part: str, levels: tuple[str, str], where: Where, figure: str) -> Interval | None:
         """The ratio of a figure of the first level to that of the second; None where no round has both above 0."""
-        one, other = (self.measurements(load, part, level) for level in levels)
-        return ratio(one, other, where, figure)
+        sequence, other = (self.measurements(load, part, level) for level in levels)
+        return ratio(sequence, other, where, figure)
 
     def mean(self, of_rounds: Callable[[int], float | None]) -> Interval | None:
         """The mean of what is made of the figures of each round; None where no round has it."""

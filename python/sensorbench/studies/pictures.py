@@ -49,10 +49,10 @@ class Effect:
 
 def with_fronts(points: Sequence[Point]) -> list[Point]:
     """The points, each told whether it is on the front of its group."""
-    groups = {point.group: [one for one in points if one.group == point.group] for point in points}
+    groups = {point.group: [other for other in points if other.group == point.group] for point in points}
     on_front = {
         point: is_on_front
         for group in groups.values()
-        for point, is_on_front in zip(group, front([(one.x, one.y) for one in group]), strict=True)
+        for point, is_on_front in zip(group, front([(other.x, other.y) for other in group]), strict=True)
     }
     return [replace(point, is_on_front=on_front[point]) for point in points]

@@ -139,9 +139,9 @@ def _targets_of_parts(study: Study, parts: dict[str, StudyPart], options: StudyO
     targets = {name: [_target(study, text) for text in options.targets or part.targets] for name, part in parts.items()}
     if not options.targets and not options.schemas:
         return targets
-    fitting = {name: [one for one in targets[name] if _layouts(part, one, options)] for name, part in parts.items()}
+    fitting = {name: [target for target in targets[name] if _layouts(part, target, options)] for name, part in parts.items()}
     named = next(iter(targets.values()))
-    homeless = [one for one in named if not any(one in of_part for of_part in fitting.values())]
+    homeless = [target for target in named if not any(target in of_part for of_part in fitting.values())]
     if (options.targets and homeless) or not any(fitting.values()):
         raise _no_schema(study, parts.values(), homeless[0], options)
     return fitting
@@ -206,7 +206,7 @@ def _layouts(grid: Grid, target: TargetSpec, options: StudyOptions) -> list[Layo
 
 def _no_schema(study: Study, grids: Iterable[Grid], target: TargetSpec, options: StudyOptions) -> UsageError:
     known: dict[str, list[str]] = {}
-    for dialect, layouts in (one for grid in grids for one in grid.schemas.items() if one[1]):
+    for dialect, layouts in (schema for grid in grids for schema in grid.schemas.items() if schema[1]):
         names = known.setdefault(dialect, [])
         names += [layout.schema_ for layout in layouts if layout.schema_ not in names]
     return UsageError(f"study {study.name} has no schema for {target.database.dialect}{_of_those(options)}; it has {known}")

@@ -43,7 +43,7 @@ def _why_not(claim: Claim, absent: list[str]) -> str:
 
 
 def _in_part(claim: Claim, summary: ComparisonSummary) -> JudgedClaim:
-    return next(one for one in summary.claims if one.id == claim.id)
+    return next(judged_claim for judged_claim in summary.claims if judged_claim.id == claim.id)
 
 
 def _in_each(of_parts: dict[str, JudgedClaim]) -> JudgedClaim:
@@ -95,7 +95,7 @@ def _of_study(
     """What follows from all comparisons together. Growth is that with the size of the datasets; parts have none."""
     study = STUDIES.get(manifest.name)
     by = measured(study, results, summaries) if study else {}
-    evidence = {name: one.with_substitutes for name, one in by.items()}
+    evidence = {name: measurement.with_substitutes for name, measurement in by.items()}
     sections = study.series_sections(evidence, summaries) if study and study.series_sections else []
     if manifest.of == "datasets":
         growth = [row for dataset, summary in summaries.items() for row in _growth(dataset, summary)]
@@ -148,14 +148,18 @@ def _claims(summaries: dict[str, ComparisonSummary]) -> list[JudgedClaim]:
 
 def _over_all(claim: JudgedClaim, summaries: dict[str, ComparisonSummary]) -> JudgedClaim:
     """One claim over all datasets: what all that could test it say, else that they differ."""
-    of_each = {dataset: next(one for one in summary.claims if one.id == claim.id) for dataset, summary in summaries.items()}
+    of_each = {
+        dataset: next(judged_claim for judged_claim in summary.claims if judged_claim.id == claim.id)
+        for dataset, summary in summaries.items()
+    }
     return JudgedClaim(
         id=claim.id,
         text=claim.text,
         form=claim.form,
         published=claim.published,
-        verdict=common_verdict([one.verdict for one in of_each.values()], "differs by dataset"),
+        verdict=common_verdict([claim.verdict for claim in of_each.values()], "differs by dataset"),
         of_each={
-            dataset: VerdictOf(verdict=one.verdict, reason=one.reason, measured=one.measured) for dataset, one in of_each.items()
+            dataset: VerdictOf(verdict=claim.verdict, reason=claim.reason, measured=claim.measured)
+            for dataset, claim in of_each.items()
         },
     )

@@ -75,7 +75,8 @@ class OwnParameterSource(toml_file.FileModel):
 def _with_plain_names(schemas: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """A schema by its name alone is a layout with nothing more to say."""
     return {
-        dialect: [{"schema": one} if isinstance(one, str) else one for one in layouts] for dialect, layouts in schemas.items()
+        dialect: [{"schema": layout} if isinstance(layout, str) else layout for layout in layouts]
+        for dialect, layouts in schemas.items()
     }
 
 

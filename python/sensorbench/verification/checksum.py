@@ -33,13 +33,16 @@ class Checksum:
 def checksums(dataset: Dataset, reporter: ProgressReporter) -> dict[str, Checksum]:
     """The checksum of each relation. Raises UsageError for a column that has no canonical type."""
     relations = dataset.describe().relations
-    with dataset.connect() as connection, reporter.task("reading", total=sum(one.rows for one in relations.values())) as task:
+    with (
+        dataset.connect() as connection,
+        reporter.task("reading", total=sum(relation.rows for relation in relations.values())) as task,
+    ):
         return {name: _checksum(name, connection.table(name), task) for name in sorted(relations)}
 
 
 def checksum_of_all(relations: dict[str, Checksum]) -> str:
     """One checksum for all relations of a dataset."""
-    lines = "".join(f"{name} {one.rows} {one}\n" for name, one in sorted(relations.items()))
+    lines = "".join(f"{name} {relation.rows} {relation}\n" for name, relation in sorted(relations.items()))
     return hashlib.sha256(lines.encode()).hexdigest()[:16]
 
 

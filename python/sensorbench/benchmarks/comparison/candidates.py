@@ -86,7 +86,7 @@ def candidates_of(results: Mapping[str, ComparisonResult], summaries: Mapping[st
     """The candidates of comparisons that belong together, by name, with the summary of each."""
     with_answers = [MeasuredComparison(name, result, summaries[name]) for name, result in results.items()]
     had = _comparisons_of(with_answers)
-    used = list(dict.fromkeys(one for of_operation in had.values() for one in of_operation))
+    used = list(dict.fromkeys(comparison for of_operation in had.values() for comparison in of_operation))
     found, left_out = [], []
     for layout in _layouts(used):
         measured, reasons = _measured(layout, had)
@@ -94,17 +94,17 @@ def candidates_of(results: Mapping[str, ComparisonResult], summaries: Mapping[st
             found.append(_candidate(layout, measured))
         else:
             left_out.append((layout[0].variant.id, "; ".join(reasons) or "it was asked under another load than the others"))
-    states = [one.described_state for one in with_answers if one.result.state != "complete"]
-    return Gathered({one.name: one.origin for one in used}, tuple(found), tuple(left_out), tuple(states))
+    states = [answer.described_state for answer in with_answers if answer.result.state != "complete"]
+    return Gathered({comparison.name: comparison.origin for comparison in used}, tuple(found), tuple(left_out), tuple(states))
 
 
 def _comparisons_of(measured: Sequence[MeasuredComparison]) -> dict[str, list[MeasuredComparison]]:
     """For each operation, the comparison by which layouts are compared, and behind it those with equal conditions."""
     found: dict[str, list[MeasuredComparison]] = {}
-    for operation in dict.fromkeys(name for one in measured for name in one.operations):
-        had = [one for one in measured if operation in one.operations]
-        ordered = sorted(had, key=lambda one: (one.is_mixed, -len(one.variants)))
-        found[operation] = [one for one in ordered if one.conditions == ordered[0].conditions]
+    for operation in dict.fromkeys(name for comparison in measured for name in comparison.operations):
+        had = [comparison for comparison in measured if operation in comparison.operations]
+        ordered = sorted(had, key=lambda comparison: (comparison.is_mixed, -len(comparison.variants)))
+        found[operation] = [comparison for comparison in ordered if comparison.conditions == ordered[0].conditions]
     return found
 
 
@@ -112,12 +112,14 @@ def _layouts(comparisons: Sequence[MeasuredComparison]) -> list[list[MeasuredVar
     """The variants of each layout, of all comparisons. Those that differ in something else within a comparison (an option of
     the target, requests in flight) are told apart by their names.
     """
-    counts = [Counter(one.layout for one in comparison.variants) for comparison in comparisons]
+    counts = [Counter(variant.layout for variant in comparison.variants) for comparison in comparisons]
     ambiguous = {layout for of_one in counts for layout, count in of_one.items() if count > 1}
     found: dict[str, list[MeasuredVariant]] = {}
     for comparison in comparisons:
-        for one in comparison.variants:
-            found.setdefault(one.variant.id if one.layout in ambiguous else one.layout, []).append(one)
+        for measured_variant in comparison.variants:
+            found.setdefault(
+                measured_variant.variant.id if measured_variant.layout in ambiguous else measured_variant.layout, []
+            ).append(measured_variant)
     return list(found.values())
 
 
@@ -127,12 +129,12 @@ def _measured(
     """What counts of a layout, and whether it writes; and why the rest does not."""
     found, reasons = [], []
     for operation, comparisons in had.items():
-        one = _first(layout, comparisons)
-        if one is None:
+        variant = _first(layout, comparisons)
+        if variant is None:
             continue
-        problem = one.problem(operation)
+        problem = variant.problem(operation)
         if problem is None:
-            found.append((one.comparison.operations[operation].writes, one.measured(operation)))
+            found.append((variant.comparison.operations[operation].writes, variant.measured(operation)))
         elif problem not in reasons:
             reasons.append(problem)
     return found, reasons
@@ -142,9 +144,9 @@ def _first(layout: Sequence[MeasuredVariant], comparisons: Sequence[MeasuredComp
     """The variant of a layout that counts for an operation: the first, in the order of the comparisons. One with a number of
     requests in flight of its own is compared only beside others.
     """
-    own = {one.comparison.name: one for one in layout}
-    places = [own[one.name] for one in comparisons if one.name in own]
-    return next((one for one in places if one.comparison is comparisons[0] or one.variant.concurrency is None), None)
+    own = {variant.comparison.name: variant for variant in layout}
+    places = [own[comparison.name] for comparison in comparisons if comparison.name in own]
+    return next((place for place in places if place.comparison is comparisons[0] or place.variant.concurrency is None), None)
 
 
 def _candidate(layout: Sequence[MeasuredVariant], measured: Sequence[tuple[bool, Measured]]) -> Candidate:
@@ -162,8 +164,8 @@ def _candidate(layout: Sequence[MeasuredVariant], measured: Sequence[tuple[bool,
         in_memory=databases()[variant.database].in_memory,
         nodes=first.nodes,
         copies=int(described.get("settings", {}).get("replication", 1)),
-        writes=tuple(one for writes, one in measured if writes),
-        reads=tuple(one for writes, one in measured if not writes),
-        bytes_a_reading=next((one.bytes_a_reading for one in layout if one.bytes_a_reading), None),
-        memory_bytes=max((one.memory_bytes or 0.0 for one in layout), default=0.0) or None,
+        writes=tuple(measurement for writes, measurement in measured if writes),
+        reads=tuple(measurement for writes, measurement in measured if not writes),
+        bytes_a_reading=next((variant.bytes_a_reading for variant in layout if variant.bytes_a_reading), None),
+        memory_bytes=max((variant.memory_bytes or 0.0 for variant in layout), default=0.0) or None,
     )

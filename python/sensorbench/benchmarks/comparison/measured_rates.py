@@ -47,16 +47,18 @@ class MeasuredComparison:
     def __init__(self, name: str, result: ComparisonResult, summary: ComparisonSummary) -> None:
         self.name = name
         self.result = result
-        self.operations = {name: one for name, one in result.manifest.plan.operations.items() if not is_of_registers(name)}
-        self.variants = [MeasuredVariant(self, one) for one in result.manifest.variants if not one.only_loads]
+        self.operations = {
+            name: operation for name, operation in result.manifest.plan.operations.items() if not is_of_registers(name)
+        }
+        self.variants = [MeasuredVariant(self, variant) for variant in result.manifest.variants if not variant.only_loads]
         self.schedule = Schedule.model_validate(result.manifest.plan.workload["schedule"])
         self.differing = {name for name, answers in summary.result.answers.items() if not answers.equal}
-        self.figures = {(one.variant, one.operation): one for one in summary.result.figures}
+        self.figures = {(figure.variant, figure.operation): figure for figure in summary.result.figures}
 
     @property
     def is_mixed(self) -> bool:
         """Whether some wrote while others read."""
-        return len({one.writes for one in self.operations.values()}) > 1
+        return len({operation.writes for operation in self.operations.values()}) > 1
 
     @property
     def conditions(self) -> tuple[str, Schedule, bool]:
@@ -190,7 +192,7 @@ def rate(phase: PhaseFigures, operation: str, *, is_open: bool) -> float | None:
         return None
     if is_open:
         return 1e9 / float(of_kind["service_ns"]["mean"])
-    share = _busy_ns(of_kind) / sum(_busy_ns(one) for one in phase.operations.values())
+    share = _busy_ns(of_kind) / sum(_busy_ns(operation) for operation in phase.operations.values())
     return float(of_kind["counts"]["ok"] / ((phase.end_ns - phase.start_ns) / 1e9) / share)
 
 

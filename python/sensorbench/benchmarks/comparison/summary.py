@@ -126,7 +126,8 @@ def _answers(equality: Equality) -> AnswerComparison:
         compared_with_reference=equality.compared_with_reference,
         mismatch_count=equality.mismatch_count,
         mismatches=[
-            AnswerMismatch(k=one.k, variant=one.variant, other=one.other, problem=one.problem) for one in equality.mismatches
+            AnswerMismatch(k=mismatch.k, variant=mismatch.variant, other=mismatch.other, problem=mismatch.problem)
+            for mismatch in equality.mismatches
         ],
         answered=equality.answered,
         equal=equality.equal,
@@ -203,7 +204,9 @@ def _measured(run: RunResult, operation: str) -> dict[str, Any]:
 def _service(measured: list[dict[str, Any]]) -> ServiceTimes:
     """Service times beside the response times; of several runs, the greatest quantiles."""
     known = [figures["service_ns"] for figures in measured if figures["service_ns"]]
-    return ServiceTimes(**{key: max(one[key] for one in known) / 1e9 if known else None for key in ("p50", "p99", "p999", "max")})
+    return ServiceTimes(
+        **{key: max(item[key] for item in known) / 1e9 if known else None for key in ("p50", "p99", "p999", "max")}
+    )
 
 
 def _throughput(runs: list[RunResult], operation: str) -> float | None:

@@ -78,8 +78,8 @@ class LabNodes(Cluster):
         process = node.find()
         if process is None:
             raise FailedError(f"{self.name}: node {node.number} does not run")
-        for one in [process, *process.children(recursive=True)]:
-            one.send_signal(wanted)
+        for child in [process, *process.children(recursive=True)]:
+            child.send_signal(wanted)
         return node.number
 
 

@@ -240,16 +240,16 @@ def _growth(series: tuple[Floats, Floats], edges: dict[str, tuple[float, float]]
 def _scalability(transitions: Sequence[Transition]) -> list[Scalability]:
     """Between transitions with more nodes, and data and load in proportion: how much longer sets take (7.4)."""
     return [
-        Scalability(from_nodes=one.nodes, to_nodes=other.nodes, scalability=scalability(one.before.mean_s, other.before.mean_s))
-        for one, other in pairwise(transitions)
-        if other.nodes > one.nodes and _in_proportion(one, other) and one.before and other.before
+        Scalability(from_nodes=pair.nodes, to_nodes=other.nodes, scalability=scalability(pair.before.mean_s, other.before.mean_s))
+        for pair, other in pairwise(transitions)
+        if other.nodes > pair.nodes and _in_proportion(pair, other) and pair.before and other.before
     ]
 
 
-def _in_proportion(one: Transition, other: Transition) -> bool:
+def _in_proportion(before: Transition, other: Transition) -> bool:
     """Whether data and load of two transitions are in the proportion of their nodes."""
-    grown = other.nodes / one.nodes
-    return other.articles / one.articles == grown == other.requests_per_set / one.requests_per_set
+    grown = other.nodes / before.nodes
+    return other.articles / before.articles == grown == other.requests_per_set / before.requests_per_set
 
 
 def _law(transitions: Sequence[Transition]) -> ScalabilityLaw | None:
@@ -257,14 +257,14 @@ def _law(transitions: Sequence[Transition]) -> ScalabilityLaw | None:
     if not transitions:
         return None
     first, measured = transitions[0], dict[int, list[float]]()
-    for one in transitions:
-        if one.before and _in_proportion(first, one):
+    for change in transitions:
+        if change.before and _in_proportion(first, change):
             before_s = [
                 duration_s
-                for time_s, duration_s in zip(one.sets.time_s, one.sets.duration_s, strict=True)
-                if one.scored_from_s is None or time_s < one.scored_from_s
+                for time_s, duration_s in zip(change.sets.time_s, change.sets.duration_s, strict=True)
+                if change.scored_from_s is None or time_s < change.scored_from_s
             ]
-            measured.setdefault(one.nodes, []).extend(one.requests_per_set / duration_s for duration_s in before_s)
+            measured.setdefault(change.nodes, []).extend(change.requests_per_set / duration_s for duration_s in before_s)
     if len(measured) < MIN_SIZES:
         return None
     law = fit_usl({nodes: np.array(per_s) for nodes, per_s in measured.items()})
@@ -275,23 +275,23 @@ def _law(transitions: Sequence[Transition]) -> ScalabilityLaw | None:
 def _warnings(transitions: Sequence[Transition]) -> list[Caveat]:
     """What to mind of each transition, with what to do."""
     caveats = Caveats()
-    for one in transitions:
-        _add_caveats(caveats, one)
+    for change in transitions:
+        _add_caveats(caveats, change)
     return caveats
 
 
-def _add_caveats(caveats: Caveats, one: Transition) -> None:
-    about = f"{one.number}. {one.change.title}"
-    by_band = one.stability.by_band if one.stability else None
-    if one.failed:
+def _add_caveats(caveats: Caveats, change: Transition) -> None:
+    about = f"{change.number}. {change.change.title}"
+    by_band = change.stability.by_band if change.stability else None
+    if change.failed:
         action = "Its figures are of the load alone; see the lab's log."
-        caveats.add("change-failed", f"{about}: the change failed: {one.failed}.", action)
+        caveats.add("change-failed", f"{about}: the change failed: {change.failed}.", action)
     elif by_band and by_band.stable_at_s is None:
         action = "Raise --at-most, or --before, so that the level is better known."
         caveats.add("not-stable", f"{about}: no rule found the cluster stable again.", action)
     if by_band and by_band.score and by_band.score.sets_between < MIN_SETS:
         text = f"{about}: {by_band.score.sets_between} measurements between the change and stability."
         caveats.add("few-sets", text, "Make sets shorter by --requests or --executions.")
-    if one.guarantees and one.guarantees.broken:
-        broken = ", ".join(one.guarantees.broken).replace("_", " ")
+    if change.guarantees and change.guarantees.broken:
+        broken = ", ".join(change.guarantees.broken).replace("_", " ")
         caveats.add("broken-promise", f"{about}: promised not to occur, and seen: {broken}.", "See the examples in summary.json.")

@@ -56,5 +56,5 @@ def _best(file: FactorsFile, result: FactorsResult, part: str) -> Choice | None:
         if level is not default
         and (found := ratio(measurements_of(result, load, (part, level.name)), base, LAST, OBJECTIVE)) is not None
     ]
-    better = [one for one in known if one.ratio.high is not None and one.ratio.high < 1.0]
-    return min(better, key=lambda one: one.ratio.value, default=None)
+    better = [choice for choice in known if choice.ratio.high is not None and choice.ratio.high < 1.0]
+    return min(better, key=lambda choice: choice.ratio.value, default=None)

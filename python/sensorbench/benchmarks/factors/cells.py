@@ -33,7 +33,7 @@ def cells_of(file: FactorsFile, parts: Sequence[str], at: Scaled) -> dict[str, C
 
 def add(found: dict[str, Cell], load: str, settings: Mapping[str, str], part: str, level: str, *, apart: bool) -> Cell:
     """The cell of a level under a load: one that is there already, or a new one."""
-    same = (one for one in found.values() if (one.load, one.settings, one.apart) == (load, settings, apart))
+    same = (cell for cell in found.values() if (cell.load, cell.settings, cell.apart) == (load, settings, apart))
     cell = next(same, None)
     if cell is None:
         cell = Cell(_new_id(found, f"{load} {part} {level}"), load, dict(settings), apart)
@@ -45,4 +45,4 @@ def add(found: dict[str, Cell], load: str, settings: Mapping[str, str], part: st
 def _new_id(found: Mapping[str, Cell], words: str) -> str:
     """An id that is a name of a folder, too."""
     base = re.sub(r"[^a-z0-9.]+", "-", words.lower()).strip("-")
-    return next(one for one in (base, *(f"{base}-{number}" for number in range(2, len(found) + 3))) if one not in found)
+    return next(name for name in (base, *(f"{base}-{number}" for number in range(2, len(found) + 3))) if name not in found)

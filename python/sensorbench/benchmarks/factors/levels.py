@@ -17,15 +17,15 @@ def measurements_of(result: FactorsResult, load: str, level: tuple[str, str]) ->
 
 def by_round(measured: Sequence[CellMeasurement], where: Where, figure: str) -> dict[int, float]:
     """A figure by round, of those rounds that have it; `a.b` is figure b of what is called a."""
-    found = {one.round: _figure(one, where, figure) for one in measured}
+    found = {measurement.round: _figure(measurement, where, figure) for measurement in measured}
     return {number: value for number, value in found.items() if value is not None}
 
 
-def ratio(one: Sequence[CellMeasurement], other: Sequence[CellMeasurement], where: Where, figure: str) -> Interval | None:
+def ratio(sequence: Sequence[CellMeasurement], other: Sequence[CellMeasurement], where: Where, figure: str) -> Interval | None:
     """The ratio of a figure of one level to that of another, round by round, because cells of a round have the same operations and
     follow one another; None where no round has both above 0.
     """
-    of_one, of_other = by_round(one, where, figure), by_round(other, where, figure)
+    of_one, of_other = by_round(sequence, where, figure), by_round(other, where, figure)
     rounds = sorted(of_one.keys() & of_other.keys())
     ratios = [of_one[number] / of_other[number] for number in rounds if of_one[number] > 0 < of_other[number]]
     return spread_over_runs(np.array(ratios)) if ratios else None

@@ -64,7 +64,7 @@ def summarise_factors(
     at = scaled(file, manifest.plan.scale, manifest.plan.step_s)
     own = best_draft(file, result)
     parts = {name: file.parts[name] for name in manifest.plan.parts}
-    choices = [LevelChoice(part=one.part, level=one.level, ratio=measured_figure(one.ratio)) for one in own.choices]
+    choices = [LevelChoice(part=choice.part, level=choice.level, ratio=measured_figure(choice.ratio)) for choice in own.choices]
     return FactorsSummary(
         **envelope(manifest),
         warnings=_warnings(result),
@@ -153,7 +153,11 @@ def _rows(result: FactorsResult, load: str, part: str, level: str, base: str) ->
 
 
 def _rate(measured: Sequence[CellMeasurement], where: Where) -> float | None:
-    return None if where == FILLED else next(one.steps[where].rate_per_s for one in measured if where < len(one.steps))
+    return (
+        None
+        if where == FILLED
+        else next(measurement.steps[where].rate_per_s for measurement in measured if where < len(measurement.steps))
+    )
 
 
 def _figure(here: Sequence[CellMeasurement], there: Sequence[CellMeasurement], where: Where, figure: str) -> LevelFigure | None:
@@ -193,13 +197,13 @@ def _warnings(result: FactorsResult) -> list[Caveat]:
             f"{', '.join(coarse)} could not be made as small as the data, which are {manifest.plan.scale:g} of the paper's.",
             "They hold a larger share of the data than there; a larger --scale brings them together.",
         )
-    measured = [one for of_cell in result.measurements.values() for one in of_cell]
-    failed = [one for one in measured if one.outcome == "failed"]
+    measured = [change for of_cell in result.measurements.values() for change in of_cell]
+    failed = [change for change in measured if change.outcome == "failed"]
     if failed:
         caveats.add(
             "failed", f"{len(failed)} measurements failed; the first ({failed[0].cell}): {failed[0].reason}", "They are left out."
         )
-    steps = [step for one in measured for step in one.steps]
+    steps = [step for change in measured for step in change.steps]
     bound = [step.client_bound for step in steps if step.client_bound]
     if bound:
         caveats.add(

@@ -116,8 +116,13 @@ class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWr
             ),
             systems=described(plan.variants, with_files=spec.with_files),
             words=[
-                WantedWord(kind=one.kind, word=one.word.text, occurrences=one.occurrences, articles=len(one.counts))
-                for one in plan.references
+                WantedWord(
+                    kind=reference.kind,
+                    word=reference.word.text,
+                    occurrences=reference.occurrences,
+                    articles=len(reference.counts),
+                )
+                for reference in plan.references
             ],
             workers=list(spec.workers),
             executions=spec.executions,

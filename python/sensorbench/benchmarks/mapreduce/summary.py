@@ -31,7 +31,7 @@ def summarise_mapreduce(result: MapReduceResult) -> MapReduceSummary:
     jobs = [_job(result, *place) for place in _places(done)]
     return MapReduceSummary(
         **envelope(manifest),
-        answers_equal=all(word.equal for one in done for word in one.words) if done else None,
+        answers_equal=all(word.equal for execution in done for word in execution.words) if done else None,
         warnings=[],
         result=MapReduceFigures(
             name=manifest.plan.name,
@@ -52,30 +52,33 @@ def summarise_mapreduce(result: MapReduceResult) -> MapReduceSummary:
 
 def _places(executions: Sequence[CompleteExecution]) -> list[tuple[str, int | None]]:
     """Each system and its workers, in the order in which they came."""
-    return list(dict.fromkeys((one.system, one.workers) for one in executions))
+    return list(dict.fromkeys((execution.system, execution.workers) for execution in executions))
 
 
 def _counted(executions: Sequence[CompleteExecution]) -> list[CompleteExecution]:
     """Those that are no warm-up: all but the first, unless there is no other."""
-    return [one for one in executions if one.execution != FIRST] or list(executions)
+    return [execution for execution in executions if execution.execution != FIRST] or list(executions)
 
 
 def _job(result: MapReduceResult, system: str, workers: int | None) -> JobFigures:
     """The figures of a cell; of its first word T, of the others the time of their jobs alone."""
-    of_job = [one for one in result.complete if (one.system, one.workers) == (system, workers)]
+    of_job = [execution for execution in result.complete if (execution.system, execution.workers) == (system, workers)]
     those = _counted(of_job)
-    total = mean_over_runs(np.array([one.total_s for one in those]))
-    setup_s = float(np.mean([one.setup_s for one in those])) if workers is not None else None
+    total = mean_over_runs(np.array([execution.total_s for execution in those]))
+    setup_s = float(np.mean([execution.setup_s for execution in those])) if workers is not None else None
     return JobFigures(
         system=system,
         workers=workers,
         total=MeanTime(**asdict(total)),
-        times=[ExecutionTime(execution=one.execution, total_s=one.total_s, first=one.execution == FIRST) for one in of_job],
+        times=[
+            ExecutionTime(execution=execution.execution, total_s=execution.total_s, first=execution.execution == FIRST)
+            for execution in of_job
+        ],
         setup_s=setup_s,
         setup_share=None if setup_s is None else setup_s / total.value,
         setup_parts=None if setup_s is None else _setup_parts(those, setup_s),
         words=[word for number in range(len(result.manifest.plan.words)) if (word := _word(those, number)) is not None],
-        equal=all(word.equal for one in of_job for word in one.words),
+        equal=all(word.equal for execution in of_job for word in execution.words),
     )
 
 
@@ -83,7 +86,10 @@ def _setup_parts(executions: Sequence[CompleteExecution], setup_s: float) -> Set
     """What the set-up consists of: what is told apart, and of the jobs what no stage was executed in."""
     context_s, executors_s, launch_s = (
         float(np.mean(part))
-        for part in zip(*((one.context_s or 0.0, one.executors_s or 0.0, one.launch_s or 0.0) for one in executions), strict=True)
+        for part in zip(
+            *((execution.context_s or 0.0, execution.executors_s or 0.0, execution.launch_s or 0.0) for execution in executions),
+            strict=True,
+        )
     )
     jobs_s = setup_s - (context_s + executors_s + launch_s)
     return SetupParts(context_s=context_s, executors_s=executors_s, launch_s=launch_s, jobs_s=jobs_s)
@@ -91,22 +97,22 @@ def _setup_parts(executions: Sequence[CompleteExecution], setup_s: float) -> Set
 
 def _word(executions: Sequence[CompleteExecution], number: int) -> WordFigures | None:
     """The figures of a word; None where no execution has come to it, as all but the first are looked for in the last one alone."""
-    of_word = [one.words[number] for one in executions if len(one.words) > number]
+    of_word = [execution.words[number] for execution in executions if len(execution.words) > number]
     if not of_word:
         return None
     last = of_word[-1]
     first_job, second_job = (
-        _with_mean(job, [one.jobs[place].duration_s for one in of_word]) for place, job in enumerate(last.jobs)
+        _with_mean(job, [record.jobs[place].duration_s for record in of_word]) for place, job in enumerate(last.jobs)
     )
     return WordFigures(
         word=last.word,
         executions=len(of_word),
-        jobs_s=float(np.mean([sum(job.duration_s for job in one.jobs) for one in of_word])),
+        jobs_s=float(np.mean([sum(job.duration_s for job in record.jobs) for record in of_word])),
         jobs=(first_job, second_job),
         pairs=last.pairs,
         occurrences=last.occurrences,
         list_length=last.list_length,
-        equal=all(one.equal for one in of_word),
+        equal=all(record.equal for record in of_word),
     )
 
 
@@ -121,14 +127,14 @@ def _speed_ups(jobs: Sequence[JobFigures]) -> list[SpeedUp]:
         by_workers = {job.workers: job for job in jobs if job.system == system and job.workers is not None}
         counts = sorted(by_workers)
         for workers in counts[1:]:
-            fewest, one, other = counts[0], by_workers[counts[0]], by_workers[workers]
+            fewest, job_figures, other = counts[0], by_workers[counts[0]], by_workers[workers]
             found.append(
                 SpeedUp(
                     system=system,
                     from_workers=fewest,
                     workers=workers,
-                    speed_up=one.total.value / other.total.value,
-                    speed_up_without_setup=_work_s(one) / _work_s(other) if _work_s(other) > 0.0 else None,
+                    speed_up=job_figures.total.value / other.total.value,
+                    speed_up_without_setup=_work_s(job_figures) / _work_s(other) if _work_s(other) > 0.0 else None,
                     linear=workers / fewest,
                 )
             )
@@ -141,7 +147,7 @@ def _work_s(job: JobFigures) -> float:
 
 def _gaps(result: MapReduceResult) -> list[Gap]:
     """What is not available: what failed, by its own words, and databases without a native job."""
-    failed = {(one.system, one.workers): one.failed for one in result.failed}
+    failed = {(execution.system, execution.workers): execution.failed for execution in result.failed}
     gaps = [
         Gap(system=system, what=NATIVE if workers is None else f"Spark, {workers} workers", why=why)
         for (system, workers), why in failed.items()

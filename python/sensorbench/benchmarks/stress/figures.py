@@ -183,12 +183,12 @@ def _of_operation(histograms: pa.Table | None, phase: PhaseFigures, name: str) -
 
 def counts_of(phase: PhaseFigures) -> OperationCounts:
     """What became of all arrivals of a phase."""
-    ended = {outcome: sum(one["counts"][outcome] for one in phase.operations.values()) for outcome in OUTCOMES}
+    ended = {outcome: sum(operation["counts"][outcome] for operation in phase.operations.values()) for outcome in OUTCOMES}
     return OperationCounts(
         offered=phase.started + phase.dropped,
         started=phase.started,
         dropped=phase.dropped,
-        late=sum(one["late"] for one in phase.operations.values()),
+        late=sum(operation["late"] for operation in phase.operations.values()),
         **ended,
     )
 

@@ -70,11 +70,11 @@ class RecordWork(Work):
         schema = load_schema(SCHEMA, operations="ycsb", database=target.database.dialect, fields=workload.field_names)
         planned = operations_of_phase(workload, "run")
         self.variant = make_variants([VariantSpec(target, schema)], folder / DATA_FOLDER)[0]
-        self.operations = {one.name: TITLES[one.kind] for one in planned}
+        self.operations = {operation.name: TITLES[operation.kind] for operation in planned}
         self.described = {
             "data": f"{workload.loaded:,} records of {workload.fieldcount} fields, each of {workload.fieldlength} bytes",
             "records": workload.loaded,
-            "mix": {one.name: one.weight for one in planned},
+            "mix": {operation.name: operation.weight for operation in planned},
             "choice": workload.requestdistribution,
         }
         self._workload = workload

@@ -108,8 +108,8 @@ class _ConnectedStress:
         }
 
         def on_snapshot(engine_run: Run, snapshot: dict[str, Any]) -> None:
-            for one in self.observers:
-                one(engine_run, snapshot)
+            for observer in self.observers:
+                observer(engine_run, snapshot)
             report(*_progress(snapshot, phases))
 
         described = {"steps": [asdict(step) for step in steps]}

@@ -20,7 +20,7 @@ def parse_rates(text: str) -> list[float]:
     if len(parts) not in (1, 3):
         raise _wrong(text)
     if len(parts) == 1:
-        return [_rate(one, text) for one in text.split(",")]
+        return [_rate(part, text) for part in text.split(",")]
     first, last, step = (_rate(part, text) for part in parts)
     count = int(abs(last - first) / step + 1e-9) + 1
     if count > MAX_STEPS:

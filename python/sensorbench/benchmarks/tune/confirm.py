@@ -50,7 +50,7 @@ def ratios_of(measured: Sequence[Measurement]) -> list[float]:
     """The ratio of the best to the default of each pair that was measured whole."""
     found = []
     for pair in (measured[place : place + 2] for place in range(0, len(measured) - 1, 2)):
-        values = {one.role: one.value for one in pair if one.outcome == "measured"}
+        values = {measurement.role: measurement.value for measurement in pair if measurement.outcome == "measured"}
         if (best := values.get("best")) and (default := values.get("default")):
             found.append(best / default)
     return found

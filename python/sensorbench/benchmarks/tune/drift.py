@@ -21,7 +21,7 @@ def default_at(defaults: Mapping[int, float], place: int) -> float:
     between two of them along a straight line of logarithms, beyond the last as that.
     """
     places = sorted(defaults)
-    return float(np.exp(np.interp(place, places, [math.log(defaults[one]) for one in places])))
+    return float(np.exp(np.interp(place, places, [math.log(defaults[place]) for place in places])))
 
 
 def drift(values: Sequence[float]) -> Drift | None:

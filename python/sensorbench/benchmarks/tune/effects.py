@@ -29,12 +29,12 @@ class Effect:
 
 def effects(space: Space, found: Sequence[Judged], best: Best) -> list[Effect]:
     """The effect of each setting of the best."""
-    known = [one for one in found if one.trial.role == "search" and one.ratio is not None]
+    known = [trial for trial in found if trial.trial.role == "search" and trial.ratio is not None]
     return [_effect(space, key, choice, known) for key, choice in best.choices.items()]
 
 
 def _effect(space: Space, key: str, choice: Choice, known: Sequence[Judged]) -> Effect:
-    tried = [one.trial.choices[key] for one in known]
+    tried = [trial.trial.choices[key] for trial in known]
     setting = space.settings[key]
     is_with: list[bool]
     if setting.values is None:
@@ -46,7 +46,7 @@ def _effect(space: Space, key: str, choice: Choice, known: Sequence[Judged]) -> 
     else:
         is_with = [value == choice for value in tried]
         shown_value = setting.written(choice)
-    ratios = np.array([one.ratio for one in known], dtype=np.float64)
+    ratios = np.array([trial.ratio for trial in known], dtype=np.float64)
     chosen = np.array(is_with, dtype=bool)
     inside, outside = ratios[chosen], ratios[~chosen]
     ratio = product_over_runs([inside, 1.0 / outside]) if len(inside) and len(outside) else None

@@ -31,11 +31,11 @@ class Best:
 
 def judged(trials: Sequence[Measurement]) -> list[Judged]:
     """Each trial with its ratio."""
-    measured = [(place, one) for place, one in enumerate(trials) if one.role == "default" and _is_measured(one)]
-    defaults = {place: one.value for place, one in measured if one.value}
+    measured = [(place, trial) for place, trial in enumerate(trials) if trial.role == "default" and _is_measured(trial)]
+    defaults = {place: measurement.value for place, measurement in measured if measurement.value}
     return [
-        Judged(one, one.value / default_at(defaults, place) if defaults and one.value is not None else None)
-        for place, one in enumerate(trials)
+        Judged(trial, trial.value / default_at(defaults, place) if defaults and trial.value is not None else None)
+        for place, trial in enumerate(trials)
     ]
 
 
@@ -48,11 +48,11 @@ def best_of(found: Sequence[Judged], *, smaller_is_better: bool) -> Best | None:
     """The best configuration of those that were searched, each by all of its trials; None when none could be measured."""
     ratios: dict[tuple[tuple[str, str], ...], list[float]] = {}
     choices: dict[tuple[tuple[str, str], ...], dict[str, Choice]] = {}
-    for one in found:
-        if one.trial.role == "search" and _is_measured(one.trial) and one.ratio is not None:
-            key = tuple(sorted(one.trial.configuration.items()))
-            ratios.setdefault(key, []).append(one.ratio)
-            choices[key] = one.trial.choices
+    for trial in found:
+        if trial.trial.role == "search" and _is_measured(trial.trial) and trial.ratio is not None:
+            key = tuple(sorted(trial.trial.configuration.items()))
+            ratios.setdefault(key, []).append(trial.ratio)
+            choices[key] = trial.trial.choices
     means = {key: math.exp(sum(map(math.log, of_key)) / len(of_key)) for key, of_key in ratios.items()}
     if not means:
         return None

@@ -39,8 +39,8 @@ class Pruner:
         phase = snapshot["phases"][-1]
         if self.is_so or phase["start_ns"] is None or (snapshot["now_ns"] - phase["start_ns"]) / 1e9 < self._first_s:
             return
-        latencies = [one["response_ns"] for one in phase["operations"].values() if one["response_ns"]]
-        if latencies and min(one[self._key] for one in latencies) / 1e9 > self._limit_s:
+        latencies = [operation["response_ns"] for operation in phase["operations"].values() if operation["response_ns"]]
+        if latencies and min(latency[self._key] for latency in latencies) / 1e9 > self._limit_s:
             self.is_so = True
             run.stop()
 

@@ -77,7 +77,7 @@ def next_role(trials: Sequence[Measurement], budget: Budget) -> Role | None:
     of each trial.
     """
     is_spent = (budget.runs is not None and len(trials) >= budget.runs - 1) or (
-        budget.time_s is not None and sum(one.took_s for one in trials) >= budget.time_s
+        budget.time_s is not None and sum(trial.took_s for trial in trials) >= budget.time_s
     )
     # However short the time, one trial is searched.
     if is_spent and len(trials) > 1:
@@ -128,11 +128,13 @@ def next_order(plan: TunePlan, trials: Sequence[Measurement], role: Role) -> Ord
     smaller = plan.bench.goal.smaller_is_better
     tried = [
         Tried(
-            one.trial.choices,
-            cost(one.ratio, smaller_is_better=smaller) if one.ratio is not None and one.trial.outcome == "measured" else None,
+            trial.trial.choices,
+            cost(trial.ratio, smaller_is_better=smaller)
+            if trial.ratio is not None and trial.trial.outcome == "measured"
+            else None,
         )
-        for one in judged(trials)
-        if one.trial.role == "search"
+        for trial in judged(trials)
+        if trial.trial.role == "search"
     ]
     choices = propose(plan.space, tried, plan.start, plan.seed)
     return Order(role, {**plan.start, **plan.space.written(choices)}, choices, plan.seed)
@@ -152,7 +154,7 @@ class _AtWork:
         while (role := next_role(trials, self.plan.budget)) is not None:
             if trials and trials[0].outcome == "failed":
                 raise FailedError(f"the default cannot be measured: {trials[0].reason}")
-            measured = [one.value for one in trials if one.value is not None and one.outcome == "measured"]
+            measured = [trial.value for trial in trials if trial.value is not None and trial.outcome == "measured"]
             # The default is never given up: all others are compared with it.
             best = min(measured, default=None) if role == "search" else None
             trials.append(self._measure(next_order(self.plan, trials, role), TRIALS_FOLDER, len(trials) + 1, best))
@@ -166,7 +168,7 @@ class _AtWork:
         orders = confirm.orders(self.plan.start, best, self.plan.pairs, self.plan.seed)
         done = read_measurements(self.writer.folder, CONFIRMATION_FOLDER)
         # A search that went on may have found another best.
-        if any(one.role == "best" and one.configuration != best.configuration for one in done):
+        if any(measurement.role == "best" and measurement.configuration != best.configuration for measurement in done):
             self.writer.forget(CONFIRMATION_FOLDER)
             done = []
         for number, order in enumerate(orders[len(done) :], start=len(done) + 1):

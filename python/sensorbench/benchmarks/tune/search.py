@@ -36,15 +36,15 @@ def propose(space: Space, tried: Sequence[Tried], start: Configuration, seed: in
     distributions = {key: _distribution(setting) for key, setting in space.settings.items()}
     sampler = optuna.samplers.TPESampler(n_startup_trials=RANDOM_FIRST, seed=seed + len(tried))
     study = optuna.create_study(direction="minimize", sampler=sampler)
-    study.add_trials([_trial(one, distributions) for one in tried])
-    known = [dict(one.choices) for one in tried]
+    study.add_trials([_trial(trial, distributions) for trial in tried])
+    known = [dict(trial.choices) for trial in tried]
 
     def is_new(choices: dict[str, Choice]) -> bool:
         return choices not in known and {**start, **space.written(choices)} != start
 
     proposals = (study.ask(distributions).params for _ in range(MAX_PROPOSED))
     first = next(proposals)
-    return next((one for one in (first, *proposals) if is_new(one)), first)
+    return next((proposal for proposal in (first, *proposals) if is_new(proposal)), first)
 
 
 def _trial(tried: Tried, distributions: dict[str, BaseDistribution]) -> FrozenTrial:

@@ -51,12 +51,12 @@ class ServerSetting(FileModel):
     @property
     def choices(self) -> list[Choice]:
         """The values, each once; of numbers the two ends."""
-        return list(dict.fromkeys(self.values or [one for one in (self.low, self.high) if one is not None]))
+        return list(dict.fromkeys(self.values or [bound for bound in (self.low, self.high) if bound is not None]))
 
     @property
     def is_whole(self) -> bool:
         """Whether its numbers are whole ones."""
-        return all(isinstance(one, int) for one in (self.low, self.high, self.step) if one is not None)
+        return all(isinstance(bound, int) for bound in (self.low, self.high, self.step) if bound is not None)
 
     def written(self, choice: Choice) -> str:
         """A value as it stands in the server's file."""
@@ -108,7 +108,7 @@ def load_space(database: str, file: Path | None) -> tuple[Space, Path]:
     """The space of a file, or the one that comes with the package for a database, and where it stands. Raises UsageError."""
     path = file or SPACES / f"{database.replace('+', '-')}.toml"
     if file is None and not path.exists():
-        shipped = ", ".join(sorted(one.stem for one in SPACES.glob("*.toml")))
+        shipped = ", ".join(sorted(file.stem for file in SPACES.glob("*.toml")))
         raise UsageError(
             f"--space: no search space for {database} comes with sensorbench ({shipped} have one); name a file of yours"
         )

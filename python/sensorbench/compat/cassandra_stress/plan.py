@@ -79,13 +79,14 @@ class ProfileSchema(Schema):
 
     def __init__(self, profile: Profile, database: str, planned: Sequence[PlannedOperation] = (), consistency: str = "") -> None:
         of_each = {
-            one.name: [OperationText.model_validate({"statement": one.statement, "consistency": consistency})] for one in planned
+            operation.name: [OperationText.model_validate({"statement": operation.statement, "consistency": consistency})]
+            for operation in planned
         }
         create = {"statements": [statement for statement, _ in profile.create]}
         file = load_schema("profile", operations=SCHEMAS, database=database).file
         super().__init__(profile.path, profile.path.stem, file.model_copy(update={"create": create, "operation": of_each}), {})
         self._profile = profile
-        self._kinds = {one.name: one.kind for one in planned}
+        self._kinds = {operation.name: operation.kind for operation in planned}
 
     def error(self, key: str, message: str) -> UsageError:
         """An error about a key of the schema."""
@@ -177,7 +178,7 @@ def _calls(population: Population, mix: Mix, name: str, weight: float, seed: int
     parameters = {argument: column.value_type for argument, column in query.arguments.items()}
     of_answer: dict[str, Any] = {"writes": profile.table.name}
     if query.answer:
-        of_answer = {"columns": [AnswerColumn(name=one, type=of_type) for one, of_type in query.answer], "reference": ""}
+        of_answer = {"columns": [AnswerColumn(name=name, type=of_type) for name, of_type in query.answer], "reference": ""}
     operation = Operation(title=name, question="as the profile says", parameters=parameters, **of_answer)
     return [PlannedOperation(name, name, weight, operation, query.statement, drawn)], notes
 
@@ -210,8 +211,8 @@ def _statement_of_row(table: Table, row: int) -> str:
 
 def driver_schema(schema: ProfileSchema, planned: list[PlannedOperation]) -> dict[str, Any]:
     """The schema as the engine takes it. Raises UsageError for a statement that it cannot use."""
-    operations = Operations(operation={one.name: one.operation for one in planned})
-    return schema.driver_schema(operations, [one.name for one in planned], {})
+    operations = Operations(operation={operation.name: operation.operation for operation in planned})
+    return schema.driver_schema(operations, [operation.name for operation in planned], {})
 
 
 def plan_of(
@@ -227,15 +228,15 @@ def plan_of(
     """The plan of a run. Where batches of several sizes are each to be written once, they come in rounds with as many of each
     size; else an operation is of a kind with the probability that its weight says.
     """
-    weights, operations, order = [one.weight for one in planned_operations], mix.operations, "random"
+    weights, operations, order = [each.weight for each in planned_operations], mix.operations, "random"
     if mix.writes_each_once and len(planned_operations) > 1 and operations is not None:
         rounds = max(1, int(operations * _SURPLUS / len(planned_operations)))
-        weights = [float(-(-one.parameters.num_rows // rounds)) for one in planned_operations]
+        weights = [float(-(-each.parameters.num_rows // rounds)) for each in planned_operations]
         operations, order = rounds * int(sum(weights)), "in turn"
     planned = []
-    for number, (one, weight) in enumerate(zip(planned_operations, weights, strict=True)):
-        sources = [{"draw": number, "column": column} for column in range(len(one.operation.parameters))]
-        planned.append(planned_operation(one.name, one.operation, schema, sources, weight))
+    for number, (operation, weight) in enumerate(zip(planned_operations, weights, strict=True)):
+        sources = [{"draw": number, "column": column} for column in range(len(operation.operation.parameters))]
+        planned.append(planned_operation(operation.name, operation.operation, schema, sources, weight))
     ends: dict[str, float | None] = {"operations": operations}
     if mix.duration_s is not None:
         ends["duration_s"] = mix.duration_s

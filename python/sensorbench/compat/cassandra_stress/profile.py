@@ -106,7 +106,7 @@ def read_profile(path: Path) -> tuple[Profile, list[str]]:
     table = _parsed(definition, parse_table, without_keyspace(definition.text, keyspace.name))
     _check_table(said, table)
     more = said.mapping["extra_definitions"].members if "extra_definitions" in said.mapping else []
-    create = tuple((without_keyspace(one.text, keyspace.name).rstrip("; \n"), one) for one in [definition, *more])
+    create = tuple((without_keyspace(said.text, keyspace.name).rstrip("; \n"), said) for said in [definition, *more])
     profile = Profile(
         path=path,
         said=said,
@@ -174,11 +174,11 @@ def _check_table(said: Said, table: Table) -> None:
 
 def _columns(said: Said, table: Table) -> dict[str, ColumnSpec]:
     specs = {column.name: _default(column) for column in table.columns}
-    for one in said.mapping["columnspec"].members if "columnspec" in said.mapping else []:
-        keys = {key.lower(): value for key, value in one.mapping.items()}
-        _check_keys(one, keys, _COLUMN_KEYS)
+    for member in said.mapping["columnspec"].members if "columnspec" in said.mapping else []:
+        keys = {key.lower(): value for key, value in member.mapping.items()}
+        _check_keys(member, keys, _COLUMN_KEYS)
         if "name" not in keys:
-            raise one.error("name is missing: expected the name of a column")
+            raise member.error("name is missing: expected the name of a column")
         column = _parsed(keys["name"], lambda text: table.column(text.lower()))
         given = {key: _parsed(keys[key], parse_distribution) for key in ("size", "population", "cluster") if key in keys}
         if "size" in given and not given["size"].min >= 0:
@@ -216,7 +216,7 @@ def _insert(said: Said, table: Table) -> Insert:
 
 
 def _one_of(said: Said, known: tuple[Parsed, ...], form: Callable[[str], str]) -> Parsed:
-    found = next((one for one in known if one == form(said.text)), None)
+    found = next((parsed for parsed in known if parsed == form(said.text)), None)
     if found is None:
         raise said.error(f"{said.text!r}: expected one of {', '.join(map(str, known))}")
     return found

@@ -101,7 +101,7 @@ def carry_out(
         mix = Mix(spec.weights, spec.operations, spec.duration_s, spec.partitions or _default_partitions(spec, loaded))
         with reporter.task("making rows") as task:
             planned, notes = operations_of_mix(spec.profile, mix, spec.seed)
-            task.end(f"{sum(one.parameters.num_rows for one in planned):,} operations")
+            task.end(f"{sum(operation.parameters.num_rows for operation in planned):,} operations")
         schema = ProfileSchema(spec.profile, variant.schema.database, planned, spec.consistency)
         plan = plan_of(
             planned,
@@ -122,7 +122,7 @@ def carry_out(
         with reporter.task(f"{', '.join(spec.weights)} at {spec.target}", total=1.0) as task:
             try:
                 result = drive_one_phase(
-                    target, at, plan, [one.parameters for one in planned], folder, started, observers, task, owner.id
+                    target, at, plan, [operation.parameters for operation in planned], folder, started, observers, task, owner.id
                 )
             except SchemaError as error:
                 raise schema.refusal(error) from None
@@ -185,7 +185,7 @@ def _after(spec: CassandraStressSpec, loaded: Loaded | None, planned: list[Plann
     """What is there afterwards."""
     written = mix.partitions.last
     if spec.partitions is None and loaded is None:
-        written = round(sum(one.parameters.num_rows * one.partitions for one in planned))
+        written = round(sum(operation.parameters.num_rows * operation.partitions for operation in planned))
     before = loaded.partitions if loaded else 0
     return Loaded(_digest(spec.profile), spec.seed, max(before, written) if INSERT in spec.weights else before)
 

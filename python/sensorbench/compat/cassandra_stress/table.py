@@ -125,7 +125,7 @@ def _key(part: list[Token]) -> tuple[list[str], list[str]]:
     """The names of PRIMARY KEY ((a, b), c): those of the partition, and those that order its rows."""
     names, _ = in_parentheses(part, 2)
     first = names[0]
-    partition = [one[0].text for one in in_parentheses(first, 0)[0]] if first[0].is_("(") else [first[0].text]
+    partition = [parenthese[0].text for parenthese in in_parentheses(first, 0)[0]] if first[0].is_("(") else [first[0].text]
     return partition, [name[0].text for name in names[1:]]
 
 

@@ -54,9 +54,9 @@ def as_text(run: RunResult, planned: list[PlannedOperation]) -> str:
     """Rates, latencies, totals and the time that all took; each for all operations, and for each kind."""
     if run.manifest.totals is None:
         return ""
-    phase = next(one for one in run.manifest.totals.phases if one.name == MEASURE)
+    phase = next(phase for phase in run.manifest.totals.phases if phase.name == MEASURE)
     run_s = ((phase.end_ns or 0) - (phase.start_ns or 0)) / 1e9
-    totals = [(one.kind, _total(run, phase, one)) for one in planned]
+    totals = [(operation.kind, _total(run, phase, operation)) for operation in planned]
     of_kinds = {kind: _added([total for of, total in totals if of == kind]) for kind, _ in totals}
     whole = _added(list(of_kinds.values()))
 

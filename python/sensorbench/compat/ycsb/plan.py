@@ -72,7 +72,7 @@ def operation_of(planned: PlannedOperation) -> Operation:
 
 def driver_schema(workload: CoreWorkload, phase: Phase, schema: Schema) -> dict[str, Any]:
     """What the driver is told of the table and of the operations of a phase."""
-    operations = {one.name: operation_of(one) for one in operations_of_phase(workload, phase)}
+    operations = {operation.name: operation_of(operation) for operation in operations_of_phase(workload, phase)}
     return schema.driver_schema(Operations(operation=operations), list(operations), {})
 
 
@@ -94,7 +94,7 @@ def plan_of(
     planned = operations_of_phase(workload, phase)
     names = {"prefix": "user", "hashed": workload.insertorder == "hashed", "digits": workload.zeropadding}
     fields = [_lengths(workload)] * workload.fieldcount
-    inserts = next((number for number, one in enumerate(planned) if one.kind == "INSERT"), None)
+    inserts = next((number for number, each in enumerate(planned) if each.kind == "INSERT"), None)
     # As in YCSB, new records follow all that there are, also those that others load.
     first = workload.insertstart if phase == "load" else workload.recordcount
     draws: list[dict[str, Any]] = [{"new_records": {"first": first, "names": names}}, {"texts": fields}]
@@ -109,7 +109,7 @@ def plan_of(
     pace = {"segments": [{"from_per_s": workload.target}]} if workload.target else None
     return {
         "seed": seed,
-        "operations": [_planned(one, workload, schema) for one in planned],
+        "operations": [_planned(each, workload, schema) for each in planned],
         "draws": draws,
         "phases": [{"name": "measure", **ends, "pace": pace}],
         "in_flight": concurrency,

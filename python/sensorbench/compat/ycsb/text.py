@@ -22,13 +22,13 @@ def as_text(run: RunResult, planned: list[PlannedOperation]) -> str:
 def _lines(run: RunResult, planned: list[PlannedOperation]) -> Iterator[tuple[str, str, str]]:
     if run.manifest.totals is None:
         return
-    phase = next(one for one in run.manifest.totals.phases if one.name == MEASURE)
+    phase = next(phase for phase in run.manifest.totals.phases if phase.name == MEASURE)
     run_ms = ((phase.end_ns or 0) - (phase.start_ns or 0)) / 1e6
-    ok = sum(one["counts"]["ok"] for one in phase.operations.values())
+    ok = sum(operation["counts"]["ok"] for operation in phase.operations.values())
     yield "OVERALL", "RunTime(ms)", f"{run_ms:.0f}"
     yield "OVERALL", "Throughput(ops/sec)", f"{ok / run_ms * 1e3 if run_ms else 0.0}"
-    for kind in dict.fromkeys(one.kind for one in planned):
-        names = [one.name for one in planned if one.kind == kind]
+    for kind in dict.fromkeys(operation.kind for operation in planned):
+        names = [operation.name for operation in planned if operation.kind == kind]
         counts = {
             outcome: sum(phase.operations[name]["counts"][outcome] for name in names)
             for outcome in ("ok", "error", "timeout", "cancelled")

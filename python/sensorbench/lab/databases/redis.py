@@ -126,7 +126,7 @@ class RedisCluster(Redis, LabCluster):
 
     def knows_is_down(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> bool:
         """It is marked as failed by another master."""
-        other = next(one for one in instance.nodes if one.number != node.number)
+        other = next(candidate for candidate in instance.nodes if candidate.number != node.number)
         with contextlib.suppress(FailedError):
             lines = self._redis(instance, other, software, user, "CLUSTER", "NODES").splitlines()
             return any(f" {node.host}:{node.port}@" in line and "fail" in line.split()[2].split(",") for line in lines)
@@ -136,7 +136,7 @@ class RedisCluster(Redis, LabCluster):
         def is_agreed() -> bool:
             lines = [self._redis(instance, node, software, user, "CLUSTER", "INFO") for node in instance.nodes]
             nodes = f"cluster_known_nodes:{len(instance.nodes)}"
-            return all("cluster_state:ok" in one and nodes in one for one in lines)
+            return all("cluster_state:ok" in line and nodes in line for line in lines)
 
         if not wait_until(is_agreed, timeout_s=30.0):
             raise FailedError(f"the nodes of {instance.name} do not agree on their slots after 30 s; see {instance.log}")

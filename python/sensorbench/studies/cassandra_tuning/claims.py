@@ -71,9 +71,9 @@ def _hardly_grows(evidence: FactorEvidence) -> Judgement:
     hits = [evidence.values("read", "key-cache-size", size, LAST, HIT) for size in ("500 MB", "700 MB", "1000 MB")]
 
     def of_round(number: int) -> float | None:
-        if not all(number in one for one in hits):
+        if not all(number in hit for hit in hits):
             return None
-        small, middle, large = (one[number] for one in hits)
+        small, middle, large = (hit[number] for hit in hits)
         return (large - middle) - (middle - small)
 
     return difference(evidence.mean(of_round), below=0.0)
@@ -174,7 +174,7 @@ def _grow_together(evidence: FactorEvidence) -> Judgement:
     """Spearman's rank correlation over all steps of all measurements, with the interval of Fisher's z and the variance of Bonett and
     Wright ("Sample size requirements for estimating Pearson, Kendall and Spearman correlations", Psychometrika 65, 2000).
     """
-    steps = [step for found in evidence.result.measurements.values() for one in found for step in one.steps]
+    steps = [step for found in evidence.result.measurements.values() for measurement in found for step in measurement.steps]
     pairs = [
         (step.server_cpu, step.disk_read_per_s + step.disk_written_per_s)
         for step in steps

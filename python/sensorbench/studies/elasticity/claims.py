@@ -20,15 +20,15 @@ def _missing(evidence: Evidence, *roles: str) -> list[str]:
     return [role for role in roles if not evidence.has(role)]
 
 
-def _greater(evidence: Evidence, figure: str, one: str, other: str, transitions: Sequence[int]) -> list[Case]:
+def _greater(evidence: Evidence, figure: str, name: str, other: str, transitions: Sequence[int]) -> list[Case]:
     """That the first database has more of a figure than the second, at each transition that both have."""
     return [
         Case(
-            f"{one} over {other}, transition {number + 1}",
-            greater_than_one(evidence.ratio((one, number), (other, number), figure)),
+            f"{name} over {other}, transition {number + 1}",
+            greater_than_one(evidence.ratio((name, number), (other, number), figure)),
         )
         for number in transitions
-        if evidence.has(one) and evidence.has(other)
+        if evidence.has(name) and evidence.has(other)
     ]
 
 
@@ -51,7 +51,11 @@ def _most_elastic(evidence: Evidence) -> Judgement:
         case
         for other in (CA, MO)
         for case in _greater(
-            evidence, "elasticity", other, HB, [one for one in numbers if one in evidence.transitions(other, "elasticity")]
+            evidence,
+            "elasticity",
+            other,
+            HB,
+            [number for number in numbers if number in evidence.transitions(other, "elasticity")],
         )
     ]
     return all_of(cases, _missing(evidence, HB, CA, MO))

@@ -62,12 +62,12 @@ class Evidence:
 
     def difference(self, role: str, transition: int, figures: tuple[str, str]) -> Interval | None:
         """The mean difference of two figures of the same transitions."""
-        one, other = (self.of(role, transition, figure) for figure in figures)
-        return mean_over_runs(one - other) if len(one) and len(one) == len(other) else None
+        first, other = (self.of(role, transition, figure) for figure in figures)
+        return mean_over_runs(first - other) if len(first) and len(first) == len(other) else None
 
-    def ratio(self, one: tuple[str, int], other: tuple[str, int], figure: str) -> Interval | None:
+    def ratio(self, pair: tuple[str, int], other: tuple[str, int], figure: str) -> Interval | None:
         """The ratio of a figure of one role and transition to that of another, which were measured apart."""
-        of_one, of_other = self.of(*one, figure), self.of(*other, figure)
+        of_one, of_other = self.of(*pair, figure), self.of(*other, figure)
         if not len(of_one) or not len(of_other) or not ((of_one > 0).all() and (of_other > 0).all()):
             return None
         return product_over_runs([of_one, 1.0 / of_other])
@@ -81,22 +81,22 @@ def evidence_of(summaries: Iterable[ElasticitySummary], roles: Mapping[str, Sequ
         role = next((role for role, databases in roles.items() if variant.database in databases), None)
         if role is None:
             continue
-        growing = [one for one in summary.result.transitions if one.change.kind == "join" and not one.failed]
-        scalability = {one.from_nodes: one.scalability for one in summary.result.scalability}
-        for number, one in enumerate(growing):
-            evidence.add(role, number, figures_of(one, scalability.get(one.nodes)))
+        growing = [grown for grown in summary.result.transitions if grown.change.kind == "join" and not grown.failed]
+        scalability = {grown.from_nodes: grown.scalability for grown in summary.result.scalability}
+        for number, transition in enumerate(growing):
+            evidence.add(role, number, figures_of(transition, scalability.get(transition.nodes)))
     return evidence
 
 
-def figures_of(one: Transition, scalability: float | None) -> dict[str, float | None]:
+def figures_of(transition: Transition, scalability: float | None) -> dict[str, float | None]:
     """The figures of a transition; None where there is none. Times and scores are those by the band."""
-    stable, before = one.stability.by_band if one.stability else None, one.before
-    durations_s, times_s = np.array(one.sets.duration_s), np.array(one.sets.time_s)
-    is_before, during = times_s < (one.scored_from_s or np.inf), np.zeros(len(times_s), dtype=bool)
-    if one.begun_at_s is not None and one.transfer_s is not None:
-        during = ~is_before & (times_s < one.begun_at_s + one.transfer_s)
+    stable, before = transition.stability.by_band if transition.stability else None, transition.before
+    durations_s, times_s = np.array(transition.sets.duration_s), np.array(transition.sets.time_s)
+    is_before, during = times_s < (transition.scored_from_s or np.inf), np.zeros(len(times_s), dtype=bool)
+    if transition.begun_at_s is not None and transition.transfer_s is not None:
+        during = ~is_before & (times_s < transition.begun_at_s + transition.transfer_s)
     figures: dict[str, float | None] = {
-        "transfer_s": one.transfer_s,
+        "transfer_s": transition.transfer_s,
         "additional_s": stable.additional_s if stable else None,
         "total_s": stable.total_s if stable else None,
         "elasticity": stable.score.elasticity if stable and stable.score else None,
@@ -104,7 +104,7 @@ def figures_of(one: Transition, scalability: float | None) -> dict[str, float | 
         "av_s": before.mean_s if before else None,
         "sd_s": before.sd_s if before else None,
         "sd_over_av": before.sd_s / before.mean_s if before else None,
-        "hottest_share": _hottest_share(one.servers),
+        "hottest_share": _hottest_share(transition.servers),
     }
     if before and during.any():
         figures["lowest_over_level"] = float(durations_s[during].min()) / before.mean_s
@@ -115,7 +115,7 @@ def figures_of(one: Transition, scalability: float | None) -> dict[str, float | 
 
 def _hottest_share(servers: Mapping[str, NodeLoad]) -> float | None:
     """The share of the requests before the change that the busiest node took."""
-    served = [one.requests.before or 0.0 for one in servers.values()]
+    served = [server.requests.before or 0.0 for server in servers.values()]
     total = sum(served, 0.0)
     return max(served) / total if len(served) > 1 and total > 0.0 else None
 
@@ -127,8 +127,8 @@ def published(file: Path, names: Mapping[str, str]) -> list[PublishedFigure]:
     found = [printed for row in rows if row["system"] in names for printed in _printed(row, names[row["system"]])]
     hottest, served = ([row for row in rows if row["metric"] == metric] for metric in (_HOTTEST, _SERVED))
     shares = [
-        _published(one, names[one["system"]], "hottest_share", float(one["value"]) / float(all_["value"]))
-        for one, all_ in zip(hottest, served, strict=True)
+        _published(entry, names[entry["system"]], "hottest_share", float(entry["value"]) / float(all_["value"]))
+        for entry, all_ in zip(hottest, served, strict=True)
     ]
     return [*found, *shares]
 

@@ -83,9 +83,13 @@ def summarise(summaries: Sequence[tuple[str, ElasticitySummary]]) -> ElasticityC
         result=ElasticityComparisonFigures(
             works=[
                 ComparedCluster(
-                    folder=folder, title=one.title, status=one.status, target=one.variants[0].target, command=one.command
+                    folder=folder,
+                    title=summary.title,
+                    status=summary.status,
+                    target=summary.variants[0].target,
+                    command=summary.command,
                 )
-                for folder, one in summaries
+                for folder, summary in summaries
             ],
             roles={name: role.title for name, role in roles.items()},
             figures=_figures(evidence),
@@ -96,30 +100,32 @@ def summarise(summaries: Sequence[tuple[str, ElasticitySummary]]) -> ElasticityC
 
 def _envelope(works: Sequence[ElasticitySummary]) -> dict[str, Any]:
     """What the works have in common, and how they ended: the first that is not complete speaks for all."""
-    cut_short = next((one for one in works if one.status != "complete"), None)
-    versions = sorted({one.version for one in works})
-    commands = [one.command for one in works]
+    cut_short = next((work for work in works if work.status != "complete"), None)
+    versions = sorted({work.version for work in works})
+    commands = [work.command for work in works]
     return {
         "title": TITLE,
         "status": cut_short.status if cut_short else "complete",
         "reason": cut_short.reason if cut_short else None,
-        "created": max(one.created for one in works),
+        "created": max(work.created for work in works),
         "version": ", ".join(versions),
         "command": commands[0] if all(command == commands[0] for command in commands) else [],
-        "environment": _common([one.environment for one in works]),
+        "environment": _common([work.environment for work in works]),
         "variants": _variants(works),
-        "warnings": [_of_variant(caveat, one) for one in works for caveat in one.warnings],
+        "warnings": [_of_variant(caveat, work) for work in works for caveat in work.warnings],
     }
 
 
 def _common(environments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The keys of the environments that all of them have with the same value."""
-    return {key: value for key, value in environments[0].items() if all(one.get(key) == value for one in environments)}
+    return {
+        key: value for key, value in environments[0].items() if all(environment.get(key) == value for environment in environments)
+    }
 
 
 def _variants(works: Sequence[ElasticitySummary]) -> list[VariantManifest]:
     """Each cluster once, however often it was measured."""
-    return list({variant.id: variant for one in works for variant in one.variants}.values())
+    return list({variant.id: variant for work in works for variant in work.variants}.values())
 
 
 def _of_variant(caveat: Caveat, work: ElasticitySummary) -> Caveat:

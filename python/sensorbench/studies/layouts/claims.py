@@ -12,34 +12,34 @@ RANGE, RECENT, LATEST, GROUP, WRITE = "get_range", "get_recent", "get_latest", "
 COUNTS = ("get_minute_counts", "get_hour_counts", "get_day_counts")
 
 
-def _slower(evidence: Evidence, one: str, other: str, operation: str) -> Case | None:
+def _slower(evidence: Evidence, name: str, other: str, operation: str) -> Case | None:
     """The cell that says that one role takes longer than the other; None where one was not measured."""
-    if not {one, other} <= evidence.roles.keys():
+    if not {name, other} <= evidence.roles.keys():
         return None
-    judged = greater_than_one(evidence.contrast([(one, operation, 1.0), (other, operation, -1.0)]))
-    return Case(f"{operation}, {other} over {one}", judged)
+    judged = greater_than_one(evidence.contrast([(name, operation, 1.0), (other, operation, -1.0)]))
+    return Case(f"{operation}, {other} over {name}", judged)
 
 
-def _not_faster(evidence: Evidence, one: str, other: str, operation: str) -> Case | None:
+def _not_faster(evidence: Evidence, name: str, other: str, operation: str) -> Case | None:
     """The cell that says that one role takes about as long as the other, or longer."""
-    if not {one, other} <= evidence.roles.keys():
+    if not {name, other} <= evidence.roles.keys():
         return None
-    judged = near_or_above_one(evidence.contrast([(one, operation, 1.0), (other, operation, -1.0)]))
-    return Case(f"{operation}, {other} over {one}", judged)
+    judged = near_or_above_one(evidence.contrast([(name, operation, 1.0), (other, operation, -1.0)]))
+    return Case(f"{operation}, {other} over {name}", judged)
 
 
-def _larger(evidence: Evidence, one: str, other: str) -> Case | None:
+def _larger(evidence: Evidence, name: str, other: str) -> Case | None:
     """The cell that says that one role takes more room than the other."""
-    if not {one, other} <= evidence.roles.keys():
+    if not {name, other} <= evidence.roles.keys():
         return None
-    sizes = evidence.size_bytes(one), evidence.size_bytes(other)
+    sizes = evidence.size_bytes(name), evidence.size_bytes(other)
     ratio = sizes[0] / sizes[1] if sizes[0] and sizes[1] else None
-    return Case(f"bytes, {one} over {other}", single_ratio(ratio, "bytes after loading"))
+    return Case(f"bytes, {name} over {other}", single_ratio(ratio, "bytes after loading"))
 
 
 def _systems(*evidence: Evidence) -> list[str]:
     """The systems that were measured: roles begin with their names."""
-    return list(dict.fromkeys(role.partition(" ")[0] for one in evidence for role in one.roles))
+    return list(dict.fromkeys(role.partition(" ")[0] for each_evidence in evidence for role in each_evidence.roles))
 
 
 def _of(cases: Sequence[Case | None]) -> Judgement:
@@ -68,9 +68,9 @@ def _wide_rows(evidence: Evidence) -> Judgement:
 def _repeated(evidence: Evidence) -> Judgement:
     """Looked up first against found at once; and a star against one table with the same way to the data: by sensor, by time."""
     temporal, spatial = evidence.part("temporal"), evidence.part("spatial")
-    looked_up = [_slower(temporal, f"{one} pointers", f"{one} views", RANGE) for one in _systems(temporal)]
-    by_sensor = [_slower(temporal, f"{one} star", f"{one} plain", RANGE) for one in _systems(temporal)]
-    by_time = [_slower(spatial, f"{one} star", f"{one} by time", GROUP) for one in _systems(spatial)]
+    looked_up = [_slower(temporal, f"{system} pointers", f"{system} views", RANGE) for system in _systems(temporal)]
+    by_sensor = [_slower(temporal, f"{system} star", f"{system} plain", RANGE) for system in _systems(temporal)]
+    by_time = [_slower(spatial, f"{system} star", f"{system} by time", GROUP) for system in _systems(spatial)]
     return _of([*looked_up, *by_sensor, *by_time])
 
 
@@ -78,11 +78,11 @@ def _many_in_a_cell(evidence: Evidence) -> Judgement:
     """Less room, faster ranges, and more readings a second where so many are written at once."""
     ranges, write = evidence.part("ranges"), evidence.part("write")
     cases = []
-    for one in _systems(ranges, write):
+    for system in _systems(ranges, write):
         cases += [
-            _larger(ranges, f"{one} plain", f"{one} packed"),
-            _slower(ranges, f"{one} plain", f"{one} packed", RANGE),
-            _slower(write, f"{one} plain 60", f"{one} compacted 60", WRITE),
+            _larger(ranges, f"{system} plain", f"{system} packed"),
+            _slower(ranges, f"{system} plain", f"{system} packed", RANGE),
+            _slower(write, f"{system} plain 60", f"{system} compacted 60", WRITE),
         ]
     return _of(cases)
 
@@ -91,11 +91,11 @@ def _short_ids(evidence: Evidence) -> Judgement:
     """Less room, and neither reading nor writing is slower."""
     temporal, write = evidence.part("temporal"), evidence.part("write")
     cases = []
-    for one in _systems(temporal, write):
+    for system in _systems(temporal, write):
         cases += [
-            _larger(temporal, f"{one} name", f"{one} integer"),
-            _not_faster(temporal, f"{one} name", f"{one} integer", RANGE),
-            _not_faster(write, f"{one} name", f"{one} integer", WRITE),
+            _larger(temporal, f"{system} name", f"{system} integer"),
+            _not_faster(temporal, f"{system} name", f"{system} integer", RANGE),
+            _not_faster(write, f"{system} name", f"{system} integer", WRITE),
         ]
     return _of(cases)
 
@@ -106,8 +106,8 @@ def _independent_writes(evidence: Evidence) -> Judgement:
     """
     return _of(
         [
-            _slower(evidence, f"{one} {dependent}", f"{one} plain", WRITE)
-            for one in _systems(evidence)
+            _slower(evidence, f"{system} {dependent}", f"{system} plain", WRITE)
+            for system in _systems(evidence)
             for dependent in ("rollups", "arrays")
         ]
     )
@@ -123,10 +123,10 @@ def _integers(evidence: Evidence) -> Judgement:
     return _of(
         [
             case
-            for one in _systems(latest, write)
+            for system in _systems(latest, write)
             for case in (
-                _slower(latest, f"{one} name", f"{one} integer", LATEST),
-                _slower(write, f"{one} name", f"{one} integer", WRITE),
+                _slower(latest, f"{system} name", f"{system} integer", LATEST),
+                _slower(write, f"{system} name", f"{system} integer", WRITE),
             )
         ]
     )
@@ -134,7 +134,12 @@ def _integers(evidence: Evidence) -> Judgement:
 
 def _rollups(evidence: Evidence) -> Judgement:
     systems = _systems(evidence)
-    return _of([_slower(evidence, f"{one} scanned", f"{one} rollups", operation) for one, operation in product(systems, COUNTS)])
+    return _of(
+        [
+            _slower(evidence, f"{combination} scanned", f"{combination} rollups", operation)
+            for combination, operation in product(systems, COUNTS)
+        ]
+    )
 
 
 def _newest_first(evidence: Evidence) -> Judgement:

@@ -78,7 +78,9 @@ def _mean(figure: OperationFigures) -> float:
 def _sizes(results: Sequence[ComparisonResult]) -> Section:
     """Each layout once, by its first part. Parts on other data than the first one say something else."""
     rows: dict[str, list[Any]] = {}
-    for result in (one for one in results if one.manifest.plan.dataset["name"] == results[0].manifest.plan.dataset["name"]):
+    for result in (
+        result for result in results if result.manifest.plan.dataset["name"] == results[0].manifest.plan.dataset["name"]
+    ):
         for variant, load in result.loads.items():
             seconds = result.loaded_s(variant)
             loaded_per_s = load["readings"] / seconds if seconds else None

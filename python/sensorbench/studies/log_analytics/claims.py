@@ -46,8 +46,8 @@ Pair = tuple[str, str]
 Rule = Callable[[Interval | None], Judgement]
 RuleOfOne = Callable[[float | None, str], Judgement]
 
-FETCH = tuple(f"{FETCH_RANGE}.{one}" for one in RANGES)
-COUNT = tuple(f"{COUNT_RANGE}.{one}" for one in RANGES)
+FETCH = tuple(f"{FETCH_RANGE}.{range_}" for range_ in RANGES)
+COUNT = tuple(f"{COUNT_RANGE}.{range_}" for range_ in RANGES)
 KEYED = LEVELS[1:]
 
 # Below this, fixed costs are more than a tenth of what is compared. Databases settle for some tenths of a second, and load a million
@@ -70,8 +70,8 @@ def _cases(evidence: Evidence, pairs: Iterable[Pair], case: Callable[[str, str],
     """The cells of the pairs of which both were measured, and the roles that were not."""
     pairs = list(pairs)
     measured = [pair for pair in pairs if set(pair) <= evidence.roles.keys()]
-    missing = dict.fromkeys(one for pair in pairs for one in pair if one not in evidence.roles)
-    return [one for pair in measured for one in case(*pair)], list(missing)
+    missing = dict.fromkeys(found_case for pair in pairs for found_case in pair if found_case not in evidence.roles)
+    return [found_case for pair in measured for found_case in case(*pair)], list(missing)
 
 
 def _at_operations(pairs: Iterable[Pair], operations: Sequence[str], rule: Rule = greater_than_one) -> Judge:
@@ -87,30 +87,30 @@ def _at_operations(pairs: Iterable[Pair], operations: Sequence[str], rule: Rule 
 def _cases_of_operations(
     evidence: Evidence, pairs: Iterable[Pair], operations: Sequence[str], rule: Rule
 ) -> tuple[list[Case], list[str]]:
-    def case(one: str, other: str) -> list[Case]:
+    def case(name: str, other: str) -> list[Case]:
         contrasts = (
-            (operation, evidence.contrast([(one, operation, 1.0), (other, operation, -1.0)])) for operation in operations
+            (operation, evidence.contrast([(name, operation, 1.0), (other, operation, -1.0)])) for operation in operations
         )
-        return [Case(f"{one} over {other}, {_word(operation)}", rule(contrast)) for operation, contrast in contrasts]
+        return [Case(f"{name} over {other}, {_word(operation)}", rule(contrast)) for operation, contrast in contrasts]
 
     return _cases(evidence, pairs, case)
 
 
 def _word(operation: str) -> str:
-    name, _, one = operation.partition(".")
-    return " ".join(filter(None, [{LOOK_UP: "Q1", FETCH_RANGE: "Q2", COUNT_RANGE: "Q3"}[name], one]))
+    name, _, part = operation.partition(".")
+    return " ".join(filter(None, [{LOOK_UP: "Q1", FETCH_RANGE: "Q2", COUNT_RANGE: "Q3"}[name], part]))
 
 
 def _loaded(pairs: Iterable[Pair], rule: RuleOfOne = single_ratio, note: str = "") -> Judge:
     """Judges the times until loaded and settled of pairs, where there is enough to load."""
     pairs = list(pairs)
-    min_records = MIN_RECORDS_BY_SSTABLES if any(one.startswith("CA") for pair in pairs for one in pair) else MIN_RECORDS
-    return _once(pairs, lambda evidence, one: evidence.loaded_s(one), LOADING, rule, min_records, note)
+    min_records = MIN_RECORDS_BY_SSTABLES if any(name.startswith("CA") for pair in pairs for name in pair) else MIN_RECORDS
+    return _once(pairs, lambda evidence, pair: evidence.loaded_s(pair), LOADING, rule, min_records, note)
 
 
 def _sized(pairs: Iterable[Pair], rule: RuleOfOne = single_ratio) -> Judge:
     """Judges the sizes of pairs, where there is enough to fill them."""
-    return _once(pairs, lambda evidence, one: evidence.size_bytes(one), "bytes after settling", rule, MIN_RECORDS, "")
+    return _once(pairs, lambda evidence, pair: evidence.size_bytes(pair), "bytes after settling", rule, MIN_RECORDS, "")
 
 
 def _once(
@@ -125,9 +125,9 @@ def _once(
     pairs = list(pairs)
 
     def judge(evidence: Evidence) -> Judgement:
-        def case(one: str, other: str) -> list[Case]:
-            above, below = figure(evidence, one), figure(evidence, other)
-            return [Case(f"{one} over {other}", rule(above / below if above and below else None, what))]
+        def case(name: str, other: str) -> list[Case]:
+            above, below = figure(evidence, name), figure(evidence, other)
+            return [Case(f"{name} over {other}", rule(above / below if above and below else None, what))]
 
         cases, missing = _cases(evidence, pairs, case)
         judgement = all_of(cases, missing)
@@ -196,7 +196,7 @@ def _pairs_above(subject: str, levels: Sequence[str], but: Sequence[str] = ()) -
 
 
 def _reversed(pairs: Iterable[Pair]) -> list[Pair]:
-    return [(other, one) for one, other in pairs]
+    return [(other, pair) for pair, other in pairs]
 
 
 def _of_levels(systems: Sequence[str], above: str, below: str) -> list[Pair]:
@@ -343,7 +343,9 @@ def _none_wins_everywhere(evidence: Evidence) -> Judgement:
     kinds = {"relational": RELATIONAL, "Cassandra": CASSANDRA, "Redis": ("Redis", "Redis-SH")}
     roles = {
         kind: [
-            one for one in dict.fromkeys(role(system, level) for system in systems for level in LEVELS) if one in evidence.roles
+            name
+            for name in dict.fromkeys(role(system, level) for system in systems for level in LEVELS)
+            if name in evidence.roles
         ]
         for kind, systems in kinds.items()
     }
@@ -361,8 +363,8 @@ def _winner(evidence: Evidence, roles: dict[str, list[str]], operation: str) -> 
     """The kind of which one system is certainly faster than all systems of the other kinds."""
     for kind, own in roles.items():
         others = [other for another, names in roles.items() if another != kind for other in names]
-        for one in own:
-            contrasts = [evidence.contrast([(other, operation, 1.0), (one, operation, -1.0)]) for other in others]
+        for name in own:
+            contrasts = [evidence.contrast([(other, operation, 1.0), (name, operation, -1.0)]) for other in others]
             measured = [contrast for contrast in contrasts if contrast is not None]
             if measured and all(greater_than_one(contrast).word == "holds" for contrast in measured):
                 return kind

@@ -70,7 +70,7 @@ def places() -> tuple[Place, ...]:
     return (
         *(place for size in SIZES for level in LEVELS for system in SYSTEMS for place in _main_places(size, level, system)),
         *(Place(size, BY_WRITES, system, "load") for size in SIZES for system in LOADED_BOTH_WAYS),
-        *(Place(BOTH_WAYS[0], BY_WRITES, BOTH_WAYS[1], question, one) for question in ("Q2", "Q3") for one in BOTH_WAYS[2]),
+        *(Place(BOTH_WAYS[0], BY_WRITES, BOTH_WAYS[1], question, way) for question in ("Q2", "Q3") for way in BOTH_WAYS[2]),
         *(
             Place(size, structures, system, what)
             for size in SIZES
@@ -82,7 +82,7 @@ def places() -> tuple[Place, ...]:
 
 
 def _main_places(size: str, level: str, system: str) -> list[Place]:
-    ranges = [Place(size, level, system, question, one) for question in ("Q2", "Q3") for one in RANGES]
+    ranges = [Place(size, level, system, question, range_) for question in ("Q2", "Q3") for range_ in RANGES]
     return [*(Place(size, level, system, what) for what in ("load", "Q1")), *ranges, Place(size, level, system, "size")]
 
 
@@ -237,8 +237,8 @@ def _published(row: dict[str, str]) -> Published | None:
     if not is_measurement(row):
         return None
     operation = _OPERATIONS.get(row["metric"], row["operation"])
-    one = row["parameter"][:2] if operation in {"Q2", "Q3"} else ""
-    place = Place(row["dataset_size"], _level(row), row["system"], operation, one)
+    name = row["parameter"][:2] if operation in {"Q2", "Q3"} else ""
+    place = Place(row["dataset_size"], _level(row), row["system"], operation, name)
     text = row["value"].replace(",", ".")
     number = float(text) * _UNITS[row["unit"]] if text.replace(".", "").isdigit() else None
     return Published(place, row["figure_or_table"], number, "" if number is not None else row["value"], row["note"])

@@ -42,9 +42,9 @@ LOAD = "load"
 RATED: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("Load", (LOAD,), "bulk-load"),
     ("Q1", (LOOK_UP,), "Q1"),
-    ("Q2 small", tuple(f"{FETCH_RANGE}.{one}" for one in RANGES[:2]), "Q2"),
-    ("Q2 large", tuple(f"{FETCH_RANGE}.{one}" for one in RANGES[-2:]), "Q2"),
-    ("Q3", tuple(f"{COUNT_RANGE}.{one}" for one in RANGES), "Q3"),
+    ("Q2 small", tuple(f"{FETCH_RANGE}.{range_}" for range_ in RANGES[:2]), "Q2"),
+    ("Q2 large", tuple(f"{FETCH_RANGE}.{range_}" for range_ in RANGES[-2:]), "Q2"),
+    ("Q3", tuple(f"{COUNT_RANGE}.{range_}" for range_ in RANGES), "Q3"),
 )
 # The source's word for what is good at small selectivity and bad at large.
 _BOTH = "good/bad*"
@@ -77,7 +77,9 @@ class Measured:
     def _latencies(self) -> dict[tuple[str, str], float]:
         metric = self.summary.result.metric
         intervals = ((figure, figure.latency_s.get(metric)) for figure in self.summary.result.figures)
-        return {(figure.variant, figure.operation): one.value for figure, one in intervals if one and one.value}
+        return {
+            (figure.variant, figure.operation): interval.value for figure, interval in intervals if interval and interval.value
+        }
 
     def time_s(self, variant: str, operation: str) -> float | None:
         """The time until loaded and settled, or the latency of an operation."""
@@ -131,22 +133,22 @@ def _ratings(measured: Measured) -> Section:
 
 def _rated_level(measured: Measured, level: str) -> list[list[Any]]:
     rated = [variant for variant in measured.variants if _level(variant) in {level, None}]
-    times = {(one.id, title): measured.mean_s(one.id, operations) for one in rated for title, operations, _ in RATED}
-    best = {title: min((times[one.id, title] or math.inf for one in rated), default=math.inf) for title, _, _ in RATED}
+    times = {(variant.id, title): measured.mean_s(variant.id, operations) for variant in rated for title, operations, _ in RATED}
+    best = {title: min((times[variant.id, title] or math.inf for variant in rated), default=math.inf) for title, _, _ in RATED}
     return [
         [
             level,
-            one.id,
+            variant.id,
             *(
                 word
                 for title, operations, operation in RATED
                 for word in (
-                    _word(measured, one, operations, times[one.id, title], best[title]),
-                    _own_word(measured, one, level, title, operation),
+                    _word(measured, variant, operations, times[variant.id, title], best[title]),
+                    _own_word(measured, variant, level, title, operation),
                 )
             ),
         ]
-        for one in rated
+        for variant in rated
     ]
 
 
@@ -161,8 +163,10 @@ def _word(
     """The rating and what it is from; of what has no time, whether it failed."""
     if time_s is not None:
         return f"{rating(time_s / best_s)} ({_times(time_s / best_s)})"
-    of_column = (one for one in measured.summary.result.figures if one.variant == variant.id and one.operation in operations)
-    has_failed = any(one.counts.error + one.counts.timeout for one in of_column)
+    of_column = (
+        figure for figure in measured.summary.result.figures if figure.variant == variant.id and figure.operation in operations
+    )
+    has_failed = any(operation.counts.error + operation.counts.timeout for operation in of_column)
     return FAILED if has_failed or variant.id in measured.evidence.result.failures else None
 
 
@@ -171,7 +175,7 @@ def _own_word(measured: Measured, variant: VariantManifest, level: str, title: s
     code = _codes().get(variant_name(variant))
     size = size_of(measured.evidence.result)
     own = ratings()
-    words = (own.get((code, level, operation, one)) for one in ("all", size) if code and one)
+    words = (own.get((code, level, operation, name)) for name in ("all", size) if code and name)
     word = next((word for word in words if word), None)
     if word == _BOTH:
         return "good" if title.endswith("small") else "bad"
@@ -208,7 +212,7 @@ def _suitable(measured: Measured) -> str:
         ("a look-up", [LOOK_UP]),
         ("fetching r1", [f"{FETCH_RANGE}.r1"]),
         ("fetching r7", [f"{FETCH_RANGE}.r7"]),
-        ("counting", [f"{COUNT_RANGE}.{one}" for one in RANGES]),
+        ("counting", [f"{COUNT_RANGE}.{range_}" for range_ in RANGES]),
     ]
     best_of_each = [best for what, operations in wanted if (best := _best_and_worst(measured, what, operations))]
     lacking = _lacking(measured)
@@ -216,7 +220,7 @@ def _suitable(measured: Measured) -> str:
 
 
 def _best_and_worst(measured: Measured, what: str, operations: Sequence[str]) -> str | None:
-    times = {one.id: measured.mean_s(one.id, operations) for one in measured.variants}
+    times = {variant.id: measured.mean_s(variant.id, operations) for variant in measured.variants}
     known = sorted((time, variant) for variant, time in times.items() if time is not None)
     if not known:
         return None
@@ -236,8 +240,8 @@ def _lacking(measured: Measured) -> str:
     codes = _codes()
     found = {
         codes[name]
-        for one in measured.variants
-        if (name := variant_name(one)) in codes and one.id in measured.summary.result.load
+        for variant in measured.variants
+        if (name := variant_name(variant)) in codes and variant.id in measured.summary.result.load
     }
     absent = [kind for kind, systems in kinds.items() if not found & set(systems)]
     return f" Not measured: {', '.join(absent)}." if absent else ""
@@ -251,7 +255,7 @@ def _indexes(measured: Measured) -> str:
         ("loading with the index on the value, too", "key+value", "key", [LOAD]),
         ("fetching r1 with it", "key+value", "key", [f"{FETCH_RANGE}.r1"]),
         ("fetching r7 with it", "key+value", "key", [f"{FETCH_RANGE}.r7"]),
-        ("counting with it", "key+value", "key", [f"{COUNT_RANGE}.{one}" for one in RANGES]),
+        ("counting with it", "key+value", "key", [f"{COUNT_RANGE}.{range_}" for range_ in RANGES]),
     ]
     families = _families(measured)
     parts = []
@@ -268,10 +272,10 @@ def _indexes(measured: Measured) -> str:
 def _families(measured: Measured) -> dict[str, dict[str, str]]:
     """Variants by system and then by level of indexes."""
     families: dict[str, dict[str, str]] = {}
-    for one in measured.variants:
-        level = _level(one)
-        if level is not None and one.label == one.schema_parameters.get("index"):
-            families.setdefault(one.system or one.database, {})[level] = one.id
+    for variant in measured.variants:
+        level = _level(variant)
+        if level is not None and variant.label == variant.schema_parameters.get("index"):
+            families.setdefault(variant.system or variant.database, {})[level] = variant.id
     return families
 
 
@@ -280,9 +284,9 @@ def _optimizers(measured: Measured) -> str:
     parts = []
     for name, levels in _families(measured).items():
         plans = measured.evidence.result.plans.get(levels.get("key+value", ""), {})
-        access = {one: plans.get(f"{FETCH_RANGE}.{one}", {}).get("access") for one in RANGES}
-        known = [one for one in RANGES if access[one]]
-        scans = [one for one in known if not access[one].startswith("index ")]
+        access = {range_: plans.get(f"{FETCH_RANGE}.{range_}", {}).get("access") for range_ in RANGES}
+        known = [range_ for range_ in RANGES if access[range_]]
+        scans = [name for name in known if not access[name].startswith("index ")]
         if known:
             parts.append(
                 f"{name} plans {f'a scan for fetching {range_text(scans, RANGES)}' if scans else 'the index for fetching every range'}"
@@ -322,8 +326,8 @@ def _processes(measured: Measured) -> str:
     ]
     parts = [
         f"{what} take {ratios}"
-        for what, many, one in pairs
-        if (ratios := _compared(measured, variants_for(Place("", "key", many, LOAD)), variants_for(Place("", "key", one, LOAD))))
+        for what, many, pair in pairs
+        if (ratios := _compared(measured, variants_for(Place("", "key", many, LOAD)), variants_for(Place("", "key", pair, LOAD))))
     ]
     spread = _compared(measured, with_schema("Redis-SH", "spread"), with_schema("Redis-SH", "source"))
     if spread:
@@ -333,8 +337,8 @@ def _processes(measured: Measured) -> str:
 
 def _compared(measured: Measured, above: Sequence[str], below: Sequence[str]) -> str | None:
     """How many times as long one variant takes as another, for everything."""
-    one, other = measured.id_of(*above), measured.id_of(*below)
-    ratios = {title: measured.ratio(one, other, operations) for title, operations, _ in RATED}
+    name, other = measured.id_of(*above), measured.id_of(*below)
+    ratios = {title: measured.ratio(name, other, operations) for title, operations, _ in RATED}
     known = [f"{_times(ratio)} for {title}" for title, ratio in ratios.items() if ratio is not None]
     return ", ".join(known) if known else None
 

@@ -32,8 +32,8 @@ class Evidence:
         for job in summary.result.cells:
             if job.workers is None:
                 continue
-            totals = [one.total_s for one in job.times if not one.first]
-            self.times[job.system, job.workers] = np.array(totals or [one.total_s for one in job.times])
+            totals = [time.total_s for time in job.times if not time.first]
+            self.times[job.system, job.workers] = np.array(totals or [time.total_s for time in job.times])
         of = {name: system.database for name, system in summary.result.systems.items()}
         self.systems = {role: next((name for name in of if of[name] in names), None) for role, names in roles.items()}
 
@@ -46,9 +46,9 @@ class Evidence:
         """The numbers of workers that were measured, of a system or of all."""
         return sorted({count for name, count in self.times if system in (None, name)})
 
-    def ratio(self, one: tuple[str | None, int], other: tuple[str | None, int]) -> Interval | None:
+    def ratio(self, pair: tuple[str | None, int], other: tuple[str | None, int]) -> Interval | None:
         """A time over another, measured apart."""
-        first, second = (self.times.get((place[0] or "", place[1])) for place in (one, other))
+        first, second = (self.times.get((place[0] or "", place[1])) for place in (pair, other))
         return None if first is None or second is None else product_over_runs([first, 1.0 / second])
 
     def spread(self, workers: int) -> Interval | None:
@@ -109,7 +109,7 @@ def _lead_shrinks(evidence: Evidence) -> Judgement:
     for other in (name for name in evidence.names if name != own):
         places = [(other, workers[0]), (own, workers[0]), (own, workers[-1]), (other, workers[-1])]
         times = [evidence.times.get((str(name), count)) for name, count in places]
-        known = [one for one in times if one is not None]
+        known = [time for time in times if time is not None]
         lead = product_over_runs([known[0], 1.0 / known[1], known[2], 1.0 / known[3]]) if len(known) == len(times) else None
         cases.append(Case(other, greater_than_one(lead)))
     return all_of(cases)
@@ -123,8 +123,8 @@ def _gains_in_order(evidence: Evidence) -> Judgement:
     gains = [(role, evidence.gain(role)) for role in (HB, MO, CA)]
     return all_of(
         [
-            Case(f"{one} over {other}", greater_than_one(scaled(more, 1.0 / less.value)))
-            for (one, more), (other, less) in pairwise(gains)
+            Case(f"{pair} over {other}", greater_than_one(scaled(more, 1.0 / less.value)))
+            for (pair, more), (other, less) in pairwise(gains)
             if more is not None and less is not None
         ]
     )

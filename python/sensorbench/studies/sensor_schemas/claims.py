@@ -47,14 +47,14 @@ SMALL_SHARE = 0.5
 SHARE_OF_SCHEMAS = 10_000 / 62_000
 
 
-def slower(evidence: Evidence, one: str, other: str, operation: str) -> Interval | None:
+def slower(evidence: Evidence, name: str, other: str, operation: str) -> Interval | None:
     """How many times as long one role takes as another, which is how many times the throughput of the other one is."""
-    return evidence.contrast([(one, operation, 1.0), (other, operation, -1.0)])
+    return evidence.contrast([(name, operation, 1.0), (other, operation, -1.0)])
 
 
-def _than(evidence: Evidence, one: str, other: str, operation: str) -> Case:
+def _than(evidence: Evidence, name: str, other: str, operation: str) -> Case:
     """A cell that says that `one` has less throughput than `other`."""
-    return Case(f"{other} over {one}", greater_than_one(slower(evidence, one, other, operation)))
+    return Case(f"{other} over {name}", greater_than_one(slower(evidence, name, other, operation)))
 
 
 def _much_greater(interval: Interval | None) -> Judgement:
@@ -67,14 +67,14 @@ def _much_greater(interval: Interval | None) -> Judgement:
     return replace(judgement, word=word, reason=rule)
 
 
-def _much_slower(evidence: Evidence, one: str, other: str, operation: str) -> Case:
-    return Case(f"{other} over {one}", _much_greater(slower(evidence, one, other, operation)))
+def _much_slower(evidence: Evidence, name: str, other: str, operation: str) -> Case:
+    return Case(f"{other} over {name}", _much_greater(slower(evidence, name, other, operation)))
 
 
 def _alike(
-    evidence: Evidence, one: str, other: str, operation: str, rule: Callable[[Interval | None], Judgement] = near_one
+    evidence: Evidence, name: str, other: str, operation: str, rule: Callable[[Interval | None], Judgement] = near_one
 ) -> Case:
-    return Case(f"{other} over {one}", rule(slower(evidence, one, other, operation)))
+    return Case(f"{other} over {name}", rule(slower(evidence, name, other, operation)))
 
 
 def _timed_out(evidence: Evidence, role: str, operation: str) -> float:
@@ -103,9 +103,9 @@ def _replication(evidence: Evidence) -> Judgement:
     rates = [rate(evidence, role, WRITE) for role in ("RF1 ack1", "RF2 ack1", "RF3 ack1")]
     if first.word != "holds" or None in rates:
         return first
-    one, two, three = (float(value) for value in rates if value is not None)
-    is_small = abs(two - three) <= SMALL_SHARE * (one - two)
-    reason = f"{one:,.0f}, {two:,.0f} and {three:,.0f} operations/s with 1, 2 and 3 replicas; little means at most {SMALL_SHARE:.0%} of the other difference"
+    single, two, three = (float(value) for value in rates if value is not None)
+    is_small = abs(two - three) <= SMALL_SHARE * (single - two)
+    reason = f"{single:,.0f}, {two:,.0f} and {three:,.0f} operations/s with 1, 2 and 3 replicas; little means at most {SMALL_SHARE:.0%} of the other difference"
     return Judgement("holds" if is_small else "does not hold", first.measured, reason)
 
 
@@ -172,7 +172,7 @@ def _tables(evidence: Evidence) -> Judgement:
 def _spread_of_tables(evidence: Evidence) -> Judgement:
     few, many = [[_spreads(evidence, role) for role in roles] for roles in (TABLES[:3], TABLES[3:])]
     runs = min(len(of_role) for of_role in [*few, *many])
-    per_run = [max(one[run] for one in many) / float(np.mean([one[run] for one in few])) for run in range(runs)]
+    per_run = [max(group[run] for group in many) / float(np.mean([group[run] for group in few])) for run in range(runs)]
     return about(ratio_over_runs(per_run), 3.0)
 
 
@@ -337,7 +337,11 @@ def _recommended(role: str, *, writes: bool, reads: bool, at_once: bool) -> Judg
             terms = [("write", WRITE)] * writes + [("read", READ)] * reads
             weight = 1.0 / len(terms)
             interval = evidence.contrast_of_parts(
-                [(part, one, operation, sign * weight) for part, operation in terms for one, sign in ((other, 1.0), (role, -1.0))]
+                [
+                    (part, name, operation, sign * weight)
+                    for part, operation in terms
+                    for name, sign in ((other, 1.0), (role, -1.0))
+                ]
             )
             if interval is not None and writes:
                 interval = scaled(interval, (readings(role) / readings(other)) ** weight)

@@ -60,30 +60,36 @@ def series_sections(parts: dict[str, Evidence], summaries: dict[str, ComparisonS
 
 def _by_variants(evidence: Evidence) -> Evidence:
     """The evidence with each variant in a role of its own."""
-    return Evidence(evidence.result, {one.id: one.id for one in evidence.result.manifest.variants}, evidence.metric)
+    return Evidence(evidence.result, {variant.id: variant.id for variant in evidence.result.manifest.variants}, evidence.metric)
 
 
 def _laid(evidence: Evidence) -> list[Laid]:
     """The variants that were measured."""
     return [
-        Laid(one.id, variant_name(one), one.system or one.database, one.schema_name, dict(one.schema_parameters))
-        for one in evidence.result.manifest.variants
-        if any(MEASURE in run.manifest.phases for run in evidence.runs(one.id))
+        Laid(
+            variant.id,
+            variant_name(variant),
+            variant.system or variant.database,
+            variant.schema_name,
+            dict(variant.schema_parameters),
+        )
+        for variant in evidence.result.manifest.variants
+        if any(MEASURE in run.manifest.phases for run in evidence.runs(variant.id))
     ]
 
 
-def _label(one: Laid) -> str:
-    return one.name.partition("/")[2].replace("/", " ")
+def _label(layout: Laid) -> str:
+    return layout.name.partition("/")[2].replace("/", " ")
 
 
 def _front(write: Evidence, read: Evidence) -> Section:
     """Written readings and read ranges a second of each layout."""
-    reading = {one.id for one in _laid(read)}
+    reading = {layout.id for layout in _laid(read)}
     points = [
         point
-        for one in _laid(write)
-        if one.id in reading
-        and (point := _point(one, rates(write, one.id, WRITE), rates(read, one.id, READ), one.readings)) is not None
+        for layout in _laid(write)
+        if layout.id in reading
+        and (point := _point(layout, rates(write, layout.id, WRITE), rates(read, layout.id, READ), layout.readings)) is not None
     ]
     return Section(
         "Writing against reading",
@@ -99,8 +105,9 @@ def _front(write: Evidence, read: Evidence) -> Section:
 def _mixed_front(mixed: Evidence) -> Section:
     points = [
         point
-        for one in _laid(mixed)
-        if (point := _point(one, rates(mixed, one.id, WRITE), rates(mixed, one.id, NEW_RANGE), one.readings)) is not None
+        for layout in _laid(mixed)
+        if (point := _point(layout, rates(mixed, layout.id, WRITE), rates(mixed, layout.id, NEW_RANGE), layout.readings))
+        is not None
     ]
     return Section(
         "Both at once",
@@ -111,11 +118,11 @@ def _mixed_front(mixed: Evidence) -> Section:
     )
 
 
-def _point(one: Laid, writes: Sequence[float], reads: Sequence[float], readings: int) -> Point | None:
+def _point(layout: Laid, writes: Sequence[float], reads: Sequence[float], readings: int) -> Point | None:
     x, y = ratio_over_runs([rate * readings for rate in writes]), ratio_over_runs(reads)
     if x is None or y is None:
         return None
-    return Point(_label(one), one.system, x.value, x.low, x.high, y.value, y.low, y.high)
+    return Point(_label(layout), layout.system, x.value, x.low, x.high, y.value, y.low, y.high)
 
 
 def _effects(evidence: Evidence, part: str, operation: str) -> list[Section]:
@@ -123,8 +130,8 @@ def _effects(evidence: Evidence, part: str, operation: str) -> list[Section]:
     laid = _laid(evidence)
     what = "readings written a second" if part == "write" else "ranges read a second"
     sections = []
-    for system in dict.fromkeys(one.system for one in laid):
-        effects = _effects_of(evidence, [one for one in laid if one.system == system], operation)
+    for system in dict.fromkeys(layout.system for layout in laid):
+        effects = _effects_of(evidence, [layout for layout in laid if layout.system == system], operation)
         if effects:
             sections.append(
                 Section(
@@ -182,7 +189,7 @@ _DEFAULT = {
 def _effect(evidence: Evidence, change: tuple[str, str], pairs: Sequence[tuple[Laid, Laid]], operation: str) -> Effect | None:
     """The geometric mean over the pairs of how many times as much the second layout of each does."""
     weight = 1.0 / len(pairs)
-    terms = [(one.id, operation, sign * weight) for pair in pairs for one, sign in zip(pair, (1.0, -1.0), strict=True)]
+    terms = [(layout.id, operation, sign * weight) for pair in pairs for layout, sign in zip(pair, (1.0, -1.0), strict=True)]
     interval = evidence.contrast(terms)
     if interval is None:
         return None
@@ -195,18 +202,18 @@ def _sizes(evidence: Evidence) -> Section:
     """What a reading takes, how wide rows are, and what encoding costs the client."""
     rows = []
     scale = float(evidence.result.manifest.plan.dataset.get("scale", 1.0))
-    for one in evidence.result.manifest.variants:
-        load = evidence.result.loads.get(one.id)
+    for variant in evidence.result.manifest.variants:
+        load = evidence.result.loads.get(variant.id)
         if load is None:
             continue
         cost = load.get("encoding") or {}
         rows.append(
             [
-                one.id,
-                evidence.result.bytes_a_reading(one.id),
+                variant.id,
+                evidence.result.bytes_a_reading(variant.id),
                 cost.get("bytes_a_reading"),
-                _meant_row(one, scale),
-                evidence.result.largest_partition_bytes(one.id),
+                _meant_row(variant, scale),
+                evidence.result.largest_partition_bytes(variant.id),
                 cost["encode_ns"] / 1e9 if cost else None,
                 cost["decode_ns"] / 1e9 if cost else None,
             ]
@@ -229,9 +236,9 @@ def _sizes(evidence: Evidence) -> Section:
     )
 
 
-def _meant_row(one: VariantManifest, scale: float) -> str | None:
+def _meant_row(variant: VariantManifest, scale: float) -> str | None:
     """The width of a row at this scale, in the words of the schema."""
-    width = str(one.schema_parameters.get("width", ""))
+    width = str(variant.schema_parameters.get("width", ""))
     if width.endswith("MB"):
         return f"{float(width.removesuffix('MB')) * scale:.3g} MB"
     return f"{float(width.removesuffix('k')) * 1e3 * scale:,.0f} readings" if width else None

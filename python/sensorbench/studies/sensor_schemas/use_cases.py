@@ -55,8 +55,9 @@ def _table(candidates: Sequence[Candidate]) -> Section:
         [
             row
             for use_case in USE_CASES
-            for target in dict.fromkeys(one.target for one in candidates)
-            if (row := _row(target, outcome(use_case, [one for one in candidates if one.target == target]))) is not None
+            for target in dict.fromkeys(candidate.target for candidate in candidates)
+            if (row := _row(target, outcome(use_case, [candidate for candidate in candidates if candidate.target == target])))
+            is not None
         ],
     )
 
