@@ -38,7 +38,7 @@ def first_operation_s() -> float:
     plan = {
         "seed": 1,
         "operations": [{"weight": 1.0, "operation": {"name": "nothing"}}],
-        "in_flight": 1,
+        "concurrency": 1,
         "timeout_s": 60.0,
         "phases": [{"name": "measure", "operations": 10_000_000}],
     }

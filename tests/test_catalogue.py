@@ -152,7 +152,7 @@ def test_cassandra_refuses_what_its_keys_do_not_serve(lab_servers: dict[str, lab
     def ask(where: str) -> Any:
         statement = {"statement": f"SELECT value FROM readings WHERE {where}"}
         operation = {"name": "ask", "columns": [{"name": "value", "type": "double"}], "statement": statement}
-        return json.loads(target.ask(json.dumps(operation), pa.table({}).to_reader()))
+        return json.loads(target.execute_once(json.dumps(operation), pa.table({}).to_reader()))
 
     with pytest.raises(SchemaError, match='preceding column "site" is not restricted'):
         ask("sensor = 1 AND time > 0")

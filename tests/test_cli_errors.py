@@ -88,7 +88,7 @@ def test_a_schema_that_cannot_be_used(cli: Cli, tmp_path: Path, old: str, new: s
         ('dataset = "beijing-air-quality"', 'dataset = "bejing"', "there is no dataset"),
         ("scale = 0.01", "scale = 1.5", "experiment.toml, line 2, scale: Input should be less than or equal to 1"),
         ("scale = 0.01", 'operations = "senses"', "there is no operation set 'senses'; expected one of articles, logs, mapreduce, patterns, registers, sensors"),
-        ("operations = 10", "operations = 10\nchoice = { serie = \"sequential\" }", "choice: there is no draw 'serie'; expected one of series"),
+        ("operations = 10", "operations = 10\nchoice = { serie = \"sequential\" }", "choice: there is no parameter source 'serie'; expected one of series"),
     ],
 )  # fmt: skip
 def test_an_experiment_that_cannot_be_run(cli: Cli, tmp_path: Path, old: str, new: str, expected: str) -> None:

@@ -76,7 +76,7 @@ def test_a_log_of_every_operation_is_written_on_request(cli: Cli, example: Path)
         assert logged == facts["started"] > 0
 
 
-@pytest.mark.parametrize("in_flight", [1, 1000])
+@pytest.mark.parametrize("concurrency", [1, 1000])
 def test_a_stall_is_seen_in_response_times_and_the_report_says_what_hides_it(cli: Cli, example: Path, concurrency: int) -> None:
     (example / "nothing.toml").write_text(
         'database = "null"\nsummary = "Stores nothing."\n[load_query.readings]\nquery = "SELECT zone FROM measurements"\n'

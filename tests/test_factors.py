@@ -313,7 +313,7 @@ def made_up(figures: Figures, *, rounds: int = 3, scale: float = 0.02, parts: li
         variants=[],
         environment={"processor": "p", "processors_allowed": 2, "memory_bytes": 1, "system": "s", "kernel": "k"},
         plan=PlannedFactors(
-            workload={"records": 1, "in_flight": 1, "fields": 5, "field_bytes": 34, "distribution": "zipfian"},
+            workload={"records": 1, "concurrency": 1, "fields": 5, "field_bytes": 34, "distribution": "zipfian"},
             name=TUNING.name,
             target=file.database,
             nodes=3,

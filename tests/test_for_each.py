@@ -262,7 +262,7 @@ def test_names_become_numbers(river: Path, every: str, expected: dict[str, int])
     schema_file.write_text(BY_MONTH.replace('every = "1 month"', f'every = "{every}"'), encoding="utf-8")
     peak = load_operations(str(river / "operations.toml")).operation["peak"]
     work = load_schema(str(schema_file), operations="operations.toml", database="sqlite").work("peak", peak)
-    assert work["for_each"] == {"name": "month", "parts": {"stretches": {"from": 1, "to": 2, "every": expected}}}
+    assert work["for_each"] == {"name": "month", "parts": {"time_buckets": {"from": 1, "to": 2, "every": expected}}}
 
 
 def test_shards_are_counted(river: Path) -> None:

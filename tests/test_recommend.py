@@ -652,7 +652,7 @@ def test_reference_results_are_marked(cli: Cli) -> None:
         "reads_per_s",
         "latency_s",
         "bytes_per_reading",
-        "sure",
+        "confidence",
         "runs",
     }
 

@@ -150,7 +150,7 @@ def test_what_is_lost_and_rolled_back_behind_the_clients_back_is_found(
 def change(target: _engine.Target, statement: str) -> None:
     """Says something to a database outside of any run."""
     operation = {"name": "meddle", "parameters": [], "columns": [], "order": [], "statement": {"statement": statement}}
-    target.ask(json.dumps(operation), pa.table({}).to_reader())
+    target.execute_once(json.dumps(operation), pa.table({}).to_reader())
 
 
 def test_registers_need_their_records_their_answers_and_a_schema(cli: Cli, tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_names_that_registers_have_too_are_refused() -> None:
     with pytest.raises(UsageError, match=r"natural\.toml, operation\.write_register: .*rename it"):
         schema_with_registers(schema)
     clashing = operations.model_copy(update={"operation": load_operations("sensors").operation})
-    with pytest.raises(UsageError, match=r"draw\.register_keys.*rename it"):
+    with pytest.raises(UsageError, match=r"parameter_source\.register_keys.*rename it"):
         operations_with_registers(clashing, {"write_register"})
 
 

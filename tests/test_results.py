@@ -204,7 +204,7 @@ def test_results_have_the_files_of_the_design(study_folder: Path) -> None:
     assert {path.name for path in run.iterdir()} == expected
     operations = pq.read_table(run / "operations.parquet")
     assert operations.column_names == [
-        *("phase", "operation", "k", "slot", "outcome", "scheduled_ns", "start_ns", "end_ns", "rows")
+        *("phase", "operation", "k", "slot", "outcome", "intended_start_ns", "start_ns", "end_ns", "rows")
     ]
     assert sorted(operations["k"].to_pylist()) == list(range(120))
     assert (study_folder / "experiments/sqlite-natural/summary.json").exists()

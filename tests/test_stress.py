@@ -454,7 +454,7 @@ def figures(ok: int, *, late: int = 0, timeout: int = 0) -> dict[str, Any]:
 
 
 def snapshot_of(*phases: tuple[int, int, dict[str, Any]]) -> dict[str, Any]:
-    told = [{"started": started, "unstarted": unstarted, "operations": {"read": read}} for started, unstarted, read in phases]
+    told = [{"started": started, "dropped": dropped, "operations": {"read": read}} for started, dropped, read in phases]
     return {"now_ns": 1_500_000_000, "current_phase": len(phases) - 1, "phases": told}
 
 
@@ -480,7 +480,7 @@ def test_counters_go_on_over_phases_and_runs() -> None:
     found = scraped(metrics)
     assert found["sensorbench_operations_total", (("operation", "read"), ("outcome", "ok"))] == 13
     assert found["sensorbench_operations_total", (("operation", "read"), ("outcome", "timeout"))] == 1
-    assert found["sensorbench_operations_unstarted_total", ()] == 4
+    assert found["sensorbench_operations_dropped_total", ()] == 4
     assert found["sensorbench_operations_late_total", (("operation", "read"),)] == 1
     assert found["sensorbench_operations_in_flight", ()] == 0
     assert found["sensorbench_response_seconds", (("operation", "read"), ("quantile", "0.99"))] == pytest.approx(0.004)

@@ -57,7 +57,7 @@ def test_ranges_of_any_log_have_the_shares_of_the_study_and_say_so() -> None:
 )
 def test_a_draw_that_gives_no_variants_is_refused(query: str, problem: str) -> None:
     operations: Operations = load_operations("logs").with_parameter_source("ranges", ParameterSource(query=query))
-    with pytest.raises(UsageError, match=r"here, draw\.ranges: ") as error:
+    with pytest.raises(UsageError, match=r"here, parameter_source\.ranges: ") as error:
         with_instances(operations, {"fetch_range"}, duckdb.connect(), "here")
     assert problem in str(error.value)
 

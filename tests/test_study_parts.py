@@ -44,7 +44,7 @@ targets = ["sqlite", "fjall"]
 sqlite = ["natural"]
 fjall = ["by_sensor"]
 
-[draws.values]
+[parameter_sources.values]
 datasets = ["cu-bems"]
 query = "SELECT 1.5::DOUBLE AS value"
 
@@ -54,7 +54,7 @@ star = ["sqlite/star"]
 days = ["fjall/by_sensor_day"]
 wide = ["cassandra/by_sensor"]
 
-[roles.stand_in]
+[roles.substitute]
 wide = ["fjall/by_sensor"]
 star = ["fjall/by_sensor"]
 
@@ -471,7 +471,7 @@ def test_runs_can_have_a_length_and_a_rate(cli: Cli, tmp_path: Path) -> None:
     assert cli("study", "run", "small-parts", "--part", "read", *paced, *TINY, "--out", out).exit_code == 0
     workload = read_comparison(out).manifest.plan.workload
     assert (workload["operations"], workload["duration"], workload["repeat"]) == (None, "400ms", 2)
-    assert workload["schedule"] == {"in_flight": 32, "rate": 150.0, "segments": [], "arrival": "poisson"}
+    assert workload["schedule"] == {"concurrency": 32, "rate": 150.0, "segments": [], "arrival": "poisson"}
     started = [run.manifest.totals.phases[0].started for run in read_comparison(out).runs["sqlite-star"] if run.manifest.totals]
     assert len(started) == 2
     assert all(0 < number < 150 for number in started), "400 ms at 150 a second are 60"
@@ -482,7 +482,7 @@ def test_a_number_of_requests_replaces_a_length(cli: Cli, tmp_path: Path) -> Non
     counted = ("--operations", "25", "--concurrency", "3")
     assert cli("study", "run", "small-parts", "--part", "days", *counted, *TINY, "--out", out).exit_code == 0
     workload = read_comparison(out).manifest.plan.workload
-    assert (workload["operations"], workload["duration"], workload["schedule"]["in_flight"]) == (25, None, 3)
+    assert (workload["operations"], workload["duration"], workload["schedule"]["concurrency"]) == (25, None, 3)
 
 
 @pytest.mark.parametrize(

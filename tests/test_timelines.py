@@ -208,7 +208,7 @@ LIKE = "what is asked like another operation says nothing else, and the other on
         ('encode = { name = "bytes"', 'encode = { name = "zone"', "line 57, operation.append_readings.encode: there is a parameter :zone already; choose another name"),
         ('distinct = ["zone", "sensor", "row"]', 'distinct = ["zone", "place"]', 'line 25, load_query.rows.query: Binder Error: Referenced column "place" not found'),
         ('order = ["zone", "sensor", "row"]\n', 'order = ["time"]\n', "line 28, load_query.rows.order: the query has no column 'time'; expected some of zone, sensor, row"),
-        ("[load_query.rows]\n", '[load_query.rows]\ntable = "batches_{table}"\n', "line 23, load_query.rows: it gives {'zone': 'integer', 'sensor': 'text', 'row': 'timestamp'}, but another fill gives the table batches_0 "),
+        ("[load_query.rows]\n", '[load_query.rows]\ntable = "batches_{table}"\n', "line 23, load_query.rows: it gives {'zone': 'integer', 'sensor': 'text', 'row': 'timestamp'}, but another load query gives the table batches_0 "),
         ("[load_query.rows]\n", '[load_query.rows]\ntable = "a row"\n', "line 23, load_query.rows: 'a row': the name of a table must be a word"),
     ],
 )  # fmt: skip
@@ -222,12 +222,12 @@ def test_a_schema_that_cannot_be_used(timelines: Dataset, tmp_path: Path, old: s
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('choice = "sequential"', 'choice = "uniform"', '{file}: Value error, draw new_times counts per series, which must be a draw with choice = "sequential"'),
-        ('per = "series"', 'per = "sensors"', '{file}: Value error, draw new_times counts per sensors, which must be a draw with choice = "sequential"'),
+        ('choice = "sequential"', 'choice = "uniform"', '{file}: Value error, parameter source new_times counts per series, which must be a parameter source with choice = "sequential"'),
+        ('per = "series"', 'per = "sensors"', '{file}: Value error, parameter source new_times counts per sensors, which must be a parameter source with choice = "sequential"'),
         ('[parameter_source.values]\n', '[parameter_source.values]\nper = "series"\n', "{file}, line {values}, parameter_source.values: Value error, per is only for numbers"),
-        ('each = ["new_times", "values"]', 'each = ["new_times", "ranges"]', "{file}, line {append}, operation.append_readings: Value error, each names 'ranges', which is none of the operation's draws"),
+        ('each = ["new_times", "values"]', 'each = ["new_times", "ranges"]', "{file}, line {append}, operation.append_readings: Value error, each names 'ranges', which is none of the operation's parameter sources"),
         ('time = "time"\n', 'time = "value"\n', "operations {file}, parameter_source.live: span.time is 'value'; expected one of time"),
-        ('least = "SELECT 1", most', 'least = "SELECT 2", most', "operations {file}, parameter_source.written: span: expected an interval and two numbers, all above zero and the least not above the most; found (1, 2, 1)"),
+        ('min = "SELECT 1", max', 'min = "SELECT 2", max', "operations {file}, parameter_source.written: span: expected an interval and two numbers, all above zero and min not above max; found (1, 2, 1)"),
         ('"SELECT to_microseconds(1)"', '"SELECT to_microseconds(0)"', "operations {file}, parameter_source.written: span: expected an interval and two numbers, all above zero"),
     ],
 )  # fmt: skip
@@ -579,4 +579,4 @@ def test_postgresql_keeps_batches_as_they_are(timelines: Dataset, lab_servers: d
     columns = [{"name": name, "type": "integer"} for name in ("long", "compressed", "bytes_elsewhere")]
     operation = {"name": "ask", "parameters": [], "columns": columns, "order": [], "statement": {"statement": query}}
     with loaded(layout("postgresql", "batched", batch=300, encoding="packed"), timelines, tmp_path) as (_, target):
-        assert json.loads(target.ask(json.dumps(operation), pa.table({}).to_reader())) == [[96, 0, 0]]
+        assert json.loads(target.execute_once(json.dumps(operation), pa.table({}).to_reader())) == [[96, 0, 0]]

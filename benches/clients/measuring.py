@@ -73,13 +73,13 @@ def loaded(instance: lab.Instance, options: str, schema: dict[str, Any], table: 
 
 def through_the_engine(target: _engine.Target, operation: dict[str, Any], loop: Loop, parameters: pa.Table) -> Cost:
     """Processor time is that of the whole process; latencies count from when an operation was due."""
-    sources = [{"draw": 0, "column": column} for column in range(len(operation["parameters"]))]
+    sources = [{"source": 0, "column": column} for column in range(len(operation["parameters"]))]
     plan = {
         "seed": 1,
         "operations": [{"weight": 1.0, "operation": operation, "parameters": sources}],
-        "draws": [{"rows": {"table": 0, "choice": "uniform"}}],
+        "parameter_sources": [{"rows": {"table": 0, "choice": "uniform"}}],
         "phases": [{"name": "measure", "operations": loop.operations, "pace": loop.pace}],
-        "in_flight": loop.concurrency,
+        "concurrency": loop.concurrency,
         "timeout_s": 60.0,
     }
     run = target.run(json.dumps(plan), [pa.RecordBatchReader.from_batches(parameters.schema, parameters.to_batches())])

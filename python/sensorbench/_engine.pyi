@@ -87,7 +87,7 @@ class Target:
     def status(self) -> str:
         """Counters and gauges that the server keeps of itself, by its own names (JSON)."""
 
-    def ask(self, operation: str, parameters: pa.RecordBatchReader) -> str:
+    def execute_once(self, operation: str, parameters: pa.RecordBatchReader) -> str:
         """Asks an operation (JSON) once, unmeasured, with the first row of `parameters`; the statement's rows as lists (JSON)."""
 
     def remove(self, *, owner: str) -> None:
@@ -132,7 +132,7 @@ class Run:
     def take(self) -> Segment:
         """What was recorded since the last time, without intervals that are still open."""
 
-    def mark(self, name: str) -> None:
+    def annotate(self, name: str) -> None:
         """Puts down that something happened now."""
 
     def set_rate(self, per_s: float) -> None:

@@ -117,7 +117,7 @@ mod tests {
             "seed": 1,
             "operations": [{"weight": 1.0, "operation": {"name": "nothing"}}],
             "phases": [{"name": "measure", "duration_s": 20.0, "pace": {"segments": [{"from_per_s": RATE as f64}]}}],
-            "in_flight": concurrency,
+            "concurrency": concurrency,
             "timeout_s": 60.0,
         }))
         .unwrap();

@@ -43,13 +43,13 @@ pub fn load(name: &str, driver: &dyn Driver, table: &str, batches: Vec<RecordBat
 
 /// CPU time of the threads that execute an operation once for each row of `parameters`, in seconds, with connecting.
 pub fn through_the_engine(driver: &dyn Driver, operation: &Operation, parameters: &RecordBatch, concurrency: usize) -> f64 {
-    let origins: Vec<_> = (0..operation.parameters.len()).map(|column| json!({"draw": 0, "column": column})).collect();
+    let origins: Vec<_> = (0..operation.parameters.len()).map(|column| json!({"source": 0, "column": column})).collect();
     let plan: Plan = serde_json::from_value(json!({
         "seed": 1,
         "operations": [{"weight": 1.0, "operation": operation, "parameters": origins}],
-        "draws": [{"rows": {"table": 0, "choice": "sequential"}}],
+        "parameter_sources": [{"rows": {"table": 0, "choice": "sequential"}}],
         "phases": [{"name": "measure", "operations": parameters.num_rows()}],
-        "in_flight": concurrency,
+        "concurrency": concurrency,
         "timeout_s": 60.0,
     }))
     .expect("a plan");

@@ -50,7 +50,6 @@ impl ParameterTable {
 #[serde(deny_unknown_fields)]
 pub struct ParameterOrigin {
     /// Number of the parameter source.
-    #[serde(rename = "draw")]
     pub source: usize,
     /// What of the parameter source: a column of its table, a column of numbers, or a parameter of the written operation; behind those, if the
     /// parameter source has a span, the beginning and the end of it.
@@ -82,10 +81,8 @@ pub struct Span {
     /// Length of a unit in µs.
     pub unit_us: i64,
     /// Fewest units.
-    #[serde(rename = "least")]
     pub min: u64,
     /// Most units.
-    #[serde(rename = "most")]
     pub max: u64,
 }
 
@@ -267,8 +264,8 @@ mod tests {
         let write = json!({
             "weight": 3.0,
             "operation": {"name": "write", "parameters": [parameter("series", "integer"), parameter("time", "timestamp")]},
-            "parameters": [{"draw": 0, "column": 0}, {"draw": 1, "column": 0, "each": true}],
-            "work": {"readings": readings},
+            "parameters": [{"source": 0, "column": 0}, {"source": 1, "column": 0, "each": true}],
+            "client_steps": {"readings": readings},
         });
         let read = json!({
             "weight": 1.0,
@@ -277,19 +274,19 @@ mod tests {
                 "parameters": [parameter("series", "integer"), parameter("from", "timestamp"), parameter("to", "timestamp")],
                 "columns": [parameter("time", "timestamp")],
             },
-            "parameters": [{"draw": 2, "column": 0}, {"draw": 2, "column": 2}, {"draw": 2, "column": 3}],
+            "parameters": [{"source": 2, "column": 0}, {"source": 2, "column": 2}, {"source": 2, "column": 3}],
         });
         let plan: Plan = serde_json::from_value(json!({
             "seed": 1,
             "operations": [write, read],
             "order": "in turn",
-            "draws": [
+            "parameter_sources": [
                 {"rows": {"table": 0, "choice": "sequential"}},
                 {"numbers": {"columns": [{"type": "timestamp", "start": 0, "step": STEP}], "per": 0}},
-                {"written": {"operation": 0, "window": 20, "span": {"time": 1, "unit_us": STEP, "least": 3, "most": 5}}},
+                {"written": {"operation": 0, "window": 20, "span": {"time": 1, "unit_us": STEP, "min": 3, "max": 5}}},
             ],
             "phases": [{"name": "measure", "operations": 100, "numbering": numbering}],
-            "in_flight": 1,
+            "concurrency": 1,
             "timeout_s": 1.0,
         }))
         .unwrap();
@@ -342,24 +339,24 @@ mod tests {
                 {
                     "weight": 1.0,
                     "operation": {"name": "insert", "parameters": [text("key"), text("field0")]},
-                    "parameters": [{"draw": 0, "column": 0}, {"draw": 1, "column": 0}],
+                    "parameters": [{"source": 0, "column": 0}, {"source": 1, "column": 0}],
                 },
                 {
                     "weight": 1.0,
                     "operation": {"name": "read", "parameters": [text("key")], "columns": [text("field0")]},
-                    "parameters": [{"draw": 2, "column": 0}],
+                    "parameters": [{"source": 2, "column": 0}],
                 },
             ],
-            "draws": [
+            "parameter_sources": [
                 {"new_records": {"first": 1000, "names": names}},
-                {"texts": [{"least": 8, "most": 8}]},
+                {"texts": [{"min": 8, "max": 8}]},
                 {"records": {
                     "first": 0, "present": 1000, "choice": {"latest": 0.99}, "names": names,
                     "grown": {"operation": 0, "parameter": 0, "window": 20},
                 }},
             ],
             "phases": [{"name": "measure", "operations": 2000}],
-            "in_flight": 1,
+            "concurrency": 1,
             "timeout_s": 1.0,
         }))
         .unwrap();

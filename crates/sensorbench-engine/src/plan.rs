@@ -19,13 +19,12 @@ pub struct Plan {
     /// In which order kinds of operation come.
     #[serde(default)]
     pub order: MixOrder,
-    /// What operations parameter source their parameters from.
-    #[serde(default, rename = "draws")]
-    pub sources: Vec<PlannedSource>,
+    /// Where operations take their parameters from.
+    #[serde(default)]
+    pub parameter_sources: Vec<PlannedSource>,
     /// Phases of the run, one after the other.
     pub phases: Vec<PlannedPhase>,
     /// Operations in flight: always so many in a closed loop; the limit in an open one.
-    #[serde(rename = "in_flight")]
     pub concurrency: usize,
     /// Threads that poll asynchronous sessions. Blocking sessions have a thread for each operation in flight.
     #[serde(default = "one")]
@@ -75,7 +74,7 @@ pub struct PlannedOperation {
     pub parameters: Vec<ParameterOrigin>,
     /// What the client does besides the statement.
     #[serde(default)]
-    pub work: ClientSteps,
+    pub client_steps: ClientSteps,
 }
 
 /// A parameter source of the run.

@@ -43,7 +43,7 @@ impl ReadyPlan {
     /// The same, with the dispatcher of its operations.
     pub(crate) fn with_dispatcher(plan: Plan, tables: &[ParameterTable]) -> Result<(Self, Dispatcher), EngineError> {
         let sources: Vec<(ParameterSource, SourceValues)> =
-            plan.sources.iter().map(|source| ready_source(source, &plan, tables)).collect::<Result<_, _>>()?;
+            plan.parameter_sources.iter().map(|source| ready_source(source, &plan, tables)).collect::<Result<_, _>>()?;
         check_parameters(&plan, &sources)?;
         check_limits(&plan)?;
         let weights: Vec<f64> = plan.operations.iter().map(|planned| planned.weight).collect();
@@ -63,10 +63,10 @@ impl ReadyPlan {
             parameters: Parameters {
                 sources: sources.into_iter().map(|(_, values)| values).collect(),
                 origins: plan.operations.iter().map(|planned| planned.parameters.clone()).collect(),
-                readings: plan.operations.iter().map(|planned| planned.work.readings()).collect(),
+                readings: plan.operations.iter().map(|planned| planned.client_steps.readings()).collect(),
                 texts: plan.operations.iter().map(|planned| of_texts(plan.seed, &planned.operation.name)).collect(),
             },
-            work: plan.operations.iter().map(|planned| planned.work.clone()).collect(),
+            work: plan.operations.iter().map(|planned| planned.client_steps.clone()).collect(),
             operations: plan.operations.into_iter().map(|planned| planned.operation).collect(),
             workloads,
             open_loop: phases.iter().map(Phase::is_open_loop).collect(),
@@ -121,14 +121,14 @@ impl ReadyPlan {
 
 /// All statements of operations, and where those of each are.
 fn statements(planned: &[PlannedOperation]) -> Result<(Vec<Operation>, Vec<StatementNumbers>), EngineError> {
-    let of_each = planned.iter().map(|one| one.work.statements_of(&one.operation)).collect::<Result<Vec<_>, _>>()?;
-    let tables = |number: usize| planned[number].work.tables.as_ref().map_or(1, |tables| tables.count.get() as usize);
-    let mut all: Vec<Operation> = planned.iter().zip(&of_each).map(|(one, of)| one.work.for_table(&of.own, 0)).collect();
+    let of_each = planned.iter().map(|one| one.client_steps.statements_of(&one.operation)).collect::<Result<Vec<_>, _>>()?;
+    let tables = |number: usize| planned[number].client_steps.tables.as_ref().map_or(1, |tables| tables.count.get() as usize);
+    let mut all: Vec<Operation> = planned.iter().zip(&of_each).map(|(one, of)| one.client_steps.for_table(&of.own, 0)).collect();
     let mut steps = Vec::new();
     for (number, of_one) in of_each.iter().enumerate() {
         let mut added = |statement: &Operation, from_table: usize| -> Vec<usize> {
             let first = all.len();
-            all.extend((from_table..tables(number)).map(|table| planned[number].work.for_table(statement, table)));
+            all.extend((from_table..tables(number)).map(|table| planned[number].client_steps.for_table(statement, table)));
             (first..all.len()).collect()
         };
         let own = std::iter::once(number).chain(added(&of_one.own, 1)).collect();
@@ -182,7 +182,7 @@ fn ready_source(
 
 /// How many rows a parameter source goes through in their order.
 fn rows_in_order(source: usize, plan: &Plan, tables: &[ParameterTable]) -> Result<u64, EngineError> {
-    match plan.sources.get(source) {
+    match plan.parameter_sources.get(source) {
         Some(PlannedSource::Rows { table, choice: Choice::Sequential }) => {
             Ok(tables.get(*table).map_or(0, ParameterTable::rows).max(1) as u64)
         }
@@ -241,7 +241,7 @@ fn of_texts(seed: u64, operation: &str) -> Stream {
 fn check_limits(plan: &Plan) -> Result<(), EngineError> {
     let is_positive = |number: f64| number.is_finite() && number > 0.0;
     let problem = if plan.concurrency == 0 || plan.threads == 0 {
-        "in_flight and threads must be at least 1"
+        "concurrency and threads must be at least 1"
     } else if !is_positive(plan.timeout_s) || !is_positive(plan.interval_s) || !is_positive(plan.late_after_ms) {
         "timeout_s, interval_s and late_after_ms must be above zero"
     } else if plan.log_every == Some(0) || plan.answers_every == Some(0) {

@@ -66,7 +66,7 @@ pub struct Record {
 
 impl Record {
     /// Schedule lag: from the intended start to the start.
-    pub fn wait_ns(&self) -> u64 {
+    pub fn schedule_lag_ns(&self) -> u64 {
         self.start_ns - self.intended_start_ns
     }
 

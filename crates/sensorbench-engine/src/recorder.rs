@@ -38,13 +38,13 @@ impl Figures {
                 self.response.record(record.response_ns());
                 self.service.record(record.service_ns());
                 if open_loop {
-                    self.wait.record(record.wait_ns());
+                    self.wait.record(record.schedule_lag_ns());
                 }
             }
             Outcome::Error => self.failed.record(record.service_ns()),
             Outcome::Cancelled => {}
         }
-        self.late += u64::from(record.wait_ns() > late_after_ns);
+        self.late += u64::from(record.schedule_lag_ns() > late_after_ns);
     }
 
     fn merge(&mut self, other: &Figures) {
@@ -147,7 +147,7 @@ impl Recorder {
             let cell = &mut figures[phase * self.operations + usize::from(record.operation)];
             cell.add(record, self.open_loop[phase], self.late_after_ns);
             if record.awaited {
-                state.timer_lag.record(record.wait_ns());
+                state.timer_lag.record(record.schedule_lag_ns());
             }
             if self.log_every.is_some_and(|every| record.k % every == 0) {
                 state.log.push(*record);

@@ -43,10 +43,8 @@ pub struct GrownBy {
 #[serde(deny_unknown_fields)]
 pub struct TextLengths {
     /// Fewest characters.
-    #[serde(rename = "least")]
     pub min: u32,
     /// Most characters.
-    #[serde(rename = "most")]
     pub max: u32,
     /// How the length is chosen among them; the first of a skewed choice is the shortest.
     #[serde(default)]

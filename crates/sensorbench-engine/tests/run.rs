@@ -21,7 +21,7 @@ fn a_closed_loop_does_so_many_operations_whatever_the_concurrency() {
     for url in ["null:", "null:?session=blocking"] {
         for concurrency in [1, 7] {
             let phases = json!([{"name": "warm_up", "operations": 500}, {"name": "measure", "operations": 10_000}]);
-            let plan = plan(json!(null), json!({"phases": phases, "in_flight": concurrency, "log_every": 1}));
+            let plan = plan(json!(null), json!({"phases": phases, "concurrency": concurrency, "log_every": 1}));
             let (segment, ended) = run_to_end(url, plan);
             assert_eq!(ended.phases.iter().map(|phase| phase.started).collect::<Vec<_>>(), [500, 10_000]);
             assert_accounted_for(10_500, &ended.figures);
@@ -37,7 +37,7 @@ fn a_closed_loop_does_so_many_operations_whatever_the_concurrency() {
 fn each_slot_executes_one_operation_after_the_other() {
     for (url, threads) in [("null:?delay_ms=1", 1), ("null:?delay_ms=1", 3), ("null:?delay_ms=1&session=blocking", 1)] {
         let phase = json!({"name": "measure", "operations": 500});
-        let plan = plan(phase, json!({"in_flight": 8, "threads": threads, "log_every": 1}));
+        let plan = plan(phase, json!({"concurrency": 8, "threads": threads, "log_every": 1}));
         let mut log = run_to_end(url, plan).0.recorded.log;
         log.sort_unstable_by_key(|record| (record.slot, record.start_ns));
         for pair in log.windows(2).filter(|pair| pair[0].slot == pair[1].slot) {
@@ -51,7 +51,7 @@ fn each_slot_executes_one_operation_after_the_other() {
 
 #[test]
 fn threads_share_the_operations() {
-    let plan = plan(json!({"name": "measure", "operations": 100_000}), json!({"in_flight": 4, "threads": 2}));
+    let plan = plan(json!({"name": "measure", "operations": 100_000}), json!({"concurrency": 4, "threads": 2}));
     assert_accounted_for(100_000, &run_to_end("null:", plan).1.figures);
 }
 
@@ -61,7 +61,7 @@ fn an_open_loop_keeps_its_rate_and_measures_from_the_intended_start() {
         for arrival in ["constant", "poisson"] {
             let pace = json!({"arrival": arrival, "segments": [{"from_per_s": 500.0}]});
             let plan =
-                plan(json!({"name": "measure", "duration_s": 1.0, "pace": pace}), json!({"in_flight": 32, "log_every": 1}));
+                plan(json!({"name": "measure", "duration_s": 1.0, "pace": pace}), json!({"concurrency": 32, "log_every": 1}));
             let (segment, ended) = run_to_end(url, plan);
             let phase = &ended.phases[0];
             // A machine that is busy at the very end drops the last ones; what was intended does not depend on that.
@@ -71,7 +71,7 @@ fn an_open_loop_keeps_its_rate_and_measures_from_the_intended_start() {
             assert_eq!(segment.recorded.log.len() as u64, phase.started);
             for record in &segment.recorded.log {
                 assert!(record.intended_start_ns <= record.start_ns && record.start_ns <= record.end_ns);
-                assert_eq!(record.response_ns(), record.wait_ns() + record.service_ns());
+                assert_eq!(record.response_ns(), record.schedule_lag_ns() + record.service_ns());
                 assert!(record.service_ns() >= 2_000_000, "the delay is in the service time");
             }
         }
@@ -102,7 +102,7 @@ fn beyond_capacity_operations_wait_and_what_never_started_is_counted() {
 fn operations_that_take_too_long_time_out_at_their_limit() {
     for url in ["null:?delay_ms=5000", "null:?delay_ms=5000&session=blocking"] {
         let start = Instant::now();
-        let plan = plan(json!({"name": "measure", "operations": 8}), json!({"in_flight": 4, "timeout_s": 0.1}));
+        let plan = plan(json!({"name": "measure", "operations": 8}), json!({"concurrency": 4, "timeout_s": 0.1}));
         let (_, ended) = run_to_end(url, plan);
         assert!(start.elapsed() < Duration::from_secs(3));
         let figures = &ended.figures[0];
@@ -116,7 +116,7 @@ fn operations_that_take_too_long_time_out_at_their_limit() {
 #[test]
 fn a_cancelled_run_accounts_for_operations_in_flight() {
     for url in ["null:?delay_ms=60000", "null:?delay_ms=60000&session=blocking"] {
-        let plan = plan(json!({"name": "measure", "duration_s": 60.0}), json!({"in_flight": 3, "timeout_s": 60.0}));
+        let plan = plan(json!({"name": "measure", "duration_s": 60.0}), json!({"concurrency": 3, "timeout_s": 60.0}));
         let run = Run::start(null_driver(url).as_ref(), plan, &[]).unwrap();
         assert!(!run.wait(Duration::from_millis(50)));
         run.cancel();
@@ -129,7 +129,7 @@ fn a_cancelled_run_accounts_for_operations_in_flight() {
 
 #[test]
 fn a_stopped_run_lets_operations_in_flight_end() {
-    let plan = plan(json!({"name": "measure", "duration_s": 60.0}), json!({"in_flight": 2}));
+    let plan = plan(json!({"name": "measure", "duration_s": 60.0}), json!({"concurrency": 2}));
     let run = Run::start(null_driver("null:?delay_ms=100").as_ref(), plan, &[]).unwrap();
     assert!(!run.wait(Duration::from_millis(30)));
     run.stop();
@@ -141,7 +141,7 @@ fn a_stopped_run_lets_operations_in_flight_end() {
 #[test]
 fn the_rate_changes_while_the_run_goes_on() {
     for url in ["null:", "null:?session=blocking"] {
-        let plan = plan(json!({"name": "measure", "duration_s": 1.0, "pace": rate(10.0)}), json!({"in_flight": 4}));
+        let plan = plan(json!({"name": "measure", "duration_s": 1.0, "pace": rate(10.0)}), json!({"concurrency": 4}));
         let run = Run::start(null_driver(url).as_ref(), plan, &[]).unwrap();
         assert!(!run.wait(Duration::from_millis(500)));
         run.set_rate(2000.0).unwrap();
@@ -163,7 +163,7 @@ fn phases_may_be_closed_and_open_in_turn() {
             {"name": "closed", "operations": 50},
             {"name": "step 2", "duration_s": 0.2, "pace": rate(500.0)},
         ]);
-        let (_, ended) = run_to_end(url, plan(json!(null), json!({"phases": phases, "in_flight": 8})));
+        let (_, ended) = run_to_end(url, plan(json!(null), json!({"phases": phases, "concurrency": 8})));
         let started: Vec<u64> = ended.phases.iter().map(|phase| phase.started + phase.dropped).collect();
         assert_eq!(started, [20, 50, 100], "{url}");
     }
@@ -175,7 +175,7 @@ fn operations_in_turn_come_exactly_so_many_times_in_each_phase() {
     let operations = json!([operation("look_up", 1.0), operation("count", 2.0)]);
     let phases = json!([{"name": "warm_up", "operations": 4}, {"name": "measure", "operations": 12}]);
     for url in ["null:", "null:?session=blocking"] {
-        let changes = json!({"phases": phases, "operations": operations, "order": "in turn", "in_flight": 3});
+        let changes = json!({"phases": phases, "operations": operations, "order": "in turn", "concurrency": 3});
         let (_, ended) = run_to_end(url, plan(json!(null), changes));
         let counts: Vec<u64> = ended.figures.iter().map(|figures| figures.ended()).collect();
         assert_eq!(counts, [2, 2, 4, 8], "{url}");
@@ -184,7 +184,7 @@ fn operations_in_turn_come_exactly_so_many_times_in_each_phase() {
 
 #[test]
 fn segments_taken_on_the_way_add_up_to_the_whole() {
-    let plan = plan(json!({"name": "measure", "duration_s": 0.6}), json!({"in_flight": 2, "interval_s": 0.1, "log_every": 1}));
+    let plan = plan(json!({"name": "measure", "duration_s": 0.6}), json!({"concurrency": 2, "interval_s": 0.1, "log_every": 1}));
     let run = Run::start(null_driver("null:?delay_ms=1").as_ref(), plan, &[]).unwrap();
     let (mut taken, mut logged) = (0, 0);
     let mut count = |segment: Segment| {
@@ -219,9 +219,9 @@ fn plans_that_make_no_sense_are_refused_before_anything_starts() {
     };
     assert!(refused(json!({"name": "measure"}), json!({})).contains("has no end"));
     let phase = json!({"name": "measure", "operations": 1});
-    assert!(refused(phase.clone(), json!({"in_flight": 0})).contains("in_flight"));
+    assert!(refused(phase.clone(), json!({"concurrency": 0})).contains("concurrency"));
     assert!(refused(phase.clone(), json!({"timeout_s": 0.0})).contains("timeout_s"));
-    assert!(refused(phase.clone(), json!({"draws": [{"rows": {"table": 3}}]})).contains("no parameter table 3"));
+    assert!(refused(phase.clone(), json!({"parameter_sources": [{"rows": {"table": 3}}]})).contains("no parameter table 3"));
     let operation = json!([{"weight": 1.0, "operation": {"name": "x", "parameters": [{"name": "p", "type": "text"}]}}]);
     assert!(refused(phase, json!({"operations": operation})).contains("each parameter needs one source"));
 }
@@ -235,16 +235,16 @@ fn quarter(changes: Value) -> Plan {
             "parameters": [{"name": "from", "type": "timestamp"}, {"name": "to", "type": "timestamp"}],
             "columns": [{"name": "count", "type": "integer"}],
         },
-        "parameters": [{"draw": 0, "column": 0}, {"draw": 0, "column": 1}],
-        "work": {
-            "for_each": {"name": "month", "parts": {"stretches": {"from": 0, "to": 1, "every": {"months": 1}}}},
+        "parameters": [{"source": 0, "column": 0}, {"source": 0, "column": 1}],
+        "client_steps": {
+            "for_each": {"name": "month", "parts": {"time_buckets": {"from": 0, "to": 1, "every": {"months": 1}}}},
             "returns": [{"name": "time", "type": "timestamp"}],
             "reduce": {"function": "count", "column": 0},
         },
     });
     let time = |start: i64| json!({"type": "timestamp", "start": start, "step": 0});
     let source = json!({"numbers": {"columns": [time(0), time(90 * 86_400_000_000)]}});
-    let mut all = json!({"operations": [operation], "draws": [source]});
+    let mut all = json!({"operations": [operation], "parameter_sources": [source]});
     all.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
     plan(json!({"name": "measure", "operations": 8}), all)
 }
@@ -252,7 +252,7 @@ fn quarter(changes: Value) -> Plan {
 #[test]
 fn an_operation_of_several_statements_is_one_operation() {
     for (url, min_ms) in [("null:?delay_ms=2", 2), ("null:?delay_ms=2&session=blocking", 6)] {
-        let (segment, ended) = run_to_end(url, quarter(json!({"in_flight": 3, "log_every": 1, "answers_every": 1})));
+        let (segment, ended) = run_to_end(url, quarter(json!({"concurrency": 3, "log_every": 1, "answers_every": 1})));
         assert_accounted_for(8, &ended.figures);
         assert_eq!(ended.figures[0].rows, 8, "the rows of all statements are reduced to one");
         assert_eq!((segment.recorded.answers.len(), segment.recorded.log.len()), (8, 8));
@@ -273,7 +273,7 @@ fn answers_are_kept_whole_at_first_and_then_now_and_again() {
 fn an_operation_of_several_statements_times_out_as_a_whole() {
     // In the blocking session each statement alone is in time.
     for url in ["null:?delay_ms=60000", "null:?delay_ms=80&session=blocking"] {
-        let (_, ended) = run_to_end(url, quarter(json!({"in_flight": 4, "timeout_s": 0.1})));
+        let (_, ended) = run_to_end(url, quarter(json!({"concurrency": 4, "timeout_s": 0.1})));
         assert_eq!(ended.figures[0].count(Outcome::Timeout), 8, "{url}");
         assert_accounted_for(8, &ended.figures);
     }

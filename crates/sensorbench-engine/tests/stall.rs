@@ -13,7 +13,7 @@ fn a_stall_shows_as_arithmetic_has_it() {
     // 20 s at 10,000/s. The 10,000 operations that fall into the stall wait evenly from one second down to nothing.
     let phase = json!({"name": "measure", "duration_s": 20.0, "pace": rate(10_000.0)});
     let driver = null_driver("null:?stall_at_ms=10000&stall_ms=1000");
-    let run = Run::start(driver.as_ref(), plan(phase, json!({"in_flight": 20_000})), &[]).unwrap();
+    let run = Run::start(driver.as_ref(), plan(phase, json!({"concurrency": 20_000})), &[]).unwrap();
     assert!(run.wait(Duration::from_secs(60)));
     let (_, ended) = run.end();
     assert_eq!((ended.phases[0].started, ended.phases[0].dropped), (200_000, 0));

@@ -43,7 +43,7 @@ pub fn operation_log(log: &[Record]) -> RecordBatch {
         ("k", numbers(log.iter().map(|record| record.k))),
         ("slot", Arc::new(UInt32Array::from_iter_values(log.iter().map(|record| record.slot)))),
         ("outcome", Arc::new(StringArray::from_iter_values(log.iter().map(|record| record.outcome.name())))),
-        ("scheduled_ns", numbers(log.iter().map(|record| record.intended_start_ns))),
+        ("intended_start_ns", numbers(log.iter().map(|record| record.intended_start_ns))),
         ("start_ns", numbers(log.iter().map(|record| record.start_ns))),
         ("end_ns", numbers(log.iter().map(|record| record.end_ns))),
         ("rows", numbers(log.iter().map(|record| record.rows))),

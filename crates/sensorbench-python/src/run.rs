@@ -58,7 +58,7 @@ impl Run {
                 "start_ns": phase.start_ns,
                 "end_ns": phase.end_ns,
                 "started": phase.started,
-                "unstarted": phase.dropped,
+                "dropped": phase.dropped,
                 "operations": operations.collect::<serde_json::Map<_, _>>(),
             })
         };
@@ -77,7 +77,7 @@ fn figures_as_json(figures: &Figures) -> Value {
         "rows": figures.rows,
         "response_ns": latencies_as_json(&figures.response),
         "service_ns": latencies_as_json(&figures.service),
-        "wait_ns": latencies_as_json(&figures.wait),
+        "schedule_lag_ns": latencies_as_json(&figures.wait),
         "failed_ns": latencies_as_json(&figures.failed),
     })
 }
@@ -118,7 +118,7 @@ impl Run {
         self.segment(python, segment)
     }
 
-    fn mark(&self, name: &str) {
+    fn annotate(&self, name: &str) {
         self.run.annotate(name);
     }
 

@@ -94,7 +94,7 @@ impl Workload {
         self.mix.kind(self.kinds, k)
     }
 
-    /// What the parameter source numbered `parameter source` gives to the k-th operation: the row of its table, k itself for [`ParameterSource::Number`] (or its count
+    /// What the parameter source numbered `source` gives to the k-th operation: the row of its table, k itself for [`ParameterSource::Number`] (or its count
     /// for each row), or the k of the write for [`ParameterSource::Written`] (0 while there is none old enough). For [`ParameterSource::Records`] it is the
     /// number of a record that was there at the beginning, or, behind those, the k of the operation that added it.
     #[inline]
@@ -111,7 +111,7 @@ impl Workload {
         }
     }
 
-    /// What the parameter source numbered `parameter source` gives to the `element`-th of those that the k-th operation consists of, `elements` of them: a row
+    /// What the parameter source numbered `source` gives to the `element`-th of those that the k-th operation consists of, `elements` of them: a row
     /// of its own for each.
     #[inline]
     pub fn chosen_for_element(&self, source: usize, k: u64, element: u64, elements: u64) -> u64 {

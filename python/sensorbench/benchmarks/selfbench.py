@@ -49,7 +49,7 @@ def measure(reporter: ProgressReporter, *, quick: bool = False) -> dict[str, Any
 
 
 def _run(plan: dict[str, Any], url: str, on_snapshot: Callable[[_engine.Run], None] | None = None) -> dict[str, Any]:
-    base = {"seed": 1, "operations": [{"weight": 1.0, "operation": {"name": "nothing"}}], "in_flight": 1, "timeout_s": 60.0}
+    base = {"seed": 1, "operations": [{"weight": 1.0, "operation": {"name": "nothing"}}], "concurrency": 1, "timeout_s": 60.0}
     run = _engine.Target(url).run(json.dumps({**base, **plan}), [])
     while not run.wait(0.1):
         run.take()
@@ -74,7 +74,7 @@ def open_loop_p99_us(duration_s: float, *, spin: bool) -> float:
     """The p99 of the response time at 200,000/s on a database that does nothing: all of it is the client's lateness."""
     pace = {"segments": [{"from_per_s": OPEN_LOOP_RATE}]}
     whole = _run(
-        {"phases": [{"name": "measure", "duration_s": duration_s, "pace": pace}], "in_flight": 64, "spin": spin}, "null:"
+        {"phases": [{"name": "measure", "duration_s": duration_s, "pace": pace}], "concurrency": 64, "spin": spin}, "null:"
     )
     return float(whole["phases"][0]["operations"]["nothing"]["response_ns"]["p99"] / 1e3)
 
@@ -86,7 +86,7 @@ def stall_p999_error(duration_s: float) -> float:
     """
     url = f"null:?stall_at_ms={duration_s * 500:g}&stall_ms={STALL_S * 1000:g}"
     pace = {"segments": [{"from_per_s": STALL_RATE}]}
-    whole = _run({"phases": [{"name": "measure", "duration_s": duration_s, "pace": pace}], "in_flight": 2 * STALL_RATE}, url)
+    whole = _run({"phases": [{"name": "measure", "duration_s": duration_s, "pace": pace}], "concurrency": 2 * STALL_RATE}, url)
     measured_s = whole["phases"][0]["operations"]["nothing"]["response_ns"]["p999"] / 1e9
     expected_s = STALL_S - 0.001 * duration_s
     return float(abs(measured_s / expected_s - 1.0))

@@ -1,6 +1,8 @@
-"""Manifests of format 1, in which each kind had keys of its own beside those of all, in the words of format 2."""
+"""Results of format 1 in the words of format 2: manifests, in which each kind had keys of its own beside those of all, and tables."""
 
 from typing import Any
+
+import pyarrow as pa
 
 # The keys that all kinds have. All others of format 1 are part of the plan.
 _SHARED = ("id", "title", "reason", "process", "created", "finished", "version", "command", "environment")
@@ -11,7 +13,8 @@ _PRESENT: dict[str, str] = {
 _STATUS = {"incomplete": "out of space"}
 # Keys that have another name now, however deep they are, by the key that they are under.
 _RENAMED: dict[str, dict[str, str]] = {
-    "whole": {"unstarted": "dropped"},
+    "whole": {"unstarted": "dropped", "wait_ns": "schedule_lag_ns"},
+    "plan": {"in_flight": "concurrency"},
     "settings": {"in_flight": "concurrency"},
     "operations": {"variant": "instance", "variant_of": "instance_of"},
     "search": {"least_per_s": "min_per_s", "most_per_s": "max_per_s"},
@@ -24,6 +27,9 @@ _RENAMED: dict[str, dict[str, str]] = {
         "articles_a_part": "articles_per_part",
     },
 }
+
+# Columns of tables.
+_COLUMNS = {"scheduled_ns": "intended_start_ns"}
 
 
 def kind_in(content: dict[str, Any]) -> Any:
@@ -49,6 +55,11 @@ def of_format_2(content: dict[str, Any]) -> dict[str, Any]:
     if head["kind"] == "comparison":
         plan["source"] = content["kind"]
     return {**{key: own[key] for key in _SHARED if key in own}, **head, "variants": variants, "plan": plan}
+
+
+def with_present_names(table: pa.Table) -> pa.Table:
+    """A table of either format."""
+    return table.rename_columns([_COLUMNS.get(name, name) for name in table.column_names])
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:

@@ -37,7 +37,7 @@ def logged_latencies(run: RunResult, operation: str, min_rows: float = 0.0) -> t
     wanted = of_kind(table, phase, number)
     is_enough = pc.greater_equal(wanted["rows"], pa.scalar(min_rows, pa.float64()))
     served = wanted.filter(pc.and_(pc.is_in(wanted["outcome"], _SERVED), is_enough)).sort_by("k")
-    nanoseconds = pc.subtract(served["end_ns"].cast(pa.int64()), served["scheduled_ns"].cast(pa.int64()))
+    nanoseconds = pc.subtract(served["end_ns"].cast(pa.int64()), served["intended_start_ns"].cast(pa.int64()))
     return served["k"].to_numpy().astype(np.float64), np.maximum(nanoseconds.to_numpy().astype(np.float64), 1.0) / 1e9
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Generic, Literal, TypeVar
 
 import psutil
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from sensorbench.results.ownership import new_id
 
@@ -54,7 +54,7 @@ class PhaseFigures(_Part):
     start_ns: int | None
     end_ns: int | None
     started: int
-    dropped: int = Field(validation_alias=AliasChoices("dropped", "unstarted"))
+    dropped: int
     operations: dict[str, dict[str, Any]]
 
 

@@ -47,7 +47,7 @@ Manifest = TypeVar("Manifest", bound=ManifestHead)
 DISPENSABLE = frozenset({"intervals", "events", "resources", "status"})
 # What is read of each table.
 _COLUMNS = {
-    "operations": ("phase", "operation", "k", "outcome", "scheduled_ns", "start_ns", "end_ns", "rows"),
+    "operations": ("phase", "operation", "k", "outcome", "intended_start_ns", "start_ns", "end_ns", "rows"),
     "answers": ("phase", "operation", "k", "rows", "hash", "in_order", "computed"),
     "intervals": ("phase", "operation", "start_ns", "length_ns", "ok"),
     "events": ("time_ns", "name"),

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from sensorbench._engine import read_interval_log
 from sensorbench.errors import EngineError, SensorbenchError
 from sensorbench.results.checksums import CHECKSUMS_FILE, checksum_of, checksums_in
+from sensorbench.results.format_1 import with_present_names
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -114,7 +115,7 @@ def read_parquet(path: Path, columns: Collection[str] = ()) -> pa.Table:
     """A Parquet file, which must have these columns."""
     check_sound(path)
     try:
-        table = pq.read_table(path)
+        table = with_present_names(pq.read_table(path))
     except (pa.ArrowException, OSError) as error:
         raise DamagedResultsError(path, _not_parquet(path, error)) from None
     missing = [name for name in columns if name not in table.column_names]

@@ -49,7 +49,7 @@ def _measured(target: _engine.Target, operation: dict[str, Any], concurrency: in
         "seed": 0,
         "operations": [{"weight": 1.0, "operation": operation}],
         "phases": [{"name": "measure", "duration_s": duration_s}],
-        "in_flight": concurrency,
+        "concurrency": concurrency,
         "timeout_s": 10.0,
     }
     run = target.run(json.dumps(plan), [])

@@ -107,7 +107,7 @@ def _hidden(phases: list[Any], timer_lag_ns: int) -> list[HiddenWait]:
     for phase in phases:
         for name, operation in phase.operations.items():
             response, service = operation["response_ns"], operation["service_ns"]
-            if not response or not operation["wait_ns"]:
+            if not response or not operation["schedule_lag_ns"]:
                 continue
             waited_ns = response["p999"] - service["p999"]
             if response["p999"] > HIDDEN_FACTOR * service["p999"] and waited_ns > HIDDEN_FACTOR * timer_lag_ns:

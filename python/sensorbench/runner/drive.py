@@ -18,7 +18,7 @@ from sensorbench.runner.variants import Variant
 
 Observer = Callable[[Run, dict[str, Any]], None]
 # What a manifest keeps of a plan, as far as it is there; the operations themselves are long, and follow from schema and seed.
-_KEPT = ("phases", "in_flight", "threads", "timeout_s", "spin", "log_every", "answers_every")
+_KEPT = ("phases", "concurrency", "threads", "timeout_s", "spin", "log_every", "answers_every")
 
 
 def _nothing_more(*_: object) -> None:

@@ -87,7 +87,7 @@ class LoadMetrics(Collector):
         yield late
         yield CounterMetricFamily("sensorbench_operations_started", "Operations that were started.", value=totals["started"])
         yield CounterMetricFamily(
-            "sensorbench_operations_unstarted", "Operations that were due and never started.", value=totals["unstarted"]
+            "sensorbench_operations_dropped", "Operations that were due and never started.", value=totals["dropped"]
         )
         running = _totals(snapshot)
         yield GaugeMetricFamily("sensorbench_operations_in_flight", "Operations in flight.", value=_concurrency(running))
@@ -128,7 +128,7 @@ def _totals(snapshot: dict[str, Any]) -> dict[str, Any]:
     phases = snapshot["phases"]
     return {
         "started": sum(phase["started"] for phase in phases),
-        "unstarted": sum(phase["unstarted"] for phase in phases),
+        "dropped": sum(phase["dropped"] for phase in phases),
         "operations": {name: _of_operation([phase["operations"][name] for phase in phases]) for name in phases[0]["operations"]},
     }
 
@@ -148,7 +148,7 @@ def _sum_of(totals: Sequence[dict[str, Any]]) -> dict[str, Any]:
     names = dict.fromkeys(name for total in totals for name in total["operations"])
     return {
         "started": sum(total["started"] for total in totals),
-        "unstarted": sum(total["unstarted"] for total in totals),
+        "dropped": sum(total["dropped"] for total in totals),
         "operations": {
             name: _added([total["operations"][name] for total in totals if name in total["operations"]]) for name in names
         },

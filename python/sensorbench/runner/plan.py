@@ -90,11 +90,9 @@ def _span(workbench: duckdb.DuckDBPyConnection, span: Span, written: Operation) 
         raise ValueError(f"span.time is {span.time!r}; expected one of {', '.join(times)}")
     found = workbench.execute(f"SELECT epoch_us(({span.unit})), ({span.min}), ({span.max})").fetchall()[0]
     if None in found or found[0] <= 0 or not 0 < found[1] <= found[2]:
-        raise ValueError(
-            f"span: expected an interval and two numbers, all above zero and the least not above the most; found {found}"
-        )
+        raise ValueError(f"span: expected an interval and two numbers, all above zero and min not above max; found {found}")
     unit_us, low, high = (int(number) for number in found)
-    return {"time": list(written.parameters).index(span.time), "unit_us": unit_us, "least": low, "most": high}
+    return {"time": list(written.parameters).index(span.time), "unit_us": unit_us, "min": low, "max": high}
 
 
 def build_plan(operations: Operations, schema: Schema, parameters: Parameters, workload: Workload, run: int) -> dict[str, Any]:
@@ -105,11 +103,11 @@ def build_plan(operations: Operations, schema: Schema, parameters: Parameters, w
         "seed": workload.seed,
         "operations": [_planned(operations, schema, parameters, name, workload.mix.get(name, 0.0)) for name in names],
         "order": workload.order,
-        "draws": [
+        "parameter_sources": [
             _planned_source(operations.parameter_source[name], name, names, parameters, workload) for name in parameters.sources
         ],
         "phases": workload.phases(run, workload.repeat),
-        "in_flight": workload.schedule.max_concurrency,
+        "concurrency": workload.schedule.max_concurrency,
         "threads": workload.threads,
         "timeout_s": seconds(workload.timeout),
         "spin": workload.spin,
@@ -138,7 +136,7 @@ def planned_operation(
         "weight": weight,
         "operation": {**operation.driver_operation(name), "statement": schema.statement(name)},
         "parameters": sources,
-        "work": schema.work(name, operation),
+        "client_steps": schema.work(name, operation),
     }
 
 
@@ -148,7 +146,7 @@ def _source(operations: Operations, parameters: Parameters, name: str, parameter
         columns = _source_columns(operations, parameters, source)
         if parameter in columns:
             of_each = {"each": True} if source in operations.operation[name].each else {}
-            return {"draw": parameters.sources.index(source), "column": columns.index(parameter), **of_each}
+            return {"source": parameters.sources.index(source), "column": columns.index(parameter), **of_each}
     sources = ", ".join(operations.operation[name].parameter_sources) or "none"
     raise UsageError(
         f"operation.{name}.parameters.{parameter}: none of its parameter sources ({sources}) has a column of this name"

@@ -264,7 +264,7 @@ class Schema:
                 "every": self.bucket_of(for_each.every, f"{at}.for_each.every"),
             }
             if list_ is None or list_.start is None:
-                return {"stretches": bounds}
+                return {"time_buckets": bounds}
             own = [
                 [column("for_each.list.own", own, known), parameter(f"for_each.list.own.{own}", written)]
                 for own, written in list_.own.items()

@@ -36,13 +36,13 @@ def ask_each(
     is_logged: bool = False,
 ) -> Answered:
     """Asks an operation with the parameters of each row, in their order, once if it has none. `k` counts the rows from 0."""
-    columns = [{"draw": 0, "column": rows.column_names.index(parameter)} for parameter in operation.parameters]
+    columns = [{"source": 0, "column": rows.column_names.index(parameter)} for parameter in operation.parameters]
     plan = {
         "seed": 0,
         "operations": [planned_operation(name, operation, schema, columns)],
-        "draws": [{"rows": {"table": 0, "choice": "sequential"}}] if columns else [],
+        "parameter_sources": [{"rows": {"table": 0, "choice": "sequential"}}] if columns else [],
         "phases": [{"name": "asked", "operations": rows.num_rows if columns else 1}],
-        "in_flight": concurrency,
+        "concurrency": concurrency,
         "timeout_s": timeout_s,
         "log_every": 1 if is_logged else None,
         "answers_every": 1,

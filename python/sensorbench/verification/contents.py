@@ -139,7 +139,7 @@ def _every(operations: Operations, names: list[str], runs: list[RunResult], plan
         for phase in run.manifest.totals.phases if run.manifest.totals else []:
             for number, name in enumerate(names):
                 if operations.operation[name].writes is not None:
-                    readings = plan["operations"][number]["work"].get("readings", 1)
+                    readings = plan["operations"][number]["client_steps"].get("readings", 1)
                     written += readings * sum(phase.operations[name]["counts"].values())
     max_read = MAX_ARTICLES if ARTICLES in operations.relations else MAX_READINGS
     return math.ceil(written / max_read) or 1

@@ -45,7 +45,7 @@ impl ClientSteps {
         match parts {
             Parts::TimeBuckets { from, to, every } => {
                 if !is_time(operation, *from) || !is_time(operation, *to) || !every.is_above_zero() {
-                    return error("from and to must be timestamps, the stretches above zero");
+                    return error("from and to must be timestamps, the time buckets above zero");
                 }
             }
             Parts::Listed(listed) => {
@@ -53,7 +53,7 @@ impl ClientSteps {
                     listed.returns.get(column).is_some_and(|found| expected.is_none_or(|expected| found.value_type == expected))
                 };
                 if !is_time(operation, listed.from) || !is_time(operation, listed.to) || !listed.every.is_above_zero() {
-                    return error("from and to must be timestamps, the stretches above zero");
+                    return error("from and to must be timestamps, the time buckets above zero");
                 }
                 let own = |(column, parameter): &(usize, usize)| {
                     operation.parameters.get(*parameter).is_some_and(|found| column_is(*column, Some(found.value_type)))

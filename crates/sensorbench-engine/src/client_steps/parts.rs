@@ -20,7 +20,6 @@ pub struct ForEach {
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Parts {
     /// The time buckets that meet `from`..`to` (`to` excluded); the parameter is the start of a time bucket.
-    #[serde(rename = "stretches")]
     TimeBuckets {
         /// Number of the operation's parameter with the first time wanted.
         from: usize,

@@ -15,7 +15,7 @@ pub fn plan(phase: Value, changes: Value) -> Plan {
         "seed": 1,
         "operations": [{"weight": 1.0, "operation": {"name": "nothing"}}],
         "phases": [phase],
-        "in_flight": 1,
+        "concurrency": 1,
         "timeout_s": 10.0,
     });
     for (key, value) in changes.as_object().unwrap() {

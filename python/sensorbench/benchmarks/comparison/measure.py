@@ -76,7 +76,7 @@ def _explained(
         "order": [],
         "statement": {**statement, "statement": f"{explain.words}{statement['statement'].strip()}"},
     }
-    rows: list[list[Any]] = json.loads(target.ask(json.dumps(asked), _first_values(operation, parameters)))
+    rows: list[list[Any]] = json.loads(target.execute_once(json.dumps(asked), _first_values(operation, parameters)))
     return rows
 
 
@@ -228,7 +228,7 @@ def run_one(
         phases=[phase["name"] for phase in plan["phases"]],
         plan={
             key: plan[key]
-            for key in ("phases", "in_flight", "threads", "timeout_s", "spin", "log_every", "answers_every", "answers_whole")
+            for key in ("phases", "concurrency", "threads", "timeout_s", "spin", "log_every", "answers_every", "answers_whole")
         },
         description=json.loads(target.describe()),
     )

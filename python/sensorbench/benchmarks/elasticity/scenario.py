@@ -85,7 +85,7 @@ class Scenario:
             self.change(run.mark)
         except SensorbenchError as error:
             self.problem = message_of(error)
-            run.mark(f"{FAILED}: {self.problem}")
+            run.annotate(f"{FAILED}: {self.problem}")
 
     def _note_end(self, run: Run) -> None:
         if self._thread is not None and not self._thread.is_alive():
@@ -104,7 +104,7 @@ class Scenario:
 
     def _end(self, run: Run, why: str) -> None:
         self._is_over = True
-        run.mark(why)
+        run.annotate(why)
         run.stop()
 
     def _sets(self) -> Sets:

@@ -127,7 +127,7 @@ def _sets(run: RunResult) -> Sets:
         return Sets(*(np.empty(0) for _ in range(3)))
     kinds = [number for number, name in enumerate(run.manifest.operations) if name in REQUESTS]
     wanted = log.filter(pc.is_in(log["operation"], pa.array(kinds, log["operation"].type))).sort_by("k")
-    requests = Requests(*(wanted[name].to_numpy().astype(np.int64) for name in ("scheduled_ns", "start_ns", "end_ns")))
+    requests = Requests(*(wanted[name].to_numpy().astype(np.int64) for name in ("intended_start_ns", "start_ns", "end_ns")))
     is_open_loop = plan["phases"][0]["pace"] is not None
     sets = request_sets(requests, plan["requests_per_set"], plan["executions"], plan["request_threads"] if is_open_loop else None)
     return sets.only(slice(plan["warm_up"], None))

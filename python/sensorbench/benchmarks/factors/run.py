@@ -94,7 +94,7 @@ class FactorsBenchmark(Benchmark[FactorsPlan, FactorsManifest, FactorsWriter]):
             workload={
                 "records": bench.records,
                 **plan.file.records.model_dump(exclude={"count"}),
-                "in_flight": bench.concurrency,
+                "concurrency": bench.concurrency,
                 "top_per_s": options.rate,
             },
             name=plan.name,

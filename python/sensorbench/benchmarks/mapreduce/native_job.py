@@ -71,5 +71,5 @@ def _ask(target: Target, statement: Statement, values: dict[str, str], columns: 
         "statement": statement.content,
     }
     parameters = pa.table({name: pa.array([value]) for name, value in used.items()}) if used else pa.table({})
-    rows: list[list[Any]] = json.loads(target.ask(json.dumps(operation), parameters.to_reader()))
+    rows: list[list[Any]] = json.loads(target.execute_once(json.dumps(operation), parameters.to_reader()))
     return rows

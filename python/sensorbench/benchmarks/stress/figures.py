@@ -106,7 +106,7 @@ def _step(
         share_within=share,
         met=objective.is_met(share) if objective and share is not None else None,
         client_bound=_client_bound(run, counts.ok / length_s, ceiling_per_s, client_cpu, lag, concurrency),
-        at_concurrency_limit=concurrency >= ALL_IN_FLIGHT * run.manifest.plan["in_flight"],
+        at_concurrency_limit=concurrency >= ALL_IN_FLIGHT * run.manifest.plan["concurrency"],
         servers=_servers(reported, start_s, end_s),
     )
 
@@ -210,7 +210,7 @@ def _client_bound(
         threads=plan["threads"],
         embedded=run.manifest.variant.embedded,
     )
-    if reason is None and lag and lag.median > LATE_S and concurrency < FEW_IN_FLIGHT * plan["in_flight"]:
+    if reason is None and lag and lag.median > LATE_S and concurrency < FEW_IN_FLIGHT * plan["concurrency"]:
         return f"half of the operations started more than {lag.median * 1e3:.3g} ms late, with {concurrency:,.0f} of {plan['in_flight']:,} in flight"
     return reason
 

@@ -102,7 +102,7 @@ class _ConnectedStress:
             # Trials of a search at the same rate are no trials of the same moments.
             "seed": self.work.seed + number - 1,
             "phases": phases,
-            "in_flight": self.load.concurrency,
+            "concurrency": self.load.concurrency,
             "threads": self.load.threads,
             "timeout_s": self.load.timeout_s,
         }

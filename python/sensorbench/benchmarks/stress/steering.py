@@ -39,5 +39,5 @@ class Steering:
             run.set_rate(float(self._file.read_text(encoding="utf-8")))
         except (ValueError, EngineError) as error:
             # The load goes on as it was; what is wrong with a rate that somebody wrote there himself is in the run's events.
-            run.mark(f"rate not set: {error}")
+            run.annotate(f"rate not set: {error}")
         self._file.unlink()

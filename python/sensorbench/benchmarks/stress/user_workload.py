@@ -58,7 +58,7 @@ class UserWorkload(Work):
         """The file's operations in their mix."""
         comparison = self._ready.comparison
         plan = build_plan(comparison.operations, self._schema_variant().schema, self._ready.parameters, comparison.workload, 0)
-        return {key: plan[key] for key in ("seed", "operations", "order", "draws")}
+        return {key: plan[key] for key in ("seed", "operations", "order", "parameter_sources")}
 
     def tables(self) -> list[pa.Table]:
         """What the operations draw their parameters from."""

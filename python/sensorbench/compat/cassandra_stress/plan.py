@@ -235,7 +235,7 @@ def plan_of(
         operations, order = rounds * int(sum(weights)), "in turn"
     planned = []
     for number, (operation, weight) in enumerate(zip(planned_operations, weights, strict=True)):
-        sources = [{"draw": number, "column": column} for column in range(len(operation.operation.parameters))]
+        sources = [{"source": number, "column": column} for column in range(len(operation.operation.parameters))]
         planned.append(planned_operation(operation.name, operation.operation, schema, sources, weight))
     ends: dict[str, float | None] = {"operations": operations}
     if mix.duration_s is not None:
@@ -244,9 +244,9 @@ def plan_of(
         "seed": seed,
         "operations": planned,
         "order": order,
-        "draws": [{"rows": {"table": number, "choice": "sequential"}} for number in range(len(planned_operations))],
+        "parameter_sources": [{"rows": {"table": number, "choice": "sequential"}} for number in range(len(planned_operations))],
         "phases": [{"name": "measure", **ends, "pace": {"segments": [{"from_per_s": rate_per_s}]} if rate_per_s else None}],
-        "in_flight": concurrency,
+        "concurrency": concurrency,
         "threads": 1,
         "timeout_s": timeout_s,
         "log_every": -(-(operations or 1) // MAX_LOGGED),

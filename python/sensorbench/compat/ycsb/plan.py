@@ -110,9 +110,9 @@ def plan_of(
     return {
         "seed": seed,
         "operations": [_planned(each, workload, schema) for each in planned],
-        "draws": draws,
+        "parameter_sources": draws,
         "phases": [{"name": "measure", **ends, "pace": pace}],
-        "in_flight": concurrency,
+        "concurrency": concurrency,
         "threads": threads,
         "timeout_s": timeout_s,
     }
@@ -132,8 +132,8 @@ def _planned(planned: PlannedOperation, workload: CoreWorkload, schema: Schema) 
     operation = operation_of(planned)
     fields = workload.field_names
     key = _NEW if planned.kind == "INSERT" else _RECORDS
-    sources = {KEY: {"draw": key, "column": 0}, COUNT: {"draw": _SCANS, "column": 0}}
-    of_fields = {name: {"draw": _TEXTS, "column": number} for number, name in enumerate(fields)}
+    sources = {KEY: {"source": key, "column": 0}, COUNT: {"source": _SCANS, "column": 0}}
+    of_fields = {name: {"source": _TEXTS, "column": number} for number, name in enumerate(fields)}
     found = [{**sources, **of_fields}[name] for name in operation.parameters]
     return planned_operation(planned.name, operation, schema, found, planned.weight)
 
@@ -142,7 +142,7 @@ def _lengths(workload: CoreWorkload) -> dict[str, Any]:
     """How long fields are."""
     choices: dict[str, Any] = {"constant": "uniform", "uniform": "uniform", "zipfian": {"zipfian": ZIPFIAN}}
     low = workload.fieldlength if workload.fieldlengthdistribution == "constant" else workload.minfieldlength
-    return {"least": low, "most": workload.fieldlength, "choice": choices[workload.fieldlengthdistribution]}
+    return {"min": low, "max": workload.fieldlength, "choice": choices[workload.fieldlengthdistribution]}
 
 
 def _of_scans(workload: CoreWorkload) -> Any:

@@ -27,13 +27,13 @@ fn plan(direction: &str) -> ReadyPlan {
             "columns": [{"name": "time", "type": "timestamp"}],
             "order": [{"column": "time", "direction": direction}],
         },
-        "parameters": [{"draw": 0, "column": 0}, {"draw": 0, "column": 0}],
-        "work": {"for_each": {"name": "start", "parts": {"stretches": {"from": 0, "to": 1, "every": {"microseconds": BUCKET}}}}},
+        "parameters": [{"source": 0, "column": 0}, {"source": 0, "column": 0}],
+        "client_steps": {"for_each": {"name": "start", "parts": {"time_buckets": {"from": 0, "to": 1, "every": {"microseconds": BUCKET}}}}},
     });
     let count = json!({
         "weight": 1.0,
         "operation": {"name": "count", "columns": [{"name": "rows", "type": "integer"}]},
-        "work": {"for_each": {"name": "shard", "parts": {"shards": 3}}},
+        "client_steps": {"for_each": {"name": "shard", "parts": {"shards": 3}}},
     });
     ready_plan(json!([read, {"weight": 1.0, "operation": {"name": "other"}}, count]))
 }

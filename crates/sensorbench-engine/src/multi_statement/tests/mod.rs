@@ -18,9 +18,9 @@ fn ready_plan(operations: serde_json::Value) -> ReadyPlan {
     let plan: Plan = serde_json::from_value(json!({
         "seed": 1,
         "operations": operations,
-        "draws": [{"numbers": {"columns": [{"type": "timestamp", "start": 0, "step": 1}]}}],
+        "parameter_sources": [{"numbers": {"columns": [{"type": "timestamp", "start": 0, "step": 1}]}}],
         "phases": [{"name": "measure", "operations": 1}],
-        "in_flight": 1,
+        "concurrency": 1,
         "timeout_s": 1.0,
     }))
     .unwrap();

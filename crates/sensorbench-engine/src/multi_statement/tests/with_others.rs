@@ -81,8 +81,8 @@ fn writing_plan(work: serde_json::Value) -> ReadyPlan {
     let planned = json!({
         "weight": 1.0,
         "operation": {"name": "write", "parameters": parameters.map(|(name, of)| json!({"name": name, "type": of}))},
-        "parameters": [{"draw": 0, "column": 0}, {"draw": 0, "column": 0}, {"draw": 0, "column": 0}],
-        "work": work,
+        "parameters": [{"source": 0, "column": 0}, {"source": 0, "column": 0}, {"source": 0, "column": 0}],
+        "client_steps": work,
     });
     ready_plan(json!([planned]))
 }
@@ -257,8 +257,8 @@ fn time_buckets_are_looked_up_first() {
                 {"name": "sensor", "type": "integer"}, {"name": "from", "type": "timestamp"}, {"name": "to", "type": "timestamp"}],
             "columns": [{"name": "sensor", "type": "integer"}, {"name": "time", "type": "timestamp"}],
         },
-        "parameters": [{"draw": 0, "column": 0}, {"draw": 0, "column": 0}, {"draw": 0, "column": 0}],
-        "work": {"for_each": {"name": "start", "parts": {"listed": listed}}},
+        "parameters": [{"source": 0, "column": 0}, {"source": 0, "column": 0}, {"source": 0, "column": 0}],
+        "client_steps": {"for_each": {"name": "start", "parts": {"listed": listed}}},
     });
     let plan = ready_plan(json!([read]));
     let range = |from: i64, to: i64| vec![Value::Integer(1), Value::Timestamp(from), Value::Timestamp(to)];
@@ -296,8 +296,8 @@ fn rows_that_are_looked_up_have_a_statement_each_in_their_order() {
                 "columns": [{"name": "sensor", "type": "integer"}, {"name": "time", "type": "timestamp"}],
                 "order": [{"column": "time", "direction": direction}],
             },
-            "parameters": [{"draw": 0, "column": 0}],
-            "work": {"for_each": {"name": "time", "parts": {"rows": rows}}},
+            "parameters": [{"source": 0, "column": 0}],
+            "client_steps": {"for_each": {"name": "time", "parts": {"rows": rows}}},
         });
         let plan = ready_plan(json!([read]));
         for blocking in [true, false] {
