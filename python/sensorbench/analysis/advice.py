@@ -105,7 +105,7 @@ class Ranking:
 def rank(needs: Needs, candidates: Sequence[Candidate]) -> Ranking:
     """Those that fit, from the best to the worst."""
     questions = questions_for(needs, candidates)
-    reasons = [(candidate, _unfit(candidate, needs, questions)) for candidate in candidates]
+    reasons = [(candidate, _disqualified(candidate, needs, questions)) for candidate in candidates]
     fitting = [candidate for candidate, reason in reasons if reason is None]
     left_out = tuple((candidate.name, reason) for candidate, reason in reasons if reason is not None)
     unordered = Ranking(needs, questions, (), left_out)
@@ -141,7 +141,7 @@ def _rows(measured: Sequence[Measured], operation: str) -> float:
     )
 
 
-def _unfit(candidate: Candidate, needs: Needs, questions: Sequence[str]) -> str | None:
+def _disqualified(candidate: Candidate, needs: Needs, questions: Sequence[str]) -> str | None:
     """Why a layout does not fit, or cannot be said to; None when it does."""
     if not candidate.writes and needs.writes == "high":
         return "no write of it was measured"

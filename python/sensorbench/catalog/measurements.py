@@ -39,8 +39,8 @@ def _of_reference(entry: Entry, reference: Gathered) -> list[Measurement]:
     if not found:
         return []
     dates = sorted({origin.date for origin in reference.origins.values()})
-    asked = " ".join(f"--target {target}" for target in dict.fromkeys(candidate.target for candidate in found))
+    options = " ".join(f"--target {target}" for target in dict.fromkeys(candidate.target for candidate in found))
     what = f"reference results shipped with sensorbench: {len(found)} layouts of sensor timelines"
     return [
-        Measurement(what, dates[-1], f"sensorbench recommend --writes high --reads high --fresh yes {asked}", is_reference=True)
+        Measurement(what, dates[-1], f"sensorbench recommend --writes high --reads high --fresh yes {options}", is_reference=True)
     ]

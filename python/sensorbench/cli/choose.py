@@ -154,8 +154,8 @@ def choose(
     # What makes no sense is told before anything is asked.
     needs_of(given, wishes, machine)
     if ask or (not given and sys.stdin.isatty()):
-        asked = interview(given, machine)
-        given, wishes = asked.given, (*wishes, *asked.wishes)
+        answers = interview(given, machine)
+        given, wishes = answers.given, (*wishes, *answers.wishes)
     if not given:
         raise UsageError(
             "say what you need, for example --query range --write-share 0.9; or a use case by --profile "

@@ -10,7 +10,7 @@ from sensorbench.errors import UsageError
 from sensorbench.progress import error_console
 
 # Behind an answer: it counts, but is no must.
-_WISH = "?"
+_OPTIONAL_MARK = "?"
 _YES = {"y", "yes"}
 _NO = {"n", "no", "-"}
 
@@ -26,17 +26,19 @@ class Answers:
 def interview(given: Given, machine: Machine) -> Answers:
     """Asks for each need that is not given yet. Raises UsageError when lines end before the questions do."""
     screen = error_console()
-    screen.print(f"An empty line: it does not matter. An answer with {_WISH} behind it: a wish, no must.", highlight=False)
+    screen.print(
+        f"An empty line: it does not matter. An answer with {_OPTIONAL_MARK} behind it: a wish, no must.", highlight=False
+    )
     answers: dict[str, Sequence[str]] = {}
     wishes = []
     for name, kind in need_kinds().items():
         if name in given:
             answers[name] = given[name]
             continue
-        texts, is_wish = _ask(name, kind, machine)
+        texts, is_optional = _ask(name, kind, machine)
         if texts:
             answers[name] = texts
-            wishes += [name] if is_wish else []
+            wishes += [name] if is_optional else []
     return Answers(answers, tuple(wishes))
 
 
@@ -48,9 +50,9 @@ def _ask(name: str, kind: NeedKind, machine: Machine) -> tuple[list[str], bool]:
         screen.print(f"  {choice}: {about.text}", highlight=False)
     while True:
         line = _line(name, kind)
-        texts = line.removesuffix(_WISH).replace(",", " ").split()
+        texts = line.removesuffix(_OPTIONAL_MARK).replace(",", " ").split()
         try:
-            return _choices(name, kind, texts, machine), line.endswith(_WISH)
+            return _choices(name, kind, texts, machine), line.endswith(_OPTIONAL_MARK)
         except UsageError as error:
             screen.print(str(error).removeprefix("--"), highlight=False)
 

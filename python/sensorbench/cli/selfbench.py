@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from sensorbench.benchmarks.selfbench import MARKS, measure
+from sensorbench.benchmarks.selfbench import TARGETS, measure
 from sensorbench.cli.options import Json
 from sensorbench.cli.printing import print_json
 from sensorbench.progress import ProgressReporter, console
@@ -26,7 +26,7 @@ def selfbench(
         table.add_column(column)
     for name, value in figures.items():
         for key, item in value.items() if isinstance(value, dict) else [("", value)]:
-            table.add_row(f"{name} {key}".strip(), _described(name, item), MARKS.get(name, ""))
+            table.add_row(f"{name} {key}".strip(), _described(name, item), TARGETS.get(name, ""))
     console().print(table)
 
 

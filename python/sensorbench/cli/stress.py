@@ -31,7 +31,7 @@ def run(
     """Hold rates one after the other, or search the highest one that meets an objective. The load does not wait for answers."""
     folder, reporter = out or new_folder("stress"), ProgressReporter()
     with observers(metrics) as watching:
-        plan = plan_stress(options, folder, reporter, looks=watching, replace=replace, drop_after=drop_after)
+        plan = plan_stress(options, folder, reporter, observers=watching, replace=replace, drop_after=drop_after)
         reporter.say(f"{plan.work.described['data']}, results go to {folder}")
         written = run_and_report(StressBenchmark(), plan, folder, reporter, reports.STRESS.write)
     show_written(written, print_stress, no_open=no_open, as_json=json)

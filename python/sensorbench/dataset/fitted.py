@@ -162,10 +162,10 @@ def _intervals(times: Integers) -> tuple[list[float], float, list[float]]:
     if len(intervals) == 0:
         return [float(DAY_US)], 0.0, []
     lengths, counts = np.unique(intervals, return_counts=True)
-    usual = int(lengths[counts.argmax()])
+    typical = int(lengths[counts.argmax()])
     if counts.max() >= REGULAR_SHARE * len(intervals):
-        gaps = intervals[intervals > usual]
-        table = [float(usual)]
+        gaps = intervals[intervals > typical]
+        table = [float(typical)]
     else:
         is_gap = intervals > GAP_FACTOR * np.median(intervals)
         gaps = intervals[is_gap]
@@ -201,8 +201,8 @@ def _persistence(times: Integers, values: Floats) -> float:
     from scipy.special import ndtri
 
     scores = ndtri(places)
-    usual = np.median(np.diff(times))
-    neighbours = np.diff(times) <= 1.5 * usual
+    typical = np.median(np.diff(times))
+    neighbours = np.diff(times) <= 1.5 * typical
     if neighbours.sum() < 3:
         return 0.0
     correlation = float(np.corrcoef(scores[:-1][neighbours], scores[1:][neighbours])[0, 1])

@@ -104,24 +104,24 @@ class Dump:
         try:
             self._parser.Parse(data, is_last)
         except expat.ExpatError as error:
-            raise self._unfit(f"no XML that can be read: {expat.ErrorString(error.code)}") from None
+            raise self._why_unsuitable(f"no XML that can be read: {expat.ErrorString(error.code)}") from None
         if self._fed - self._parser.CurrentByteIndex > MAX_TAG_BYTES:
-            raise self._unfit(f"a tag, comment or name is longer than {MAX_TAG_BYTES:,} bytes; no dump has such")
+            raise self._why_unsuitable(f"a tag, comment or name is longer than {MAX_TAG_BYTES:,} bytes; no dump has such")
 
-    def _unfit(self, problem: str) -> UsageError:
+    def _why_unsuitable(self, problem: str) -> UsageError:
         return UsageError(
             f"{self.file}, line {self._parser.CurrentLineNumber:,} of the XML: {problem}; expected a MediaWiki dump "
             "(pages-articles, as .xml, .xml.bz2 or .xml.xz)"
         )
 
     def _refuse_doctype(self, *_: object) -> None:
-        raise self._unfit("a document type is declared, which could define entities; no dump has one")
+        raise self._why_unsuitable("a document type is declared, which could define entities; no dump has one")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if not self._path and name != ROOT:
-            raise self._unfit(f"the first element is <{name[:40]}>, not <{ROOT}>")
+            raise self._why_unsuitable(f"the first element is <{name[:40]}>, not <{ROOT}>")
         if len(self._path) == MAX_DEPTH:
-            raise self._unfit(f"elements are nested more than {MAX_DEPTH} deep")
+            raise self._why_unsuitable(f"elements are nested more than {MAX_DEPTH} deep")
         self._path.append(name)
         path = tuple(self._path)
         if path == (ROOT, "page"):
@@ -138,7 +138,7 @@ class Dump:
             return
         self._length += len(characters)
         if self._length > MAX_CHARACTERS:
-            raise self._unfit(f"<{self._path[-1]}> is longer than {MAX_CHARACTERS:,} characters")
+            raise self._why_unsuitable(f"<{self._path[-1]}> is longer than {MAX_CHARACTERS:,} characters")
         self._characters.append(characters)
 
     def _end(self, _: str) -> None:
@@ -175,7 +175,7 @@ class Dump:
 
     def _whole_number(self, text: str, what: str) -> int:
         if not re.fullmatch(r"-?[0-9]{1,18}", text):
-            raise self._unfit(f"{what} is {text[:40]!r}, not a whole number")
+            raise self._why_unsuitable(f"{what} is {text[:40]!r}, not a whole number")
         return int(text)
 
     def _finished(self, page: Page) -> Page:

@@ -192,7 +192,7 @@ def _place(place: RankedVariant) -> Line:
         f"{formatting.variant(place.variant)}: {formatting.duration(place.value_s)}, ",
         word,
         " ",
-        parts.sure(f"({answer.confidence(verdict.ratio)})"),
+        parts.muted(f"({answer.confidence(verdict.ratio)})"),
     ]
 
 
@@ -209,7 +209,7 @@ def _failures(result: ComparisonFigures) -> Section | None:
     if not result.failures:
         return None
     rows: list[list[Line]] = [
-        [formatting.variant(variant), [Piece(failure.cause, "bad"), " ", parts.sure(f"({failure.step})")]]
+        [formatting.variant(variant), [Piece(failure.cause, "bad"), " ", parts.muted(f"({failure.step})")]]
         for variant, failure in result.failures.items()
     ]
     return Section("failures", "What failed", [Table([("", "name"), ("", "text")], rows, "")])
@@ -253,7 +253,7 @@ def _plans(summary: ComparisonSummary, groups: Sequence[list[str]]) -> list[Bloc
         titles = (_instance(result, name) for name in group)
         columns: Columns = [
             (instances.title(summary, group), "name"),
-            *(([title, parts.sure(share) if share else ""], "text") for title, share in titles),
+            *(([title, parts.muted(share) if share else ""], "text") for title, share in titles),
         ]
         rows: list[list[Line]] = [
             [formatting.variant(variant), *(instances.access(summary, variant, name) for name in group)] for variant in explained
@@ -278,7 +278,7 @@ def _variants(summary: ComparisonSummary) -> Section:
             [
                 formatting.variant(variant.id),
                 f"{database}, inside the client" if variant.embedded else database,
-                [variant.schema_summary, [" ", parts.sure(f"({parameters})")] if parameters else ""],
+                [variant.schema_summary, [" ", parts.muted(f"({parameters})")] if parameters else ""],
             ]
         )
         of_variant = [(name, Piece(_statement(statement), "pre")) for name, statement in variant.statements.items()]

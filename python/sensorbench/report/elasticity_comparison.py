@@ -94,7 +94,7 @@ def _beside(here: TransitionFigure | None, there: PublishedFigure | None, kind: 
     if here:
         ends = (_value(end, kind) if end is not None else None for end in (here.low, here.high))
         measured = [[_value(here.value, kind), parts.between(*ends)], str(here.runs)]
-    return [*measured, [_value(there.value, kind), parts.sure(there.note) if there.note else ""] if there else None]
+    return [*measured, [_value(there.value, kind), parts.muted(there.note) if there.note else ""] if there else None]
 
 
 def _value(value: float | None, kind: str) -> str:

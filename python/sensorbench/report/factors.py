@@ -129,7 +129,7 @@ def _levels(result: FactorsFigures, name: str, *, is_filled: bool) -> Table | No
         columns,
         [
             [
-                [row.level, parts.sure("not of the paper") if row.level in part.successors else ""],
+                [row.level, parts.muted("not of the paper") if row.level in part.successors else ""],
                 f"for {result.loads[row.load]}" if is_filled else _step(result, row),
                 *(_figure(part, row, figure, _published(printed, name, part, row, figure)) for figure in figures),
             ]
@@ -144,8 +144,8 @@ def _figure(part: FactorPartFigures, row: LevelFigures, figure: str, printed: st
     if found is None:
         return None
     value: Line = f"{found.value:.3f}" if figure == "hit_rate" else found.value
-    ratio = parts.sure(formatting.times(found.ratio.value)) if found.ratio and row.level != part.base else ""
-    return [value, ratio, parts.sure(f"published {printed}") if printed else ""]
+    ratio = parts.muted(formatting.times(found.ratio.value)) if found.ratio and row.level != part.base else ""
+    return [value, ratio, parts.muted(f"published {printed}") if printed else ""]
 
 
 def _published(
@@ -221,7 +221,7 @@ def _setting(summary: FactorsSummary) -> Section:
         ("servers", f"{result.target}, fresh for each level and round"),
         ("rates", f"{rates}{reached}, each held for {formatting.duration(result.step_s)}"),
         ("records", f"{result.workload['distribution']} choice, seed {result.seed}"),
-        ("client", f"at most {result.workload['in_flight']} operations in flight, on the servers' machine"),
+        ("client", f"at most {result.workload['concurrency']} operations in flight, on the servers' machine"),
         parts.machine(summary.environment),
         ("paper", result.paper),
         parts.command(summary.command),

@@ -54,7 +54,7 @@ def _latencies(result: ComparisonFigures, variant: str) -> Line:
         of_metrics = (figures[name].latency_s.get(metric) for metric in ("median", "p99"))
         for found in of_metrics:
             line += [found.value if found else None, ", "]
-        line += [f"{formatting.count(figures[name].throughput_per_s)}/s", parts.sure(operation.title)]
+        line += [f"{formatting.count(figures[name].throughput_per_s)}/s", parts.muted(operation.title)]
     return line
 
 
@@ -63,13 +63,13 @@ def _seen(found: RegisterGuarantees, name: str) -> Line:
     seen = found.seen[name]
     aged: Line = ""
     if seen.age_ns:
-        aged = parts.sure(f"aged {', '.join(ages(seen.age_ns))} (p50, p99, max)")
-    of: Line = parts.sure(f"of {seen.of:,} {unit(name)}")
+        aged = parts.muted(f"aged {', '.join(ages(seen.age_ns))} (p50, p99, max)")
+    of: Line = parts.muted(f"of {seen.of:,} {unit(name)}")
     return [
         Piece(seen.count, "bad") if name in found.broken else seen.count,
         of,
         aged,
-        Piece(_promise(found, name), "sure wrapped"),
+        Piece(_promise(found, name), "muted wrapped"),
     ]
 
 
@@ -104,7 +104,10 @@ def _of_variant(variant: str, found: RegisterGuarantees) -> list[Block]:
     promises: Block = Text("Nothing is known of what it promises.")
     if found.promised:
         lines: list[Line] = [
-            [f"{'No' if promise.is_made else 'Not that there are no'} {TITLES[name]}: {promise.why} ", parts.sure(promise.source)]
+            [
+                f"{'No' if promise.is_made else 'Not that there are no'} {TITLES[name]}: {promise.why} ",
+                parts.muted(promise.source),
+            ]
             for name, promise in found.promised.items()
         ]
         promises = Details("What it promises, and why", [Items(lines)])

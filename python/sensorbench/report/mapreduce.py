@@ -281,8 +281,8 @@ def _speed_up(speed_ups: Sequence[SpeedUp]) -> dict[str, Any]:
     rows += [{"variant": system, "workers": fewest, "speed_up": 1.0} for system in systems]
     y = alt.Y("speed_up:Q", title=f"T({fewest}) over T(n)", scale=alt.Scale(zero=True))
     lines = charts.line_of_variants(rows, systems).encode(x=_workers(), y=y)
-    most = max(speed_up.workers for speed_up in speed_ups)
-    linear = [{"workers": fewest, "speed_up": 1.0}, {"workers": most, "speed_up": most / fewest}]
+    largest = max(speed_up.workers for speed_up in speed_ups)
+    linear = [{"workers": fewest, "speed_up": 1.0}, {"workers": largest, "speed_up": largest / fewest}]
     rule = (
         alt.Chart(alt.InlineData(values=linear))
         .mark_line(strokeDash=[5, 4], color=charts.QUIET)

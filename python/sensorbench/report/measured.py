@@ -96,7 +96,7 @@ def _latency(figure: OperationFigures, metric: str) -> Line:
     found = figure.latency_s.get(metric)
     if found is None:
         return None
-    few = Piece("few answers", "sure", hint="fewer than 10 answers lie beyond this quantile")
+    few = Piece("few answers", "muted", hint="fewer than 10 answers lie beyond this quantile")
     return [found.value, parts.between(found.low, found.high) or few]
 
 

@@ -10,14 +10,14 @@ from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure
 from sensorbench.results.summary.envelope import Caveat, OperationErrors, Summary
 
 
-def sure(line: Line) -> Piece:
+def muted(line: Line) -> Piece:
     """How sure a value is, or what else is said of it, smaller."""
-    return Piece(line, "sure")
+    return Piece(line, "muted")
 
 
 def between(low: Line, high: Line) -> Line:
     """An interval below its value; nothing where there is none."""
-    return sure([low, " – ", high]) if low is not None else ""
+    return muted([low, " – ", high]) if low is not None else ""
 
 
 def joined(lines: Sequence[Line], between: str = ", ") -> Line:
@@ -107,7 +107,7 @@ def claims_table(claims: Sequence[JudgedClaim], *, with_parts: bool = False) -> 
         [
             *finding(claim),
             *([", ".join(claim.parts) or "each"] if with_parts else []),
-            [verdict(claim.verdict), _measured(claim.measured), sure(claim.reason)],
+            [verdict(claim.verdict), _measured(claim.measured), muted(claim.reason)],
             _substitute(claim),
         ]
         for claim in claims
@@ -117,7 +117,7 @@ def claims_table(claims: Sequence[JudgedClaim], *, with_parts: bool = False) -> 
 
 def finding(claim: JudgedClaim) -> list[Line]:
     """What was found, and what was published of it."""
-    return [claim.id, [claim.text, sure(claim.form)], claim.published]
+    return [claim.id, [claim.text, muted(claim.form)], claim.published]
 
 
 def verdict(word: str, style: str = "verdict") -> Piece:
@@ -136,4 +136,4 @@ def _substitute(claim: JudgedClaim) -> Line:
     if found is None:
         return None
     roles = " against ".join(formatting.variant(variant) for variant in found.roles.values())
-    return [verdict(found.verdict, "verdict quiet"), _measured(found.measured), sure(roles)]
+    return [verdict(found.verdict, "verdict quiet"), _measured(found.measured), muted(roles)]

@@ -115,7 +115,7 @@ def _of_dataset(of: VerdictOf) -> Line:
         return Piece(of.verdict, hint=of.reason)
     if found.low is not None:
         ends = [" (", found.low, " – ", found.high, ")"]
-    return [Piece(of.verdict, hint=of.reason), parts.sure([found.value, ends])]
+    return [Piece(of.verdict, hint=of.reason), parts.muted([found.value, ends])]
 
 
 def _what_grows(summary: SeriesSummary) -> list[str]:

@@ -33,7 +33,7 @@ def stress_page(summary: StressSummary, result: StressResult) -> Page:
         head=[
             Text(
                 f"{workload['data']}. {parts.mix(workload['mix'], of_all.operations)}. {choice}Arrivals: {workload['arrival']}. "
-                f"At most {workload['in_flight']:,} operations in flight. {summary.created.date()}.",
+                f"At most {workload['concurrency']:,} operations in flight. {summary.created.date()}.",
                 "about",
             ),
             parts.state(summary.status, summary.reason),
@@ -98,7 +98,7 @@ def _steps(result: StressFigures) -> Section:
     ]
     rows = [
         [
-            [formatting.count(step.rate_per_s), parts.sure(_flags(step))],
+            [formatting.count(step.rate_per_s), parts.muted(_flags(step))],
             *([_met(step)] if result.search else []),
             step.completed_per_s,
             *(getattr(step.response_s, metric, None) for metric in _QUANTILES),
@@ -135,7 +135,7 @@ def _flags(step: StressStep) -> str:
 def _met(step: StressStep) -> Line:
     if step.met is None or step.share_within is None:
         return ""
-    return [Piece("met", "good") if step.met else Piece("missed", "bad"), parts.sure(formatting.percent(step.share_within))]
+    return [Piece("met", "good") if step.met else Piece("missed", "bad"), parts.muted(formatting.percent(step.share_within))]
 
 
 def _servers(steps: Sequence[StressStep]) -> Section | None:
@@ -158,7 +158,7 @@ def _quantity_title(kind: str, name: str) -> Line:
     if kind == "hit_rates":
         return f"hit rate, {name.replace('_', ' ')}"
     of_time = " a second" if kind == "rates" else ", mean"
-    return [QUANTITIES[name].title, parts.sure(f"{QUANTITIES[name].unit}{of_time}")]
+    return [QUANTITIES[name].title, parts.muted(f"{QUANTITIES[name].unit}{of_time}")]
 
 
 def _said(servers: ServerFigures, kind: str, name: str) -> Line:
@@ -170,7 +170,7 @@ def _said(servers: ServerFigures, kind: str, name: str) -> Line:
     steady_s = servers.steady_after_s[name]
     return [
         formatting.percent(value),
-        parts.sure("not steady" if steady_s is None else f"steady after {formatting.duration(steady_s)}"),
+        parts.muted("not steady" if steady_s is None else f"steady after {formatting.duration(steady_s)}"),
     ]
 
 

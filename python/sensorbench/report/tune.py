@@ -173,7 +173,7 @@ def _setting(summary: TuneSummary) -> Section:
         ]
     )
     client = (
-        f"{workload['threads']} threads, at most {workload['in_flight']:,} operations in flight, "
+        f"{workload['threads']} threads, at most {workload['concurrency']:,} operations in flight, "
         f"time-out {formatting.duration(workload['timeout_s'])}, seed {result.seed}"
     )
     facts = [

@@ -280,7 +280,8 @@ class Schema:
             work["readings"] = self._whole_number(text.readings, f"{at}.readings")
             if work["readings"] > 1 and not operation.each:
                 raise self.error(
-                    f"{at}.readings", f"the operation {name} has no each = [draws], so that all readings would be the same"
+                    f"{at}.readings",
+                    f"the operation {name} has no each = [parameter sources], so that all readings would be the same",
                 )
         if text.encode:
             work["encode"] = {

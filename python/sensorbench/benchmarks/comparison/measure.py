@@ -70,13 +70,13 @@ def _explained(
     target: _engine.Target, explain: Explain, name: str, operation: Operation, statement: dict[str, Any], parameters: Parameters
 ) -> list[list[Any]]:
     columns = [{"name": column.name, "type": column.type, "computed": False} for column in explain.columns]
-    asked = {
+    requested = {
         **operation.driver_operation(name),
         "columns": columns,
         "order": [],
         "statement": {**statement, "statement": f"{explain.words}{statement['statement'].strip()}"},
     }
-    rows: list[list[Any]] = json.loads(target.execute_once(json.dumps(asked), _first_values(operation, parameters)))
+    rows: list[list[Any]] = json.loads(target.execute_once(json.dumps(requested), _first_values(operation, parameters)))
     return rows
 
 

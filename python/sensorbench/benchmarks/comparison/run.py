@@ -175,7 +175,7 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
 
     def execute(self, plan: ComparisonPlan, context: RunContext[ComparisonWriter]) -> None:
         """Loads and measures the variants, and validates their answers."""
-        _conduct(plan.prepared.connected, plan.prepared.tables, context.writer, context.progress, intent=plan.intent)
+        _run_variants(plan.prepared.connected, plan.prepared.tables, context.writer, context.progress, intent=plan.intent)
 
     def clean_up(self, plan: ComparisonPlan, context: RunContext[ComparisonWriter]) -> None:
         """Removes what was loaded below the results. Data at a target that the user named stays, unless `drop_after`."""
@@ -237,7 +237,7 @@ def _one_a_database(variants: list[Variant]) -> list[Variant]:
     return list({variant.target.database.name: variant for variant in variants}.values())
 
 
-def _conduct(
+def _run_variants(
     connected: ConnectedComparison,
     tables: dict[str, list[PreparedTable]],
     writer: ComparisonWriter,

@@ -35,8 +35,8 @@ def spec_of(
     )
 
 
-def nodes_of_study(target: str, least: int) -> int | None:
-    """How many nodes a study starts of a target: at least so many; None for those of the lab that run already. Raises UsageError for what a
+def nodes_of_study(target: str, min_nodes: int) -> int | None:
+    """How many nodes a study starts of a target: at min_nodes so many; None for those of the lab that run already. Raises UsageError for what a
     study cannot change by itself.
     """
     spec = parse_target(target)
@@ -45,7 +45,7 @@ def nodes_of_study(target: str, least: int) -> int | None:
             f"--target {target}: a cluster of your own grows by your command; see sensorbench elasticity run --add-node-command"
         )
     _require_cluster(target, spec)
-    return None if spec.place == "lab" else max(least, _nodes_of(spec))
+    return None if spec.place == "lab" else max(min_nodes, _nodes_of(spec))
 
 
 def _target(text: str, nodes: int | None, settings: Sequence[str]) -> TargetSpec:

@@ -82,7 +82,7 @@ class Scenario:
 
     def _carry_out(self, run: Run) -> None:
         try:
-            self.change(run.mark)
+            self.change(run.annotate)
         except SensorbenchError as error:
             self.problem = message_of(error)
             run.annotate(f"{FAILED}: {self.problem}")

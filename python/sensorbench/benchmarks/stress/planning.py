@@ -22,14 +22,14 @@ def plan_stress(
     folder: Path,
     reporter: ProgressReporter,
     *,
-    looks: Sequence[Observer] = (),
+    observers: Sequence[Observer] = (),
     replace: bool = False,
     drop_after: bool = False,
 ) -> StressPlan:
     """The plan of what options ask for. Raises UsageError for what makes no sense."""
-    todo = _capacity_search(options) if options.find_capacity else _steps(options)
+    steps = _capacity_search(options) if options.find_capacity else _steps(options)
     work = work_maker(options, reporter, replace=replace)(folder, options.seed)
-    return StressPlan(work, load_of(options, work), todo, looks, drop_after=drop_after)
+    return StressPlan(work, load_of(options, work), steps, observers, drop_after=drop_after)
 
 
 def work_maker(options: WorkOptions, reporter: ProgressReporter, *, replace: bool = False) -> Callable[[Path, int], Work]:
@@ -47,8 +47,8 @@ def work_maker(options: WorkOptions, reporter: ProgressReporter, *, replace: boo
 
 def load_of(options: LoadOptions, work: Work) -> Load:
     """How operations come that options ask for."""
-    most = MAX_CONCURRENCY_EMBEDDED if work.variant.target.database.embedded else MAX_CONCURRENCY
-    return Load(options.concurrency or most, options.threads, options.timeout, options.arrival, options.warm_up)
+    limit = MAX_CONCURRENCY_EMBEDDED if work.variant.target.database.embedded else MAX_CONCURRENCY
+    return Load(options.concurrency or limit, options.threads, options.timeout, options.arrival, options.warm_up)
 
 
 def _workload(options: WorkOptions, reporter: ProgressReporter) -> CoreWorkload:

@@ -18,7 +18,7 @@ from sensorbench.results.writer import write_typed_summary
 
 # So much longer than the best is far worse; and for this share of its time a trial is held before it is judged.
 FAR_WORSE = 3.0
-FIRST_STRETCH = 0.2
+FIRST_WINDOW = 0.2
 # What snapshots know that is at most the percentile in question.
 _KNOWN = {"p50": "p50", "p90": "p50", "p95": "p95", "p99": "p99", "p999": "p999"}
 
@@ -32,7 +32,7 @@ class Pruner:
         self.is_so = False
         self._key = _KNOWN[percentile]
         self._limit_s = best_s * FAR_WORSE
-        self._first_s = held_s * FIRST_STRETCH
+        self._first_s = held_s * FIRST_WINDOW
 
     def on_snapshot(self, run: Run, snapshot: dict[str, Any]) -> None:
         """Stops the run, if it is."""
@@ -68,18 +68,18 @@ class Order:
 
 
 def measure(bench: Bench, order: Order, folder: Path, best: float | None) -> Measurement:
-    """Measures a configuration; `best` is the best figure so far, where hopeless ones are to be given up. A server that
+    """Measures a configuration; `best` is the best figure so far, where pruner ones are to be given up. A server that
     does not start with it, or ends, is an outcome.
 
     Raises InterruptedRunError and DiskFullError.
     """
     start_s = time.monotonic()
     work = ConfiguredWork(bench.make_work(folder, order.seed), order.configuration)
-    hopeless = _hopeless(bench.goal, best)
+    pruner = _pruner(bench.goal, best)
     value, reason = None, None
     try:
         result = stress(
-            StressPlan(work, bench.load, bench.goal.steps, [hopeless.on_snapshot] if hopeless else []),
+            StressPlan(work, bench.load, bench.goal.steps, [pruner.on_snapshot] if pruner else []),
             folder,
             ProgressReporter(quiet=True),
         )
@@ -91,7 +91,7 @@ def measure(bench: Bench, order: Order, folder: Path, best: float | None) -> Mea
         raise
     except (FailedError, UsageError, EngineError) as error:
         reason = message_of(error)
-    is_stopped = value is not None and hopeless is not None and hopeless.is_so
+    is_stopped = value is not None and pruner is not None and pruner.is_so
     return Measurement(
         role=order.role,
         choices=dict(order.choices),
@@ -106,7 +106,7 @@ def measure(bench: Bench, order: Order, folder: Path, best: float | None) -> Mea
     )
 
 
-def _hopeless(goal: Goal, best: float | None) -> Pruner | None:
+def _pruner(goal: Goal, best: float | None) -> Pruner | None:
     if best is None or not isinstance(goal, PercentileGoal):
         return None
     return Pruner(goal.percentile, best, goal.step.held_s)

@@ -152,8 +152,8 @@ def _loaded(spec: CassandraStressSpec, variant: Variant) -> Loaded | None:
     with what is there, if anything is.
     """
     loaded = Loaded.read(variant.engine_target().fingerprint())
-    goes_through_all = spec.partitions is None or spec.partitions.in_turn
-    if spec.may_begin and (spec.replace or loaded is None or goes_through_all):
+    covers_all = spec.partitions is None or spec.partitions.in_turn
+    if spec.may_begin and (spec.replace or loaded is None or covers_all):
         return None
     if spec.replace:
         raise UsageError("--replace makes the table anew, for insertions alone: --ops insert=1")

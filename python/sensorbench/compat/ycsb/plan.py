@@ -97,12 +97,12 @@ def plan_of(
     inserts = next((number for number, each in enumerate(planned) if each.kind == "INSERT"), None)
     # As in YCSB, new records follow all that there are, also those that others load.
     first = workload.insertstart if phase == "load" else workload.recordcount
-    draws: list[dict[str, Any]] = [{"new_records": {"first": first, "names": names}}, {"texts": fields}]
+    sources: list[dict[str, Any]] = [{"new_records": {"first": first, "names": names}}, {"texts": fields}]
     if phase == "run":
         grown = None if inserts is None else {"operation": inserts, "parameter": 0, "window": WINDOW_OF_ONE * concurrency}
         records = {"first": workload.insertstart, "present": workload.loaded, "names": names, "grown": grown}
-        draws.append({"records": {**records, "choice": _choice(workload, ycsb_zipfian=ycsb_zipfian)}})
-        draws.append({"rows": {"table": 0, "choice": _of_scans(workload)}})
+        sources.append({"records": {**records, "choice": _choice(workload, ycsb_zipfian=ycsb_zipfian)}})
+        sources.append({"rows": {"table": 0, "choice": _of_scans(workload)}})
     ends: dict[str, float | None] = {"operations": workload.loaded if phase == "load" else workload.operationcount or None}
     if workload.maxexecutiontime:
         ends["duration_s"] = workload.maxexecutiontime
@@ -110,7 +110,7 @@ def plan_of(
     return {
         "seed": seed,
         "operations": [_planned(each, workload, schema) for each in planned],
-        "parameter_sources": draws,
+        "parameter_sources": sources,
         "phases": [{"name": "measure", **ends, "pace": pace}],
         "concurrency": concurrency,
         "threads": threads,
@@ -119,12 +119,12 @@ def plan_of(
 
 
 def tables_of(workload: CoreWorkload, phase: Phase) -> list[pa.Table]:
-    """What the draws of a plan take rows from: how many records a scan reads."""
+    """What the sources of a plan take rows from: how many records a scan reads."""
     lengths = pa.array(range(workload.minscanlength, workload.maxscanlength + 1), pa.int64())
     return [pa.table({COUNT: lengths})] if phase == "run" else []
 
 
-# Numbers of the draws.
+# Numbers of the sources.
 _NEW, _TEXTS, _RECORDS, _SCANS = range(4)
 
 

@@ -211,9 +211,9 @@ class Cassandra(LabCluster):
     def knows_is_down(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> bool:
         """Its state is D, down, in the ring of the others."""
         others = instance.model_copy(update={"nodes": [other for other in instance.nodes if other.number != node.number]})
-        for asked in _living(others):
+        for contact in _living(others):
             with contextlib.suppress(FailedError):
-                return nodetool.ring(nodetool.ask(instance, asked, user, "status"))[node.host]["state"].startswith("D")
+                return nodetool.ring(nodetool.ask(instance, contact, user, "status"))[node.host]["state"].startswith("D")
         return False
 
     def log_tail(self, log: Path) -> str:
@@ -240,9 +240,9 @@ class Cassandra(LabCluster):
 
     def node_status(self, instance: Instance, user: ServerUser) -> dict[int, dict[str, str]]:
         """What the first node that answers says of all."""
-        for asked in _living(instance):
+        for contact in _living(instance):
             with contextlib.suppress(FailedError):
-                statuses = nodetool.ring(nodetool.ask(instance, asked, user, "status"))
+                statuses = nodetool.ring(nodetool.ask(instance, contact, user, "status"))
                 return {node.number: statuses[node.host] for node in instance.nodes if node.host in statuses}
         return {}
 
@@ -347,16 +347,16 @@ def _wait_until_agreed(instance: Instance, user: ServerUser) -> None:
         )
 
 
-def _forget(instance: Instance, node: Node, asked: Node, user: ServerUser) -> None:
+def _forget(instance: Instance, node: Node, contact: Node, user: ServerUser) -> None:
     """Takes a node that is dead out of the ring, as soon as the others know that it is."""
 
     def is_down() -> bool:
         return ring_of().get(node.host, {}).get("state", "DN").startswith("D")
 
     def ring_of() -> dict[str, dict[str, str]]:
-        return nodetool.ring(nodetool.ask(instance, asked, user, "status"))
+        return nodetool.ring(nodetool.ask(instance, contact, user, "status"))
 
     if not wait_until(is_down, timeout_s=_AGREES_WITHIN_S, every_s=_ASKS_EVERY_S):
         raise FailedError(f"{instance.name}: node {node.number} does not run, but the others see it after {_AGREES_WITHIN_S:g} s")
     if node.host in (statuses := ring_of()):
-        nodetool.ask(instance, asked, user, "removenode", statuses[node.host]["id"], timeout_s=_MOVES_WITHIN_S)
+        nodetool.ask(instance, contact, user, "removenode", statuses[node.host]["id"], timeout_s=_MOVES_WITHIN_S)

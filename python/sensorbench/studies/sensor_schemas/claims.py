@@ -230,9 +230,9 @@ def _batch_sizes(evidence: Evidence) -> Judgement:
     per_second = {size: rate(evidence, role, WRITE) for size, role in BATCHES.items()}
     if all(value is not None for value in per_second.values()):
         readings_per_s = {size: size * float(value or 0.0) for size, value in per_second.items()}
-        least, most = sizes[0], sizes[-1]
-        before = (readings_per_s[BEST_BATCH] - readings_per_s[least]) / (BEST_BATCH - least)
-        beyond = (readings_per_s[most] - readings_per_s[BEST_BATCH]) / (most - BEST_BATCH)
+        smallest, largest = sizes[0], sizes[-1]
+        before = (readings_per_s[BEST_BATCH] - readings_per_s[smallest]) / (BEST_BATCH - smallest)
+        beyond = (readings_per_s[largest] - readings_per_s[BEST_BATCH]) / (largest - BEST_BATCH)
         slopes = Judgement("holds" if beyond < before else "does not hold", None, "readings/s for each reading more in a batch")
         cases.append(Case(f"slope {before:,.0f} up to {BEST_BATCH}, {beyond:,.0f} beyond", slopes))
     return all_of(cases)
