@@ -120,7 +120,7 @@ class FakeRun:
     def now_ns(self) -> int:
         return int(self.time_s * 1e9)
 
-    def mark(self, name: str) -> None:
+    def annotate(self, name: str) -> None:
         self.marks.append(name)
 
     def stop(self) -> None:

@@ -92,7 +92,7 @@ url = "null:?stall_at_ms=500&stall_ms=300"
 schema = "nothing.toml"
 [workload]
 mix = {{ mean_of_hour = 1 }}
-schedule = {{ rate = 1000, in_flight = {concurrency} }}
+schedule = {{ rate = 1000, concurrency = {concurrency} }}
 duration = "2s"
 repeat = 1
 answers = "none"

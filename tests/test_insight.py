@@ -105,7 +105,7 @@ def test_a_counter_goes_on_when_its_server_is_started_again_but_a_gauge_may_fall
 
 
 @pytest.mark.parametrize(
-    ("database", "cache", "told"),
+    ("database", "cache", "reported"),
     [
         ("cassandra", "chunk cache", {"caches.chunks.hit_count": (3, 12), "caches.chunks.request_count": (4, 16)}),
         ("postgresql", "shared buffers", {"database.blks_hit": (3, 12), "database.blks_read": (1, 4)}),

@@ -32,7 +32,7 @@ operations = "patterns"
 {targets}
 [workload]
 mix = {{ {operation} = 1 }}
-schedule = {{ in_flight = {in_flight} }}
+schedule = {{ concurrency = {concurrency} }}
 operations = {operations}
 repeat = 1
 """

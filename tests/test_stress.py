@@ -398,7 +398,7 @@ class FakeRun:
             raise EngineError("a rate below zero")
         self.rates.append(per_s)
 
-    def mark(self, name: str) -> None:
+    def annotate(self, name: str) -> None:
         self.marks.append(name)
 
 

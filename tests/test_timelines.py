@@ -255,7 +255,7 @@ def test_readings_of_one_operation_need_rows_of_their_own(timelines: Dataset) ->
 
 
 @pytest.mark.parametrize(
-    ("one", "scale", "readings_a_row"),
+    ("layout", "scale", "readings_a_row"),
     [
         (layout("cassandra", "typed", width="10k"), 1.0, 10_200),
         (layout("cassandra", "typed", width="100k"), 1.0, 100_200),

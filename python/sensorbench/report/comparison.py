@@ -358,7 +358,7 @@ def _workload(summary: ComparisonSummary) -> str:
         f"{name} × {int(weight) if weight == int(weight) else formatting.significant(weight)}"
         for name, weight in workload["mix"].items()
     )
-    loop = f"closed loop, {schedule.get('in_flight')} in flight"
+    loop = f"closed loop, {schedule.get('concurrency')} in flight"
     if is_open_loop(summary):
         rate = f" at {formatting.count(schedule['rate'])}/s" if schedule.get("rate") else ""
         loop = f"open loop, {schedule['arrival']} arrivals{rate}"

@@ -29,7 +29,7 @@ def validated(comparison: Comparison) -> ValidatedComparison:
     unknown = [name for name in comparison.workload.choice if name not in comparison.operations.parameter_source]
     if unknown:
         raise UsageError(
-            f"choice: there is no draw {unknown[0]!r}; expected one of {', '.join(comparison.operations.parameter_source)}"
+            f"choice: there is no parameter source {unknown[0]!r}; expected one of {', '.join(comparison.operations.parameter_source)}"
         )
     _check_relations(comparison)
     workbench = comparison.dataset.connect()

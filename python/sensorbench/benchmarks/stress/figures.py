@@ -211,7 +211,7 @@ def _client_bound(
         embedded=run.manifest.variant.embedded,
     )
     if reason is None and lag and lag.median > LATE_S and concurrency < FEW_IN_FLIGHT * plan["concurrency"]:
-        return f"half of the operations started more than {lag.median * 1e3:.3g} ms late, with {concurrency:,.0f} of {plan['in_flight']:,} in flight"
+        return f"half of the operations started more than {lag.median * 1e3:.3g} ms late, with {concurrency:,.0f} of {plan['concurrency']:,} in flight"
     return reason
 
 

@@ -29,7 +29,7 @@ class Work(ABC):
 
     @abstractmethod
     def plan(self) -> dict[str, Any]:
-        """The plan for the engine, without phases and without what the load decides: in_flight, threads, timeout_s."""
+        """The plan for the engine, without phases and without what the load decides: concurrency, threads, timeout_s."""
 
     @abstractmethod
     def tables(self) -> list[pa.Table]:
