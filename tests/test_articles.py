@@ -138,7 +138,7 @@ def test_articles_are_read_and_added(cli: Cli, tmp_path: Path) -> None:
     assert summary["result"]["contents"].keys() == VARIANTS
     for checks in summary["result"]["contents"].values():
         assert (checks["wrong"], checks["lost_writes"]) == (0, 0)
-        assert checks["asked"] > 0
+        assert checks["queried"] > 0
         assert checks["read_back"] == checks["acknowledged_writes"] > 0
 
 

@@ -1,4 +1,4 @@
-"""Directions of dependency among crates and their modules, and the names in them.
+"""Directions of dependency among crates and their modules.
 
 Each guard is a function of the sources that it reads, so that a test beside it shows that it finds a planted violation.
 """
@@ -226,63 +226,3 @@ def test_handing_out_names_comments_texts_and_tests_make_no_circle(tmp_path: Pat
     }
     crate = planted(tmp_path, {f"src/{name}": text for name, text in files.items()})
     assert module_circles(rust_modules(crate)) == []
-
-
-# Names in Rust.
-
-# Words that identifiers no longer have, and what stands in their place (a word is a part between underscores or capitals).
-OLD_WORDS = {
-    "asked": "requested, or what it is",
-    "draw": "parameter source",
-    "draws": "parameter sources",
-    "due": "intended start",
-    "least": "min",
-    "misfit": "conversion error",
-    "most": "max",
-    "stepping": "multi-statement",
-    "stretch": "time bucket",
-    "stretches": "time buckets",
-    "told": "described, or what it is",
-    "unfit": "conversion error",
-    "unstarted": "dropped",
-    "usual": "default",
-}
-# Names of tests are sentences, and a word may be meant as a word there.
-A_TEST = re.compile(r"#\[test\]\s*(?:async )?fn \w+")
-
-
-def old_names(source: str) -> dict[str, str]:
-    """Identifiers of a Rust source that have an old word, and what would be a better one."""
-    code = A_TEST.sub("", without_texts(source))
-    found = {}
-    for name in set(re.findall(r"(?<!')\b[A-Za-z_]\w*", code)):
-        words = {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z]+", name)}
-        if old := sorted(words & OLD_WORDS.keys()):
-            found[name] = OLD_WORDS[old[0]]
-    return found
-
-
-@pytest.mark.parametrize("crate", sorted(crate.name for crate in CRATES.glob("sensorbench-*")))
-def test_names_in_rust_are_those_of_the_field(crate: str) -> None:
-    sources = [file for file in (CRATES / crate).rglob("*.rs") if "bindings" not in file.parts]
-    found = {str(file.relative_to(CRATES)): old_names(file.read_text(encoding="utf-8")) for file in sources}
-    assert {file: names for file, names in found.items() if names} == {}
-
-
-@pytest.mark.parametrize(
-    ("source", "name"),
-    [
-        ("let due_ns = 1;", "due_ns"),
-        ("struct PlannedDraw;", "PlannedDraw"),
-        ("const MOST_ROWS: usize = 1;", "MOST_ROWS"),
-        ("fn what_was_asked() {}", "what_was_asked"),
-        ("#[test]\nfn the_most_is_told() { let told = 1; }", "told"),
-    ],
-)
-def test_an_old_name_in_rust_is_found(source: str, name: str) -> None:
-    assert set(old_names(source)) == {name}
-
-
-def test_texts_comments_and_other_words_have_no_old_names() -> None:
-    source = '// the most\nlet mostly = "due"; json!({"draw": 0, "unstarted": overdue}); #[test]\nfn wrong_urls_are_told() {}'
-    assert old_names(source) == {}

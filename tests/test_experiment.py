@@ -33,7 +33,7 @@ def test_the_worked_example_runs_as_it_is_printed(cli: Cli, example: Path) -> No
     assert summary["answers_equal"] is True
     # The mix writes: so the contents were read back, with all acknowledged writes.
     assert {checks["wrong"] for checks in summary["result"]["contents"].values()} == {0}
-    assert min(checks["asked"] for checks in summary["result"]["contents"].values()) > 0
+    assert min(checks["queried"] for checks in summary["result"]["contents"].values()) > 0
     assert {figure["operation"] for figure in summary["result"]["figures"]} == {"mean_of_hour", "readings_of_hour", "new_flow"}
     assert len(summary["result"]["client_health"]) == 2
     for facts in summary["result"]["client_health"].values():

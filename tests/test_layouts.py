@@ -112,7 +112,7 @@ def check_written(summary: dict[str, Any], layouts: list[Chosen]) -> None:
         questions = [
             name for name, operation in layout.operations().items() if not operation.writes and name != "get_written_reading"
         ]
-        assert contents["asked"] == 25 * len(questions) > 0
+        assert contents["queried"] == 25 * len(questions) > 0
         assert contents["read_back"] == contents["acknowledged_writes"] > 0
 
 

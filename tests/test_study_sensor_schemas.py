@@ -265,7 +265,7 @@ def test_written_readings_were_read_back(results: Path) -> None:
         written = 3 * (of_a_run + 4)
         assert (contents["acknowledged_writes"], contents["read_back"]) == (written, written), variant.name
         assert (contents["wrong"], contents["lost_writes"], contents["one_write_in"]) == (0, 0, 1), variant.name
-        assert contents["asked"] > 0
+        assert contents["queried"] > 0
 
 
 def test_the_page_has_fronts_effects_and_sizes(results: Path) -> None:

@@ -498,7 +498,7 @@ def check_written(summary: dict[str, Any], count: int) -> None:
     assert len(summary["result"]["contents"]) == count
     for contents in summary["result"]["contents"].values():
         assert (contents["wrong"], contents["lost_writes"], contents["problems"]) == (0, 0, [])
-        assert contents["asked"] > 0
+        assert contents["queried"] > 0
         assert contents["read_back"] == contents["acknowledged_writes"] > 0
 
 

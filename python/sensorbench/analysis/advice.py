@@ -147,9 +147,9 @@ def _disqualified(candidate: Candidate, needs: Needs, questions: Sequence[str]) 
         return "no write of it was measured"
     if not candidate.writes and needs.fresh:
         return "whether its newest readings can be read at once is not known: no write of it was measured"
-    most = max((measurement.readings for measurement in candidate.writes), default=1)
-    if needs.fresh and most > 1:
-        return f"one write carries {most} readings: the newest wait until there are as many"
+    largest = max((measurement.readings for measurement in candidate.writes), default=1)
+    if needs.fresh and largest > 1:
+        return f"one write carries {largest} readings: the newest wait until there are as many"
     missing = [name for name in questions if not candidate.measured([name])]
     if needs.reads == "high" and (missing or not questions):
         return f"{' and '.join(missing) or 'reading'} was not measured"

@@ -91,12 +91,12 @@ def size(load: Load, capacity: Capacity, assumed: Assumptions) -> Sizing:
         if step is not None
     ]
     by.append(Step("nodes by copies", assumed.copies, "nodes", f"{assumed.copies} copies, each on a node of its own"))
-    most = max(by, key=lambda step: step.value)
-    nodes = int(most.value)
+    decisive = max(by, key=lambda step: step.value)
+    nodes = int(decisive.value)
     data, memory = _data(load, capacity, assumed), _memory_a_node(load, capacity, assumed, nodes)
     return Sizing(
         nodes=nodes,
-        nodes_by=most.what.removeprefix("nodes by "),
+        nodes_by=decisive.what.removeprefix("nodes by "),
         disk_bytes=data.value if data is not None and not capacity.in_memory else None,
         memory_a_node_bytes=memory.value if memory is not None else None,
         steps=tuple(step for step in (*by, data, memory) if step is not None),

@@ -75,7 +75,7 @@ def _checked(title: str, checks_by_variant: dict[str, AnswerChecks]) -> Text | N
 def _gave(checks: AnswerChecks) -> str:
     if checks.not_checked:
         return f"could not be checked: {checks.not_checked}"
-    return f"gave {checks.asked - checks.wrong} of {checks.asked}"
+    return f"gave {checks.queried - checks.wrong} of {checks.queried}"
 
 
 def _read_back(checks: AnswerChecks) -> str:

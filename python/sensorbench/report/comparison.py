@@ -9,7 +9,6 @@ from sensorbench.report.answers import answers
 from sensorbench.report.findings import guarantees
 from sensorbench.report.measured import (
     EMBEDDED,
-    asked_once,
     chart,
     client_health,
     ids,
@@ -17,6 +16,7 @@ from sensorbench.report.measured import (
     latencies,
     load_and_size,
     over_run,
+    requested_once,
     throughput,
 )
 from sensorbench.report.sections import own_sections
@@ -128,7 +128,7 @@ def _answer(summary: ComparisonSummary) -> Section:
     result = summary.result
     rankings = {ranking.operation: ranking for ranking in result.rankings}
     cards = [_group_card(summary, group, rankings) for group in instances.groups(summary).values()]
-    cards += [_card(summary, rankings[name]) for name in asked_once(result)]
+    cards += [_card(summary, rankings[name]) for name in requested_once(result)]
     figures = f"Figures are the {result.metric} of the latency"
     if result.metric == "mean_to_p95":
         figures = "Figures are mean latencies up to the 95th percentile, as the source study reports them"

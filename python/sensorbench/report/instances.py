@@ -22,9 +22,9 @@ def title(summary: ComparisonSummary, group: list[str]) -> str:
 
 def variants_by_level(summary: ComparisonSummary) -> dict[str, list[str]]:
     """The variants that were asked, by what their labels begin with; those without a label stand beside all others."""
-    asked = {variant.id: _level(variant) for variant in summary.variants if not variant.only_loads}
-    levels = list(dict.fromkeys(filter(None, asked.values()))) or [""]
-    return {level: [variant for variant, own in asked.items() if own in {"", level}] for level in levels}
+    level_of = {variant.id: _level(variant) for variant in summary.variants if not variant.only_loads}
+    levels = list(dict.fromkeys(filter(None, level_of.values()))) or [""]
+    return {level: [variant for variant, own in level_of.items() if own in {"", level}] for level in levels}
 
 
 def _level(variant: VariantManifest) -> str:

@@ -29,7 +29,7 @@ def chart(name: str, title: str, rows: list[dict[str, Any]], draw: Callable[...,
     return Chart(name, draw(rows, *more), title) if rows else None
 
 
-def asked_once(result: ComparisonFigures) -> list[str]:
+def requested_once(result: ComparisonFigures) -> list[str]:
     """The operations that are no variants of one: of a variant curves say more than charts of its own."""
     return [name for name, operation in result.operations.items() if not operation.instance_of]
 
@@ -73,7 +73,7 @@ def latencies(summary: ComparisonSummary, result: ComparisonResult) -> Section:
             charts.distribution,
             ids(summary),
         )
-        for name in asked_once(summary.result)
+        for name in requested_once(summary.result)
     ]
     return Section(
         "latencies",
@@ -107,7 +107,7 @@ def over_run(summary: ComparisonSummary, result: ComparisonResult) -> Section:
     last_s = values.longest_first_run_s(result, variant_ids)
     use = values.resources(result, variant_ids)
     drawn: list[Chart | None] = []
-    for name in asked_once(summary.result):
+    for name in requested_once(summary.result):
         title = operations[name].title
         requests, intervals = (rows(result, variant_ids, name) for rows in (values.over_run, values.over_time))
         drawn += [
@@ -156,7 +156,7 @@ def throughput(summary: ComparisonSummary, result: ComparisonResult) -> Section:
             charts.throughput,
             variant_ids,
         )
-        for name in asked_once(of_all)
+        for name in requested_once(of_all)
     ]
     if of_all.workload["duration"]:
         rates = values.rate(result, variant_ids)

@@ -43,8 +43,8 @@ def validated(comparison: Comparison) -> ValidatedComparison:
     columns, schemas = {}, {}
     for variant in comparison.variants:
         columns[variant.id] = variant.schema.loaded_columns(workbench)
-        asked = [] if variant.only_loads else names
-        schemas[variant.id] = variant.schema.driver_schema(operations, asked, columns[variant.id])
+        queried = [] if variant.only_loads else names
+        schemas[variant.id] = variant.schema.driver_schema(operations, queried, columns[variant.id])
         if not variant.only_loads:
             build_plan(operations, variant.schema, parameters, workload, 0)
     return ValidatedComparison(comparison, workbench, names, parameters, schemas, columns)

@@ -108,8 +108,8 @@ def _planned_parts(study: Study, options: StudyOptions, out: Path, reporter: Pro
     chosen = _chosen_parts(study, options)
     targets = _targets_of_parts(study, chosen, options)
     for name in (name for name in chosen if not targets[name]):
-        asked = ", ".join(_target(study, text).label for text in options.targets or chosen[name].targets)
-        reporter.say(f"part {name} is left out: it has no schema for {asked}{_of_those(options)}")
+        labels = ", ".join(_target(study, text).label for text in options.targets or chosen[name].targets)
+        reporter.say(f"part {name} is left out: it has no schema for {labels}{_of_those(options)}")
     specs = {name: _specs(study, part, targets[name], options) for name, part in chosen.items() if targets[name]}
     # Who names a part wants it even so.
     alone = [name for name in specs if chosen[name].compares_targets and len(targets[name]) == 1 and not options.parts]

@@ -79,14 +79,14 @@ def check_target(
 ) -> dict[str, Any]:
     """Asks a target for the known answers; tells which it gave."""
     problems = []
-    asked = [answer for answer in known if answer.operation in mix]
-    for answer in asked:
+    queried = [answer for answer in known if answer.operation in mix]
+    for answer in queried:
         operation = operations.operation[answer.operation]
         given = _ask(target, answer.operation, operation, schema, answer.parameters)
         problem = "no answer came" if given is None else difference(given, _digest_of_known(answer, operation))
         if problem:
             problems.append({"operation": answer.operation, "parameters": _shown(answer.parameters), "problem": problem})
-    return {"asked": len(asked), "wrong": len(problems), "problems": problems}
+    return {"queried": len(queried), "wrong": len(problems), "problems": problems}
 
 
 def reference_answer(workbench: duckdb.DuckDBPyConnection, name: str, operation: Operation, parameters: dict[str, Any]) -> Answer:
@@ -132,12 +132,12 @@ def reference_table(
     plan: dict[str, Any],
     parameters: Parameters,
     phase: int,
-    asked: dict[int, list[int]],
+    numbers_of: dict[int, list[int]],
 ) -> pa.Table:
-    """Reference answers to some operations of a plan: `asked` has the numbers k by number of the operation."""
+    """Reference answers to some operations of a plan: `numbers_of` has the numbers k by number of the operation."""
     rows: list[dict[str, Any]] = []
     with _small_relations_in_memory(workbench):
-        for number, numbers in asked.items():
+        for number, numbers in numbers_of.items():
             name = names[number]
             operation = operations.operation[name]
             of_each: list[dict[str, Any]] = [{} for _ in numbers]

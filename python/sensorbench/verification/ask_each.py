@@ -41,7 +41,7 @@ def ask_each(
         "seed": 0,
         "operations": [planned_operation(name, operation, schema, columns)],
         "parameter_sources": [{"rows": {"table": 0, "choice": "sequential"}}] if columns else [],
-        "phases": [{"name": "asked", "operations": rows.num_rows if columns else 1}],
+        "phases": [{"name": "queries", "operations": rows.num_rows if columns else 1}],
         "concurrency": concurrency,
         "timeout_s": timeout_s,
         "log_every": 1 if is_logged else None,

@@ -165,10 +165,10 @@ def check_contents(
     """Asks the sealed database each question that its schema knows, over old and new rows, and compares with the reference."""
     if written.changed:
         reason = f"{', '.join(written.changed)} changed rows that were there; which of several changes of one row came last is not known"
-        return {"asked": 0, "unanswered": 0, "wrong": 0, "problems": [], "not_checked": reason}
+        return {"queried": 0, "unanswered": 0, "wrong": 0, "problems": [], "not_checked": reason}
     if not written.known:
         reason = f'{written.unknown_count:,} writes have an unknown outcome and not every operation was logged (log = "all")'
-        return {"asked": 0, "unanswered": 0, "wrong": 0, "problems": [], "not_checked": reason}
+        return {"queried": 0, "unanswered": 0, "wrong": 0, "problems": [], "not_checked": reason}
     back = _read_back(target, operations, schema, written)
     workbench = dataset.connect()
     with workbench:
@@ -190,12 +190,12 @@ def check_contents(
         )
         plan = build_plan(operations, schema, parameters, workload, 0)
         given = _answers(target, plan, parameters)
-        asked = {number: sorted(of_kind) for number, of_kind in given.items()}
-        reference = reference_table(workbench, operations, names, plan, parameters, 0, asked)
+        numbers_of = {number: sorted(of_kind) for number, of_kind in given.items()}
+        reference = reference_table(workbench, operations, names, plan, parameters, 0, numbers_of)
     problems = [*back.problems, *_problems(names, given, reference)]
-    answered = sum(len(numbers) for numbers in asked.values())
+    answered = sum(len(numbers) for numbers in numbers_of.values())
     return {
-        "asked": answered,
+        "queried": answered,
         # Questions that failed, such as those that take longer than a layout lets them.
         "unanswered": REFERENCE_SAMPLE * len(names) - answered,
         "wrong": len(problems),

@@ -348,7 +348,7 @@ def _check_contents(
                 comparison.workload.seed,
             )
             writer.write_contents(variant.id, checks)
-            checked, wrong = checked + checks["asked"], wrong + checks["wrong"]
+            checked, wrong = checked + checks["queried"], wrong + checks["wrong"]
         task.end(f"{checked} answers, {wrong} wrong")
 
 

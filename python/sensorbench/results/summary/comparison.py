@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, RootModel
+from pydantic import AliasChoices, ConfigDict, Field, RootModel
 
 from sensorbench.results.manifest import Status
 from sensorbench.results.planned import OperationManifest
@@ -69,7 +69,7 @@ class AnswerChecks(SummaryPart):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    asked: int
+    queried: int = Field(validation_alias=AliasChoices("queried", "asked"))
     wrong: int
     problems: list[AnswerProblem]
     unanswered: int = 0

@@ -115,7 +115,7 @@ def _like_each_other(evidence: FactorEvidence) -> Judgement:
     return all_of([_near(evidence, "write", "memtable-allocation", pair, FILLED, SERVER_CPU) for pair in pairs])
 
 
-def _least_room(evidence: FactorEvidence) -> Judgement:
+def _smallest(evidence: FactorEvidence) -> Judgement:
     return all_of(
         [
             _above(evidence, "write", "memtable-allocation", (other, TYPES[1]), FILLED, figure)
@@ -215,7 +215,7 @@ JUDGES: dict[str, FactorJudge] = {
     "TUN-9": _worse_start,
     "TUN-10": _like_each_other,
     "TUN-11": _written("memtable-allocation", TYPES, RATE, grows=False),
-    "TUN-12": _least_room,
+    "TUN-12": _smallest,
     "TUN-13": _one("write", "flush-writers", ("10", "4"), FILLED, RATE),
     "TUN-14": _written("flush-writers", WRITERS, TOOK, grows=False),
     "TUN-15": _less_work,

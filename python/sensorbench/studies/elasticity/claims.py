@@ -45,7 +45,7 @@ def _stabilizes(evidence: Evidence) -> Judgement:
     return all_of(cases, _missing(evidence, HB, CA, MO))
 
 
-def _most_elastic(evidence: Evidence) -> Judgement:
+def _highest_elasticity(evidence: Evidence) -> Judgement:
     numbers = evidence.transitions(HB, "elasticity")
     cases = [
         case
@@ -61,7 +61,7 @@ def _most_elastic(evidence: Evidence) -> Judgement:
     return all_of(cases, _missing(evidence, HB, CA, MO))
 
 
-def _least_elastic(evidence: Evidence) -> Judgement:
+def _lowest_elasticity(evidence: Evidence) -> Judgement:
     numbers = evidence.transitions(MO, "elasticity")
     cases = [case for other in (CA, HB) for case in _greater(evidence, "elasticity", MO, other, numbers)]
     return all_of(cases, _missing(evidence, MO, CA, HB))
@@ -196,8 +196,8 @@ def _negative(interval: Interval | None) -> Interval | None:
 
 JUDGES: dict[str, Judge] = {
     "ELA-1": _stabilizes,
-    "ELA-2": _most_elastic,
-    "ELA-3": _least_elastic,
+    "ELA-2": _highest_elasticity,
+    "ELA-3": _lowest_elasticity,
     "ELA-4": _part_dominates((HB,), "transfer_s", "additional_s"),
     "ELA-5": _part_dominates((CA, MO), "additional_s", "transfer_s"),
     "ELA-6": _grows_as_printed,

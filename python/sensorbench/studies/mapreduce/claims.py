@@ -14,7 +14,7 @@ from sensorbench.results.summary.mapreduce import HoldsByReading, MapReduceSumma
 
 CA, HB, MO = "CA", "HB", "MO"
 # Servers of the paper.
-FEWEST, MOST = 3, 8
+MIN_WORKERS, MAX_WORKERS = 3, 8
 TWICE = 2.0
 # What the paper's table calls it.
 _GAIN = "total-increase-in-performance"
@@ -60,7 +60,7 @@ class Evidence:
 
     def gain(self, role: str) -> Interval | None:
         """T(3)/T(8) of a role."""
-        return self.ratio((self.systems[role], FEWEST), (self.systems[role], MOST))
+        return self.ratio((self.systems[role], MIN_WORKERS), (self.systems[role], MAX_WORKERS))
 
 
 def _needs_workers(*workers: int) -> Judgement:
@@ -68,8 +68,8 @@ def _needs_workers(*workers: int) -> Judgement:
 
 
 def _far_apart(evidence: Evidence) -> Judgement:
-    spread = evidence.spread(FEWEST)
-    return _needs_workers(FEWEST) if spread is None else _above(spread, TWICE)
+    spread = evidence.spread(MIN_WORKERS)
+    return _needs_workers(MIN_WORKERS) if spread is None else _above(spread, TWICE)
 
 
 def _above(interval: Interval, limit: float) -> Judgement:
@@ -77,9 +77,9 @@ def _above(interval: Interval, limit: float) -> Judgement:
 
 
 def _come_closer(evidence: Evidence) -> Judgement:
-    before, after = evidence.spread(FEWEST), evidence.spread(MOST)
+    before, after = evidence.spread(MIN_WORKERS), evidence.spread(MAX_WORKERS)
     if before is None or after is None:
-        return _needs_workers(FEWEST, MOST)
+        return _needs_workers(MIN_WORKERS, MAX_WORKERS)
     return _above(before, after.value)
 
 
@@ -119,7 +119,7 @@ def _gains_in_order(evidence: Evidence) -> Judgement:
     missing = [role for role in (HB, MO, CA) if evidence.gain(role) is None]
     if missing:
         needed = " and ".join(evidence.titles[role] for role in missing)
-        return untested_for(f"needs {needed} with --workers {FEWEST},{MOST}, and Riak, which cannot be had here")
+        return untested_for(f"needs {needed} with --workers {MIN_WORKERS},{MAX_WORKERS}, and Riak, which cannot be had here")
     gains = [(role, evidence.gain(role)) for role in (HB, MO, CA)]
     return all_of(
         [
@@ -132,7 +132,7 @@ def _gains_in_order(evidence: Evidence) -> Judgement:
 
 def _nearly_constant(evidence: Evidence) -> Judgement:
     gain = evidence.gain(CA)
-    return _needs_workers(FEWEST, MOST) if gain is None else near_one(gain)
+    return _needs_workers(MIN_WORKERS, MAX_WORKERS) if gain is None else near_one(gain)
 
 
 def _not_above_linear(evidence: Evidence) -> Judgement:
@@ -183,5 +183,5 @@ def _holds(gain: Mapping[str, float]) -> dict[str, bool]:
     return {
         "MR-7": (order[0], order[-1]) == ("HBase", "Cassandra"),
         "MR-11": gain["mongoDB"] > gain["Riak"],
-        "MR-12": all(value <= MOST / FEWEST for value in gain.values()),
+        "MR-12": all(value <= MAX_WORKERS / MIN_WORKERS for value in gain.values()),
     }
