@@ -110,7 +110,12 @@ impl Target {
     }
 
     /// Rows as JSON: times in µs, bytes as numbers.
-    fn execute_once(&self, python: Python, operation: &str, parameters: PyArrowType<RecordBatchStreamReader>) -> PyResult<String> {
+    fn execute_once(
+        &self,
+        python: Python,
+        operation: &str,
+        parameters: PyArrowType<RecordBatchStreamReader>,
+    ) -> PyResult<String> {
         let operation: Operation = parsed(operation)?;
         let tables = parameter_tables(vec![parameters])?;
         let values = tables.first().filter(|table| table.rows() > 0).map(|table| table.row(0)).unwrap_or_default();
