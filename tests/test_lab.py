@@ -173,7 +173,7 @@ def test_foreign_servers_and_a_second_lab_live_side_by_side(
 HOLD = """
 import sys, time
 from sensorbench import lab
-with lab.borrowed(lab.Wish("redis", name=sys.argv[1], stays=False)) as instance:
+with lab.borrowed(lab.ServerSpec("redis", name=sys.argv[1], stays=False)) as instance:
     print(instance.nodes[0].process.pid, flush=True)
     time.sleep(600)
 """

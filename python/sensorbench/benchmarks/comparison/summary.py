@@ -91,7 +91,9 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             },
             failures={variant: Failure.model_validate(failure) for variant, failure in result.failures.items()},
             known_answers={
-                variant: AnswerChecks.model_validate(checks) for variant, checks in result.checks.items() if checks["asked"]
+                variant: checked
+                for variant, checks in result.checks.items()
+                if (checked := AnswerChecks.model_validate(checks)).queried
             },
             contents={variant: AnswerChecks.model_validate(checks) for variant, checks in result.contents.items()},
             guarantees=guaranteed(result),
