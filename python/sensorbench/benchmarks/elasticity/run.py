@@ -57,15 +57,13 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
         """The cluster, the load and the changes."""
         spec, bench = plan.spec, plan.bench
         described = spec.dataset.describe()
-        lengths = asdict(spec.lengths)
         return Description(
             title=f"Elasticity of {spec.target.label}",
             plan=PlannedElasticity(
                 operations=bench.titles,
                 workload=ElasticityWorkload(
                     **asdict(spec.load),
-                    max_s=lengths.pop("most_s"),
-                    **lengths,
+                    **asdict(spec.lengths),
                     mix=spec.mix,
                     grows=spec.grows,
                     seed=spec.seed,
