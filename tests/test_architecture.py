@@ -428,3 +428,22 @@ def test_printed_files_are_those_of_the_example() -> None:
     for document, file in [("experiments.md", "experiment.toml"), ("own-data.md", "water.toml")]:
         printed = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / document).read_text(encoding="utf-8"), flags=re.DOTALL)[0]
         assert tomllib.loads(printed) == tomllib.loads((example / file).read_text(encoding="utf-8")), document
+
+
+def files_that_begin_results(package: Path = PACKAGE) -> set[str]:
+    """The files that name the process which writes results: each of them begins a manifest."""
+    return {
+        file.relative_to(package).as_posix()
+        for file in package.rglob("*.py")
+        if re.search(r"\bprocess=Process\.this\(\)", file.read_text(encoding="utf-8"))
+    }
+
+
+def test_manifests_begin_at_one_place_each() -> None:
+    """Those of benchmarks in their lifecycle, those of runs where runs are."""
+    assert files_that_begin_results() == {"lifecycle/benchmark.py", "runner/run.py"}
+
+
+def test_another_place_that_begins_a_manifest_is_found(tmp_path: Path) -> None:
+    planted(tmp_path, {"sensorbench/compat/run.py": "manifest = RunManifest(process=Process.this())", "sensorbench/a.py": ""})
+    assert files_that_begin_results(tmp_path / "sensorbench") == {"compat/run.py"}

@@ -13,7 +13,7 @@ from .options import ChangeOptions, ExperimentOptions, Rate, RateOptions, StudyR
 from .plan import Parameters, as_json, build_plan, parameters_of, planned_operation
 from .prepare import PreparedTable, cached_tables, prepare_tables
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
-from .run import run_and_write
+from .run import run_and_write, run_manifest
 from .servers import Servers, running_servers
 from .sweep import swept
 from .validate import connect, validated
@@ -89,6 +89,7 @@ __all__ = [
     "planned_operation",
     "prepare_tables",
     "run_and_write",
+    "run_manifest",
     "run_plan",
     "running_servers",
     "seconds",

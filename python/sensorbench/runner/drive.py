@@ -1,6 +1,5 @@
 """One run of the engine beside studies: a plan at a target, told while it goes on, written down as any other run."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,15 +9,12 @@ import pyarrow as pa
 from sensorbench._engine import Run, Target
 from sensorbench.errors import DiskFullError, EngineError, InterruptedRunError
 from sensorbench.progress import Task
-from sensorbench.results import RunManifest, RunResult, RunWriter, read_run
-from sensorbench.results.manifest import Process, now
-from sensorbench.runner.run import run_and_write
+from sensorbench.results import RunResult, RunWriter, read_run
+from sensorbench.runner.run import run_and_write, run_manifest
 from sensorbench.runner.servers import Servers
 from sensorbench.runner.variants import Variant
 
 Observer = Callable[[Run, dict[str, Any]], None]
-# What a manifest keeps of a plan, as far as it is there; the operations themselves are long, and follow from schema and seed.
-_KEPT = ("phases", "concurrency", "threads", "timeout_s", "spin", "log_every", "answers_every")
 
 
 def _nothing_more(*_: object) -> None:
@@ -45,19 +41,7 @@ def run_plan(
     Raises what ended it early, after what was done until then is on disk.
     """
     whole = {"spin": False, "log_every": None, "answers_every": None, **plan}
-    manifest = RunManifest(
-        id=id_,
-        process=Process.this(),
-        created=now(),
-        variant=variant.manifest({}),
-        repeat=number,
-        temperature="warm",
-        seed=plan["seed"],
-        operations=[operation["operation"]["name"] for operation in plan["operations"]],
-        phases=[phase["name"] for phase in plan["phases"]],
-        plan={**{key: whole[key] for key in _KEPT}, **(described or {})},
-        description=json.loads(target.describe()),
-    )
+    manifest = run_manifest(target, variant, whole, repeat=number, id_=id_, described=described)
     writer = RunWriter(folder, manifest)
     try:
         readers = [table.to_reader() for table in tables]

@@ -3,7 +3,8 @@
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from datetime import datetime
+from typing import Any, Literal
 
 import psutil
 import pyarrow as pa
@@ -11,14 +12,59 @@ import pyarrow as pa
 from sensorbench._engine import Run, Target
 from sensorbench.errors import FailedError
 from sensorbench.interrupts import check, held_back, let_through
-from sensorbench.results import RunWriter
+from sensorbench.results import RunManifest, RunWriter
+from sensorbench.results.manifest import Process, now
 from sensorbench.runner.monitor import Watcher
 from sensorbench.runner.plan import as_json
+from sensorbench.runner.variants import Variant
 
 # A server that is started anew by whoever watches over it is back by then.
 LOST_S = 5.0
 # Fewer failures may be slow questions that one database cannot answer: it is there and goes on with the next.
 MIN_FAILURES = 20
+
+
+# What the manifest of a run keeps of its plan, as far as it is there; the operations themselves are long, and follow from schema and seed.
+_KEPT = ("phases", "concurrency", "threads", "timeout_s", "spin", "log_every", "answers_every", "answers_whole")
+
+
+def run_manifest(
+    target: Target,
+    variant: Variant,
+    plan: Mapping[str, Any],
+    *,
+    repeat: int,
+    temperature: Literal["cold", "warm", "hot"] = "warm",
+    id_: str | None = None,
+    created: datetime | None = None,
+    described: Mapping[str, Any] | None = None,
+) -> RunManifest:
+    """The manifest of a run that begins now: the one place where one is made.
+
+    Args:
+        target: Where it runs; it describes itself.
+        variant: What is measured.
+        plan: The plan for the engine.
+        repeat: Number of the repetition, from 1.
+        temperature: Whether caches were filled before.
+        id_: Id of the results folder, where the run is all there is in it.
+        created: When it began, if that was needed before.
+        described: What the manifest says of the plan besides.
+
+    """
+    return RunManifest(
+        id=id_,
+        process=Process.this(),
+        created=created or now(),
+        variant=variant.manifest({}),
+        repeat=repeat,
+        temperature=temperature,
+        seed=plan["seed"],
+        operations=[operation["operation"]["name"] for operation in plan["operations"]],
+        phases=[phase["name"] for phase in plan["phases"]],
+        plan={**{key: plan[key] for key in _KEPT if key in plan}, **(described or {})},
+        description=json.loads(target.describe()),
+    )
 
 
 class LostServerDetector:
@@ -31,7 +77,7 @@ class LostServerDetector:
         self._failed_before = 0
 
     def is_lost(self, snapshot: dict[str, Any]) -> bool:
-        """Whether operations, LEAST_FAILURES or more, have done nothing but fail for LOST_S seconds. Time-outs are answers of a kind:
+        """Whether operations, MIN_FAILURES or more, have done nothing but fail for LOST_S seconds. Time-outs are answers of a kind:
         a slow database.
         """
         counts = [operation["counts"] for phase in snapshot["phases"] for operation in phase["operations"].values()]

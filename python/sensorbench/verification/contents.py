@@ -2,8 +2,8 @@
 writes together. Where the schema can ask for a single write, each is read back: acknowledged ones must be there, and of those
 with an unknown outcome the ones that are there count as written.
 
-After long runs that is a sample: at most MOST_READ_BACK acknowledged writes are read back, evenly spread over the runs. Of more than
-MOST_READINGS written readings only some are known here, so that questions are asked about the dataset's own readings alone.
+After long runs that is a sample: at most MAX_READ_BACK acknowledged writes are read back, evenly spread over the runs. Of more than
+MAX_READINGS written readings only some are known here, so that questions are asked about the dataset's own readings alone.
 """
 
 import math

@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import duckdb
 import pyarrow as pa
@@ -16,9 +16,9 @@ from sensorbench.dataset.dataset import MEASUREMENTS, readings_of
 from sensorbench.errors import DiskFullError, EngineError
 from sensorbench.paths import remove_results
 from sensorbench.progress import ProgressReporter
-from sensorbench.results import ComparisonWriter, RunManifest, RunWriter, has_results, read_run
+from sensorbench.results import ComparisonWriter, RunWriter, has_results, read_run
 from sensorbench.results.files import release_reserve
-from sensorbench.results.manifest import Process, now
+from sensorbench.results.manifest import now
 from sensorbench.results.ownership import Claim, Intent, Owner
 from sensorbench.results.writer import LOAD_FILE, run_folder, variant_folder
 from sensorbench.runner import (
@@ -32,6 +32,7 @@ from sensorbench.runner import (
     load_variant,
     noted,
     run_and_write,
+    run_manifest,
     with_keys_of_run,
 )
 from sensorbench.schemas import Operation, Operations, Schema
@@ -217,21 +218,8 @@ def run_one(
     parameters = with_keys_of_run(connected.parameters, comparison.operations, created, repeat)
     plan = build_plan(comparison.operations, variant.schema, parameters, variant.workload(comparison.workload), repeat - 1)
     target = connected.targets[variant.id]
-    manifest = RunManifest(
-        process=Process.this(),
-        created=created,
-        variant=variant.manifest({}),
-        repeat=repeat,
-        temperature="hot" if comparison.workload.is_warmed_up else "warm",
-        seed=comparison.workload.seed,
-        operations=connected.names,
-        phases=[phase["name"] for phase in plan["phases"]],
-        plan={
-            key: plan[key]
-            for key in ("phases", "concurrency", "threads", "timeout_s", "spin", "log_every", "answers_every", "answers_whole")
-        },
-        description=json.loads(target.describe()),
-    )
+    temperature: Literal["hot", "warm"] = "hot" if comparison.workload.is_warmed_up else "warm"
+    manifest = run_manifest(target, variant, plan, repeat=repeat, temperature=temperature, created=created)
     writer.variant_folder(variant.id).mkdir(parents=True, exist_ok=True)
     with reporter.task(f"{variant.id}, run {repeat} of {comparison.workload.repeat}", total=1.0) as task:
         run_writer = RunWriter(folder, manifest)
