@@ -12,7 +12,7 @@ from rich.table import Table
 
 from sensorbench import _engine
 from sensorbench.analysis.capacity import Search
-from sensorbench.benchmarks.selfbench import MARKS, measure, rss_growth_bytes
+from sensorbench.benchmarks.selfbench import TARGETS, measure, rss_growth_bytes
 from sensorbench.benchmarks.stress.objective import Objective
 from sensorbench.benchmarks.stress.records import RecordWork
 from sensorbench.benchmarks.stress.run import CapacitySearch, Load, StressPlan, stress
@@ -86,7 +86,7 @@ def main() -> None:
         table.add_column(column)
     for name, value in figures.items():
         for key, measured in value.items() if isinstance(value, dict) else [("", value)]:
-            table.add_row(f"{name} {key}".strip(), _described(measured), AIMS.get(name, ""), MARKS.get(name, ""))
+            table.add_row(f"{name} {key}".strip(), _described(measured), AIMS.get(name, ""), TARGETS.get(name, ""))
     Console().print(table)
 
     print("\nProcessor time of SQLite through the engine, against a hand-written loop (wanted: at most 1.15):", flush=True)
