@@ -7,7 +7,10 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
@@ -25,6 +28,7 @@ import org.apache.hadoop.hbase.client.BalanceResponse;
 import org.apache.hadoop.hbase.client.CompactionState;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
+import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.master.HMaster;
 import org.apache.hadoop.hbase.thrift2.generated.TGet;
 import org.apache.hadoop.hbase.thrift2.generated.THBaseService;
@@ -207,7 +211,8 @@ final class HbaseAdmin implements Runnable {
 
     /**
      * Lets the balancer choose once, and waits until all regions are where it wants them. It refuses to choose while regions move, or a
-     * dead server's are recovered.
+     * dead server's are recovered. Where tables have few regions, it may give a new server those of HBase's own tables alone; then the
+     * server gets a region with data from the one that has most of them.
      */
     private static Map<String, ?> balance(Admin admin) throws IOException, InterruptedException {
         int[] moves = {0};
@@ -217,7 +222,30 @@ final class HbaseAdmin implements Runnable {
             return told.isBalancerRan() && told.getMovesExecuted() == told.getMovesCalculated();
         });
         waitUntil(() -> inTransition(admin) == 0);
+        moves[0] += shareData(admin);
+        waitUntil(() -> inTransition(admin) == 0);
         return Map.of("moves", moves[0]);
+    }
+
+    /** Moves regions of tables that are not HBase's own until each server has one, as far as there are enough of them; says how many. */
+    private static int shareData(Admin admin) throws IOException {
+        Map<ServerName, List<RegionInfo>> held = new TreeMap<>();
+        for (ServerName server : living(admin)) {
+            held.put(server, admin.getRegions(server).stream()
+                    .filter(region -> !region.getTable().isSystemTable())
+                    .collect(Collectors.toCollection(ArrayList::new)));
+        }
+        int moves = 0;
+        for (Map.Entry<ServerName, List<RegionInfo>> poor : held.entrySet()) {
+            List<RegionInfo> most = Collections.max(held.values(), Comparator.comparingInt(List::size));
+            if (poor.getValue().isEmpty() && most.size() > 1) {
+                RegionInfo region = most.remove(most.size() - 1);
+                admin.move(region.getEncodedNameAsBytes(), poor.getKey());
+                poor.getValue().add(region);
+                moves++;
+            }
+        }
+        return moves;
     }
 
     /** A question to the cluster. */
