@@ -215,3 +215,24 @@ def test_a_cluster_grows_and_shrinks_and_rows_outlive_its_servers(cli: Cli, lab_
         assert found(gateway, range(3 * ROWS)) == 3 * ROWS
         gateway.call("disableTable", {1: b"default", 2: TABLE})
         gateway.call("deleteTable", {1: b"default", 2: TABLE})
+
+
+@pytest.mark.cluster
+def test_a_server_that_joins_gets_data_although_the_balancer_gives_it_none(cli: Cli, lab_home: Path) -> None:
+    # What the balancer chooses is up to chance; one that tries nothing always leaves the new server without data.
+    no_search = "hbase.master.balancer.stochastic.maxSteps=0"
+    up = cli("lab", "up", "hbase", "--name", "few-regions", "--set", no_search, "--json")
+    assert up.exit_code == 0, up.err
+    tables = (b"few_a", b"few_b")
+    with gateway_of(lab.find_instance("few-regions").nodes[0]) as gateway:
+        for table in tables:
+            gateway.call("createTable", {1: {1: b"default", 2: table}, 2: [{1: b"v"}]}, [])
+        added = cli("lab", "add-node", "few-regions", "--json")
+        assert added.exit_code == 0, added.err
+        grown = lab.find_instance("few-regions")
+        before = counted(grown, "write_requests")
+        for table in tables:
+            gateway.call("putMultiple", table, [{1: row(number), 2: [{1: b"v", 2: b"", 3: b"1"}]} for number in range(10)])
+    written = [after - already for already, after in zip(before, counted(grown, "write_requests"), strict=True)]
+    assert written == [10, 10]
+    assert cli("lab", "down", "few-regions").exit_code == 0
