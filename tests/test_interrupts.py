@@ -66,10 +66,12 @@ COMMANDS = {
 @pytest.fixture(autouse=True)
 def _handlers() -> Iterator[None]:
     before = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM)}
+    unraisable = sys.unraisablehook
     interrupts.install()
     yield
     for key, handler in before.items():
         signal.signal(key, handler)
+    sys.unraisablehook = unraisable
 
 
 def interrupt() -> None:
@@ -141,6 +143,26 @@ def test_an_interruption_is_no_matter_of_other_threads() -> None:
         interrupt()
     over.set()
     thread.join()
+
+
+class Dying:
+    """No error leaves its destructor, in which Ctrl-C comes."""
+
+    def __del__(self) -> None:
+        interrupt()
+
+
+def test_an_interruption_that_python_ignores_comes_again(capfd: pytest.CaptureFixture[str]) -> None:
+    """Once, a command whose Ctrl-C came at the end of an import went on to its end, with a traceback on its output."""
+
+    def work() -> None:
+        Dying()
+        for _ in range(1000):
+            time.sleep(0.01)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert "Exception ignored" not in capfd.readouterr().err
 
 
 def after(function: Callable[..., Any], slow_s: float = 0.0) -> Callable[..., Any]:

@@ -4,8 +4,11 @@
 long, and `check` asks for it. Signals come to the main thread alone; in other threads nothing of this has an effect.
 """
 
+import os
 import signal
+import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType, TracebackType
 
@@ -28,6 +31,8 @@ def install() -> None:
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _interrupt)
+    if not isinstance(sys.unraisablehook, _Unraisable):
+        sys.unraisablehook = _Unraisable(sys.unraisablehook)
 
 
 def end() -> None:
@@ -90,6 +95,28 @@ class let_through:  # noqa: N801 - used like a function
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if _is_main_thread():
             _STATE.lets_through = False
+
+
+class _Unraisable:
+    """Has an interruption come again that Python would print and forget, and leaves other errors to the hook before it.
+
+    An interruption may come while a destructor or the callback of a weak reference runs, as at the end of each import. No error leaves those.
+    """
+
+    # Until the destructor has ended.
+    AGAIN_AFTER_S = 0.002
+
+    def __init__(self, others: "Callable[[sys.UnraisableHookArgs], object]") -> None:
+        self._others = others
+
+    def __call__(self, error: "sys.UnraisableHookArgs") -> None:
+        if issubclass(error.exc_type, KeyboardInterrupt):
+            # A timer of a thread, as a signal that is raised here would be handled here too.
+            again = threading.Timer(self.AGAIN_AFTER_S, os.kill, (os.getpid(), signal.SIGINT))
+            again.daemon = True
+            again.start()
+        else:
+            self._others(error)
 
 
 def _is_main_thread() -> bool:
