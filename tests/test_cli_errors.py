@@ -46,6 +46,7 @@ def check(cli: Cli, folder: Path, *, experiment: str = EXPERIMENT, schema: str =
     ("old", "new", "expected"),
     [
         ('summary = "mine"', 'summary = "mine"\nsumary = "x"', "my-schema.toml, line 3, sumary: unknown key"),
+        ("[load_query.m]", "[fill.m]", "my-schema.toml, line 5, fill: unknown key; it is called load_query now"),
         ('summary = "mine"\n', "", "my-schema.toml, summary: this key is missing"),
         ("[create]\nstatements", "[create]\nstatement", "my-schema.toml, line 4, create.statement: unknown field `statement`, expected `statements`"),
         ("statement = \"SELECT max(value)", "statment = \"SELECT max(value)", "my-schema.toml, line 8, operation.get_peak_data.statment: unknown field"),
@@ -72,6 +73,9 @@ def test_a_schema_that_cannot_be_used(cli: Cli, tmp_path: Path, old: str, new: s
     ("old", "new", "expected"),
     [
         ("operations = 10", "operation = 10", "experiment.toml, line 8, workload.operation: unknown key"),
+        ("operations = 10", "operations = 10\nschedule = { in_flight = 2 }", "line 9, workload.schedule.in_flight: unknown key; it is called concurrency now"),
+        # Keys that another file once had are unknown here as any other.
+        ("operations = 10", "operations = 10\nvariants = 2", "experiment.toml, line 9, workload.variants: unknown key\n"),
         ("operations = 10", "operations = 0", "experiment.toml, line 8, workload.operations: Input should be greater than or equal to 1 (it is 0)"),
         ("operations = 10", "", "experiment.toml, line 6, workload: Value error, expected duration, or operations (a count)"),
         ("operations = 10", 'duration = "5 minutes"', "expected a length of time above zero such as 500ms, 30s, 5m or 8h"),

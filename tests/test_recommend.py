@@ -140,7 +140,7 @@ def test_how_sure_a_place_is() -> None:
         return ranking.places[0].confidence
 
     assert sure([200.0, 202.0, 198.0], [100.0, 101.0, 99.0]) == "significantly better than the next"
-    assert sure([300.0, 100.0, 200.0], [150.0, 250.0, 100.0]) == "not told apart from the next"
+    assert sure([300.0, 100.0, 200.0], [150.0, 250.0, 100.0]) == "not distinguished from the next"
     assert sure([100.2, 100.1, 100.3], [100.0, 100.0, 100.0]) == "level with the next, within 5%"
     assert sure([200.0], [100.0]) == "one run: no interval"
     assert sure([200.0, 200.0], [100.0, 100.0]) == "2 runs: no interval"
@@ -155,7 +155,7 @@ def test_drift_that_both_share_cancels_when_their_runs_took_turns() -> None:
     assert (paired.confidence, paired.is_beside_next) == ("significantly better than the next", True)
     elsewhere = replace(other, writes=(replace(other.writes[0], comparison="another"),))
     unpaired = rank(needs("high", "low"), [candidate, elsewhere]).places[0]
-    assert (unpaired.confidence, unpaired.is_beside_next) == ("not told apart from the next", False)
+    assert (unpaired.confidence, unpaired.is_beside_next) == ("not distinguished from the next", False)
 
 
 def test_the_interval_of_a_ratio_is_students_over_runs() -> None:

@@ -17,6 +17,7 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
 from sensorbench.results import read_comparison, read_run, writer
+from sensorbench.results.format_1 import of_format_2
 from sensorbench.results.json_schemas import SCHEMAS_FOLDER, json_schemas
 from sensorbench.results.writer import ManifestWriter, write_table, write_tables
 from tests.conftest import Cli
@@ -175,6 +176,15 @@ def test_results_of_the_first_format_stay_readable(cli: Cli, tmp_path: Path) -> 
     assert outcome.json["status"] == "complete"
     assert outcome.json["answers_equal"] is True
     assert outcome.json["result"]["figures"][0]["latency_s"]["median"]["value"] > 0
+
+
+def test_an_operation_of_the_first_format_that_is_called_like_a_renamed_key_keeps_its_name() -> None:
+    operations = {"unstarted": {"wait_ns": {"p50": 1}}, "variant": {"wait_ns": {"p50": 2}}}
+    run = of_format_2({"kind": "run", "state": "complete", "whole": {"phases": [{"unstarted": 3, "operations": operations}]}})
+    renamed = {"unstarted": {"schedule_lag_ns": {"p50": 1}}, "variant": {"schedule_lag_ns": {"p50": 2}}}
+    assert run["totals"] == {"phases": [{"dropped": 3, "operations": renamed}]}
+    comparison = of_format_2({"kind": "experiment", "operations": {"variant": {"variant": "day", "variant_of": "read"}}})
+    assert comparison["plan"]["operations"] == {"variant": {"instance": "day", "instance_of": "read"}}
 
 
 def test_a_newer_format_is_refused(cli: Cli, tmp_path: Path) -> None:

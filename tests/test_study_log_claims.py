@@ -501,7 +501,7 @@ def test_ratings_stand_beside_the_words_of_the_source() -> None:
     assert cassandra["Q2 small 6"] == "bad (30 ×)"
     assert cassandra["source 7"] == "very bad"
     assert rows["mariadb-relational-key"]["Q3 10"] == "very good (1 ×)"
-    # What failed is said to have, and the source's two words are told apart.
+    # What failed is said to have, and the source's two words are distinguished.
     redis = rows["redis-source"]
     assert redis["Q1 4"] == "failed"
     assert (redis["source 7"], redis["source 9"]) == ("good", "bad")

@@ -300,7 +300,7 @@ def test_zipfian_records_are_as_frequent_as_zipf_says(letter: str) -> None:
     # Without insertions, so that there are the same records all the time.
     counts = sorted(Counter(keys_of(letter, 40_000, "insertproportion=0")).values(), reverse=True)
     assert len(counts) == RECORDS
-    # Ranks by count are nearer to the expectation than ranks by right: the first 60 are told apart well enough.
+    # Ranks by count are nearer to the expectation than ranks by right: the first 60 are distinguished well enough.
     ends = [1, 2, 4, 8, 15, 30, 60, RECORDS]
     shares, pairs = zipf_shares(RECORDS), list(itertools.pairwise([0, *ends]))
     of_groups = chi_square([sum(counts[a:b]) for a, b in pairs], [sum(shares[a:b]) for a, b in pairs])

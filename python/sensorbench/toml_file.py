@@ -1,5 +1,6 @@
 """TOML files of the project and of its users, with errors that name file, line and key."""
 
+import copy
 import re
 import tomllib
 from collections.abc import Callable
@@ -67,7 +68,7 @@ def validate(content: dict[str, Any], model: type[Model], path: Path, lines: dic
     try:
         return model.model_validate(content, by_alias=True)
     except ValidationError as error:
-        raise UsageError(_first_problem(error, lines or {}, path)) from None
+        raise UsageError(_first_problem(error, content, model, lines or {}, path)) from None
 
 
 def error_at(path: Path, key: str, message: str) -> UsageError:
@@ -98,21 +99,43 @@ def _as_written(key: str, lines: dict[str, int]) -> str:
     return key
 
 
-def _first_problem(error: ValidationError, lines: dict[str, int], path: Path) -> str:
+def _first_problem(
+    error: ValidationError, content: dict[str, Any], model: type[BaseModel], lines: dict[str, int], path: Path
+) -> str:
     problems: list[Any] = list(error.errors(include_url=False))
-    problem = next((problem for problem in problems if _renamed(problem)), problems[0])
+    # What comes from a renamed key is said first: the key that is missing may be the same one.
+    present_names = [_present_name(problem, content, model) for problem in problems]
+    problem, renamed = next((found for found in zip(problems, present_names, strict=True) if found[1]), (problems[0], None))
     key = ""
     for part in problem["loc"]:
         key += f"[{part}]" if isinstance(part, int) else f".{part}" if key else str(part)
     message = {"extra_forbidden": "unknown key", "missing": "this key is missing"}.get(problem["type"], problem["msg"])
-    if renamed := _renamed(problem):
+    if renamed:
         message = f"unknown key; it is called {renamed} now"
     return f"{_place(path, lines, key)}: {message}{_expected(problem)}"
 
 
-def _renamed(problem: Any) -> str | None:
-    """The present name of a key that is unknown by the one that it had."""
-    return RENAMED.get(str(problem["loc"][-1])) if problem["type"] == "extra_forbidden" else None
+def _present_name(problem: Any, content: dict[str, Any], model: type[BaseModel]) -> str | None:
+    """What an unknown key is called now, if it is one of an earlier version of this file: the model knows the present name at its place."""
+    if problem["type"] != "extra_forbidden" or str(problem["loc"][-1]) not in RENAMED:
+        return None
+    place, key = problem["loc"][:-1], str(problem["loc"][-1])
+    present = RENAMED[key]
+    changed: Any = copy.deepcopy(content)
+    table = changed
+    for part in place:
+        # Pydantic names the members of unions too, which are no keys.
+        is_there = part in table if isinstance(table, dict) else isinstance(table, list) and isinstance(part, int)
+        table = table[part] if is_there else table
+    if not isinstance(table, dict) or key not in table or present in table:
+        return None
+    table[present] = table.pop(key)
+    try:
+        model.model_validate(changed, by_alias=True)
+    except ValidationError as error:
+        unknown = {found["loc"] for found in error.errors(include_url=False) if found["type"] == "extra_forbidden"}
+        return None if (*place, present) in unknown else present
+    return present
 
 
 def _expected(problem: Any) -> str:

@@ -103,7 +103,7 @@ def _by_rank(place: Place, ranking: Ranking) -> Relational:
     if place is first:
         return Relational(True, "would do", name, "it is the best that was measured")
     if place.is_level:
-        return Relational(True, "would do", name, f"it is not told apart from the best ({first.candidate.name})")
+        return Relational(True, "would do", name, f"it is not distinguished from the best ({first.candidate.name})")
     behind = ranking.ratio(first.candidate, place.candidate)
     matters = "a load tells whether that matters (--sensors, --rate)"
     if behind.low is None or behind.high is None:

@@ -54,7 +54,7 @@ class Place:
     """A layout at its place. `shares` are those of the best figure in each kind that counts.
 
     `over_next` is how many times the next one's score it has, None for the last; `is_beside_next`: their runs took turns.
-    `is_level`: it is not told apart from the first.
+    `is_level`: it is not distinguished from the first.
     """
 
     candidate: Candidate
@@ -213,7 +213,7 @@ def _confidence(over_next: Interval | None, count: int, needs: Needs) -> str:
         return f"{'one run' if over_next.runs == 1 else f'{over_next.runs} runs'}: no interval"
     level = f"level with the next, within {EQUIVALENCE_MARGIN:.0%}"
     words = {"slower": "significantly better than the next", "equivalent": level}
-    return words.get(judge(over_next).word, "not told apart from the next")
+    return words.get(judge(over_next).word, "not distinguished from the next")
 
 
 def _exact(value: float) -> Interval:

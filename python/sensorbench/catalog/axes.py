@@ -1,4 +1,4 @@
-"""The axes on which databases are told apart, with the words of each, and the studies in which they were studied: files."""
+"""The axes on which databases are distinguished, with the words of each, and the studies in which they were studied: files."""
 
 from functools import cache
 from pathlib import Path

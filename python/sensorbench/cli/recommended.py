@@ -163,14 +163,14 @@ def _over_next(entry: Entry) -> str:
 
 
 def _smallest_of_level(recommendation: Recommendation) -> str | None:
-    """Of those that are not told apart from the first, the one that takes the least room, where that is another one."""
+    """Of those that are not distinguished from the first, the one that takes the least room, where that is another one."""
     level = [entry.place.candidate for entry in recommendation.entries if entry.place.is_level]
     sized = [candidate for candidate in level if candidate.bytes_a_reading]
     smallest = min(sized, key=lambda candidate: candidate.bytes_a_reading or 0.0, default=None)
     if smallest is None or smallest is level[0]:
         return None
     size = formatting.significant(smallest.bytes_a_reading or 0.0)
-    return f"not told apart from the first, and smaller: {formatting.variant(smallest.name)} ({size} bytes a reading)"
+    return f"not distinguished from the first, and smaller: {formatting.variant(smallest.name)} ({size} bytes a reading)"
 
 
 def _described_relational(recommendation: Recommendation) -> str:

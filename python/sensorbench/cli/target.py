@@ -58,21 +58,21 @@ def clean(
 ) -> None:
     """Remove namespaces that sensorbench created at a target, after asking. Nothing else is ever removed."""
     found = owned_namespaces(url)
-    unknown = set(namespace or ()) - {namespace_.name for namespace_ in found}
+    unknown = set(namespace or ()) - {owned.name for owned in found}
     if unknown:
         raise UsageError(
             f"--namespace {min(unknown)}: sensorbench created no such namespace there; `sensorbench target list` shows those that it did"
         )
-    chosen = [namespace_ for namespace_ in found if not namespace or namespace_.name in namespace]
+    chosen = [owned for owned in found if not namespace or owned.name in namespace]
     if chosen:
-        confirm(f"remove {', '.join(f'{namespace_.name} ({_size(namespace_)})' for namespace_ in chosen)}", yes=yes)
+        confirm(f"remove {', '.join(f'{owned.name} ({_size(owned)})' for owned in chosen)}", yes=yes)
     reporter = ProgressReporter(quiet=json)
-    for owned_namespace in chosen:
-        with reporter.task(f"removing {owned_namespace.name}") as task:
-            owned_namespace.remove()
+    for owned in chosen:
+        with reporter.task(f"removing {owned.name}") as task:
+            owned.remove()
             task.end("removed")
     if json:
-        print_json([_as_json(namespace_) for namespace_ in chosen])
+        print_json([_as_json(owned) for owned in chosen])
     elif not chosen:
         console().print("sensorbench has no namespace there; nothing is removed")
 

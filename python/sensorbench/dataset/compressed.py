@@ -1,4 +1,4 @@
-"""Reading files as a stream of bytes: as they are, or compressed by bzip2 or xz. A file that ends too early is told apart from
+"""Reading files as a stream of bytes: as they are, or compressed by bzip2 or xz. A file that ends too early is distinguished from
 a bad one.
 """
 

@@ -40,7 +40,7 @@ MEASUREMENT_SCHEMA = pa.schema(
     ]
 )
 
-# A log's records take time: they have a begin and an end. They are told apart by machine, sensor and begin.
+# A log's records take time: they have a begin and an end. They are distinguished by machine, sensor and begin.
 LOG_SCHEMA = pa.schema(
     [
         pa.field("machine", pa.int32(), nullable=False),
@@ -185,7 +185,7 @@ class Dataset:
         return path if path.exists() else None
 
     def connect(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection in which each relation is a view; and usual_step(), for the SQL of draws, a macro."""
+        """A DuckDB connection in which each relation is a view; and usual_step(), for the SQL of parameter sources, a macro."""
         connection = workbench()
         readings = readings_of(self._description.relations)
         for name, relation in self._description.relations.items():

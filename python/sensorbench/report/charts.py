@@ -73,12 +73,12 @@ def figures(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, Any]:
     return sized(ranges + points, height=34 * len(variants) + 10)
 
 
-# Lines of one colour are told apart by their strokes.
+# Lines of one colour are distinguished by their strokes.
 STROKES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]]
 
 
 def line_of_variants(rows: list[dict[str, Any]], variants: list[str]) -> alt.Chart:
-    """A line with points for each of many variants, told apart by colour and stroke."""
+    """A line with points for each of many variants, distinguished by colour and stroke."""
     names = [formatting.variant(variant) for variant in variants]
     strokes = [STROKES[number // len(COLOURS) % len(STROKES)] for number in range(len(names))]
     colours = [COLOURS[number % len(COLOURS)] for number in range(len(names))]

@@ -1,4 +1,4 @@
-"""The answer of a search for variants, in words."""
+"""The answer of a search for server settings, in words."""
 
 from sensorbench.report import formatting
 from sensorbench.results.summary.claims import MeasuredFigure

@@ -11,15 +11,18 @@ _PRESENT: dict[str, str] = {
     "whole": "totals",
 }
 _STATUS = {"incomplete": "out of space"}
-# Keys that have another name now, however deep they are, by the key that they are under.
-_RENAMED: dict[str, dict[str, str]] = {
-    "whole": {"unstarted": "dropped", "wait_ns": "schedule_lag_ns"},
-    "plan": {"in_flight": "concurrency"},
-    "settings": {"in_flight": "concurrency"},
-    "operations": {"variant": "instance", "variant_of": "instance_of"},
-    "search": {"least_per_s": "min_per_s", "most_per_s": "max_per_s"},
-    "systems": {"own_means": "native_job"},
-    "workload": {
+# Keys that have another name now, by where they are: `*` is any key, or any entry of a list. What users named may be called like one of them.
+_RENAMED: dict[tuple[str, ...], dict[str, str]] = {
+    ("whole", "phases", "*"): {"unstarted": "dropped"},
+    ("whole", "phases", "*", "operations", "*"): {"wait_ns": "schedule_lag_ns"},
+    ("plan",): {"in_flight": "concurrency"},
+    ("setting",): {"in_flight": "concurrency"},
+    ("settings", "*"): {"in_flight": "concurrency"},
+    ("operations", "*"): {"variant": "instance", "variant_of": "instance_of"},
+    ("search",): {"least_per_s": "min_per_s", "most_per_s": "max_per_s"},
+    ("systems", "*"): {"own_means": "native_job"},
+    ("workload", "schedule"): {"in_flight": "concurrency"},
+    ("workload",): {
         "in_flight": "concurrency",
         "most_s": "max_s",
         "cores_a_worker": "cores_per_worker",
@@ -40,13 +43,13 @@ def kind_in(content: dict[str, Any]) -> Any:
 
 def of_format_2(content: dict[str, Any]) -> dict[str, Any]:
     """A manifest of format 1 as one of format 2. What is missing there is missing here."""
+    content = _renamed(content, ())
     own = {
-        _PRESENT.get(key, key): _renamed(value, _RENAMED.get(key, {}))
+        _PRESENT.get(key, key): value
         for key, value in content.items()
         if key not in ("format", "kind", "state", "setting", "settings")
     }
-    settings = content["settings"] if "settings" in content else [content[key] for key in ("setting",) if key in content]
-    variants = _renamed(settings, _RENAMED.get("settings", {}))
+    variants = content["settings"] if "settings" in content else [content[key] for key in ("setting",) if key in content]
     status = content.get("state", "running")
     head = {"format": 2, "kind": kind_in(content), "status": _STATUS.get(status, status)}
     if content["kind"] == "run":
@@ -62,7 +65,16 @@ def with_present_names(table: pa.Table) -> pa.Table:
     return table.rename_columns([_COLUMNS.get(name, name) for name in table.column_names])
 
 
-def _renamed(value: Any, names: dict[str, str]) -> Any:
+def _renamed(value: Any, place: tuple[str, ...]) -> Any:
+    """The value at a place of a manifest, with present names."""
     if isinstance(value, dict):
-        return {names.get(key, key): _renamed(inner, names) for key, inner in value.items()}
-    return [_renamed(inner, names) for inner in value] if isinstance(value, list) else value
+        names = _names_at(place)
+        return {names.get(key, key): _renamed(inner, (*place, key)) for key, inner in value.items()}
+    return [_renamed(inner, (*place, "*")) for inner in value] if isinstance(value, list) else value
+
+
+def _names_at(place: tuple[str, ...]) -> dict[str, str]:
+    for known, names in _RENAMED.items():
+        if len(known) == len(place) and all(part in ("*", key) for part, key in zip(known, place, strict=True)):
+            return names
+    return {}

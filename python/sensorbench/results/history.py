@@ -141,7 +141,7 @@ def _refuse_values_written_twice(path: Path, key: Integers, value: Integers, lin
         first, second = (_line_number(path, int(lines[order[again[0] + step]])) for step in (0, 1))
         raise UsageError(
             f"{path}, line {second}: writes the value of line {first} again; "
-            "each write of a key needs a value of its own, or what is read cannot be told apart"
+            "each write of a key needs a value of its own, or what is read cannot be distinguished"
         )
 
 

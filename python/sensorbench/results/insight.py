@@ -187,7 +187,7 @@ def _all_requests(caches: Sequence[CacheSeries]) -> CacheSeries:
     """The requests to the caches of all nodes."""
     times_s = _all_moments(caches)
     hits, requests = (
-        np.sum([_carried(times_s, row.times_s, values) for row, values in counted], axis=0)
+        np.sum([_carried(times_s, cache.times_s, values) for cache, values in counted], axis=0)
         for counted in ([(cache, cache.hits) for cache in caches], [(cache, cache.requests) for cache in caches])
     )
     return CacheSeries(times_s, hits, requests)

@@ -174,7 +174,7 @@ class PlannedTune(SummaryPart):
 
 
 class TuneManifest(BaseManifest[PlannedTune]):
-    """`manifest.json` of a search for variants."""
+    """`manifest.json` of a search for server settings."""
 
     kind: Literal["tune"] = "tune"
 
@@ -189,7 +189,7 @@ class PlannedCell(SummaryPart):
 
 
 class PlannedFactors(SummaryPart):
-    """Levels of variants, each on fresh servers, under the same loads."""
+    """Levels of server settings, each on fresh servers, under the same loads."""
 
     name: str
     target: str

@@ -39,7 +39,7 @@ class Watcher:
         self._target = target
         self._measured = lab.instance_at(target.url) if servers else None
         # What the names of a node's figures begin with, by the name of its process.
-        self._prefixes = {row.name: row.prefix for row in self._nodes_now()}
+        self._prefixes = {known.name: known.prefix for known in self._nodes_now()}
         self._processes = {CLIENT: psutil.Process(), **servers}
         self._asks = True
         self._resources: list[dict[str, Any]] = []
@@ -97,8 +97,8 @@ class Watcher:
 
     def _ask_lab(self) -> None:
         reported: dict[str, float] = {}
-        for row in self._nodes_now():
-            reported |= {f"{row.prefix}{name}": value for name, value in lab.insight(row.instance, row.node).items()}
+        for known in self._nodes_now():
+            reported |= {f"{known.prefix}{name}": value for name, value in lab.insight(known.instance, known.node).items()}
         self._report(reported)
 
     def _nodes_now(self) -> list[_Known]:
@@ -117,12 +117,12 @@ class Watcher:
         """Nodes that have joined since the beginning, or were started again, are watched, too. Processor time goes on where that of the
         process before has ended.
         """
-        for row in self._nodes_now():
-            process = row.node.find()
-            if process is not None and process != self._processes.get(row.name):
-                self._prefixes[row.name] = row.prefix
-                self._processes[row.name] = process
-                self._start_cpu_s[row.name] = -self._used_cpu_s.get(row.name, 0.0)
+        for known in self._nodes_now():
+            process = known.node.find()
+            if process is not None and process != self._processes.get(known.name):
+                self._prefixes[known.name] = known.prefix
+                self._processes[known.name] = process
+                self._start_cpu_s[known.name] = -self._used_cpu_s.get(known.name, 0.0)
 
     def _read(self) -> None:
         self._meet_newcomers()

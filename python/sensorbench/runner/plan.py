@@ -23,7 +23,7 @@ class Parameters:
     sources: list[str]
     tables: dict[str, pa.Table] = field(default_factory=dict)
     numbers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    # Of draws of what was written, the time bucket that ends with it.
+    # Of parameter sources of what was written, the time bucket that ends with it.
     spans: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def readers(self) -> list[pa.RecordBatchReader]:
@@ -51,7 +51,7 @@ def parameters_of(operations: Operations, names: list[str], workbench: duckdb.Du
 
 
 def _used_sources(operations: Operations, names: list[str]) -> list[str]:
-    """The draws of the operations and of the writes that they read, in the order of the file."""
+    """The parameter sources of the operations and of the writes that they read, in the order of the file."""
     used: set[str] = set()
     pending = list(names)
     while pending:
@@ -97,7 +97,7 @@ def _span(workbench: duckdb.DuckDBPyConnection, span: Span, written: Operation) 
 
 def build_plan(operations: Operations, schema: Schema, parameters: Parameters, workload: Workload, run: int) -> dict[str, Any]:
     """The plan of one run of a workload on a variant."""
-    # Operations that only a draw names (a write that is read) are planned too, with no share of the mix.
+    # Operations that only a parameter source names (a write that is read) are planned too, with no share of the mix.
     names = planned_operations(operations, workload)
     return {
         "seed": workload.seed,
@@ -141,7 +141,7 @@ def planned_operation(
 
 
 def _source(operations: Operations, parameters: Parameters, name: str, parameter: str) -> dict[str, Any]:
-    """Number of the draw and of the column that a parameter comes from, and whether each reading of an operation has a row of its own."""
+    """Number of the parameter source and of the column that a parameter comes from, and whether each reading of an operation has a row of its own."""
     for source in operations.operation[name].parameter_sources:
         columns = _source_columns(operations, parameters, source)
         if parameter in columns:

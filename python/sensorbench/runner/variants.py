@@ -45,7 +45,7 @@ class TargetSpec:
     options: str = ""
     # What a study calls it, where it names systems: a database with variants and a size.
     system: str | None = None
-    # Of a server that the lab starts: how many nodes, and its variants.
+    # Of a server that the lab starts: how many nodes, and its settings.
     nodes: int | None = None
     server_settings: tuple[tuple[str, str], ...] = ()
 

@@ -87,7 +87,7 @@ class ParameterSource(toml_file.FileModel):
     query: str | None = None
     choice: AnyChoice = "uniform"
     numbers: dict[str, Number] = {}
-    # Of numbers, a draw whose rows come one after the other: each row has numbers of its own, which follow one another.
+    # Of numbers, a parameter source whose rows come one after the other: each row has numbers of its own, which follow one another.
     per: str | None = None
     written: Written | None = None
 
@@ -119,7 +119,7 @@ def statement_name(name: str) -> str:
 
 
 class Operation(toml_file.FileModel):
-    """One operation. With `instances`, the name of a draw, it is asked at each row of the draw as an operation of its own."""
+    """One operation. With `instances`, the name of a parameter source, it is asked at each of its rows as an operation of its own."""
 
     title: str
     question: str
@@ -211,7 +211,7 @@ class Operations(toml_file.FileModel):
         return self
 
     def with_parameter_source(self, name: str, source: ParameterSource) -> "Operations":
-        """The same with another draw of a name that is there."""
+        """The same with another parameter source of a name that is there."""
         if name not in self.parameter_source:
             raise UsageError(f"there is no parameter source {name!r}; expected one of {', '.join(self.parameter_source)}")
         return self.model_copy(update={"parameter_source": {**self.parameter_source, name: source}})

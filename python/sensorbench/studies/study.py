@@ -66,7 +66,7 @@ class Layout(toml_file.FileModel):
 
 
 class OwnParameterSource(toml_file.FileModel):
-    """A draw of the study's own, on the datasets that it is made for; elsewhere that of the operations stands."""
+    """A parameter source of the study's own, on the datasets that it is made for; elsewhere that of the operations stands."""
 
     datasets: list[str]
     query: str
@@ -93,7 +93,7 @@ class Grid(toml_file.FileModel):
 
 class StudyPart(Grid):
     """A part of a study: a comparison with layouts and a workload of its own, on one dataset. What the file does not say of it is
-    as the study says, key by key of its workload and draw by draw.
+    as the study says, key by key of its workload and parameter source by parameter source.
     """
 
     title: str

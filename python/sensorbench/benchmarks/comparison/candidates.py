@@ -110,7 +110,7 @@ def _comparisons_of(measured: Sequence[MeasuredComparison]) -> dict[str, list[Me
 
 def _layouts(comparisons: Sequence[MeasuredComparison]) -> list[list[MeasuredVariant]]:
     """The variants of each layout, of all comparisons. Those that differ in something else within a comparison (an option of
-    the target, requests in flight) are told apart by their names.
+    the target, requests in flight) are distinguished by their names.
     """
     counts = [Counter(variant.layout for variant in comparison.variants) for comparison in comparisons]
     ambiguous = {layout for of_one in counts for layout, count in of_one.items() if count > 1}

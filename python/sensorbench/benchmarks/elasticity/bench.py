@@ -42,7 +42,7 @@ from sensorbench.verification import keep_history
 OPERATIONS = "articles"
 # What is left at a target is nothing that other work goes on with.
 FINGERPRINT = "elasticity"
-# The key by which articles are told apart, and the draw that chooses among them.
+# The key by which articles are distinguished, and the parameter source that chooses among them.
 ID, IDS = "id", "ids"
 # A run ends when its course says so; this long at most, so that it ends at all (s).
 LONGEST_S = 7 * 24 * 3600.0

@@ -197,13 +197,13 @@ def _warnings(result: FactorsResult) -> list[Caveat]:
             f"{', '.join(coarse)} could not be made as small as the data, which are {manifest.plan.scale:g} of the paper's.",
             "They hold a larger share of the data than there; a larger --scale brings them together.",
         )
-    measured = [change for of_cell in result.measurements.values() for change in of_cell]
-    failed = [change for change in measured if change.outcome == "failed"]
+    measured = [measurement for of_cell in result.measurements.values() for measurement in of_cell]
+    failed = [measurement for measurement in measured if measurement.outcome == "failed"]
     if failed:
         caveats.add(
             "failed", f"{len(failed)} measurements failed; the first ({failed[0].cell}): {failed[0].reason}", "They are left out."
         )
-    steps = [step for change in measured for step in change.steps]
+    steps = [step for measurement in measured for step in measurement.steps]
     bound = [step.client_bound for step in steps if step.client_bound]
     if bound:
         caveats.add(

@@ -338,7 +338,7 @@ def _record(job: JobFigures) -> JobRecord:
 
 
 def _native(system: System, references: Sequence[Reference], number: int) -> CompleteExecution:
-    """The statements of the database itself. There is no set-up that could be told apart."""
+    """The statements of the database itself. There is no set-up that could be distinguished."""
     if system.native is None or system.target is None:
         raise AssertionError("a system without a native job has no such cell")
     words = []

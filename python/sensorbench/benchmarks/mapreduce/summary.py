@@ -83,7 +83,7 @@ def _job(result: MapReduceResult, system: str, workers: int | None) -> JobFigure
 
 
 def _setup_parts(executions: Sequence[CompleteExecution], setup_s: float) -> SetupParts:
-    """What the set-up consists of: what is told apart, and of the jobs what no stage was executed in."""
+    """What the set-up consists of: what is distinguished, and of the jobs what no stage was executed in."""
     context_s, executors_s, launch_s = (
         float(np.mean(part))
         for part in zip(

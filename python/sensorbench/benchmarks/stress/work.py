@@ -33,7 +33,7 @@ class Work(ABC):
 
     @abstractmethod
     def tables(self) -> list[pa.Table]:
-        """What the draws of the plan take rows from."""
+        """What the parameter sources of the plan take rows from."""
 
     @abstractmethod
     def intent(self, target: Target) -> Intent:

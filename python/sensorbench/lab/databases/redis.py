@@ -140,7 +140,7 @@ class RedisCluster(Redis, LabCluster):
 
         if not wait_until(is_agreed, timeout_s=30.0):
             raise FailedError(f"the nodes of {instance.name} do not agree on their slots after 30 s; see {instance.log}")
-        # Replicas are told apart only when the next gossip has come round.
+        # Replicas are distinguished only when the next gossip has come round.
         time.sleep(0.2 if instance.replicas == 0 else 1.0)
 
     def _redis(self, instance: Instance, node: Node, software: Path, user: ServerUser, *words: str) -> str:

@@ -54,7 +54,7 @@ class JobFigures(SummaryPart):
     workers: int | None = Field(description="Null for the native job of the database.")
     total: MeanTime
     times: list[ExecutionTime]
-    setup_s: float | None = Field(description="Null for a native job, which has none that could be told apart.")
+    setup_s: float | None = Field(description="Null for a native job, which has none that could be distinguished.")
     setup_share: float | None
     setup_parts: SetupParts | None
     words: list[WordFigures]
