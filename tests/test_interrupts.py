@@ -146,17 +146,25 @@ def test_an_interruption_is_no_matter_of_other_threads() -> None:
 
 
 class Dying:
-    """No error leaves its destructor, in which Ctrl-C comes."""
+    """No error leaves its destructor, in which a signal comes."""
+
+    def __init__(self, sent: signal.Signals) -> None:
+        self._sent = sent
 
     def __del__(self) -> None:
-        interrupt()
+        signal.raise_signal(self._sent)
 
 
-def test_an_interruption_that_python_ignores_comes_again(capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("sent", "ignored"), [(signal.SIGINT, None), (signal.SIGTERM, signal.SIGINT)])
+def test_an_interruption_that_python_ignores_comes_again(
+    capfd: pytest.CaptureFixture[str], sent: signal.Signals, ignored: signal.Signals | None
+) -> None:
     """Once, a command whose Ctrl-C came at the end of an import went on to its end, with a traceback on its output."""
+    if ignored:
+        signal.signal(ignored, signal.SIG_IGN)
 
     def work() -> None:
-        Dying()
+        Dying(sent)
         for _ in range(1000):
             time.sleep(0.01)
 

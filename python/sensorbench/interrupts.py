@@ -21,6 +21,7 @@ class _State:
     lets_through: bool = False
     is_pending: bool = False
     raised: int = 0
+    last_signal: int = signal.SIGINT
 
 
 _STATE = _State()
@@ -111,8 +112,8 @@ class _Unraisable:
 
     def __call__(self, error: "sys.UnraisableHookArgs") -> None:
         if issubclass(error.exc_type, KeyboardInterrupt):
-            # A timer of a thread, as a signal that is raised here would be handled here too.
-            again = threading.Timer(self.AGAIN_AFTER_S, os.kill, (os.getpid(), signal.SIGINT))
+            # A timer of a thread, as a signal that is raised here would be handled here too. The same signal: SIGINT may be ignored.
+            again = threading.Timer(self.AGAIN_AFTER_S, os.kill, (os.getpid(), _STATE.last_signal))
             again.daemon = True
             again.start()
         else:
@@ -123,7 +124,8 @@ def _is_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def _interrupt(_: int, __: FrameType | None) -> None:
+def _interrupt(number: int, _: FrameType | None) -> None:
+    _STATE.last_signal = number
     if _STATE.holds and not _STATE.lets_through:
         _STATE.is_pending = True
         return

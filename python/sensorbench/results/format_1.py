@@ -6,13 +6,10 @@ import pyarrow as pa
 
 # The keys that all kinds have. All others of format 1 are part of the plan.
 _SHARED = ("id", "title", "reason", "process", "created", "finished", "version", "command", "environment")
-# Keys of the manifest itself.
-_PRESENT: dict[str, str] = {
-    "whole": "totals",
-}
 _STATUS = {"incomplete": "out of space"}
 # Keys that have another name now, by where they are: `*` is any key, or any entry of a list. What users named may be called like one of them.
 _RENAMED: dict[tuple[str, ...], dict[str, str]] = {
+    (): {"whole": "totals"},
     ("whole", "phases", "*"): {"unstarted": "dropped"},
     ("whole", "phases", "*", "operations", "*"): {"wait_ns": "schedule_lag_ns"},
     ("plan",): {"in_flight": "concurrency"},
@@ -44,11 +41,7 @@ def kind_in(content: dict[str, Any]) -> Any:
 def of_format_2(content: dict[str, Any]) -> dict[str, Any]:
     """A manifest of format 1 as one of format 2. What is missing there is missing here."""
     content = _renamed(content, ())
-    own = {
-        _PRESENT.get(key, key): value
-        for key, value in content.items()
-        if key not in ("format", "kind", "state", "setting", "settings")
-    }
+    own = {key: value for key, value in content.items() if key not in ("format", "kind", "state", "setting", "settings")}
     variants = content["settings"] if "settings" in content else [content[key] for key in ("setting",) if key in content]
     status = content.get("state", "running")
     head = {"format": 2, "kind": kind_in(content), "status": _STATUS.get(status, status)}
