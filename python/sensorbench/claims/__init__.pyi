@@ -1,48 +1,62 @@
-from .cases import Case, all_of
-from .claim import NOT_MEASURED, Claim, ClaimsFile, Judgement, Word, load_claims, untested_for
-from .evidence import Evidence, Roles, variant_name
-from .judging import Judge, Measured, common_verdict, judged, judged_by, judged_claim, measured, needs, not_tested
-from .rules import (
-    NEAR,
-    about,
-    at_least_one,
-    at_most,
-    greater_than_one,
-    near_one,
-    near_or_above_one,
-    ratio_over_runs,
-    single_ratio,
+from .claim import SCALES, Claim, ClaimsFile, load_claims
+from .deciding import decide
+from .evidence import QUANTITIES, Evidence, Quantity, Roles, variant_name
+from .expression import Expression, Figure
+from .figures import LOAD_VARIATION, SIZE_VARIATION, FigureEvidence, RunValues, WindowedSeries, interval_of
+from .judgement import NOT_MEASURED, Band, Cell, Judgement, Verdict, all_of, any_of, untested_for, weakest
+from .judging import (
+    Judge,
+    Measured,
+    below_scale,
+    common_verdict,
+    decided,
+    judged,
+    judged_by,
+    judged_claim,
+    measured,
+    needs,
+    not_tested,
 )
+from .rules import WORDS
 
 __all__ = [
-    "NEAR",
+    "LOAD_VARIATION",
     "NOT_MEASURED",
-    "Case",
+    "QUANTITIES",
+    "SCALES",
+    "SIZE_VARIATION",
+    "WORDS",
+    "Band",
+    "Cell",
     "Claim",
     "ClaimsFile",
     "Evidence",
+    "Expression",
+    "Figure",
+    "FigureEvidence",
     "Judge",
     "Judgement",
     "Measured",
+    "Quantity",
     "Roles",
-    "Word",
-    "about",
+    "RunValues",
+    "Verdict",
+    "WindowedSeries",
     "all_of",
-    "at_least_one",
-    "at_most",
+    "any_of",
+    "below_scale",
     "common_verdict",
-    "greater_than_one",
+    "decide",
+    "decided",
+    "interval_of",
     "judged",
     "judged_by",
     "judged_claim",
     "load_claims",
     "measured",
-    "near_one",
-    "near_or_above_one",
     "needs",
     "not_tested",
-    "ratio_over_runs",
-    "single_ratio",
     "untested_for",
     "variant_name",
+    "weakest",
 ]

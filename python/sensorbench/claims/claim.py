@@ -1,30 +1,40 @@
 """Claims: published findings in checkable form, and what is said of one."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated
+
+from pydantic import Field, model_validator
 
 from sensorbench import toml_file
+from sensorbench.claims.rules import Rule
 
-Word = Literal["holds", "does not hold", "no difference seen", "inconclusive", "not tested here", "not tested at this scale"]
-NOT_MEASURED = "something that it needs was not measured"
+# What a finding may depend on, so that it can be judged only from some value of it on; evidence says which value it has.
+SCALES = {
+    "scale": "the size of the dataset as a share of the paper's",
+    "rows": "rows loaded",
+    "bytes_over_memory": "bytes loaded over the memory that the server has for data",
+    "rows_per_partition": "rows of the largest partition",
+    "partition_bytes": "bytes of the largest partition",
+    "tables": "tables of the schema",
+    "regions_per_server": "regions on each server before the change",
+    "requests_per_set": "requests in each set",
+    "bytes_per_node_over_memory": "bytes on each node over the memory that it has for data",
+    "nodes": "nodes of the cluster",
+    "workers": "the largest number of workers",
+    "duration_s": "seconds that a step lasts",
+}
 
-
-@dataclass(frozen=True)
-class Judgement:
-    """What the measurements say of a claim."""
-
-    word: Word
-    measured: dict[str, Any] | None
-    reason: str
+Positive = Annotated[float, Field(gt=0.0)]
 
 
 class Claim(toml_file.FileModel):
-    """A published finding in checkable form."""
+    """A published finding in checkable form. Its rules are its parts: the claim gets the weakest verdict of them."""
 
     id: str
     text: str
+    # The paper's own words that the rules formalise.
+    sentence: str = ""
     form: str
     published: str
     # Variants that must have been measured, by the names of the study's roles.
@@ -34,9 +44,28 @@ class Claim(toml_file.FileModel):
     parts: list[str] = []
     # What else it needs and is not here, in words; such a claim is not tested.
     blocked_by: str | None = None
-    min_scale: float = 0.0
-    # Why it needs that scale.
+    rules: list[Rule] = []
+    # Why no rule fits; then a function of the study judges it.
+    judged_in_python: str | None = None
+    # The smallest scale at which it can be judged, by what the finding depends on (SCALES), and why.
+    min_scale: dict[str, Positive] = {}
     scale_matters: str = ""
+    # Why it can be judged at any scale.
+    scale_free: str = ""
+
+    @model_validator(mode="after")
+    def _is_judged_in_one_way(self) -> "Claim":
+        ways = [bool(self.blocked_by), bool(self.rules), bool(self.judged_in_python)]
+        if not self.blocked_by and sum(ways) != 1:
+            raise ValueError("a claim has 'rules', or 'judged_in_python' with the reason, or is 'blocked_by' something")
+        if not self.blocked_by and bool(self.min_scale) == bool(self.scale_free):
+            raise ValueError("a claim states either 'min_scale', with 'scale_matters', or why it is 'scale_free'")
+        if bool(self.min_scale) != bool(self.scale_matters):
+            raise ValueError("'min_scale' and 'scale_matters' stand together: from which scale on, and why")
+        unknown = self.min_scale.keys() - SCALES.keys()
+        if unknown:
+            raise ValueError(f"min_scale: {', '.join(sorted(unknown))} is none of {', '.join(SCALES)}")
+        return self
 
 
 class ClaimsFile(toml_file.FileModel):
@@ -45,14 +74,17 @@ class ClaimsFile(toml_file.FileModel):
     claim: list[Claim]
 
 
-def load_claims(file: Path, judges: Iterable[str]) -> tuple[Claim, ...]:
-    """The claims of a file, each of which lacks something or has a judge, by its id."""
+def load_claims(file: Path, judges: Iterable[str] = ()) -> tuple[Claim, ...]:
+    """The claims of a file. `judges` are the ids of those that a function of the study judges.
+
+    Raises:
+        AssertionError: where claims and functions do not fit, or two claims have the same id.
+
+    """
     found = toml_file.load(file, ClaimsFile).claim
-    if {claim.id for claim in found if not claim.blocked_by} != set(judges):
-        raise AssertionError(f"{file}: claims and judges do not fit")
+    in_python = {claim.id for claim in found if claim.judged_in_python and not claim.blocked_by}
+    if in_python != set(judges):
+        raise AssertionError(f"{file}: claims and judges do not fit: {sorted(in_python ^ set(judges))}")
+    if len({claim.id for claim in found}) != len(found):
+        raise AssertionError(f"{file}: two claims have the same id")
     return tuple(found)
-
-
-def untested_for(reason: str) -> Judgement:
-    """What is said of something that was not tested, and why."""
-    return Judgement("not tested here", None, reason)

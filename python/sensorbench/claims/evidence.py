@@ -1,24 +1,31 @@
 """What was measured in one comparison, by the roles that claims speak of."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 
 import numpy as np
 
 from sensorbench import toml_file
-from sensorbench.analysis.intervals import Interval, contrast_interval
+from sensorbench.analysis.intervals import CONFIDENCE, Interval, contrast_interval, scaled
 from sensorbench.analysis.sample import Floats, Sample
-from sensorbench.benchmarks.comparison import sample_of
+from sensorbench.benchmarks.comparison import done_in_s, sample_of
+from sensorbench.claims.expression import Expression, Figure
+from sensorbench.claims.figures import LOAD_VARIATION, SIZE_VARIATION, FigureEvidence, RunValues
+from sensorbench.dataset.dataset import readings_of
 from sensorbench.results import ComparisonResult, RunResult, VariantManifest
 from sensorbench.results.latencies import logged_latencies
 from sensorbench.results.manifest import MEASURE, PhaseFigures
 from sensorbench.results.server_use import server_use
 
+# What a figure of a role is made of: of evidence, role, and what else the figure's arguments say.
+Quantity = Callable[["Evidence", str, Sequence[str]], RunValues | None]
+
 
 class Roles(toml_file.FileModel):
     """Which variant plays which part in the claims, as system/schema or system/schema/label (a system is a database where the study
-    names none); the first that was measured does.
+    names none); the first that was measured does. Those of `substitute` are of the same kind of system as the paper's own, which
+    cannot be obtained: they judge claims, and are named in the verdict. A system of another kind has no place here.
     """
 
     published: dict[str, list[str]]
@@ -30,9 +37,12 @@ def variant_name(variant: VariantManifest) -> str:
     return "/".join(filter(None, [variant.system or variant.database, variant.schema_name, variant.label]))
 
 
-class Evidence:
+class Evidence(FigureEvidence):
     """What was measured in one comparison, by the roles that claims speak of. `parts` is the evidence of all parts of the study
     that were measured, this one's among it.
+
+    Figures are `quantity(role, …)` or `quantity(part: role, …)`, where the part is one of those that the claim names. Quantities are those of
+    `QUANTITIES`, and those of the study itself, `own`.
     """
 
     def __init__(
@@ -41,11 +51,13 @@ class Evidence:
         roles: dict[str, str],
         metric: str,
         parts: Mapping[str, "Evidence"] = MappingProxyType({}),
+        own: Mapping[str, Quantity] = MappingProxyType({}),
     ) -> None:
         self.result = result
         self.roles = roles
         self.metric = metric
         self._parts = parts
+        self._quantities = {**QUANTITIES, **own}
         self._sample = cache(self._load_sample)
 
     def part(self, name: str) -> "Evidence":
@@ -55,6 +67,43 @@ class Evidence:
         if name not in self._parts:
             raise AssertionError(f"the claim speaks of the part {name}, which it does not name")
         return self._parts[name]
+
+    def place_of(self, figure: Figure) -> tuple["Evidence", str, tuple[str, ...]]:
+        """In which part a figure was measured, its role there, and its other arguments."""
+        first, *others = figure.arguments
+        part, colon, role = first.partition(":")
+        return (self.part(part.strip()), role.strip(), tuple(others)) if colon else (self, first, tuple(others))
+
+    def values(self, figure: Figure) -> RunValues | None:
+        """A figure by run; None where its role was not measured."""
+        evidence, role, others = self.place_of(figure)
+        quantity = self._quantities[figure.quantity]
+        return quantity(evidence, role, others) if role in evidence.roles else None
+
+    def interval(self, expression: Expression, confidence: float = CONFIDENCE) -> Interval | None:
+        """The interval of a formula. That of latencies alone knows how they vary within runs, too."""
+        if expression.weights is None or any(figure.quantity != "latency" for figure in expression.figures):
+            return super().interval(expression, confidence)
+        places = [self.place_of(figure) for figure in expression.figures]
+        samples = [evidence.sample(role, *others) if role in evidence.roles else None for evidence, role, others in places]
+        known = [(sample, weight) for sample, weight in zip(samples, expression.weights, strict=True) if sample is not None]
+        if len(known) < len(samples):
+            return None
+        # Parts are measured one after the other, so that nothing that they share cancels.
+        paired = len({id(evidence) for evidence, _, _ in places}) == 1
+        return scaled(contrast_interval(known, self.metric, paired=paired, confidence=confidence), expression.factor)
+
+    def shares(self, figure: Figure) -> list[tuple[int, int]] | None:
+        """Of each run, how many operations had an outcome: `timeout(role, operation)` or `error(role, operation)`."""
+        evidence, role, (operation,) = self.place_of(figure)
+        if role not in evidence.roles:
+            return None
+        counts = evidence.counts_by_run(role, operation)
+        return [(counted[figure.quantity], sum(counted.values())) for counted in counts] or None
+
+    def scale(self, name: str) -> float | None:
+        """The value of something that findings depend on."""
+        return _SCALES[name](self) if name in _SCALES else None
 
     def runs(self, role: str) -> list[RunResult]:
         """The complete runs of a role."""
@@ -76,7 +125,7 @@ class Evidence:
         return self.result.size_bytes(self.roles[role])
 
     def largest_partition_bytes(self, role: str) -> int | None:
-        """The largest partition of any table, as the server tells."""
+        """The largest partition of any table, as the server reports it."""
         return self.result.largest_partition_bytes(self.roles[role])
 
     def access(self, role: str, operation: str) -> str | None:
@@ -85,12 +134,14 @@ class Evidence:
         return str(access) if access else None
 
     def counts(self, role: str, operation: str) -> dict[str, int]:
-        """How many operations of one kind ended how."""
-        counts = {"ok": 0, "error": 0, "timeout": 0, "cancelled": 0}
-        for phase in self._measured_phases(role):
-            for outcome, count in phase.operations.get(operation, {}).get("counts", {}).items():
-                counts[outcome] += count
-        return counts
+        """How many operations of one kind ended how, over all runs."""
+        by_run = self.counts_by_run(role, operation)
+        return {outcome: sum(counts[outcome] for counts in by_run) for outcome in _OUTCOMES}
+
+    def counts_by_run(self, role: str, operation: str) -> list[dict[str, int]]:
+        """How many operations of one kind ended how, in each run that reached its measured phase."""
+        of_runs = [phase.operations.get(operation, {}).get("counts", {}) for phase in self._measured_phases(role)]
+        return [{outcome: counts.get(outcome, 0) for outcome in _OUTCOMES} for counts in of_runs]
 
     def first_error(self, role: str, operation: str) -> str | None:
         """The message of an operation of one kind that failed."""
@@ -101,7 +152,7 @@ class Evidence:
         return next((str(error["first_message"]) for error in of_kind), None)
 
     def _measured_phases(self, role: str) -> list[PhaseFigures]:
-        """What the engine told of the measured phase of each run, also of those that failed."""
+        """What the engine counted in the measured phase of each run, also of those that failed."""
         all_totals = [run.manifest.totals for run in self.result.runs[self.roles[role]] if run.manifest.totals]
         return [phase for totals in all_totals for phase in totals.phases if phase.name == MEASURE]
 
@@ -111,20 +162,69 @@ class Evidence:
         return [float(np.mean([row[what] for row in use])) for use in uses if use]
 
     def contrast(self, terms: Sequence[tuple[str, str, float]]) -> Interval | None:
-        """The product of figure(role, operation) ** weight; None when something was not measured."""
+        """The product of latency(role, operation) ** weight; None when something was not measured."""
         samples = [(self.sample(role, operation), weight) for role, operation, weight in terms]
         if any(sample is None for sample, _ in samples):
             return None
         return contrast_interval([(sample, weight) for sample, weight in samples if sample is not None], self.metric)
 
-    def contrast_of_parts(self, terms: Sequence[tuple[str, str, str, float]]) -> Interval | None:
-        """The same over several parts: (part, role, operation, weight). They were measured one after the other, so that nothing
-        that they share cancels.
-        """
-        samples = [(self.part(part).sample(role, operation), weight) for part, role, operation, weight in terms]
-        known = [(sample, weight) for sample, weight in samples if sample is not None]
-        return contrast_interval(known, self.metric, paired=False) if len(known) == len(terms) else None
-
     def latencies(self, run: RunResult, operations: Sequence[str]) -> list[Floats]:
         """Latencies of each kind of operation in one run, in order of time."""
         return [logged_latencies(run, operation)[1] for operation in operations]
+
+    def by_run(self, values: Sequence[float | None]) -> RunValues | None:
+        """Values of the complete runs of a role, in order; None among them where a run has none."""
+        known = {number: value for number, value in enumerate(values) if value is not None and np.isfinite(value)}
+        return RunValues(known, self.result.manifest.plan.part or "") if known else None
+
+
+_OUTCOMES = ("ok", "error", "timeout", "cancelled")
+
+
+def _latency(evidence: Evidence, role: str, others: Sequence[str]) -> RunValues | None:
+    (operation,) = others
+    sample = evidence.sample(role, operation)
+    if sample is None:
+        return None
+    runs = [sample.figures(evidence.metric, (sample.run_of_block == run)[None, :].astype(float)) for run in range(sample.runs)]
+    return evidence.by_run([float(of_run[0]) for of_run in runs])
+
+
+def _deviation(evidence: Evidence, role: str, others: Sequence[str]) -> RunValues | None:
+    (operation,) = others
+    of_runs = [evidence.latencies(run, [operation])[0] for run in evidence.runs(role)]
+    return evidence.by_run([float(np.std(latencies)) if len(latencies) else None for latencies in of_runs])
+
+
+def _rate(evidence: Evidence, role: str, others: Sequence[str]) -> RunValues | None:
+    (operation,) = others
+    return evidence.by_run([done / elapsed_s for done, elapsed_s in done_in_s(evidence.runs(role), operation)])
+
+
+def _server(what: str) -> Quantity:
+    return lambda evidence, role, _: evidence.by_run(evidence.server_means(role, what))
+
+
+# The quantities of comparisons. Latency is by the study's metric; rates are operations per second that succeeded.
+QUANTITIES: Mapping[str, Quantity] = {
+    "latency": _latency,
+    "latency_deviation": _deviation,
+    "rate": _rate,
+    "processors": _server("processors"),
+    "megabytes": _server("megabytes"),
+    "load_s": lambda evidence, role, _: RunValues.once(evidence.loaded_s(role), LOAD_VARIATION),
+    "size_bytes": lambda evidence, role, _: RunValues.once(evidence.size_bytes(role), SIZE_VARIATION),
+    "partition_bytes": lambda evidence, role, _: RunValues.once(evidence.largest_partition_bytes(role), SIZE_VARIATION),
+}
+
+
+def _rows(evidence: Evidence) -> float:
+    """Rows of the relation with the readings."""
+    relations = evidence.result.manifest.plan.dataset["relations"]
+    return float(relations[readings_of(relations).relation]["rows"])
+
+
+_SCALES: Mapping[str, Callable[[Evidence], float | None]] = {
+    "scale": lambda evidence: float(evidence.result.manifest.plan.dataset.get("scale", 1.0)),
+    "rows": _rows,
+}

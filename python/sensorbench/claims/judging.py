@@ -1,25 +1,30 @@
 """How the claims of a study are judged by what was measured: in one comparison, or in several parts of the study together."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Protocol, TypeVar
 
-from sensorbench.claims.claim import Claim, Judgement, untested_for
-from sensorbench.claims.evidence import Evidence, Roles, variant_name
+from sensorbench.analysis.intervals import Interval
+from sensorbench.claims.claim import SCALES, Claim
+from sensorbench.claims.deciding import decide
+from sensorbench.claims.evidence import Evidence, Quantity, Roles, variant_name
+from sensorbench.claims.figures import FigureEvidence
+from sensorbench.claims.judgement import Cell, Judgement, untested_for
 from sensorbench.results import ComparisonResult
 from sensorbench.results.manifest import MEASURE
-from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure, SubstituteVerdict
+from sensorbench.results.summary.claims import AgreementBand, JudgedCell, JudgedClaim, MeasuredFigure
 from sensorbench.results.summary.comparison import ComparisonSummary
 
-E = TypeVar("E")
+E = TypeVar("E", bound=FigureEvidence)
 
 Judge = Callable[[Evidence], Judgement]
 
-_TESTED = {"holds", "does not hold", "no difference seen", "inconclusive"}
+_SAYING_SOMETHING = {"reproduced", "partly reproduced", "not reproduced", "inconclusive"}
 
 
-class HasJudges(Protocol):
-    """A study as far as its claims need it: who plays which role, the metric, and the judge of each claim by its id."""
+class HasClaims(Protocol):
+    """A study as far as its claims need it: who plays which role, the metric, quantities of its own, and the claims that functions judge."""
 
     @property
     def roles(self) -> Roles:
@@ -31,30 +36,34 @@ class HasJudges(Protocol):
 
     @property
     def judges(self) -> Mapping[str, Judge]:
-        """Who judges each claim, by its id."""
+        """Who judges the claims that no rule fits, by id."""
+
+    @property
+    def quantities(self) -> Mapping[str, Quantity]:
+        """What claims of this study alone speak of."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured in one comparison: with the claims' own roles, and with substitutes where those were not measured."""
+    """What was measured in one comparison, and which roles are played by substitutes."""
 
-    own: Evidence
-    with_substitutes: Evidence
+    evidence: Evidence
+    substitutes: Mapping[str, str]
     answers_equal: bool | None
 
 
 def measured(
-    study: HasJudges, results: Mapping[str, ComparisonResult], summaries: Mapping[str, ComparisonSummary]
+    study: HasClaims, results: Mapping[str, ComparisonResult], summaries: Mapping[str, ComparisonSummary]
 ) -> dict[str, Measured]:
     """What was measured in each of some comparisons, which are the parts of a study if there is more than one."""
-    own: dict[str, Evidence] = {}
-    with_substitutes: dict[str, Evidence] = {}
+    evidence: dict[str, Evidence] = {}
+    found = {}
     for name, result in results.items():
-        published = _roles(study.roles.published, result)
-        own[name] = Evidence(result, published, study.metric, own)
-        roles = {**_roles(study.roles.substitute, result), **published}
-        with_substitutes[name] = Evidence(result, roles, study.metric, with_substitutes)
-    return {name: Measured(own[name], with_substitutes[name], summaries[name].answers_equal) for name in results}
+        published, others = _roles(study.roles.published, result), _roles(study.roles.substitute, result)
+        substitutes = {role: variant for role, variant in others.items() if role not in published}
+        evidence[name] = Evidence(result, {**published, **substitutes}, study.metric, evidence, study.quantities)
+        found[name] = Measured(evidence[name], substitutes, summaries[name].answers_equal)
+    return found
 
 
 def _roles(wanted: dict[str, list[str]], result: ComparisonResult) -> dict[str, str]:
@@ -68,104 +77,149 @@ def _roles(wanted: dict[str, list[str]], result: ComparisonResult) -> dict[str, 
     return {role: variant for role, variant in found.items() if variant is not None}
 
 
-def judged(claim: Claim, study: HasJudges, by: Sequence[Measured]) -> JudgedClaim:
-    """A claim with its verdict, and what it is with substitutes where the claim's own databases were not measured. It is judged by
-    one comparison, or by those of all parts that it names.
-    """
-    own, with_substitutes = [measurement.own for measurement in by], [measurement.with_substitutes for measurement in by]
-    differ = any(measurement.answers_equal is False for measurement in by)
-    substitute = None
-    if not claim.blocked_by and not _has_roles(claim, own) and _has_roles(claim, with_substitutes):
-        judgement = _judgement(claim, study, with_substitutes, answers_differ=differ)
-        substitute = SubstituteVerdict(
-            roles={
-                f"{role}{_place(substitute, by)}": substitute.roles[role]
-                for substitute in with_substitutes
-                for role in claim.requires
-            },
-            verdict=judgement.word,
-            reason=judgement.reason,
-            measured=_figure(judgement),
+def judged(claim: Claim, study: HasClaims, by: Sequence[Measured]) -> JudgedClaim:
+    """A claim with its verdict, by one comparison or by those of all parts that it names."""
+    judgement = _judgement(claim, study, by)
+    used = _roles_of(claim)
+    substitutes = {
+        f"{role}{_place(measurement.evidence, by)}": variant
+        for measurement in by
+        for role, variant in measurement.substitutes.items()
+        if role in used
+    }
+    named = ", ".join(
+        f"{variant} for {' or '.join(study.roles.published.get(role, [role]))}" for role, variant in substitutes.items()
+    )
+    if judgement.verdict in _SAYING_SOMETHING and substitutes:
+        return judged_claim(
+            claim, _requirement(claim, study), judgement, substitutes=substitutes, note=f"; measured with substitutes: {named}"
         )
-    return judged_claim(claim, _requirement(claim, study), _judgement(claim, study, own, answers_differ=differ), substitute)
+    return judged_claim(claim, _requirement(claim, study), judgement)
 
 
-def not_tested(claim: Claim, study: HasJudges, reason: str) -> JudgedClaim:
+def _roles_of(claim: Claim) -> set[str]:
+    """The roles that a claim speaks of."""
+    figures = [
+        figure
+        for rule in claim.rules
+        for instance in rule.expanded()
+        for expression in instance.expressions
+        for figure in expression.figures
+    ]
+    return {*claim.requires, *(figure.arguments[0].rpartition(":")[2].strip() for figure in figures)}
+
+
+def not_tested(claim: Claim, study: HasClaims, reason: str) -> JudgedClaim:
     """A claim about something that was not measured."""
     return judged_claim(claim, _requirement(claim, study), untested_for(reason))
 
 
 def common_verdict(verdicts: Sequence[str], differing: str) -> str:
     """What several verdicts on one claim say together: what all that could test it say, else that they are `differing`."""
-    words = {word for word in verdicts if word in _TESTED} or set(verdicts[:1])
+    words = {word for word in verdicts if word in _SAYING_SOMETHING} or set(verdicts[:1])
     return words.pop() if len(words) == 1 else differing
 
 
 def judged_claim(
-    claim: Claim, requires: Sequence[str], judgement: Judgement, substitute: SubstituteVerdict | None = None
+    claim: Claim,
+    requires: Sequence[str],
+    judgement: Judgement,
+    *,
+    substitutes: Mapping[str, str] = MappingProxyType({}),
+    note: str = "",
 ) -> JudgedClaim:
     """What summaries say of a claim."""
     return JudgedClaim(
         id=claim.id,
         text=claim.text,
+        sentence=claim.sentence,
         form=claim.form,
         published=claim.published,
         requires=list(requires),
         parts=claim.parts,
-        verdict=judgement.word,
-        reason=judgement.reason,
-        measured=_figure(judgement),
-        substitute=substitute,
+        verdict=judgement.verdict,
+        reason=f"{judgement.reason}{note}",
+        measured=_figure(judgement.measured),
+        cells=[_cell(cell) for cell in judgement.cells],
+        substitutes=dict(substitutes),
     )
 
 
-def _figure(judgement: Judgement) -> MeasuredFigure | None:
-    return MeasuredFigure(**judgement.measured) if judgement.measured else None
+def _cell(cell: Cell) -> JudgedCell:
+    return JudgedCell(
+        name=cell.name,
+        verdict=cell.verdict,
+        reason=cell.reason,
+        measured=_figure(cell.measured),
+        published=cell.published,
+        band=AgreementBand(low=cell.band.low, high=cell.band.high) if cell.band else None,
+    )
 
 
-def _requirement(claim: Claim, study: HasJudges) -> list[str]:
+def _figure(interval: Interval | None) -> MeasuredFigure | None:
+    return MeasuredFigure(**asdict(interval)) if interval else None
+
+
+def _requirement(claim: Claim, study: HasClaims) -> list[str]:
     needed = [_variants_of(role, study) for role in claim.requires]
     return [*needed, *needs(claim)]
 
 
-def judged_by(judges: Mapping[str, Callable[[E], Judgement]], claim: Claim, evidence: E) -> JudgedClaim:
-    """What summaries say of a claim that has one judge and needs no variants of a comparison."""
-    judgement = untested_for(claim.blocked_by) if claim.blocked_by else judges[claim.id](evidence)
-    return judged_claim(claim, needs(claim), judgement)
+def judged_by(claim: Claim, evidence: E, judges: Mapping[str, Callable[[E], Judgement]]) -> JudgedClaim:
+    """What summaries say of a claim that needs no variants of a comparison."""
+    if claim.blocked_by:
+        return judged_claim(claim, needs(claim), untested_for(claim.blocked_by))
+    return judged_claim(claim, needs(claim), below_scale(claim, evidence) or decided(claim, evidence, judges))
+
+
+def decided(claim: Claim, evidence: E, judges: Mapping[str, Callable[[E], Judgement]]) -> Judgement:
+    """What the measurements say of a claim, by its rules or by the function that judges it."""
+    return judges[claim.id](evidence) if claim.judged_in_python else decide(claim.rules, evidence)
+
+
+def below_scale(claim: Claim, evidence: FigureEvidence) -> Judgement | None:
+    """The verdict on a claim whose finding does not show at the scale of what was measured; None where it may be judged."""
+    found = {name: evidence.scale(name) for name in claim.min_scale}
+    unknown = [SCALES[name] for name, value in found.items() if value is None]
+    if unknown:
+        return untested_for(f"it depends on {' and '.join(unknown)}, which was not measured: {claim.scale_matters}")
+    small = [
+        f"{SCALES[name]}: {value:,.4g}, at least {claim.min_scale[name]:,g}"
+        for name, value in found.items()
+        if value is not None and value < claim.min_scale[name]
+    ]
+    return Judgement("below minimum scale", f"{'; '.join(small)}: {claim.scale_matters}") if small else None
 
 
 def needs(claim: Claim) -> list[str]:
     """What a claim needs besides variants that were measured, in words."""
-    return [*([claim.blocked_by] if claim.blocked_by else []), *([f"scale {claim.min_scale:g}"] if claim.min_scale else [])]
+    scales = [f"{SCALES[name]}: at least {value:,g}" for name, value in claim.min_scale.items()]
+    return [*([claim.blocked_by] if claim.blocked_by else []), *scales]
 
 
-def _variants_of(role: str, study: HasJudges) -> str:
-    return " or ".join(study.roles.published[role])
+def _variants_of(role: str, study: HasClaims) -> str:
+    return " or ".join([*study.roles.published.get(role, []), *study.roles.substitute.get(role, [])])
 
 
-def _place(evidence: Evidence, among: Sequence[Any]) -> str:
+def _place(evidence: Evidence, among: Sequence[Measured]) -> str:
     """In which part something was measured, where that has to be said."""
     return f" in part {evidence.result.manifest.plan.part}" if len(among) > 1 else ""
 
 
-def _has_roles(claim: Claim, evidence: Sequence[Evidence]) -> bool:
-    return all(set(claim.requires) <= each.roles.keys() for each in evidence)
-
-
-def _judgement(claim: Claim, study: HasJudges, evidence: Sequence[Evidence], *, answers_differ: bool) -> Judgement:
+def _judgement(claim: Claim, study: HasClaims, by: Sequence[Measured]) -> Judgement:
     missing = [
-        f"{_variants_of(role, study)}{_place(own_evidence, evidence)}"
-        for own_evidence in evidence
+        f"{_variants_of(role, study)}{_place(measurement.evidence, by)}"
+        for measurement in by
         for role in claim.requires
-        if role not in own_evidence.roles
+        if role not in measurement.evidence.roles
     ]
-    if missing:
-        return untested_for(f"needs {' and '.join(missing)}")
     if claim.blocked_by:
         return untested_for(claim.blocked_by)
-    if any(own_evidence.result.manifest.plan.dataset.get("scale", 1.0) < claim.min_scale for own_evidence in evidence):
-        why = f": {claim.scale_matters}" if claim.scale_matters else ""
-        return Judgement("not tested at this scale", None, f"needs scale {claim.min_scale:g}{why}")
-    if answers_differ:
-        return Judgement("inconclusive", None, "the databases did not give equal answers")
-    return study.judges[claim.id](evidence[0])
+    if missing:
+        return untested_for(f"needs {' and '.join(missing)}")
+    too_small = next((found for measurement in by if (found := below_scale(claim, measurement.evidence))), None)
+    if too_small:
+        return too_small
+    if any(measurement.answers_equal is False for measurement in by):
+        return Judgement("inconclusive", "the databases did not give equal answers")
+    return decided(claim, by[0].evidence, study.judges)

@@ -1,97 +1,277 @@
-"""Rules of judgement: what an interval says of a claim."""
+"""Rules of judgement, as `claims.toml` states them: what a measurement must show so that a claim counts as reproduced.
+
+Each rule has a null, at which it says "reproduced" or "partly reproduced" in at most 5 % of all cases, and a contrary, at which it says "not
+reproduced"; `simulation.py` holds it to that. A rule is about figures with an interval (`intervals.py`), and judges the interval: a wide one is
+never an agreement.
+
+| rule | what it claims | not reproduced |
+|---|---|---|
+| greater | the ratio lies above the smallest relevant effect | the interval does not reach above it |
+| ratio | the same, and the ratio is about as large as the paper's | as `greater`; a different magnitude is "partly reproduced" |
+| equal | the ratio lies within the margin around 1 | the interval lies outside |
+| no_less | the ratio lies above 1 less the margin | the interval lies below |
+| threshold | a value lies above, below or between limits | the interval lies outside |
+| order | each figure is larger than the next | one of them is not |
+| trend | a figure grows from level to level | it falls, or does not grow |
+| share | a share of operations lies above or below a limit | its exact interval lies outside |
+| count | an exact number lies between limits, in each run | in one run it does not |
+| extreme | the extreme of a series within a window is none of the series' usual ones | it is a usual one |
+"""
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Mapping
+from itertools import pairwise, product
+from typing import Annotated, Any, Literal
 
-import numpy as np
+from pydantic import AfterValidator, Field, model_validator
 
-from sensorbench.analysis.intervals import CONFIDENCE, MIN_RUNS, Interval, spread_over_runs
-from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, judge
-from sensorbench.claims.claim import NOT_MEASURED, Judgement, Word, untested_for
+from sensorbench import toml_file
+from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN
+from sensorbench.claims.expression import Expression
 
-# "About as much" means within this factor of what was published: machines, versions and scales differ.
-ABOUT = 3.0
-# "Near 1" means within this share of it.
-NEAR = 0.25
-
-
-def greater_than_one(interval: Interval | None) -> Judgement:
-    """Judges "this ratio is above 1"."""
-    if interval is None:
-        return _not_measured()
-    verdict = judge(interval)
-    words: dict[str, Word] = {
-        "slower": "holds",
-        "faster": "does not hold",
-        "equivalent": "no difference seen",
-        "no difference seen": "no difference seen",
-        "inconclusive": "inconclusive",
-    }
-    return Judgement(words[verdict.word], _shown(interval), verdict.reason)
+# A difference that is smaller than this factor is irrelevant, unless a claim says another one.
+MIN_EFFECT = 1.0 + EQUIVALENCE_MARGIN
+# A published ratio r is met within r × [1/1.5, 1.5], or within r ** [1/1.5, 1.5], whichever is narrower.
+TOLERANCE = 1.5
+# The words of the papers, each as one number.
+WORDS: Mapping[str, float] = {
+    # Factors from which on it is so.
+    "slightly": 1.05,
+    "much": 2.0,
+    "several": 3.0,
+    "far": 3.0,
+    "orders of magnitude": 10.0,
+    # Margins within which it is so.
+    "near": 0.25,
+    "about": 0.25,
+    "the same": 0.10,
+}
 
 
-def at_least_one(interval: Interval | None) -> Judgement:
-    """Judges "this ratio is 1 or above"."""
-    judgement = greater_than_one(interval)
-    is_equivalent = interval is not None and judge(interval).word == "equivalent"
-    return Judgement("holds", judgement.measured, judgement.reason) if is_equivalent else judgement
+def _parsed(text: str) -> str:
+    # A name of `for_each` may stand anywhere in the text; the whole is checked when it is filled in.
+    if "{" not in text:
+        Expression.parse(text)
+    return text
 
 
-def near_one(interval: Interval | None) -> Judgement:
-    """Judges "this ratio is near 1"."""
-    return _within(interval, 1.0 / (1.0 + NEAR), 1.0 + NEAR, f"near 1 means within {NEAR:.0%}")
+Formula = Annotated[str, AfterValidator(_parsed)]
+Factor = Annotated[float | Literal["slightly", "much", "several", "far", "orders of magnitude"], Field()]
+Margin = Annotated[float | Literal["near", "about", "the same"], Field()]
 
 
-def near_or_above_one(interval: Interval | None) -> Judgement:
-    """Judges "this ratio is near 1 or above"."""
-    return _within(interval, 1.0 / (1.0 + NEAR), math.inf, f"near 1 means within {NEAR:.0%}")
+def number(word: float | str) -> float:
+    """The number of a word of the papers, or a number as it is."""
+    return WORDS[word] if isinstance(word, str) else float(word)
 
 
-def at_most(interval: Interval | None, limit: float, rule: str) -> Judgement:
-    """Judges "this figure is not above a limit"."""
-    return _within(interval, 0.0, limit, rule)
+class BaseRule(toml_file.FileModel):
+    """What all rules have.
+
+    `name` is how the comparison is called in reports. `for_each` has values for names in curly brackets: the rule is judged for each
+    combination, and all of them must hold, or at least one where `any`. `unless_missing` says that combinations of which something was not
+    measured are left out, where the claim is about whatever was measured.
+    """
+
+    name: str = ""
+    for_each: dict[str, list[str]] = {}
+    any: bool = False
+    unless_missing: bool = False
+
+    def expanded(self) -> "list[Any]":
+        """The rule for each combination of `for_each`, with the names filled in.
+
+        Raises:
+            ValueError: where what comes out is no formula.
+
+        """
+        if not self.for_each:
+            return [self]
+        content = self.model_dump(exclude={"for_each"})
+        combinations = (dict(zip(self.for_each, values, strict=True)) for values in product(*self.for_each.values()))
+        return [type(self)(**_filled(content, names)) for names in combinations]
+
+    def formulas(self) -> list[str]:
+        """The formulas that have to be measured."""
+        raise NotImplementedError
+
+    @property
+    def expressions(self) -> list[Expression]:
+        """The formulas, parsed."""
+        return [Expression.parse(formula) for formula in self.formulas()]
+
+    @property
+    def title(self) -> str:
+        """How the comparison is called in reports."""
+        return self.name or ", ".join(self.formulas())
 
 
-def about(interval: Interval | None, published: float) -> Judgement:
-    """Judges "this ratio is about as large as published"."""
-    return _within(interval, published / ABOUT, published * ABOUT, f"about means within a factor of {ABOUT:g} of {published:g}")
+def _filled(content: Any, names: Mapping[str, str]) -> Any:
+    """A value of a rule, with the names in its texts filled in."""
+    if isinstance(content, str):
+        for name, value in names.items():
+            content = content.replace(f"{{{name}}}", value)
+        return content
+    if isinstance(content, dict):
+        return {key: _filled(value, names) for key, value in content.items()}
+    return [_filled(value, names) for value in content] if isinstance(content, list) else content
 
 
-def _within(interval: Interval | None, low: float, high: float, rule: str) -> Judgement:
-    if interval is None:
-        return _not_measured()
-    if interval.low is None or interval.high is None or interval.runs < MIN_RUNS:
-        return Judgement("inconclusive", _shown(interval), f"{interval.runs} runs and no interval between runs; {rule}")
-    if low <= interval.low and interval.high <= high:
-        return Judgement("holds", _shown(interval), rule)
-    if interval.high < low or interval.low > high:
-        return Judgement("does not hold", _shown(interval), rule)
-    return Judgement("inconclusive", _shown(interval), f"the interval reaches over the limit; {rule}")
+class OneFigure(BaseRule):
+    """A rule about one formula."""
+
+    of: Formula
+
+    def formulas(self) -> list[str]:
+        """The formula."""
+        return [self.of]
 
 
-def single_ratio(ratio: float | None, what: str) -> Judgement:
-    """Judges "this ratio is above 1" of something that was measured once and has no interval."""
-    if ratio is None or not math.isfinite(ratio):
-        return _not_measured()
-    measured = {"value": ratio, "low": None, "high": None}
-    if abs(ratio - 1.0) <= EQUIVALENCE_MARGIN:
-        return Judgement("no difference seen", measured, f"{what}; measured once, no interval")
-    return Judgement("holds" if ratio > 1.0 else "does not hold", measured, f"{what}; measured once, no interval")
+class Greater(OneFigure):
+    """That a ratio lies above the smallest relevant effect. `expected` is the effect that the paper suggests, for simulations."""
+
+    kind: Literal["greater"] = "greater"
+    at_least: Factor = MIN_EFFECT
+    expected: float | None = Field(default=None, gt=1.0)
 
 
-def ratio_over_runs(ratios: Sequence[float]) -> Interval | None:
-    """The interval of a ratio that each run gives once."""
-    known = [ratio for ratio in ratios if ratio > 0.0 and math.isfinite(ratio)]
-    return spread_over_runs(np.array(known), CONFIDENCE) if known else None
+class Ratio(OneFigure):
+    """That a ratio lies on the published side of 1, and is about as large as published."""
+
+    kind: Literal["ratio"] = "ratio"
+    published: float = Field(gt=0.0)
+    at_least: Factor = MIN_EFFECT
+    tolerance: float = Field(default=TOLERANCE, gt=1.0)
+
+    @model_validator(mode="after")
+    def _has_a_direction(self) -> "Ratio":
+        if math.isclose(self.published, 1.0):
+            raise ValueError("published = 1 has no direction; use kind = 'equal'")
+        return self
+
+    def band(self) -> tuple[float, float]:
+        """What counts as the published magnitude; it never holds 1."""
+        ends = [self.published / self.tolerance, self.published * self.tolerance]
+        powers = sorted([self.published ** (1.0 / self.tolerance), self.published**self.tolerance])
+        return max(ends[0], powers[0]), min(ends[1], powers[1])
 
 
-def _not_measured() -> Judgement:
-    return untested_for(NOT_MEASURED)
+class Equal(OneFigure):
+    """That a ratio is 1, but for the margin: it lies between 1 / (1 + margin) and 1 + margin."""
+
+    kind: Literal["equal"] = "equal"
+    margin: Margin = "near"
 
 
-def _shown(interval: Interval) -> dict[str, Any]:
-    return {
-        key: value if not isinstance(value, float) or math.isfinite(value) else None for key, value in asdict(interval).items()
-    }
+class NoLess(OneFigure):
+    """That a ratio is not below 1 by more than the margin."""
+
+    kind: Literal["no_less"] = "no_less"
+    margin: Margin = "near"
+    expected: float | None = Field(default=None, gt=0.0)
+
+
+class Threshold(OneFigure):
+    """That a value lies above a limit, below one, or between two. `expected` and `contrary` are values for simulations."""
+
+    kind: Literal["threshold"] = "threshold"
+    above: float | None = None
+    below: float | None = None
+    expected: float
+    contrary: float
+
+    @model_validator(mode="after")
+    def _has_a_limit(self) -> "Threshold":
+        if self.above is None and self.below is None:
+            raise ValueError("a threshold has 'above', 'below' or both")
+        if not self.holds(self.expected) or self.holds(self.contrary):
+            raise ValueError("'expected' must lie within the limits and 'contrary' outside")
+        return self
+
+    def holds(self, value: float) -> bool:
+        """Whether a value lies within the limits."""
+        return (self.above is None or value > self.above) and (self.below is None or value < self.below)
+
+
+class Several(BaseRule):
+    """A rule about several formulas."""
+
+    of: list[Formula] = Field(min_length=2)
+
+    def formulas(self) -> list[str]:
+        """The formulas."""
+        return list(self.of)
+
+
+class Order(Several):
+    """That each figure is larger than the next, by the smallest relevant effect."""
+
+    kind: Literal["order"] = "order"
+    at_least: Factor = MIN_EFFECT
+    expected: float | None = Field(default=None, gt=1.0)
+
+    def pairs(self) -> list[Greater]:
+        """The rules of which it is made: each over the next."""
+        return [
+            Greater(
+                name=f"{larger} over {smaller}", of=f"({larger}) / ({smaller})", at_least=self.at_least, expected=self.expected
+            )
+            for larger, smaller in pairwise(self.of)
+        ]
+
+
+class Trend(Several):
+    """That a figure grows from level to level, and by the smallest relevant effect from the first to the last."""
+
+    kind: Literal["trend"] = "trend"
+    of: list[Formula] = Field(min_length=3)
+    at_least: Factor = MIN_EFFECT
+    # Last over first.
+    expected: float | None = Field(default=None, gt=1.0)
+
+
+class Share(OneFigure):
+    """That a share of operations lies above a limit, or below one."""
+
+    kind: Literal["share"] = "share"
+    above: float | None = Field(default=None, gt=0.0, lt=1.0)
+    below: float | None = Field(default=None, gt=0.0, lt=1.0)
+
+    @model_validator(mode="after")
+    def _has_one_limit(self) -> "Share":
+        if (self.above is None) == (self.below is None):
+            raise ValueError("a share has either 'above' or 'below'")
+        return self
+
+
+class Count(OneFigure):
+    """That a number, which is exact, lies between limits (both included) in each run."""
+
+    kind: Literal["count"] = "count"
+    min: float | None = None
+    max: float | None = None
+
+    @model_validator(mode="after")
+    def _has_a_limit(self) -> "Count":
+        if self.min is None and self.max is None:
+            raise ValueError("a count has 'min', 'max' or both")
+        return self
+
+
+class Extreme(OneFigure):
+    """That the extreme of a series within a window is beyond those that such windows have elsewhere, by the smallest relevant effect.
+
+    `of` names a series; `side` is whether its largest or smallest value counts.
+    """
+
+    kind: Literal["extreme"] = "extreme"
+    side: Literal["max", "min"] = "max"
+    at_least: Factor = MIN_EFFECT
+    published: float | None = None
+    # That there is no such extreme.
+    absent: bool = False
+
+
+Rule = Annotated[
+    Greater | Ratio | Equal | NoLess | Threshold | Order | Trend | Share | Count | Extreme, Field(discriminator="kind")
+]

@@ -298,8 +298,8 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
     by = measured(study, {part: result}, {part: summary})[part]
     own = {
         "part": part,
-        "models": compared_models(study.file.models, by.with_substitutes, list(summary.result.operations)),
-        "sections": [section.described() for section in study.sections(by.with_substitutes, summary)] if study.sections else [],
+        "models": compared_models(study.file.models, by.evidence, list(summary.result.operations)),
+        "sections": [section.described() for section in study.sections(by.evidence, summary)] if study.sections else [],
     }
     claims = [judged(claim, study, [by]) for claim in study.claims if claim.parts in ([], [part])]
     return summary.model_copy(update={"claims": claims, "result": summary.result.model_copy(update=own)})

@@ -51,7 +51,7 @@ def _in_each(of_parts: dict[str, JudgedClaim]) -> JudgedClaim:
     reasons = "; ".join(f"{part}: {of_part.verdict} ({of_part.reason})" for part, of_part in of_parts.items())
     verdict = common_verdict([of_part.verdict for of_part in of_parts.values()], "differs by part")
     first = next(iter(of_parts.values()))
-    return first.model_copy(update={"verdict": verdict, "reason": reasons, "measured": None, "substitute": None})
+    return first.model_copy(update={"verdict": verdict, "reason": reasons, "measured": None, "cells": []})
 
 
 def summarise_series(
@@ -95,7 +95,7 @@ def _of_study(
     """What follows from all comparisons together. Growth is that with the size of the datasets; parts have none."""
     study = STUDIES.get(manifest.name)
     by = measured(study, results, summaries) if study else {}
-    evidence = {name: measurement.with_substitutes for name, measurement in by.items()}
+    evidence = {name: measurement.evidence for name, measurement in by.items()}
     sections = study.series_sections(evidence, summaries) if study and study.series_sections else []
     if manifest.of == "datasets":
         growth = [row for dataset, summary in summaries.items() for row in _growth(dataset, summary)]

@@ -1,16 +1,17 @@
 """What a study is, and what a claim needs to be judged."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from sensorbench import toml_file
-from sensorbench.claims import Claim, ClaimsFile, Evidence, Judge, Roles
+from sensorbench.claims import Claim, Evidence, Judge, Quantity, Roles, load_claims
 from sensorbench.results import ComparisonResult
 from sensorbench.results.summary.comparison import ComparisonSummary, SectionColumn, StudySection
 from sensorbench.runner import Workload
@@ -228,7 +229,9 @@ class Study:
     name: str
     file: StudyFile
     claims: tuple[Claim, ...]
-    judges: dict[str, Judge]
+    # Who judges the claims that no rule fits, and what claims of this study alone speak of.
+    judges: Mapping[str, Judge] = MappingProxyType({})
+    quantities: Mapping[str, Quantity] = MappingProxyType({})
     published: FiguresOf | None = None
     sections: SectionsOf | None = None
     series_sections: SeriesSectionsOf | None = None
@@ -247,21 +250,20 @@ class Study:
     def load(
         cls,
         folder: Path,
-        judges: dict[str, Judge],
         *,
+        judges: Mapping[str, Judge] = MappingProxyType({}),
+        quantities: Mapping[str, Quantity] = MappingProxyType({}),
         published: FiguresOf | None = None,
         sections: SectionsOf | None = None,
         series_sections: SeriesSectionsOf | None = None,
     ) -> "Study":
-        """The study in a folder of the package. Every claim that lacks nothing must have a judge, and every part that one names
-        must be there.
+        """The study in a folder of the package. Every part that a claim names must be there, and every claim that no rule fits must have a
+        judge.
         """
-        claims = toml_file.load(folder / "claims.toml", ClaimsFile).claim
-        unjudged = [claim.id for claim in claims if not claim.blocked_by and claim.id not in judges]
-        if unjudged or not set(judges) <= {claim.id for claim in claims}:
-            raise AssertionError(f"{folder}: claims and judges do not fit: {unjudged}")
+        claims = load_claims(folder / "claims.toml", judges)
         file = toml_file.load(folder / "study.toml", StudyFile)
         homeless = [claim.id for claim in claims if not set(claim.parts) <= file.parts.keys()]
         if homeless:
             raise AssertionError(f"{folder}: claims name parts that the study does not have: {homeless}")
-        return cls(folder.name.replace("_", "-"), file, tuple(claims), judges, published, sections, series_sections)
+        name = folder.name.replace("_", "-")
+        return cls(name, file, claims, judges, quantities, published, sections, series_sections)

@@ -1,5 +1,7 @@
 """Claims with their verdicts, as summaries have them."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from sensorbench.results.summary.part import SummaryPart
@@ -16,13 +18,22 @@ class MeasuredFigure(SummaryPart):
     between_runs: bool | None = Field(default=None, description="Whether the spread between runs is in the interval.")
 
 
-class SubstituteVerdict(SummaryPart):
-    """What a claim is with substitutes, where its own databases were not measured."""
+class AgreementBand(SummaryPart):
+    """Between which values a figure agrees with a claim; an end that is null is open."""
 
-    roles: dict[str, str] = Field(description="Which variant plays which part of the claim.")
+    low: float | None
+    high: float | None
+
+
+class JudgedCell(SummaryPart):
+    """One comparison that a claim is made of."""
+
+    name: str
     verdict: str
     reason: str
-    measured: MeasuredFigure | None
+    measured: MeasuredFigure | None = None
+    published: float | None = Field(default=None, description="The paper's own figure.")
+    band: AgreementBand | None = None
 
 
 class VerdictOf(SummaryPart):
@@ -38,12 +49,20 @@ class JudgedClaim(SummaryPart):
 
     id: str
     text: str
+    sentence: str = Field(default="", description="The paper's own words.")
     form: str
     published: str
     requires: list[str] = Field(default=[], description="What must be measured to judge it.")
     parts: list[str] = Field(default=[], description="The parts of the study that it is about.")
     verdict: str
     reason: str = ""
-    measured: MeasuredFigure | None = None
-    substitute: SubstituteVerdict | None = None
+    measured: MeasuredFigure | None = Field(default=None, description="The figure of a claim that is one comparison.")
+    cells: list[JudgedCell] = Field(default=[], description="The comparisons that the claim is made of.")
+    substitutes: dict[str, str] = Field(
+        default={}, description="Which variant stands for a system of the paper that was not measured, by role."
+    )
     of_each: dict[str, VerdictOf] = Field(default={}, description="By dataset, in a series of several datasets.")
+    rules: Literal["format 1", "direction and magnitude"] = Field(
+        default="direction and magnitude",
+        description="By which rules it was judged. Those of format 1 could not tell every finding from its contrary.",
+    )

@@ -1,0 +1,251 @@
+"""What a rule says of evidence that is made up from a model of runs, so that it is known how often it errs.
+
+The model: each run gives a formula the value that is true, times a log-normal factor of its own (runs of one machine differ) for each of its
+figures. In which world the runs were made is a `Scenario`: at the rule's null, where nothing relevant is to be seen; under the effect that the
+paper published, or, where it printed no figure, one that is half as large again as the smallest relevant; and under the contrary. What is measured once
+is drawn once, with at most the variation that its interval assumes.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from sensorbench.analysis.intervals import CONFIDENCE, Interval, mean_over_runs, spread_over_runs
+from sensorbench.claims import rules
+from sensorbench.claims.deciding import decide
+from sensorbench.claims.expression import Expression, Figure
+from sensorbench.claims.figures import (
+    LOAD_VARIATION,
+    SIZE_VARIATION,
+    FigureEvidence,
+    RunValues,
+    WindowedSeries,
+    interval_of,
+)
+from sensorbench.claims.judgement import Verdict
+
+Scenario = Literal["null", "effect", "contrary"]
+SCENARIOS: tuple[Scenario, ...] = ("null", "effect", "contrary")
+# Between-run coefficients of variation.
+VARIATIONS = (0.05, 0.10, 0.20)
+REPETITIONS = (3, 5, 10)
+# What is promised of every rule.
+MAX_FALSE, MIN_RIGHT = 0.05, 0.80
+# Where a paper printed no figure, its effect is taken to be this many times the smallest relevant one.
+UNPRINTED_EFFECT = 1.5
+OPERATIONS_PER_RUN = 1_000
+SERIES_LENGTH, WINDOW_LENGTH = 120, 5
+
+# Quantities that are measured once, and how much they vary at most.
+ONCE: Mapping[str, float] = {"load_s": LOAD_VARIATION, "size_bytes": SIZE_VARIATION, "partition_bytes": SIZE_VARIATION}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How often a claim got each verdict, as shares."""
+
+    shares: Mapping[Verdict, float]
+
+    def of(self, *verdicts: Verdict) -> float:
+        """The share of some verdicts together."""
+        return sum(self.shares.get(verdict, 0.0) for verdict in verdicts)
+
+
+def is_decidable(outcomes: Mapping[Scenario, Outcome]) -> bool:
+    """Whether a claim keeps what is promised of every rule."""
+    return (
+        outcomes["null"].of("reproduced", "partly reproduced") <= MAX_FALSE
+        and outcomes["effect"].of("reproduced") >= MIN_RIGHT
+        and outcomes["effect"].of("not reproduced") <= MAX_FALSE
+        and outcomes["contrary"].of("not reproduced") >= MIN_RIGHT
+    )
+
+
+def simulate(
+    claim_rules: Sequence[rules.Rule], scenario: Scenario, *, repetitions: int, variation: float, simulations: int, seed: int = 0
+) -> Outcome:
+    """How often the rules of a claim give each verdict in a world.
+
+    Args:
+        claim_rules: all rules of a claim, or one rule.
+        scenario: the world.
+        repetitions: runs of each variant.
+        variation: the coefficient of variation between runs.
+        simulations: how often the runs are made.
+        seed: of the random numbers.
+
+    """
+    generator = np.random.default_rng(seed)
+    instances = [instance for rule in claim_rules for instance in _instances(rule)]
+    verdicts: Counter[Verdict] = Counter()
+    for _ in range(simulations):
+        evidence = _Simulated(instances, scenario, repetitions, variation, generator)
+        verdicts[decide(claim_rules, evidence).verdict] += 1
+    return Outcome({verdict: count / simulations for verdict, count in verdicts.items()})
+
+
+def simulate_all(
+    claim_rules: Sequence[rules.Rule], *, repetitions: int, variation: float, simulations: int, seed: int = 0
+) -> dict[Scenario, Outcome]:
+    """The same in each world."""
+    return {
+        scenario: simulate(
+            claim_rules, scenario, repetitions=repetitions, variation=variation, simulations=simulations, seed=seed
+        )
+        for scenario in SCENARIOS
+    }
+
+
+def _instances(rule: Any) -> list[Any]:
+    """The comparisons that a rule is made of."""
+    return [
+        part for instance in rule.expanded() for part in (instance.pairs() if isinstance(instance, rules.Order) else [instance])
+    ]
+
+
+class _Simulated(FigureEvidence):
+    """Runs of one world, made when they are asked for, and then kept: formulas that occur twice were measured once."""
+
+    def __init__(
+        self, instances: Sequence[Any], scenario: Scenario, repetitions: int, variation: float, generator: np.random.Generator
+    ) -> None:
+        self._repetitions, self._variation, self._generator = repetitions, variation, generator
+        self._worlds = {formula: (rule, scenario) for rule in instances for formula in rule.formulas()}
+        self._levels = {}
+        self._intervals: dict[str, Interval | None] = {}
+        for rule in instances:
+            if isinstance(rule, rules.Trend):
+                self._levels.update(_true_levels(rule, scenario))
+        self._values: dict[Figure, RunValues] = {}
+
+    def values(self, figure: Figure) -> RunValues:
+        """A figure by run: a level of a trend, or a number that is counted."""
+        if figure not in self._values:
+            rule, scenario = self._worlds.get(str(figure), (None, "effect"))
+            if isinstance(rule, rules.Count):
+                self._values[figure] = RunValues(dict.fromkeys(range(self._repetitions), _true_count(rule, scenario)))
+            else:
+                noise = self._generator.normal(0.0, self._variation, self._repetitions)
+                truth = self._levels.get(str(figure), 1.0)
+                self._values[figure] = RunValues(dict(enumerate(truth * np.exp(noise))))
+        return self._values[figure]
+
+    def interval(self, expression: Expression, confidence: float = CONFIDENCE) -> Interval | None:
+        """The interval of a formula, of which a rule says what is true."""
+        if expression.text not in self._worlds:
+            return super().interval(expression, confidence)
+        if expression.text not in self._intervals:
+            rule, scenario = self._worlds[expression.text]
+            self._intervals[expression.text] = self._interval(expression, rule, scenario, confidence)
+        return self._intervals[expression.text]
+
+    def _interval(self, expression: Expression, rule: Any, scenario: Scenario, confidence: float) -> Interval | None:
+        truth = true_value(rule, scenario)
+        weights = expression.weights
+        if weights is None or truth <= 0.0:
+            # A formula with sums varies by that share of the size that it is about.
+            size = self._variation * max(abs(true_value(rule, world)) for world in SCENARIOS)
+            return mean_over_runs(truth + self._generator.normal(0.0, size, self._repetitions), confidence)
+        variations = [min(self._variation, ONCE.get(figure.quantity, math.inf)) for figure in expression.figures]
+        is_once = any(figure.quantity in ONCE for figure in expression.figures)
+        spread = math.sqrt(sum((weight * of) ** 2 for weight, of in zip(weights, variations, strict=True)))
+        if not is_once:
+            return spread_over_runs(truth * np.exp(self._generator.normal(0.0, spread, self._repetitions)), confidence)
+        made = [
+            self._made(figure, weight, of) for figure, weight, of in zip(expression.figures, weights, variations, strict=True)
+        ]
+        # All of the effect is in the first figure.
+        shift = (truth / expression.factor) ** (1.0 / weights[0])
+        made[0] = RunValues(
+            {run: value * shift for run, value in made[0].by_run.items()}, made[0].group, made[0].assumed_variation
+        )
+        return interval_of(expression, made, confidence)
+
+    def _made(self, figure: Figure, weight: float, variation: float) -> RunValues:
+        del weight
+        if figure.quantity in ONCE:
+            return RunValues.once(math.exp(self._generator.normal(0.0, variation)), ONCE[figure.quantity]) or RunValues({})
+        return RunValues(dict(enumerate(np.exp(self._generator.normal(0.0, variation, self._repetitions)))))
+
+    def shares(self, figure: Figure) -> list[tuple[int, int]]:
+        """Of each run, how many operations are meant, and of how many."""
+        rule, scenario = self._worlds[str(figure)]
+        odds = _true_share(rule, scenario)
+        odds = odds / (1.0 - odds) * np.exp(self._generator.normal(0.0, self._variation, self._repetitions))
+        hits = self._generator.binomial(OPERATIONS_PER_RUN, odds / (1.0 + odds))
+        return [(int(of_run), OPERATIONS_PER_RUN) for of_run in hits]
+
+    def series(self, figure: Figure) -> list[WindowedSeries]:
+        """A series of each run, whose values next to each other are alike, and a window after it."""
+        rule, scenario = self._worlds[str(figure)]
+        return [_series(rule, scenario, self._variation, self._generator) for _ in range(self._repetitions)]
+
+
+def true_value(rule: Any, scenario: Scenario) -> float:
+    """What is true of the formula of a rule in a world."""
+    match rule:
+        case rules.Ratio():
+            towards = rules.number(rule.at_least) if rule.published > 1.0 else 1.0 / rules.number(rule.at_least)
+            return {"null": towards, "effect": rule.published, "contrary": 1.0 / rule.published}[scenario]
+        case rules.Greater():
+            at_least = rules.number(rule.at_least)
+            effect = rule.expected or UNPRINTED_EFFECT * at_least
+            return {"null": at_least, "effect": effect, "contrary": 1.0 / effect}[scenario]
+        case rules.Equal():
+            beyond = 1.0 + rules.number(rule.margin)
+            return {"null": beyond, "effect": 1.0, "contrary": beyond * UNPRINTED_EFFECT}[scenario]
+        case rules.NoLess():
+            margin = 1.0 + rules.number(rule.margin)
+            return {"null": 1.0 / margin, "effect": rule.expected or 1.0, "contrary": 1.0 / margin / UNPRINTED_EFFECT}[scenario]
+        case rules.Threshold():
+            limits = [limit for limit in (rule.above, rule.below) if limit is not None]
+            nearest = min(limits, key=lambda limit: abs(limit - rule.contrary))
+            return {"null": nearest, "effect": rule.expected, "contrary": rule.contrary}[scenario]
+    raise AssertionError(f"nothing is known to be true of {rule!r}")
+
+
+def _true_levels(rule: rules.Trend, scenario: Scenario) -> dict[str, float]:
+    """The levels of a trend: none, one to the last level by equal factors, or the contrary."""
+    last = rule.expected or UNPRINTED_EFFECT * rules.number(rule.at_least)
+    power = {"null": 0.0, "effect": 1.0, "contrary": -1.0}[scenario]
+    steps = np.linspace(0.0, 1.0, len(rule.of))
+    return {
+        str(Expression.parse(level).figures[0]): float(last ** (power * step)) for level, step in zip(rule.of, steps, strict=True)
+    }
+
+
+def _true_share(rule: rules.Share, scenario: Scenario) -> float:
+    limit = rule.above if rule.above is not None else rule.below
+    if limit is None:
+        raise AssertionError(f"a share without a limit: {rule!r}")
+    high, low = (1.0 + limit) / 2, limit / 2
+    effect, contrary = (high, low) if rule.above is not None else (low, high)
+    return {"null": limit, "effect": effect, "contrary": contrary}[scenario]
+
+
+def _true_count(rule: rules.Count, scenario: Scenario) -> float:
+    """A count has no null of its own: just outside of what is claimed."""
+    inside = rule.min if rule.min is not None else rule.max
+    outside = rule.min - 1 if rule.min is not None else (rule.max or 0.0) + 1
+    return float(inside or 0.0) if scenario == "effect" else float(outside)
+
+
+def _series(rule: rules.Extreme, scenario: Scenario, variation: float, generator: np.random.Generator) -> WindowedSeries:
+    noise = generator.normal(0.0, variation, SERIES_LENGTH + WINDOW_LENGTH)
+    logs = np.empty_like(noise)
+    logs[0] = noise[0]
+    for number in range(1, len(noise)):
+        logs[number] = 0.5 * logs[number - 1] + math.sqrt(0.75) * noise[number]
+    values = np.exp(logs)
+    window = values[SERIES_LENGTH:]
+    effect = rule.published or UNPRINTED_EFFECT * rules.number(rule.at_least)
+    has_effect = (scenario == "effect") != rule.absent if scenario != "null" else rule.absent
+    if has_effect:
+        position = int(generator.integers(len(window)))
+        window = window.copy()
+        window[position] *= effect if rule.side == "max" else 1.0 / effect
+    return WindowedSeries(values[:SERIES_LENGTH], window)
