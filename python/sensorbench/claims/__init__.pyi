@@ -2,7 +2,7 @@ from .claim import SCALES, Claim, ClaimsFile, load_claims
 from .deciding import decide
 from .evidence import QUANTITIES, Evidence, Quantity, Roles, variant_name
 from .expression import Expression, Figure
-from .figures import LOAD_VARIATION, SIZE_VARIATION, FigureEvidence, RunValues, WindowedSeries, interval_of
+from .figures import LOAD_VARIATION, SIZE_VARIATION, FigureEvidence, NotMeasuredError, RunValues, WindowedSeries, interval_of
 from .judgement import NOT_MEASURED, Band, Cell, Judgement, Verdict, all_of, any_of, untested_for, weakest
 from .judging import (
     Judge,
@@ -37,6 +37,7 @@ __all__ = [
     "Judge",
     "Judgement",
     "Measured",
+    "NotMeasuredError",
     "Quantity",
     "Roles",
     "RunValues",

@@ -11,7 +11,7 @@ from sensorbench.analysis.intervals import CONFIDENCE, MIN_RUNS, Interval, mean_
 from sensorbench.analysis.trends import jonckheere_p, page_p
 from sensorbench.claims import rules
 from sensorbench.claims.expression import Expression
-from sensorbench.claims.figures import FigureEvidence, RunValues, WindowedSeries
+from sensorbench.claims.figures import FigureEvidence, NotMeasuredError, RunValues, WindowedSeries
 from sensorbench.claims.judgement import NOT_MEASURED, Band, Cell, Judgement, all_of, any_of, weakest
 
 # A trend or an extreme by chance must be rarer than this: as rare as an interval that lies wholly on the wrong side.
@@ -48,6 +48,13 @@ def _cells(rule: rules.Rule, evidence: FigureEvidence, confidence: float) -> lis
 
 def _cell(rule: Any, evidence: FigureEvidence, confidence: float) -> Cell:
     """The verdict on one comparison."""
+    try:
+        return _measured_cell(rule, evidence, confidence)
+    except NotMeasuredError as error:
+        return Cell(rule.title, "not tested", str(error))
+
+
+def _measured_cell(rule: Any, evidence: FigureEvidence, confidence: float) -> Cell:
     match rule:
         case rules.Share():
             return _share(rule, evidence, confidence)

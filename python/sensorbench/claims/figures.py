@@ -17,6 +17,10 @@ LOAD_VARIATION = 0.20
 SIZE_VARIATION = 0.05
 
 
+class NotMeasuredError(Exception):
+    """A figure is not known, for the reason that the message gives."""
+
+
 @dataclass(frozen=True)
 class RunValues:
     """A figure by run. Figures of the same `group` were measured side by side, so that what runs of equal number share cancels in their
@@ -51,6 +55,7 @@ class FigureEvidence(ABC):
         """A figure by run.
 
         Raises:
+            NotMeasuredError: where it is known why it was not measured.
             KeyError: where there is no such quantity, which is a mistake in a claim.
 
         """

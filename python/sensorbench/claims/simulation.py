@@ -156,7 +156,7 @@ class _Simulated(FigureEvidence):
         if not is_once:
             return spread_over_runs(truth * np.exp(self._generator.normal(0.0, spread, self._repetitions)), confidence)
         made = [
-            self._made(figure, weight, of) for figure, weight, of in zip(expression.figures, weights, variations, strict=True)
+            self._made(figure, of) for figure, of in zip(expression.figures, variations, strict=True)
         ]
         # All of the effect is in the first figure.
         shift = (truth / expression.factor) ** (1.0 / weights[0])
@@ -165,8 +165,7 @@ class _Simulated(FigureEvidence):
         )
         return interval_of(expression, made, confidence)
 
-    def _made(self, figure: Figure, weight: float, variation: float) -> RunValues:
-        del weight
+    def _made(self, figure: Figure, variation: float) -> RunValues:
         if figure.quantity in ONCE:
             return RunValues.once(math.exp(self._generator.normal(0.0, variation)), ONCE[figure.quantity]) or RunValues({})
         return RunValues(dict(enumerate(np.exp(self._generator.normal(0.0, variation, self._repetitions)))))
@@ -174,8 +173,8 @@ class _Simulated(FigureEvidence):
     def shares(self, figure: Figure) -> list[tuple[int, int]]:
         """Of each run, how many operations are meant, and of how many."""
         rule, scenario = self._worlds[str(figure)]
-        odds = _true_share(rule, scenario)
-        odds = odds / (1.0 - odds) * np.exp(self._generator.normal(0.0, self._variation, self._repetitions))
+        share = _true_share(rule, scenario)
+        odds = share / (1.0 - share) * np.exp(self._generator.normal(0.0, self._variation, self._repetitions))
         hits = self._generator.binomial(OPERATIONS_PER_RUN, odds / (1.0 + odds))
         return [(int(of_run), OPERATIONS_PER_RUN) for of_run in hits]
 

@@ -1,7 +1,7 @@
 """What a study is, and what a claim needs to be judged."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -230,8 +230,8 @@ class Study:
     file: StudyFile
     claims: tuple[Claim, ...]
     # Who judges the claims that no rule fits, and what claims of this study alone speak of.
-    judges: Mapping[str, Judge] = MappingProxyType({})
-    quantities: Mapping[str, Quantity] = MappingProxyType({})
+    judges: Mapping[str, Judge] = field(default_factory=dict)
+    quantities: Mapping[str, Quantity] = field(default_factory=dict)
     published: FiguresOf | None = None
     sections: SectionsOf | None = None
     series_sections: SeriesSectionsOf | None = None

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sensorbench.studies.iot.claims import JUDGES
+from sensorbench.studies.iot.claims import QUANTITIES
 from sensorbench.studies.study import Study
 
-IOT = Study.load(Path(__file__).parent, JUDGES)
+IOT = Study.load(Path(__file__).parent, quantities=QUANTITIES)
