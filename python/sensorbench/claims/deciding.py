@@ -22,7 +22,7 @@ MIN_ARRANGEMENTS = 20
 
 def decide(all_rules: Sequence[rules.Rule], evidence: FigureEvidence) -> Judgement:
     """What the measurements say of all rules of a claim, which gets the weakest verdict of them."""
-    judgements = [_of_rule(rule, evidence) for rule in all_rules]
+    judgements = [judgement for rule in all_rules if (judgement := _of_rule(rule, evidence)) is not None]
     if len(judgements) == 1:
         return judgements[0]
     joined = all_of([cell for judgement in judgements for cell in judgement.cells])
@@ -30,13 +30,16 @@ def decide(all_rules: Sequence[rules.Rule], evidence: FigureEvidence) -> Judgeme
     return replace(joined, verdict=weakest([judgement.verdict for judgement in judgements]))
 
 
-def _of_rule(rule: rules.Rule, evidence: FigureEvidence) -> Judgement:
+def _of_rule(rule: rules.Rule, evidence: FigureEvidence) -> Judgement | None:
+    """What they say of one rule; None where it is about what was measured, and nothing was."""
     instances = rule.expanded()
     # Of several comparisons one is right by chance more often: Bonferroni.
     confidence = 1.0 - (1.0 - CONFIDENCE) / len(instances) if rule.any else CONFIDENCE
     cells = [cell for instance in instances for cell in _cells(instance, evidence, confidence)]
     if rule.unless_missing:
         cells = [cell for cell in cells if cell.verdict != "not tested"]
+        if not cells:
+            return None
     return any_of(cells) if rule.any else all_of(cells)
 
 

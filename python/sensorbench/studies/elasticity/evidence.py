@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sensorbench.analysis.intervals import Interval, mean_over_runs, product_over_runs
+from sensorbench.analysis.intervals import Interval, mean_over_runs
+from sensorbench.claims import Figure, FigureEvidence, RunValues, WindowedSeries
 from sensorbench.results.summary.elasticity import ElasticitySummary, NodeLoad, PublishedFigure, Transition
 
 # Figures: what they are called by the source, and the factor to our unit.
@@ -28,49 +29,69 @@ _HOTTEST, _SERVED = "requests-served-by-hottest-server", "requests-served-total"
 _BEGAN = (6, 12, 24)
 _NODES = re.compile(r"(\d+)(?: to \d+)? nodes")
 
+# The place of figures that a run without a change has.
+STABLE = "stable"
+NO_TRANSITION = -1
+_ENDS = {"first": 0, "last": -1}
+# Sets of a window in which the deviation is looked at, and how often the sets are put in another order.
+DEVIATION_WINDOW = 5
+ORDERS = 200
+
 Values = NDArray[np.float64]
 
 
 @dataclass
-class Evidence:
-    """For each role (a database of the study) and transition (0 is the first), the values of each figure, one of each work."""
+class Evidence(FigureEvidence):
+    """For each role (a database of the study) and transition (0 is the first), the values of each figure, one of each work; series of set
+    times; and the scales on which findings depend.
+    """
 
-    values: dict[tuple[str, int, str], list[float]] = field(default_factory=dict)
+    by_place: dict[tuple[str, int, str], list[float]] = field(default_factory=dict)
+    set_times: dict[tuple[str, int], list[WindowedSeries]] = field(default_factory=dict)
+    scales: dict[str, list[float]] = field(default_factory=dict)
 
     def add(self, role: str, transition: int, figures: Mapping[str, float | None]) -> None:
         """Adds what a work measured of a transition; figures that it has not are left out."""
         for name, value in figures.items():
             if value is not None:
-                self.values.setdefault((role, transition, name), []).append(value)
+                self.by_place.setdefault((role, transition, name), []).append(value)
 
     def of(self, role: str, transition: int, figure: str) -> Values:
         """The values of a figure."""
-        return np.array(self.values.get((role, transition, figure), []))
+        return np.array(self.by_place.get((role, transition, figure), []))
 
     def transitions(self, role: str, figure: str) -> list[int]:
         """The transitions of which there is a figure."""
-        return sorted({transition for of_role, transition, name in self.values if (of_role, name) == (role, figure)})
-
-    def has(self, role: str) -> bool:
-        """Whether there is anything of a role."""
-        return any(of_role == role for of_role, _, _ in self.values)
+        return sorted({transition for of_role, transition, name in self.by_place if (of_role, name) == (role, figure)})
 
     def mean(self, role: str, transition: int, figure: str) -> Interval | None:
         """The mean of a figure."""
         values = self.of(role, transition, figure)
         return mean_over_runs(values) if len(values) else None
 
-    def difference(self, role: str, transition: int, figures: tuple[str, str]) -> Interval | None:
-        """The mean difference of two figures of the same transitions."""
-        first, other = (self.of(role, transition, figure) for figure in figures)
-        return mean_over_runs(first - other) if len(first) and len(first) == len(other) else None
+    def values(self, figure: Figure) -> RunValues | None:
+        """A figure of a role and transition (from 1 on, or first and last), by work. Works of one role are compared with themselves."""
+        role, place = figure.arguments
+        transition = self._transition(role, place, figure.quantity)
+        values = [] if transition is None else self.of(role, transition, figure.quantity)
+        return RunValues(dict(enumerate(values)), role) if len(values) else None
 
-    def ratio(self, pair: tuple[str, int], other: tuple[str, int], figure: str) -> Interval | None:
-        """The ratio of a figure of one role and transition to that of another, which were measured apart."""
-        of_one, of_other = self.of(*pair, figure), self.of(*other, figure)
-        if not len(of_one) or not len(of_other) or not ((of_one > 0).all() and (of_other > 0).all()):
-            return None
-        return product_over_runs([of_one, 1.0 / of_other])
+    def _transition(self, role: str, place: str, figure: str) -> int | None:
+        if place == STABLE:
+            return NO_TRANSITION
+        if place not in _ENDS:
+            return int(place) - 1
+        known = [number for number in self.transitions(role, figure) if number != NO_TRANSITION]
+        return known[_ENDS[place]] if len(known) > 1 else None
+
+    def series(self, figure: Figure) -> list[WindowedSeries] | None:
+        """The set times before and during a transition, of each work."""
+        role, place = figure.arguments
+        return self.set_times.get((role, int(place) - 1))
+
+    def scale(self, name: str) -> float | None:
+        """The smallest of the works."""
+        return min(self.scales[name], default=None) if name in self.scales else None
 
 
 def evidence_of(summaries: Iterable[ElasticitySummary], roles: Mapping[str, Sequence[str]]) -> Evidence:
@@ -85,17 +106,71 @@ def evidence_of(summaries: Iterable[ElasticitySummary], roles: Mapping[str, Sequ
         scalability = {grown.from_nodes: grown.scalability for grown in summary.result.scalability}
         for number, transition in enumerate(growing):
             evidence.add(role, number, figures_of(transition, scalability.get(transition.nodes)))
+            series = _set_times(transition)
+            if series is not None:
+                evidence.set_times.setdefault((role, number), []).append(series)
+        for stable in (other for other in summary.result.transitions if other.change.kind == "stay" and not other.failed):
+            evidence.add(role, NO_TRANSITION, _deviations(np.array(stable.sets.duration_s)))
+        for name, value in _scales(summary).items():
+            evidence.scales.setdefault(name, []).append(value)
     return evidence
+
+
+def _scales(summary: ElasticitySummary) -> dict[str, float]:
+    """What findings depend on, as far as results say it. All nodes of the lab share one machine, so that data over memory of a node are all data
+    over all memory; of a user's cluster the memory is not known.
+    """
+    transitions, load, (variant,) = summary.result.transitions, summary.result.load or {}, summary.variants
+    scales = {
+        "requests_per_set": float(min((transition.requests_per_set for transition in transitions), default=0)),
+        "nodes": float(min((transition.nodes for transition in transitions), default=0)),
+    }
+    stored, memory = load.get("size", {}).get("total_bytes"), summary.environment.get("memory_bytes")
+    if stored and memory and variant.url.startswith("lab:"):
+        scales["bytes_per_node_over_memory"] = stored / memory
+    return scales
+
+
+def _set_times(transition: Transition) -> WindowedSeries | None:
+    """The set times before a transition and during its transfer, over their level before."""
+    if transition.before is None or transition.begun_at_s is None or transition.transfer_s is None:
+        return None
+    is_before, during = _around(transition)
+    durations_s = np.array(transition.sets.duration_s) / transition.before.mean_s
+    return WindowedSeries(durations_s[is_before], durations_s[during]) if during.any() else None
+
+
+def _around(transition: Transition) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which sets began before a transition, and which during its transfer."""
+    times_s = np.array(transition.sets.time_s)
+    is_before, during = times_s < (transition.scored_from_s or np.inf), np.zeros(len(times_s), dtype=bool)
+    if transition.begun_at_s is not None and transition.transfer_s is not None:
+        during = ~is_before & (times_s < transition.begun_at_s + transition.transfer_s)
+    return is_before, during
+
+
+def _deviations(durations_s: Values, seed: int = 0) -> dict[str, float | None]:
+    """How far apart the deviations of windows without a change are, and how far beyond what the same sets give in any order."""
+    if len(durations_s) < 4 * DEVIATION_WINDOW:
+        return {}
+    generator = np.random.default_rng(seed)
+    found = _deviation_spread(durations_s)
+    by_chance = np.median([_deviation_spread(generator.permutation(durations_s)) for _ in range(ORDERS)])
+    return {"deviation_spread": found, "deviation_spread_over_chance": found / float(by_chance)}
+
+
+def _deviation_spread(durations_s: Values) -> float:
+    count = len(durations_s) // DEVIATION_WINDOW
+    deviations = durations_s[: count * DEVIATION_WINDOW].reshape(count, DEVIATION_WINDOW).std(axis=1, ddof=1)
+    return float(deviations.max() / deviations.min()) if deviations.min() > 0.0 else float("nan")
 
 
 def figures_of(transition: Transition, scalability: float | None) -> dict[str, float | None]:
     """The figures of a transition; None where there is none. Times and scores are those by the band."""
     stable, before = transition.stability.by_band if transition.stability else None, transition.before
-    durations_s, times_s = np.array(transition.sets.duration_s), np.array(transition.sets.time_s)
-    is_before, during = times_s < (transition.scored_from_s or np.inf), np.zeros(len(times_s), dtype=bool)
-    if transition.begun_at_s is not None and transition.transfer_s is not None:
-        during = ~is_before & (times_s < transition.begun_at_s + transition.transfer_s)
+    durations_s, (_, during) = np.array(transition.sets.duration_s), _around(transition)
     figures: dict[str, float | None] = {
+        "nodes": float(transition.nodes),
         "transfer_s": transition.transfer_s,
         "additional_s": stable.additional_s if stable else None,
         "total_s": stable.total_s if stable else None,
@@ -107,9 +182,7 @@ def figures_of(transition: Transition, scalability: float | None) -> dict[str, f
         "hottest_share": _hottest_share(transition.servers),
     }
     if before and during.any():
-        figures["lowest_over_level"] = float(durations_s[during].min()) / before.mean_s
         figures["peak_over_level"] = float(durations_s[during].max()) / before.mean_s
-        figures["peak_over_peak"] = float(durations_s[during].max() / durations_s[is_before].max())
     return figures
 
 

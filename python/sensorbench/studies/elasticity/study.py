@@ -18,7 +18,6 @@ from sensorbench.results.summary.elasticity import (
     TransitionFigure,
 )
 from sensorbench.results.summary.envelope import Caveat
-from sensorbench.studies.elasticity.claims import JUDGES
 from sensorbench.studies.elasticity.evidence import Evidence, evidence_of, published
 
 FOLDER = Path(__file__).parent
@@ -62,7 +61,7 @@ class ElasticityStudy:
     def load(cls) -> "ElasticityStudy":
         """The study in this folder of the package."""
         file = toml_file.load(FOLDER / "study.toml", StudyFile)
-        return cls(FOLDER.name, file, load_claims(FOLDER / "claims.toml", JUDGES))
+        return cls(FOLDER.name, file, load_claims(FOLDER / "claims.toml"))
 
 
 ELASTICITY = ElasticityStudy.load()
@@ -134,14 +133,14 @@ def _of_variant(caveat: Caveat, work: ElasticitySummary) -> Caveat:
 
 def judged(claim: Claim, evidence: Evidence) -> JudgedClaim:
     """What summaries say of a claim."""
-    return judged_by(JUDGES, claim, evidence)
+    return judged_by(claim, evidence, {})
 
 
 def _figures(evidence: Evidence) -> list[TransitionFigure]:
     """Each figure of each role and transition, with its interval over repetitions."""
     found = []
-    for role, transition, figure in evidence.values:
-        interval = evidence.mean(role, transition, figure) if figure in FIGURES else None
+    for role, transition, figure in evidence.by_place:
+        interval = evidence.mean(role, transition, figure) if figure in FIGURES and transition >= 0 else None
         if interval is not None:
             found.append(TransitionFigure(role=role, transition=transition, figure=figure, **asdict(interval)))
     return found
