@@ -21,7 +21,7 @@ SCALES = {
     "requests_per_set": "requests in each set",
     "bytes_per_node_over_memory": "bytes on each node over the memory that it has for data",
     "nodes": "nodes of the cluster",
-    "workers": "the largest number of workers",
+    "nodes_per_worker": "nodes of each database per worker",
     "duration_s": "seconds that a step lasts",
 }
 

@@ -36,6 +36,11 @@ class RunValues:
         """A figure that was measured once, or None where it is not known."""
         return None if value is None else cls({0: value}, "once", variation)
 
+    @classmethod
+    def exactly(cls, value: float) -> "RunValues":
+        """A figure that is no measurement, and varies with nothing."""
+        return cls({0: value}, "exact", 0.0)
+
 
 @dataclass(frozen=True)
 class WindowedSeries:

@@ -41,7 +41,14 @@ OPERATIONS_PER_RUN = 1_000
 SERIES_LENGTH, WINDOW_LENGTH = 120, 5
 
 # Quantities that are measured once, and how much they vary at most.
-ONCE: Mapping[str, float] = {"load_s": LOAD_VARIATION, "size_bytes": SIZE_VARIATION, "partition_bytes": SIZE_VARIATION}
+ONCE: Mapping[str, float] = {
+    "load_s": LOAD_VARIATION,
+    "size_bytes": SIZE_VARIATION,
+    "partition_bytes": SIZE_VARIATION,
+    # Numbers of nodes and workers are known.
+    "nodes": 0.0,
+    "growth": 0.0,
+}
 
 
 @dataclass(frozen=True)
@@ -155,9 +162,7 @@ class _Simulated(FigureEvidence):
         spread = math.sqrt(sum((weight * of) ** 2 for weight, of in zip(weights, variations, strict=True)))
         if not is_once:
             return spread_over_runs(truth * np.exp(self._generator.normal(0.0, spread, self._repetitions)), confidence)
-        made = [
-            self._made(figure, of) for figure, of in zip(expression.figures, variations, strict=True)
-        ]
+        made = [self._made(figure, of) for figure, of in zip(expression.figures, variations, strict=True)]
         # All of the effect is in the first figure.
         shift = (truth / expression.factor) ** (1.0 / weights[0])
         made[0] = RunValues(

@@ -74,6 +74,8 @@ class Evidence(FigureEvidence):
         role, place = figure.arguments
         transition = self._transition(role, place, figure.quantity)
         values = [] if transition is None else self.of(role, transition, figure.quantity)
+        if figure.quantity == "nodes":
+            return RunValues.exactly(float(values[0])) if len(values) else None
         return RunValues(dict(enumerate(values)), role) if len(values) else None
 
     def _transition(self, role: str, place: str, figure: str) -> int | None:

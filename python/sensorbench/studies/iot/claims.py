@@ -6,7 +6,7 @@ from datetime import datetime
 import numpy as np
 
 from sensorbench.analysis.sample import Floats
-from sensorbench.claims import Evidence, NotMeasuredError, Quantity, RunValues, SIZE_VARIATION
+from sensorbench.claims import SIZE_VARIATION, Evidence, NotMeasuredError, Quantity, RunValues
 from sensorbench.results import RunResult
 from sensorbench.results.latencies import logged_latencies
 

@@ -9,7 +9,7 @@ from sensorbench.benchmarks.mapreduce import summarise_mapreduce
 from sensorbench.claims import Claim, judged_by, load_claims
 from sensorbench.results.mapreduce import MapReduceResult
 from sensorbench.results.summary.mapreduce import MapReduceSummary, PrintedFindings, PrintedGain
-from sensorbench.studies.mapreduce.claims import JUDGES, Evidence, judged_as_printed, printed_gains
+from sensorbench.studies.mapreduce.claims import Evidence, judged_as_printed, printed_gains
 
 FOLDER = Path(__file__).parent
 
@@ -51,13 +51,13 @@ class MapReduceStudy:
         titles = {name: role.title for name, role in roles.items()}
         evidence = Evidence(summary, {name: role.databases for name, role in roles.items()}, titles)
         printed = PrintedFindings(gains=dict(self.printed), claims=judged_as_printed(self.printed))
-        claims = [judged_by(JUDGES, claim, evidence) for claim in self.claims]
+        claims = [judged_by(claim, evidence, {}) for claim in self.claims]
         return summary.model_copy(update={"claims": claims, "result": summary.result.model_copy(update={"printed": printed})})
 
 
 def _load() -> MapReduceStudy:
     file = toml_file.load(FOLDER / "study.toml", StudyFile)
-    return MapReduceStudy(FOLDER.name, file, load_claims(FOLDER / "claims.toml", JUDGES), printed_gains(FOLDER / "published.csv"))
+    return MapReduceStudy(FOLDER.name, file, load_claims(FOLDER / "claims.toml"), printed_gains(FOLDER / "published.csv"))
 
 
 MAPREDUCE = _load()
