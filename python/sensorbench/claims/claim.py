@@ -52,6 +52,12 @@ class Claim(toml_file.FileModel):
     scale_matters: str = ""
     # Why it can be judged at any scale.
     scale_free: str = ""
+    # The datasets that it is about, where it speaks of their own values or sizes; on others it is not tested.
+    datasets: list[str] = []
+    # Why no substitute can judge it: it is about a product, not about a kind of system.
+    own_systems_only: str = ""
+    # Where the paper's own figures contradict its sentence, and what else a reader should know of the verdict.
+    note: str = ""
 
     @model_validator(mode="after")
     def _is_judged_in_one_way(self) -> "Claim":

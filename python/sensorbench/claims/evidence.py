@@ -224,7 +224,24 @@ def _rows(evidence: Evidence) -> float:
     return float(relations[readings_of(relations).relation]["rows"])
 
 
+def _bytes_over_memory(evidence: Evidence) -> float | None:
+    """The smallest of the variants' sizes over the memory that their servers are limited to, or that the machine has. What runs elsewhere
+    does not say how much memory it has.
+    """
+    environment = evidence.result.manifest.environment
+    of_machine = environment.get("memory_limit_bytes") or environment.get("memory_bytes")
+    shares = []
+    for variant in evidence.result.manifest.variants:
+        server = environment.get("servers", {}).get(variant.url.partition("?")[0])
+        memory = (server or {}).get("memory_bytes") or (of_machine if server or variant.embedded else None)
+        size = evidence.result.size_bytes(variant.id) if variant.id in evidence.roles.values() else None
+        if size is not None and memory:
+            shares.append(size / memory)
+    return min(shares, default=None)
+
+
 _SCALES: Mapping[str, Callable[[Evidence], float | None]] = {
     "scale": lambda evidence: float(evidence.result.manifest.plan.dataset.get("scale", 1.0)),
     "rows": _rows,
+    "bytes_over_memory": _bytes_over_memory,
 }

@@ -133,6 +133,7 @@ def judged_claim(
         id=claim.id,
         text=claim.text,
         sentence=claim.sentence,
+        note=claim.note,
         form=claim.form,
         published=claim.published,
         requires=list(requires),
@@ -218,9 +219,23 @@ def _judgement(claim: Claim, study: HasClaims, by: Sequence[Measured]) -> Judgem
         return untested_for(claim.blocked_by)
     if missing:
         return untested_for(f"needs {' and '.join(missing)}")
+    untestable = next((reason for measurement in by if (reason := _untestable(claim, measurement))), None)
+    if untestable:
+        return untested_for(untestable)
     too_small = next((found for measurement in by if (found := below_scale(claim, measurement.evidence))), None)
     if too_small:
         return too_small
     if any(measurement.answers_equal is False for measurement in by):
         return Judgement("inconclusive", "the databases did not give equal answers")
     return decided(claim, by[0].evidence, study.judges)
+
+
+def _untestable(claim: Claim, measurement: Measured) -> str | None:
+    """Why a claim is about something else than what was measured, if it is."""
+    dataset = measurement.evidence.result.manifest.plan.dataset["name"]
+    if claim.datasets and dataset not in claim.datasets:
+        return f"it is about values or sizes of {', '.join(claim.datasets)}, which {dataset} does not have"
+    substitutes = sorted({variant for role, variant in measurement.substitutes.items() if role in _roles_of(claim)})
+    if claim.own_systems_only and substitutes:
+        return f"{claim.own_systems_only}: {', '.join(substitutes)} cannot judge it"
+    return None

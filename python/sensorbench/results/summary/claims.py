@@ -60,6 +60,7 @@ class JudgedClaim(SummaryPart):
     id: str
     text: str
     sentence: str = Field(default="", description="The paper's own words.")
+    note: str = Field(default="", description="Where the paper's own figures contradict it, and other reservations.")
     form: str
     published: str
     requires: list[str] = Field(default=[], description="What must be measured to judge it.")
