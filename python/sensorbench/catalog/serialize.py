@@ -8,6 +8,7 @@ from pydantic import model_validator
 
 from sensorbench.catalog.axes import FOLDER, axes, studies
 from sensorbench.catalog.capability import capabilities
+from sensorbench.catalog.classification import judged_ids
 from sensorbench.catalog.entry import WHEN, Entry, When, entries
 from sensorbench.toml_file import FileModel, load
 
@@ -24,7 +25,7 @@ class CatalogClaim(FileModel):
     @model_validator(mode="after")
     def _says_how_or_why_not(self) -> Self:
         if not (self.command or self.test or self.blocked_by):
-            raise ValueError("expected command, test or lacks")
+            raise ValueError("expected command, test or blocked_by")
         return self
 
 
@@ -44,7 +45,7 @@ def serialize_catalog() -> dict[str, Any]:
         "axes": {name: axis.model_dump() for name, axis in axes().items()},
         "studies": {name: study.model_dump() for name, study in studies().items()},
         "databases": [serialize_entry(entry) for entry in entries().values()],
-        "claims": [claim.model_dump() for claim in catalog_claims()],
+        "claims": [{**claim.model_dump(), "judged": claim.id in judged_ids()} for claim in catalog_claims()],
     }
 
 
