@@ -8,7 +8,6 @@ from pydantic import model_validator
 
 from sensorbench.catalog.axes import FOLDER, axes, studies
 from sensorbench.catalog.capability import capabilities
-from sensorbench.catalog.classification import judged_ids
 from sensorbench.catalog.entry import WHEN, Entry, When, entries
 from sensorbench.toml_file import FileModel, load
 
@@ -45,7 +44,7 @@ def serialize_catalog() -> dict[str, Any]:
         "axes": {name: axis.model_dump() for name, axis in axes().items()},
         "studies": {name: study.model_dump() for name, study in studies().items()},
         "databases": [serialize_entry(entry) for entry in entries().values()],
-        "claims": [{**claim.model_dump(), "judged": claim.id in judged_ids()} for claim in catalog_claims()],
+        "claims": [claim.model_dump() for claim in catalog_claims()],
     }
 
 
