@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +39,7 @@ class Expression:
     tree: ast.expr
 
     @classmethod
+    @cache
     def parse(cls, text: str) -> "Expression":
         """The expression of a text.
 

@@ -48,6 +48,9 @@ ONCE: Mapping[str, float] = {
     # Numbers of nodes and workers are known.
     "nodes": 0.0,
     "growth": 0.0,
+    # So are the bytes of a dataset as text, and how many of its records were loaded.
+    "raw_bytes": 0.0,
+    "loaded_share": 0.0,
 }
 
 
