@@ -5,8 +5,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from sensorbench.analysis.intervals import CONFIDENCE, Interval
-from sensorbench.claims import Evidence, Expression, Figure, FigureEvidence, Judgement, RunValues
-from sensorbench.claims.judging import decided
+from sensorbench.claims import Evidence, Expression, Figure, FigureEvidence, Judgement, RunValues, decided
 from sensorbench.dataset.machine_log import DATASETS, records_of
 from sensorbench.results import ComparisonResult, VariantManifest
 from sensorbench.studies.log_analytics import LOG_ANALYTICS
@@ -75,8 +74,8 @@ class LogEvidence(Evidence):
         value = self.figures.get((role, _ONCE.get(figure.quantity) or others[0]))
         return None if value is None else RunValues({run: value * noise for run, noise in enumerate(NOISE)})
 
-    def interval(self, expression: Expression, confidence: float = CONFIDENCE) -> Interval | None:
-        return FigureEvidence.interval(self, expression, confidence)
+    def interval(self, expression: Expression, confidence: float = CONFIDENCE, *, is_ratio: bool = True) -> Interval | None:
+        return FigureEvidence.interval(self, expression, confidence, is_ratio=is_ratio)
 
 
 def judged(claim: str, figures: Figures, **known: Any) -> Judgement:

@@ -198,16 +198,21 @@ def below_scale(claim: Claim, evidence: FigureEvidence) -> Judgement | None:
     if unknown:
         return untested_for(f"it depends on {' and '.join(unknown)}, which was not measured: {claim.scale_matters}")
     small = [
-        f"{SCALES[name]}: {value:,.4g}, at least {claim.min_scale[name]:,g}"
+        f"{SCALES[name]}: {_number(value)}, at least {_number(claim.min_scale[name])}"
         for name, value in found.items()
         if value is not None and value < claim.min_scale[name]
     ]
     return Judgement("below minimum scale", f"{'; '.join(small)}: {claim.scale_matters}") if small else None
 
 
+def _number(value: float) -> str:
+    """A scale as it is read: counts whole, shares by their leading digits."""
+    return f"{value:,.0f}" if value >= 1000.0 else f"{value:,.4g}"
+
+
 def needs(claim: Claim) -> list[str]:
     """What a claim needs besides variants that were measured, in words."""
-    scales = [f"{SCALES[name]}: at least {value:,g}" for name, value in claim.min_scale.items()]
+    scales = [f"{SCALES[name]}: at least {_number(value)}" for name, value in claim.min_scale.items()]
     return [*([claim.blocked_by] if claim.blocked_by else []), *scales]
 
 
