@@ -78,7 +78,6 @@ MAY_NAME_DATABASES = {
     "paths.py": "the name of a file that the tool of one database writes",
     "compat/cassandra_stress/plan.py": "the tool of one database",
     "compat/cassandra_stress/run.py": "the tool of one database",
-    "studies/layouts/claims.py": OF_A_STUDY,
     "studies/layouts/sections.py": OF_A_STUDY,
     "studies/log_analytics/published.py": OF_A_STUDY,
     "studies/log_analytics/claims.py": OF_A_STUDY,

@@ -17,10 +17,11 @@ from .judging import (
     needs,
     not_tested,
 )
-from .rules import WORDS
+from .rules import MIN_EFFECT, WORDS, Equal, Greater
 
 __all__ = [
     "LOAD_VARIATION",
+    "MIN_EFFECT",
     "NOT_MEASURED",
     "QUANTITIES",
     "SCALES",
@@ -30,10 +31,12 @@ __all__ = [
     "Cell",
     "Claim",
     "ClaimsFile",
+    "Equal",
     "Evidence",
     "Expression",
     "Figure",
     "FigureEvidence",
+    "Greater",
     "Judge",
     "Judgement",
     "Measured",

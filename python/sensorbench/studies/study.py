@@ -257,12 +257,12 @@ class Study:
         sections: SectionsOf | None = None,
         series_sections: SeriesSectionsOf | None = None,
     ) -> "Study":
-        """The study in a folder of the package. Every part that a claim names must be there, and every claim that no rule fits must have a
-        judge.
+        """The study in a folder of the package. Every part that a claim names must be there, but for those that it is blocked by the lack of,
+        and every claim that no rule fits must have a judge.
         """
         claims = load_claims(folder / "claims.toml", judges)
         file = toml_file.load(folder / "study.toml", StudyFile)
-        homeless = [claim.id for claim in claims if not set(claim.parts) <= file.parts.keys()]
+        homeless = [claim.id for claim in claims if not claim.blocked_by and not set(claim.parts) <= file.parts.keys()]
         if homeless:
             raise AssertionError(f"{folder}: claims name parts that the study does not have: {homeless}")
         name = folder.name.replace("_", "-")

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from sensorbench.studies.layouts.claims import JUDGES
 from sensorbench.studies.layouts.sections import series_sections
 from sensorbench.studies.study import Study
 
-LAYOUTS = Study.load(Path(__file__).parent, JUDGES, series_sections=series_sections)
+LAYOUTS = Study.load(Path(__file__).parent, series_sections=series_sections)

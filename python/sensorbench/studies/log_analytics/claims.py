@@ -7,10 +7,13 @@ from typing import Literal
 
 from sensorbench.analysis.intervals import MIN_RUNS
 from sensorbench.claims import (
+    MIN_EFFECT,
     NOT_MEASURED,
     Cell,
+    Equal,
     Evidence,
     Figure,
+    Greater,
     Judge,
     Judgement,
     Quantity,
@@ -20,7 +23,6 @@ from sensorbench.claims import (
     decide,
     untested_for,
 )
-from sensorbench.claims.rules import MIN_EFFECT, Equal, Greater
 from sensorbench.studies.log_analytics.published import (
     CLUSTERED,
     COUNT_RANGE,
