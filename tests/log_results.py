@@ -5,7 +5,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from sensorbench.analysis.intervals import CONFIDENCE, Interval
-from sensorbench.claims import Evidence, Expression, Figure, FigureEvidence, Judgement, RunValues, decided
+from sensorbench.claims import Evidence, Figure, FigureEvidence, Judgement, RunValues
+from sensorbench.claims.expression import Expression
+from sensorbench.claims.judging import decided
 from sensorbench.dataset.machine_log import DATASETS, records_of
 from sensorbench.results import ComparisonResult, VariantManifest
 from sensorbench.studies.log_analytics import LOG_ANALYTICS

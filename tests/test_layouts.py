@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from sensorbench import lab
-from sensorbench.claims import Claim, Expression
+from sensorbench.claims import Claim
+from sensorbench.claims.expression import Expression
 from sensorbench.claims.simulation import is_decidable
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.schemas.operations import SHIPPED_FOLDER

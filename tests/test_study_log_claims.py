@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from sensorbench.claims import Claim, Evidence, Judgement, Verdict, decided, measured, weakest
+from sensorbench.claims import Claim, Evidence, Judgement, Verdict, measured
 from sensorbench.claims import judged as judged_by_study
+from sensorbench.claims.judgement import weakest
+from sensorbench.claims.judging import decided
 from sensorbench.claims.simulation import is_decidable, simulate_all
 from sensorbench.dataset.machine_log import DATASETS, records_of
 from sensorbench.results.summary.comparison import ComparisonSummary
@@ -349,3 +351,21 @@ def test_a_claim_that_says_nothing_of_a_size_is_not_tested_there() -> None:
     assert judged("LOG-2", {**alike(), ("Redis", "load"): 0.5}, size="4GB").verdict == "reproduced"
     assert judged("LOG-2", alike(), size="6GB").verdict == "not tested"
     assert set(CLAIMS["LOG-26"].datasets) == {DATASETS["4GB"], DATASETS["6GB"]}
+
+
+def test_bytes_over_memory_are_those_of_the_smallest_variant_over_what_its_server_may_use() -> None:
+    names = ["mariadb/relational/key", "redis/source", "postgresql/relational/key"]
+    loads = {id_of(name): {"size": {"total_bytes": size}} for name, size in zip(names, (4e9, 6e9, 1e9), strict=True)}
+    result = fake_result(variants=names, loads=loads)
+    of_server = {"mariadb": {"memory_bytes": 8_000_000_000}, "redis": {"memory_bytes": None}}
+    result.manifest.environment.update(memory_bytes=16_000_000_000, servers=of_server)
+
+    def scale(*roles: str) -> float | None:
+        return Evidence(result, {name: id_of(name) for name in roles}, "mean").scale("bytes_over_memory")
+
+    assert scale(names[0]) == 0.5
+    assert scale(names[1]) == 0.375, "without a limit, a server has the machine's memory"
+    assert scale(*names) == 0.375, "what runs elsewhere does not say how much memory it has"
+    assert scale(names[2]) is None
+    result.manifest.environment.update(memory_limit_bytes=12_000_000_000)
+    assert scale(names[1]) == 0.5
