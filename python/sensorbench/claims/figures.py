@@ -109,7 +109,9 @@ def interval_of(expression: Expression, values: Sequence[RunValues], confidence:
     if not once and len({value.group for value in values}) == 1:
         runs = sorted(set.intersection(*(set(value.by_run) for value in values)))
         by_run = np.array(expression.evaluate([np.array([value.by_run[run] for run in runs]) for value in values]), dtype=float)
-        return _over_runs(by_run, confidence, is_ratio=expression.weights is not None) if runs else None
+        # A plain figure, or a sum, may be 0 or below; a ratio may not.
+        is_ratio = expression.weights is not None and (expression.coefficients is None or bool((by_run > 0.0).all()))
+        return _over_runs(by_run, confidence, is_ratio=is_ratio) if runs else None
     if expression.weights is not None:
         return _product(expression, values, confidence)
     if expression.coefficients is not None and not once:

@@ -9,7 +9,8 @@ from sensorbench.analysis.intervals import Interval
 from sensorbench.claims.claim import SCALES, Claim
 from sensorbench.claims.deciding import decide
 from sensorbench.claims.evidence import Evidence, Quantity, Roles, variant_name
-from sensorbench.claims.figures import FigureEvidence
+from sensorbench.claims.expression import Expression
+from sensorbench.claims.figures import FigureEvidence, NotMeasuredError
 from sensorbench.claims.judgement import Cell, Judgement, untested_for
 from sensorbench.results import ComparisonResult
 from sensorbench.results.manifest import MEASURE
@@ -179,21 +180,36 @@ def decided(claim: Claim, evidence: E, judges: Mapping[str, Callable[[E], Judgem
 
 def below_scale(claim: Claim, evidence: FigureEvidence) -> Judgement | None:
     """The verdict on a claim whose finding does not show at the scale of what was measured; None where it may be judged."""
-    found = {name: evidence.scale(name) for name in claim.min_scale}
-    unknown = [SCALES[name] for name, value in found.items() if value is None]
+    found = {name: _scale(evidence, name) for name in claim.min_scale}
+    unknown = [_scale_title(name) for name, value in found.items() if value is None]
     if unknown:
         return untested_for(f"it depends on {' and '.join(unknown)}, which was not measured: {claim.scale_matters}")
     small = [
-        f"{SCALES[name]}: {value:,.4g}, at least {claim.min_scale[name]:,g}"
+        f"{_scale_title(name)}: {value:,.4g}, at least {claim.min_scale[name]:,g}"
         for name, value in found.items()
         if value is not None and value < claim.min_scale[name]
     ]
     return Judgement("below minimum scale", f"{'; '.join(small)}: {claim.scale_matters}") if small else None
 
 
+def _scale(evidence: FigureEvidence, name: str) -> float | None:
+    """The value of something that a finding depends on; None where it was not measured."""
+    if name in SCALES:
+        return evidence.scale(name)
+    try:
+        interval = evidence.interval(Expression.parse(name))
+    except NotMeasuredError:
+        return None
+    return interval.value if interval else None
+
+
+def _scale_title(name: str) -> str:
+    return SCALES.get(name, name)
+
+
 def needs(claim: Claim) -> list[str]:
     """What a claim needs besides variants that were measured, in words."""
-    scales = [f"{SCALES[name]}: at least {value:,g}" for name, value in claim.min_scale.items()]
+    scales = [f"{_scale_title(name)}: at least {value:,g}" for name, value in claim.min_scale.items()]
     return [*([claim.blocked_by] if claim.blocked_by else []), *scales]
 
 

@@ -155,7 +155,7 @@ class _Simulated(FigureEvidence):
         weights = expression.weights
         if weights is None or truth <= 0.0:
             # A formula with sums varies by that share of the size that it is about.
-            size = self._variation * max(abs(true_value(rule, world)) for world in SCENARIOS)
+            size = self._variation * _size(expression, rule)
             return mean_over_runs(truth + self._generator.normal(0.0, size, self._repetitions), confidence)
         variations = [min(self._variation, ONCE.get(figure.quantity, math.inf)) for figure in expression.figures]
         is_once = any(figure.quantity in ONCE for figure in expression.figures)
@@ -210,6 +210,13 @@ def true_value(rule: Any, scenario: Scenario) -> float:
             nearest = min(limits, key=lambda limit: abs(limit - rule.contrary))
             return {"null": nearest, "effect": rule.expected, "contrary": rule.contrary}[scenario]
     raise AssertionError(f"nothing is known to be true of {rule!r}")
+
+
+def _size(expression: Expression, rule: Any) -> float:
+    """By how large a number a formula with sums varies with the figures: theirs where the rule says it, else that which it is about."""
+    if getattr(rule, "size", None) and expression.coefficients is not None:
+        return float(rule.size * np.sqrt(np.square(expression.coefficients).sum()))
+    return max(abs(true_value(rule, world)) for world in SCENARIOS)
 
 
 def _true_levels(rule: rules.Trend, scenario: Scenario) -> dict[str, float]:
