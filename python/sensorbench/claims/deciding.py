@@ -70,7 +70,7 @@ def _measured_cell(rule: Any, evidence: FigureEvidence, confidence: float) -> Ce
         case rules.Greater() | rules.Ratio() | rules.Equal() | rules.NoLess() | rules.Threshold():
             (expression,) = rule.expressions
             interval = evidence.interval(expression, confidence)
-            return replace(_by_interval(rule, interval), name=rule.title)
+            return replace(_by_interval(rule, interval), name=rule.title, is_ratio=not isinstance(rule, rules.Threshold))
     raise AssertionError(f"no decision for {rule!r}")
 
 
@@ -178,7 +178,7 @@ def _share(rule: rules.Share, evidence: FigureEvidence, confidence: float) -> Ce
         low, high = min(low, max(0.0, between_low)), max(high, min(1.0, between_high))
     found = Interval(hits / total, low, high, confidence, len(by_run), between_runs=len(by_run) >= MIN_RUNS)
     limits = _limits(rule.above, rule.below)
-    return replace(_against(found, band_of(rule), limits), name=rule.title)
+    return replace(_against(found, band_of(rule), limits), name=rule.title, is_ratio=False)
 
 
 def _count(rule: rules.Count, evidence: FigureEvidence) -> Cell:

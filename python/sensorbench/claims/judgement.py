@@ -35,7 +35,7 @@ class Cell:
     """One comparison that a claim is made of, and what was found.
 
     `measured` is None where nothing was measured or the rule knows no interval; `published` is the paper's own figure, and `band` what counts as
-    agreement with the claim.
+    agreement with the claim. `is_ratio`: these are ratios, which is not so of bytes, shares and scores.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Cell:
     measured: Interval | None = None
     published: float | None = None
     band: Band | None = None
+    is_ratio: bool = True
 
 
 @dataclass(frozen=True)

@@ -154,6 +154,7 @@ def _cell(cell: Cell) -> JudgedCell:
         measured=_figure(cell.measured),
         published=cell.published,
         band=AgreementBand(low=cell.band.low, high=cell.band.high) if cell.band else None,
+        is_ratio=cell.is_ratio,
     )
 
 

@@ -119,7 +119,7 @@ def published_claims_as_json(claims: Sequence[Claim], *, with_parts: bool = Fals
 def print_claims(claims: Sequence[JudgedClaim]) -> None:
     """Prints claims with their verdicts."""
     table = Table(box=None)
-    for column in ("claim", "finding", "published", "verdict", "measured", "substitutes", "why"):
+    for column in ("claim", "finding", "published", "verdict", "measured", "why"):
         table.add_column(column)
     for claim in claims:
         measured = claim.measured.value if claim.measured else None
@@ -129,7 +129,8 @@ def print_claims(claims: Sequence[JudgedClaim]) -> None:
             claim.published,
             claim.verdict,
             formatting.significant(measured) if measured else "",
-            claim.substitute.verdict if claim.substitute else "",
             claim.reason,
         )
     console().print(table)
+    if any(claim.rules == "format 1" for claim in claims):
+        console().print("Judged by the rules of format 1, which could not tell every finding from its contrary.")

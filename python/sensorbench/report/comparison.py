@@ -6,6 +6,7 @@ from typing import Any
 
 from sensorbench.report import answer, charts, formatting, instances, parts
 from sensorbench.report.answers import answers
+from sensorbench.report.claims import claims_section
 from sensorbench.report.findings import guarantees
 from sensorbench.report.measured import (
     EMBEDDED,
@@ -69,7 +70,7 @@ def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Pag
             throughput(summary, result),
             load_and_size(summary, result),
             _models(summary.result),
-            _claims(summary),
+            claims_section(summary.claims, study=result.manifest.plan.name),
             answers(summary),
             client_health(summary),
             _environment(summary),
@@ -314,17 +315,6 @@ def _models(result: ComparisonFigures) -> Section | None:
     ]
     text = "The same kind of system with each kind of model, so that a difference between systems is not taken for what is one between models."
     return Section("models", "Models made for the questions, and generic ones", [Text(text), Table(columns, rows)])
-
-
-def _claims(summary: ComparisonSummary) -> Section | None:
-    if not summary.claims:
-        return None
-    text = (
-        "What the source study found, and whether that holds here. A finding about databases that were not measured is not tested; where "
-        "embedded substitutes with schemas of the same kinds were measured, the last column says what they show, which is about the "
-        "schemas and not about those databases."
-    )
-    return Section("claims", "Published findings", [Text(text), parts.claims_table(summary.claims)])
 
 
 def _environment(summary: ComparisonSummary) -> Section:

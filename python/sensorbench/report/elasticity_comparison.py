@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from sensorbench.report import formatting, parts
+from sensorbench.report.claims import claims_section
 from sensorbench.results.page import Columns, Details, Facts, Items, Line, Page, Piece, Section, Table, Text
 from sensorbench.results.summary.elasticity import (
     ElasticityComparisonFigures,
@@ -42,7 +43,7 @@ def elasticity_comparison_page(summary: ElasticityComparisonSummary) -> Page:
         head=[Text([parts.joined(links), "."], "about"), _warnings(summary.warnings)],
         sections=[
             Section("figures", "Stabilisation and scores", [_figures(summary.result), Text(note, "note")]),
-            Section("claims", "Published findings", [parts.claims_table(summary.claims)]),
+            claims_section(summary.claims, study="elasticity"),
             Section("commands", "Commands", [Facts([parts.command(work.command, work.title) for work in works])]),
         ],
         footer="Made by sensorbench. All numbers are in summary.json. What the words mean is in docs/elasticity.md.",

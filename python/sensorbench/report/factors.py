@@ -6,6 +6,7 @@ from typing import Any
 import altair as alt
 
 from sensorbench.report import charts, formatting, parts
+from sensorbench.report.claims import claims_section, verdict_counts
 from sensorbench.report.effects import effects
 from sensorbench.report.parallel import parallel, places
 from sensorbench.results.factors import FILLED, Where
@@ -57,7 +58,7 @@ def factors_page(summary: FactorsSummary) -> Page:
             _charts(result),
             *(_part(result, name) for name in result.parts),
             _own(result),
-            Section("claims", "Published findings", [parts.claims_table(summary.claims)]),
+            claims_section(summary.claims, study=result.name),
             _parameters(result),
             _setting(summary),
         ],
@@ -69,9 +70,7 @@ def factors_page(summary: FactorsSummary) -> Page:
 
 def headline(summary: FactorsSummary) -> str:
     """What came out, in a sentence or two."""
-    verdicts = [claim.verdict for claim in summary.claims]
-    counts = ", ".join(f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts))
-    return f"{_draft(summary.result)}Of {len(verdicts)} published findings: {counts}."
+    return f"{_draft(summary.result)}Of {len(summary.claims)} published findings: {verdict_counts(summary.claims)}."
 
 
 def _draft(result: FactorsFigures) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import altair as alt
 
 from sensorbench.report import charts, formatting, parts
+from sensorbench.report.claims import claims_section
 from sensorbench.results.page import (
     Chart,
     Columns,
@@ -213,11 +214,11 @@ def _environment(summary: MapReduceSummary) -> Section:
     return Section("environment", "Environment", [Facts(facts)])
 
 
-def _claims(summary: MapReduceSummary) -> Section:
+def _claims(summary: MapReduceSummary) -> Section | None:
     """The claims, and what the paper's own table says of them."""
-    claims, printed = parts.claims_table(summary.claims), summary.result.printed
+    printed = summary.result.printed
     if printed is None:
-        return Section("claims", "Published findings", [claims])
+        return claims_section(summary.claims, study="mapreduce")
     columns: Columns = [
         ("system", "text"),
         ("printed", "number"),
@@ -228,15 +229,16 @@ def _claims(summary: MapReduceSummary) -> Section:
     rows: list[list[Line]] = [
         [name, [gain.printed_percent, " %"], gain.increase, gain.ratio, 8 / 3] for name, gain in printed.gains.items()
     ]
-    holds = [
-        f"{claim}: {_holds(of.increase)} if an increase, {_holds(of.ratio)} if a ratio." for claim, of in printed.claims.items()
+    true_of = [
+        f"{claim}: {_is_true(of.increase)} if an increase, {_is_true(of.ratio)} if a ratio."
+        for claim, of in printed.claims.items()
     ]
     own = Heading("The paper's own table, in both readings")
-    return Section("claims", "Published findings", [claims, own, Table(columns, rows), Items(holds)])
+    return claims_section(summary.claims, study="mapreduce", more=[own, Table(columns, rows), Items(true_of)])
 
 
-def _holds(is_so: bool) -> str:
-    return "holds" if is_so else "does not hold"
+def _is_true(is_so: bool) -> str:
+    return "agrees" if is_so else "contradicts itself"
 
 
 def _systems(jobs: Sequence[JobFigures] | Sequence[SpeedUp]) -> list[str]:

@@ -6,7 +6,6 @@ from typing import Any
 from sensorbench.report import formatting
 from sensorbench.results.manifest import Status
 from sensorbench.results.page import Block, Columns, Line, Piece, Section, Table, Text
-from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure
 from sensorbench.results.summary.envelope import Caveat, OperationErrors, Summary
 
 
@@ -90,50 +89,3 @@ def command(arguments: Sequence[str], title: str = "command") -> tuple[str, Line
 def footer(summary: Summary[Any], more: str) -> str:
     """What made a page, and where all numbers are."""
     return f"Made by sensorbench {summary.version}. All numbers are in summary.json{more}"
-
-
-def claims_table(claims: Sequence[JudgedClaim], *, with_parts: bool = False) -> Table:
-    """The claims of a study with their verdicts, and what substitutes show."""
-    parts: Columns = [("Parts", "text")] if with_parts else []
-    columns: Columns = [
-        ("", "name"),
-        ("Finding", "text"),
-        ("Published", "text"),
-        *parts,
-        ("Here", "number"),
-        ("Substitutes", "number"),
-    ]
-    rows: list[list[Line]] = [
-        [
-            *finding(claim),
-            *([", ".join(claim.parts) or "each"] if with_parts else []),
-            [verdict(claim.verdict), _measured(claim.measured), muted(claim.reason)],
-            _substitute(claim),
-        ]
-        for claim in claims
-    ]
-    return Table(columns, rows, "claims")
-
-
-def finding(claim: JudgedClaim) -> list[Line]:
-    """What was found, and what was published of it."""
-    return [claim.id, [claim.text, muted(claim.form)], claim.published]
-
-
-def verdict(word: str, style: str = "verdict") -> Piece:
-    """A verdict in its colour."""
-    return Piece(word, f"{style} {word.replace(' ', '-')}")
-
-
-def _measured(found: MeasuredFigure | None) -> Line:
-    if found is None or not found.value:
-        return ""
-    return [" ", found.value, between(found.low, found.high)]
-
-
-def _substitute(claim: JudgedClaim) -> Line:
-    found = claim.substitute
-    if found is None:
-        return None
-    roles = " against ".join(formatting.variant(variant) for variant in found.roles.values())
-    return [verdict(found.verdict, "verdict quiet"), _measured(found.measured), muted(roles)]

@@ -8,6 +8,7 @@ import altair as alt
 
 from sensorbench.report import charts, parts
 from sensorbench.report.build import REPORT_FILE
+from sensorbench.report.claims import claims_section, finding, verdict
 from sensorbench.report.sections import own_sections
 from sensorbench.results.page import Chart, Columns, Facts, Grid, Line, Page, Piece, Section, Table, Text
 from sensorbench.results.summary.claims import VerdictOf
@@ -88,23 +89,18 @@ def _parts(result: SeriesFigures) -> Section:
     return Section("parts", "The parts" if is_of_parts else "The datasets", [Table(columns, rows), Text(note, "note")])
 
 
-def _claims(summary: SeriesSummary) -> Section:
+def _claims(summary: SeriesSummary) -> Section | None:
     """Each claim over all parts; of datasets, what each of them says, too."""
     if summary.result.of == "parts":
-        text = (
-            "What the source study found, and whether that holds here. A finding about one part is judged there, one about several by all "
-            "of them together. Where databases that a finding is about were not measured, the last column says what substitutes show."
-        )
-        table = parts.claims_table(summary.claims, with_parts=True)
-    else:
-        text = "What each dataset says, and what those say together that could test a finding."
-        datasets = list(summary.result.parts)
-        together: Columns = [("", "name"), ("Finding", "text"), ("Published", "text"), ("Together", "text")]
-        rows = [
-            [*parts.finding(claim), parts.verdict(claim.verdict), *(_of_dataset(claim.of_each[dataset]) for dataset in datasets)]
-            for claim in summary.claims
-        ]
-        table = Table([*together, *((dataset, "number") for dataset in datasets)], rows, "claims")
+        return claims_section(summary.claims, study=summary.result.name, with_parts=True)
+    text = "What each dataset says, and what those say together that could test a finding."
+    datasets = list(summary.result.parts)
+    together: Columns = [("", "name"), ("Finding", "text"), ("Published", "text"), ("Together", "text")]
+    rows = [
+        [*finding(claim), verdict(claim.verdict), *(_of_dataset(claim.of_each[dataset]) for dataset in datasets)]
+        for claim in summary.claims
+    ]
+    table = Table([*together, *((dataset, "number") for dataset in datasets)], rows, "claims")
     return Section("claims", "Published findings", [Text(text), table])
 
 

@@ -2,9 +2,18 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sensorbench.results.summary.part import SummaryPart
+
+_WORDS_OF_FORMAT_1 = {
+    "holds",
+    "does not hold",
+    "no difference seen",
+    "inconclusive",
+    "not tested here",
+    "not tested at this scale",
+}
 
 
 class MeasuredFigure(SummaryPart):
@@ -33,7 +42,8 @@ class JudgedCell(SummaryPart):
     reason: str
     measured: MeasuredFigure | None = None
     published: float | None = Field(default=None, description="The paper's own figure.")
-    band: AgreementBand | None = None
+    band: AgreementBand | None = Field(default=None, description="Where the interval must lie to agree with the claim.")
+    is_ratio: bool = Field(default=True, description="Whether these are ratios; else they have a unit of their own.")
 
 
 class VerdictOf(SummaryPart):
@@ -66,3 +76,11 @@ class JudgedClaim(SummaryPart):
         default="direction and magnitude",
         description="By which rules it was judged. Those of format 1 could not tell every finding from its contrary.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_format_1(cls, content: object) -> object:
+        """A verdict of earlier versions says by which rules it was given; it is never translated."""
+        if not isinstance(content, dict) or "rules" in content or content.get("verdict") not in _WORDS_OF_FORMAT_1:
+            return content
+        return {**{key: value for key, value in content.items() if key != "substitute"}, "rules": "format 1"}

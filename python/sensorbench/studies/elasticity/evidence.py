@@ -73,7 +73,7 @@ class Evidence(FigureEvidence):
         """A figure of a role and transition (from 1 on, or first and last), by work. Works of one role are compared with themselves."""
         role, place = figure.arguments
         transition = self._transition(role, place, figure.quantity)
-        values = [] if transition is None else self.of(role, transition, figure.quantity)
+        values = np.array([]) if transition is None else self.of(role, transition, figure.quantity)
         if figure.quantity == "nodes":
             return RunValues.exactly(float(values[0])) if len(values) else None
         return RunValues(dict(enumerate(values)), role) if len(values) else None
