@@ -9,8 +9,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from sensorbench.analysis.intervals import scaled
-from sensorbench.claims import Evidence, ratio_over_runs, variant_name
+import numpy as np
+
+from sensorbench.analysis.intervals import Interval, scaled, spread_over_runs
+from sensorbench.claims import Evidence, variant_name
 from sensorbench.results import VariantManifest
 from sensorbench.results.manifest import MEASURE
 from sensorbench.results.summary.comparison import ComparisonSummary
@@ -119,10 +121,14 @@ def _mixed_front(mixed: Evidence) -> Section:
 
 
 def _point(layout: Laid, writes: Sequence[float], reads: Sequence[float], readings: int) -> Point | None:
-    x, y = ratio_over_runs([rate * readings for rate in writes]), ratio_over_runs(reads)
+    x, y = _over_runs([rate * readings for rate in writes]), _over_runs(reads)
     if x is None or y is None:
         return None
     return Point(_label(layout), layout.system, x.value, x.low, x.high, y.value, y.low, y.high)
+
+
+def _over_runs(of_runs: Sequence[float]) -> Interval | None:
+    return spread_over_runs(np.array(of_runs)) if of_runs and min(of_runs) > 0.0 else None
 
 
 def _effects(evidence: Evidence, part: str, operation: str) -> list[Section]:
