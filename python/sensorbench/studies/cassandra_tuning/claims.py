@@ -27,14 +27,13 @@ def _load_disk_correlation(result: FactorsResult) -> RunValues:
             if step.server_cpu is not None and step.disk_read_per_s is not None and step.disk_written_per_s is not None:
                 disk_per_s = step.disk_read_per_s + step.disk_written_per_s
                 pairs.setdefault(measurement.round, []).append((step.server_cpu, disk_per_s))
-    largest = max(map(len, pairs.values()), default=0)
-    if largest < MIN_STEPS:
-        raise NotMeasuredError(f"{largest} steps of a round have figures of both; at least {MIN_STEPS} are needed")
     by_round = {
         number: float(spearmanr(*zip(*of_round, strict=True)).statistic)
         for number, of_round in sorted(pairs.items())
-        if len(of_round) >= MIN_STEPS
+        if len(of_round) >= MIN_STEPS and all(len(set(column)) > 1 for column in zip(*of_round, strict=True))
     }
+    if not by_round:
+        raise NotMeasuredError(f"no round has {MIN_STEPS} steps with figures of both that differ")
     return RunValues(by_round, "rounds")
 
 
