@@ -26,7 +26,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 # $(call timed,NAME,COMMAND): runs a command and prints what it cost.
 timed = start=$$(date +%s); { $(2); } || exit $$?; echo "[phase] $(1): $$(( $$(date +%s) - start )) s"
 
-.PHONY: help quickstart setup check test test-clusters lint bench bench-clients clean format test-rust test-python lock schemas docs-lists
+.PHONY: help quickstart setup check test test-clusters lint bench bench-clients bench-claims clean format test-rust test-python lock schemas docs-lists
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -79,6 +79,9 @@ bench: setup ## measure the client itself, with marks (ARGS="--quick" for a look
 
 bench-clients: setup ## measure our client and loading against the databases' own tools, on servers of the lab
 	@$(PYTHON) -m benches.clients $(ARGS)
+
+bench-claims: setup ## simulate how often the verdict of each claim errs, and write the table of that (an hour)
+	@$(PYTHON) -m benches.claims $(ARGS)
 
 schemas: setup ## write the JSON Schemas of result files again
 	@$(PYTHON) -m sensorbench.results.json_schemas

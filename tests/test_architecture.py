@@ -58,8 +58,8 @@ MAY_IMPORT = {
     "claims": _BENCHMARKS,
     "studies": {"claims"} | _BENCHMARKS,
     "advisor": {"benchmarks.comparison"} | _RUNNER,
-    "catalog": {"advisor", "benchmarks.comparison", "benchmarks.elasticity"} | _RUNNER,
-    "app": {"claims", "studies", "report"} | _BENCHMARKS,
+    "catalog": {"advisor", "claims", "benchmarks.comparison", "benchmarks.elasticity"} | _RUNNER,
+    "app": {"catalog", "claims", "studies", "report"} | _BENCHMARKS,
     "cli": {"app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.selfbench"} | _BENCHMARKS,
 }
 

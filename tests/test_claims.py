@@ -8,7 +8,19 @@ import pytest
 
 from sensorbench.analysis.intervals import Interval
 from sensorbench.analysis.trends import jonckheere_p, page_p
-from sensorbench.claims import Claim, Expression, Figure, FigureEvidence, RunValues, WindowedSeries, all_of, any_of, decide, interval_of, load_claims
+from sensorbench.claims import (
+    Claim,
+    Expression,
+    Figure,
+    FigureEvidence,
+    RunValues,
+    WindowedSeries,
+    all_of,
+    any_of,
+    decide,
+    interval_of,
+    load_claims,
+)
 from sensorbench.claims.judgement import Cell
 from sensorbench.claims.rules import Count, Equal, Extreme, Greater, NoLess, Order, Ratio, Rule, Share, Threshold, Trend
 from sensorbench.claims.simulation import VARIATIONS, is_decidable, simulate_all
@@ -29,7 +41,7 @@ class OfInterval(FigureEvidence):
     def values(self, figure: Figure) -> RunValues | None:
         raise AssertionError(f"no rule of these asks for {figure}")
 
-    def interval(self, expression: Expression, confidence: float = 0.95) -> Interval | None:
+    def interval(self, expression: Expression, confidence: float = 0.95, *, is_ratio: bool = True) -> Interval | None:
         return self.found
 
 
@@ -49,7 +61,9 @@ def test_a_formula_is_a_product_of_powers_or_a_sum() -> None:
     assert Expression.parse("hit(a) / hit(b) - 1").coefficients is None
 
 
-@pytest.mark.parametrize("text", ["latency", "1 + 2", "__import__('os')(x)", "a(x) if 1 else 2", "a(x) ** b(x)", "a(x", "a(x); b(x)", "-"])
+@pytest.mark.parametrize(
+    "text", ["latency", "1 + 2", "__import__('os')(x)", "a(x) if 1 else 2", "a(x) ** b(x)", "a(x", "a(x); b(x)", "-"]
+)
 def test_what_is_no_formula_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="figure"):
         Expression.parse(text)
@@ -274,7 +288,10 @@ published = "2"
         ('rules = [{ kind = "ratio", of = "latency(a, q) / latency(b, q)", published = 1.0 }]\nscale_free = "x"', "no direction"),
         ('rules = [{ kind = "greater", of = "latency" }]\nscale_free = "x"', "figure"),
         ('rules = [{ kind = "larger", of = "latency(a, q)" }]\nscale_free = "x"', "kind"),
-        ('rules = [{ kind = "greater", of = "latency(a, q)" }]\nmin_scale = { parsecs = 1 }\nscale_matters = "x"', "parsecs is none of"),
+        (
+            'rules = [{ kind = "greater", of = "latency(a, q)" }]\nmin_scale = { parsecs = 1 }\nscale_matters = "x"',
+            "parsecs is none of",
+        ),
         ('rules = [{ kind = "greater", of = "latency(a, q)" }]\nmin_scale = { rows = 1 }', "stand together"),
     ],
 )
@@ -302,6 +319,12 @@ def test_verdicts_of_format_1_are_shown_as_what_they_are() -> None:
 
 def test_claims_state_what_they_need() -> None:
     claim = Claim(
-        id="X", text="", form="", published="", rules=[Greater(of=A_OVER_B)], min_scale={"rows": 10.0}, scale_matters="few rows are fast"
+        id="X",
+        text="",
+        form="",
+        published="",
+        rules=[Greater(of=A_OVER_B)],
+        min_scale={"rows": 10.0},
+        scale_matters="few rows are fast",
     )
     assert claim.min_scale == {"rows": 10.0}

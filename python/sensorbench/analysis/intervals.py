@@ -16,6 +16,7 @@ honestly so. With fewer than three runs only the spread within them is known, wh
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -29,6 +30,7 @@ CACHED_CELLS = 16_384
 CONFIDENCE = 0.95
 
 
+@cache
 def t_quantile(degrees: float, share: float) -> float:
     """The quantile of Student's t distribution with so many degrees of freedom, below which this share of it lies."""
     from scipy.special import stdtrit

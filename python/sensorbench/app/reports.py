@@ -10,6 +10,7 @@ from sensorbench import report
 from sensorbench.benchmarks.elasticity import summarise_elasticity
 from sensorbench.benchmarks.stress import summarise_stress
 from sensorbench.benchmarks.tune import summarise_tune
+from sensorbench.catalog import classification_claims
 from sensorbench.paths import check_summary_is_free
 from sensorbench.results import ComparisonResult, kind_of, read_comparison, write_summary
 from sensorbench.results.elasticity import COMPARISON as CLUSTERS_KIND
@@ -19,7 +20,7 @@ from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.page import Page
 from sensorbench.results.series import SeriesManifest, is_series, parts_with_results, read_series
 from sensorbench.results.stress import read_stress
-from sensorbench.results.summary.comparison import SeriesSummary
+from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
 from sensorbench.results.summary.elasticity import ElasticityComparisonSummary
 from sensorbench.results.summary.envelope import Summary as AnySummary
 from sensorbench.results.summary.factors import FactorsSummary
@@ -67,6 +68,12 @@ class Series:
     results: dict[str, ComparisonResult]
 
 
+def _summarise_comparison(result: ComparisonResult) -> ComparisonSummary:
+    """The summary of a comparison, with the claims of its study, else those of the classification that it can judge."""
+    summary = summarise(result)
+    return summary if summary.claims else summary.model_copy(update={"claims": classification_claims(result, summary)})
+
+
 def _read_series(folder: Path) -> Series:
     begun = {name: read_comparison(part) for name, part in parts_with_results(folder).items()}
     # Each part was summed up when it ended, however it did; one that could not be is left out.
@@ -106,7 +113,9 @@ CLUSTERS = Report(
     lambda summary, _: report.elasticity_comparison_page(summary),
 )
 MAPREDUCE = Report(read_mapreduce, summarise_mapreduce_study, lambda summary, _: report.mapreduce_page(summary))
-COMPARISON = Report(read_comparison, summarise, lambda summary, result: report.comparison_page(summary, result), write_summary)
+COMPARISON = Report(
+    read_comparison, _summarise_comparison, lambda summary, result: report.comparison_page(summary, result), write_summary
+)
 SERIES = Report(_read_series, _summarise_series, lambda summary, _: report.series_page(summary))
 
 REPORTS: dict[str, Report[Any, Any]] = {

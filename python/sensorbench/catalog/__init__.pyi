@@ -1,6 +1,7 @@
 from .axes import Axis, Study, studies
 from .capability import Capability, capabilities
 from .choose import Chosen, Difference, choose_databases, choose_for
+from .classification import classification_claims
 from .entry import WHEN, Entry, Fact, When, entries, read_entry, require_entry
 from .measurements import measured_in
 from .needs import YES, Given, Machine, NeedKind, choice_of, need_kinds, needs_of
@@ -26,6 +27,7 @@ __all__ = [
     "choice_of",
     "choose_databases",
     "choose_for",
+    "classification_claims",
     "entries",
     "measured_in",
     "need_kinds",

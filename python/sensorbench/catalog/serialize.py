@@ -24,7 +24,7 @@ class CatalogClaim(FileModel):
     @model_validator(mode="after")
     def _says_how_or_why_not(self) -> Self:
         if not (self.command or self.test or self.blocked_by):
-            raise ValueError("expected command, test or lacks")
+            raise ValueError("expected command, test or blocked_by")
         return self
 
 

@@ -24,6 +24,7 @@ SCALES = {
     "nodes": "nodes of the cluster",
     "nodes_per_worker": "nodes of each database per worker",
     "duration_s": "seconds that a step lasts",
+    "reads": "reads of registers that were checked",
 }
 
 Positive = Annotated[float, Field(gt=0.0)]

@@ -69,8 +69,9 @@ def _measured_cell(rule: Any, evidence: FigureEvidence, confidence: float) -> Ce
             return _extreme(rule, evidence)
         case rules.Greater() | rules.Ratio() | rules.Equal() | rules.NoLess() | rules.Threshold():
             (expression,) = rule.expressions
-            interval = evidence.interval(expression, confidence)
-            return replace(_by_interval(rule, interval), name=rule.title, is_ratio=not isinstance(rule, rules.Threshold))
+            is_ratio = not isinstance(rule, rules.Threshold)
+            interval = evidence.interval(expression, confidence, is_ratio=is_ratio)
+            return replace(_by_interval(rule, interval), name=rule.title, is_ratio=is_ratio)
     raise AssertionError(f"no decision for {rule!r}")
 
 

@@ -80,10 +80,10 @@ class Evidence(FigureEvidence):
         quantity = self._quantities[figure.quantity]
         return quantity(evidence, role, others) if role in evidence.roles else None
 
-    def interval(self, expression: Expression, confidence: float = CONFIDENCE) -> Interval | None:
+    def interval(self, expression: Expression, confidence: float = CONFIDENCE, *, is_ratio: bool = True) -> Interval | None:
         """The interval of a formula. That of latencies alone knows how they vary within runs, too."""
         if expression.weights is None or any(figure.quantity != "latency" for figure in expression.figures):
-            return super().interval(expression, confidence)
+            return super().interval(expression, confidence, is_ratio=is_ratio)
         places = [self.place_of(figure) for figure in expression.figures]
         samples = [evidence.sample(role, *others) if role in evidence.roles else None for evidence, role, others in places]
         known = [(sample, weight) for sample, weight in zip(samples, expression.weights, strict=True) if sample is not None]

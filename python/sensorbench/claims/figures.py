@@ -65,11 +65,11 @@ class FigureEvidence(ABC):
 
         """
 
-    def interval(self, expression: Expression, confidence: float = CONFIDENCE) -> Interval | None:
-        """The interval of a formula."""
+    def interval(self, expression: Expression, confidence: float = CONFIDENCE, *, is_ratio: bool = True) -> Interval | None:
+        """The interval of a formula. `is_ratio`: its logarithm is what varies evenly; not so of scores and differences."""
         values = [self.values(figure) for figure in expression.figures]
         known = [value for value in values if value is not None]
-        return interval_of(expression, known, confidence) if len(known) == len(values) else None
+        return interval_of(expression, known, confidence, is_ratio=is_ratio) if len(known) == len(values) else None
 
     def levels(self, expressions: Sequence[Expression]) -> list[RunValues] | None:
         """Each of several figures by run, for a trend over them."""
@@ -93,13 +93,16 @@ class FigureEvidence(ABC):
         return None
 
 
-def interval_of(expression: Expression, values: Sequence[RunValues], confidence: float = CONFIDENCE) -> Interval | None:
+def interval_of(
+    expression: Expression, values: Sequence[RunValues], confidence: float = CONFIDENCE, *, is_ratio: bool = True
+) -> Interval | None:
     """The interval of a formula over figures, by run where all were measured side by side, else by Welch's t.
 
     Args:
         expression: a product of powers, or a sum, unless all figures were measured side by side.
         values: of each of the expression's figures.
         confidence: of the interval.
+        is_ratio: whether the logarithm of a product is what varies evenly.
 
     Returns:
         The interval, without ends where there are fewer than three runs; None where a ratio has no positive value.
@@ -109,9 +112,7 @@ def interval_of(expression: Expression, values: Sequence[RunValues], confidence:
     if not once and len({value.group for value in values}) == 1:
         runs = sorted(set.intersection(*(set(value.by_run) for value in values)))
         by_run = np.array(expression.evaluate([np.array([value.by_run[run] for run in runs]) for value in values]), dtype=float)
-        # A plain figure, or a sum, may be 0 or below; a ratio may not.
-        is_ratio = expression.weights is not None and (expression.coefficients is None or bool((by_run > 0.0).all()))
-        return _over_runs(by_run, confidence, is_ratio=is_ratio) if runs else None
+        return _over_runs(by_run, confidence, is_ratio=is_ratio and expression.weights is not None) if runs else None
     if expression.weights is not None:
         return _product(expression, values, confidence)
     if expression.coefficients is not None and not once:

@@ -1,7 +1,10 @@
 """How the claims of a study are judged by what was measured: in one comparison, or in several parts of the study together."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
@@ -143,7 +146,16 @@ def judged_claim(
         measured=_figure(judgement.measured),
         cells=[_cell(cell) for cell in judgement.cells],
         substitutes=dict(substitutes),
+        repetitions=_decidable_from().get(claim.id, {}),
     )
+
+
+@cache
+def _decidable_from() -> dict[str, dict[str, int | None]]:
+    """From how many repetitions on claims are decidable, as `make bench-claims` found by simulation."""
+    content = json.loads((Path(__file__).parent / "decidability.json").read_text(encoding="utf-8"))
+    found: dict[str, dict[str, int | None]] = content["repetitions"]
+    return found
 
 
 def _cell(cell: Cell) -> JudgedCell:

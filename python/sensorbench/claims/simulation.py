@@ -141,10 +141,10 @@ class _Simulated(FigureEvidence):
                 self._values[figure] = RunValues(dict(enumerate(truth * np.exp(noise))))
         return self._values[figure]
 
-    def interval(self, expression: Expression, confidence: float = CONFIDENCE) -> Interval | None:
+    def interval(self, expression: Expression, confidence: float = CONFIDENCE, *, is_ratio: bool = True) -> Interval | None:
         """The interval of a formula, of which a rule says what is true."""
         if expression.text not in self._worlds:
-            return super().interval(expression, confidence)
+            return super().interval(expression, confidence, is_ratio=is_ratio)
         if expression.text not in self._intervals:
             rule, scenario = self._worlds[expression.text]
             self._intervals[expression.text] = self._interval(expression, rule, scenario, confidence)
@@ -153,7 +153,9 @@ class _Simulated(FigureEvidence):
     def _interval(self, expression: Expression, rule: Any, scenario: Scenario, confidence: float) -> Interval | None:
         truth = true_value(rule, scenario)
         weights = expression.weights
-        if weights is None or truth <= 0.0:
+        if weights is None or (
+            isinstance(rule, rules.Threshold) and not any(figure.quantity in ONCE for figure in expression.figures)
+        ):
             # A formula with sums varies by that share of the size that it is about.
             size = self._variation * _size(expression, rule)
             return mean_over_runs(truth + self._generator.normal(0.0, size, self._repetitions), confidence)

@@ -92,7 +92,7 @@ def _tested(claims: Sequence[JudgedClaim], *, with_parts: bool) -> Table:
         [
             *finding(claim),
             *([", ".join(claim.parts) or "each"] if with_parts else []),
-            [verdict(claim.verdict), _measured(claim.measured), muted(claim.reason), *_cells(claim)],
+            [verdict(claim.verdict), _measured(claim.measured), muted(claim.reason), *_cells(claim), muted(_needed(claim))],
         ]
         for claim in claims
     ]
@@ -131,6 +131,14 @@ def _measured(found: MeasuredFigure | None) -> Line:
     if found is None or found.value is None:
         return ""
     return [" ", found.value, between(found.low, found.high)]
+
+
+def _needed(claim: JudgedClaim) -> str:
+    """How many repetitions would decide a claim that is open."""
+    if claim.verdict != "inconclusive" or not claim.repetitions:
+        return ""
+    enough = [f"{count} where runs vary by {variation}" for variation, count in claim.repetitions.items() if count]
+    return f"Repetitions that decide it: {', '.join(enough)}." if enough else "No number of repetitions up to ten decides it."
 
 
 def _cells(claim: JudgedClaim) -> list[Line]:

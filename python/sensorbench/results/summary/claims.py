@@ -71,6 +71,10 @@ class JudgedClaim(SummaryPart):
     substitutes: dict[str, str] = Field(
         default={}, description="Which variant stands for a system of the paper that was not measured, by role."
     )
+    repetitions: dict[str, int | None] = Field(
+        default={},
+        description="From how many repetitions on it is decidable, by the coefficient of variation between runs; null: not at ten. By simulation.",
+    )
     of_each: dict[str, VerdictOf] = Field(default={}, description="By dataset, in a series of several datasets.")
     rules: Literal["format 1", "direction and magnitude"] = Field(
         default="direction and magnitude",
