@@ -85,14 +85,15 @@ def judged(claim: Claim, study: HasClaims, by: Sequence[Measured]) -> JudgedClai
     """A claim with its verdict, by one comparison or by those of all parts that it names."""
     judgement = _judgement(claim, study, by)
     used = _roles_of(claim)
-    substitutes = {
-        f"{role}{_place(measurement.evidence, by)}": variant
+    played = [
+        (role, _place(measurement.evidence, by), variant)
         for measurement in by
         for role, variant in measurement.substitutes.items()
         if role in used
-    }
+    ]
+    substitutes = {f"{role}{place}": variant for role, place, variant in played}
     named = ", ".join(
-        f"{variant} for {' or '.join(study.roles.published.get(role, [role]))}" for role, variant in substitutes.items()
+        f"{variant} for {' or '.join(study.roles.published.get(role, [role]))}{place}" for role, place, variant in played
     )
     if judgement.verdict in _SAYING_SOMETHING and substitutes:
         return judged_claim(
