@@ -100,8 +100,13 @@ def _by_interval(rule: Any, interval: Interval | None) -> Cell:
 
 
 def _limits(above: float | None, below: float | None) -> str:
-    words = [f"above {above:,g}" if above is not None else "", f"below {below:,g}" if below is not None else ""]
+    words = [f"above {_plain(above)}" if above is not None else "", f"below {_plain(below)}" if below is not None else ""]
     return " and ".join(filter(None, words))
+
+
+def _plain(value: float) -> str:
+    """A number without an exponent: three digits, or all before the point."""
+    return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.3g}"
 
 
 def band_of(rule: Any) -> Band:
@@ -150,7 +155,8 @@ def _ratio(rule: rules.Ratio, interval: Interval, band: Band) -> Cell:
     if direction.verdict != "reproduced":
         return replace(direction, published=rule.published, band=band)
     magnitude = _against(interval, band, "")
-    about = f"{rule.published:g}, which means {band.low:.3g} to {band.high:.3g}"
+    low, high = rule.band()
+    about = f"{_plain(rule.published)}, which means {_plain(low)} to {_plain(high)}"
     if magnitude.verdict == "reproduced":
         return replace(magnitude, reason=f"direction and magnitude are as published: {about}", published=rule.published)
     if magnitude.verdict == "not reproduced":

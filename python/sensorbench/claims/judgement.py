@@ -77,7 +77,7 @@ def all_of(cells: Sequence[Cell]) -> Judgement:
         return untested_for(NOT_MEASURED)
     verdict = weakest([cell.verdict for cell in cells])
     if len(cells) == 1:
-        return Judgement(verdict, _sentence(cells[0]), cells)
+        return Judgement(verdict, cells[0].reason, cells)
     return Judgement(verdict, _counted(cells), cells)
 
 
@@ -93,10 +93,6 @@ def any_of(cells: Sequence[Cell]) -> Judgement:
     else:
         verdict = weakest([cell.verdict for cell in cells if cell.verdict != "not reproduced"])
     return Judgement(verdict, f"at least one is claimed; {_counted(cells)}", cells)
-
-
-def _sentence(cell: Cell) -> str:
-    return f"{cell.name}: {cell.reason}" if cell.name else cell.reason
 
 
 def _counted(cells: Sequence[Cell]) -> str:

@@ -6,14 +6,8 @@ from pydantic import Field, model_validator
 
 from sensorbench.results.summary.part import SummaryPart
 
-_WORDS_OF_FORMAT_1 = {
-    "holds",
-    "does not hold",
-    "no difference seen",
-    "inconclusive",
-    "not tested here",
-    "not tested at this scale",
-}
+# What verdicts of substitutes were called, in each claim.
+_ONLY_IN_FORMAT_1 = "substitute"
 
 
 class MeasuredFigure(SummaryPart):
@@ -85,6 +79,6 @@ class JudgedClaim(SummaryPart):
     @classmethod
     def _of_format_1(cls, content: object) -> object:
         """A verdict of earlier versions says by which rules it was given; it is never translated."""
-        if not isinstance(content, dict) or "rules" in content or content.get("verdict") not in _WORDS_OF_FORMAT_1:
+        if not isinstance(content, dict) or _ONLY_IN_FORMAT_1 not in content:
             return content
-        return {**{key: value for key, value in content.items() if key != "substitute"}, "rules": "format 1"}
+        return {**{key: value for key, value in content.items() if key != _ONLY_IN_FORMAT_1}, "rules": "format 1"}
