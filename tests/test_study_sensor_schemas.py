@@ -13,7 +13,7 @@ from sensorbench.claims.judging import below_scale
 from sensorbench.claims.simulation import is_decidable
 from sensorbench.studies.sensor_schemas import SENSOR_SCHEMAS
 from sensorbench.studies.sensor_schemas.claims import BATCHES, NEW_RANGE, QUANTITIES, READ, WRITE, readings
-from sensorbench.studies.sensor_schemas.sections import published
+from sensorbench.studies.sensor_schemas.sections import _tuned, published
 from tests.conftest import Cli, run_main
 from tests.fake_evidence import FakeEvidence, Figures
 from tests.given_evidence import check_simulated
@@ -150,12 +150,25 @@ def test_replicas_and_acknowledgements() -> None:
 def test_tuning() -> None:
     tuned = judged("SCH-5", {"T1": 1.6, "T2": 1.0})
     assert tuned.verdict == "reproduced"
-    assert "less durable" in tuned.reason
+    assert "less durable" in tuned.cells[0].name
     assert judged("SCH-5", {"T1": 1.06, "T2": 1.0}).verdict == "partly reproduced", "the probe of the first rules"
     assert judged("SCH-5", {"T1": 1.0, "T2": 1.6}).verdict == "not reproduced"
     assert judged("SCH-6", {"T1": 1.0, "T2": 1.075}, operation=READ).verdict == "reproduced"
     assert judged("SCH-6", {"T1": 1.0, "T2": 1.0}, operation=READ).verdict == "not reproduced", "latency is no worse"
     assert judged("SCH-6", {"T1": 1.0, "T2": 1.5}, operation=READ).verdict == "not reproduced", "throughput falls"
+
+
+def test_what_tuning_gains_without_its_cost_in_durability_is_shown_beside_it() -> None:
+    figures: Figures = {
+        ("tuned_write", "T1", WRITE): 1.6,
+        ("tuned_write", "T2", WRITE): 1.0,
+        ("tuned_write", "T2 durable", WRITE): 1.5,
+    }
+    section = _tuned({"tuned_write": evidence_of("SCH-5", figures)})
+    assert [(row[1], row[3] and round(row[3], 2)) for row in section.rows] == [
+        ("within 10 s", None), ("within 1,000 s", 1.6), ("within 10 s", 1.07)
+    ]  # fmt: skip
+    assert _tuned({}).rows == []
 
 
 def test_clients() -> None:
