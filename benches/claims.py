@@ -1,10 +1,10 @@
 """`make bench-claims`: how often the rules of each claim err on runs that are made up, and from how many repetitions on it is decidable.
 
-Writes the table in docs/claims-simulation.md, and `decidability.json`, by which reports say what a claim would need.
+Writes `simulated.json` of the package, by which reports say what a claim would need, and the table of that in docs/claims-simulation.md. Claims whose
+rules have not changed since they were simulated are left as they are, unless `--all`.
 """
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -12,23 +12,25 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from sensorbench.catalog.classification import judged_claims
 from sensorbench.claims import Claim
-from sensorbench.claims.simulation import REPETITIONS, VARIATIONS, Outcome, Scenario, is_decidable, simulate_all
-from sensorbench.studies import FACTOR_STUDIES, OTHER_STUDIES, STUDIES
+from sensorbench.claims.simulated import FILE, SimulatedCell, SimulatedClaim, SimulatedClaims, fingerprint, simulated_claims
+from sensorbench.claims.simulation import REPETITIONS, VARIATIONS, simulate_all
+from sensorbench.studies import all_claims
 
 ROOT = Path(__file__).parent.parent
 TABLE = ROOT / "docs/claims-simulation.md"
-DECIDABILITY = ROOT / "python/sensorbench/claims/decidability.json"
 
 HEAD = """# How often verdicts err: simulation of every claim
 
-Each cell says, in percent of {simulations:,} simulations, how often a claim is (partly) reproduced where nothing relevant is to be seen, how often it is reproduced under
-the published effect, and how often it is not reproduced under the contrary: `null / effect / contrary`. A claim is decidable (**bold**) where that is at most 5, at least 80 and at
+Each cell says in percent of {simulations:,} simulations how often a claim is (partly) reproduced where nothing relevant is to be seen, how often it is reproduced under the
+published effect, and how often it is not reproduced under the contrary: `null / effect / contrary`. A claim is decidable (**bold**) where that is at most 5, at least 80 and at
 least 80, and where the published effect is denied in at most 5 %. Columns are the coefficient of variation between runs, and the repetitions. How runs are made up is in
-`claims/simulation.py`; the rules are on the [page on claims](claims.md). `make bench-claims` writes this page; {undecidable} claims are undecidable at ten repetitions even
-where runs vary by 5 %: {undecided}.
+`claims/simulation.py`; the rules are on the [page on claims](claims.md). `make bench-claims` writes this page.
 
-Claims that a function judges instead of a rule have no row: {in_python}. Nor have those that something blocks.
+- Undecidable at ten repetitions even where runs vary by 5 %: {undecidable}.
+- Judged by a function instead of a rule, and so without a row: {in_python}.
+- Blocked by something that is missing, and so without a row: {blocked}.
 
 """
 
@@ -43,84 +45,68 @@ class Task:
     simulations: int
 
 
-def simulated(task: Task) -> dict[Scenario, Outcome]:
+def claims_to_simulate() -> list[Claim]:
+    """The claims of all studies, and those of the classification that results can judge."""
+    return [*all_claims(), *judged_claims()]
+
+
+def simulated(task: Task) -> SimulatedCell:
     """What the simulation of a task gave."""
-    return simulate_all(task.claim.rules, repetitions=task.repetitions, variation=task.variation, simulations=task.simulations)
-
-
-def claims_of_all_studies() -> list[Claim]:
-    """The claims of all studies, in order."""
-    studies = [*STUDIES.values(), *FACTOR_STUDIES.values(), *OTHER_STUDIES.values()]
-    return [claim for study in studies for claim in study.claims]
-
-
-def cell(outcomes: dict[Scenario, Outcome]) -> str:
-    """A cell of the table."""
-    figures = (
-        outcomes["null"].of("reproduced", "partly reproduced"),
-        outcomes["effect"].of("reproduced"),
-        outcomes["contrary"].of("not reproduced"),
+    outcomes = simulate_all(
+        task.claim.rules, repetitions=task.repetitions, variation=task.variation, simulations=task.simulations
     )
-    text = " / ".join(f"{100 * figure:.0f}" for figure in figures)
-    return f"**{text}**" if is_decidable(outcomes) else text
+    return SimulatedCell.of(task.repetitions, task.variation, outcomes)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Simulates all claims and writes what came out."""
+    """Simulates claims and writes what came out."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--simulations", type=int, default=1_000)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--all", action="store_true", help="also those whose rules have not changed")
     options = parser.parse_args(arguments)
-    claims = claims_of_all_studies()
+    claims, known = claims_to_simulate(), simulated_claims().claims
     ruled = [claim for claim in claims if claim.rules]
+    stale = [claim for claim in ruled if options.all or claim.id not in known or known[claim.id].rules != fingerprint(claim)]
     columns = [(variation, repetitions) for variation in VARIATIONS for repetitions in REPETITIONS]
-    tasks = [Task(claim, repetitions, variation, options.simulations) for claim in ruled for variation, repetitions in columns]
-    began_s, found = time.monotonic(), []
+    tasks = [Task(claim, repetitions, variation, options.simulations) for claim in stale for variation, repetitions in columns]
+    began_s, cells = time.monotonic(), []
     with ProcessPoolExecutor(options.processes) as pool:
-        for number, outcomes in enumerate(pool.map(simulated, tasks, chunksize=3), start=1):
-            found.append(outcomes)
+        for number, cell in enumerate(pool.map(simulated, tasks, chunksize=3), start=1):
+            cells.append(cell)
             if number % 50 == 0:
                 left_s = (time.monotonic() - began_s) / number * (len(tasks) - number)
                 print(f"{number} of {len(tasks)}, about {left_s / 60:.0f} min left", file=sys.stderr)
-    by_claim = {claim.id: found[place * len(columns) : (place + 1) * len(columns)] for place, claim in enumerate(ruled)}
-    write(claims, by_claim, columns, options.simulations)
-
-
-def write(
-    claims: Sequence[Claim],
-    by_claim: dict[str, list[dict[Scenario, Outcome]]],
-    columns: Sequence[tuple[float, int]],
-    simulations: int,
-) -> None:
-    """Writes the table and the repetitions that claims need."""
-    needed = {
-        name: {
-            f"{variation:.0%}": min(
-                (
-                    repetitions
-                    for (of, repetitions), one in zip(columns, outcomes, strict=True)
-                    if of == variation and is_decidable(one)
-                ),
-                default=None,
-            )
-            for variation in VARIATIONS
-        }
-        for name, outcomes in by_claim.items()
+    anew = {
+        claim.id: SimulatedClaim(rules=fingerprint(claim), cells=cells[place * len(columns) : (place + 1) * len(columns)])
+        for place, claim in enumerate(stale)
     }
-    undecided = [name for name, of in needed.items() if of[f"{VARIATIONS[0]:.0%}"] is None]
-    in_python = [claim.id for claim in claims if claim.judged_in_python and not claim.blocked_by]
-    text = HEAD.format(
-        simulations=simulations,
-        undecidable=len(undecided),
-        undecided=", ".join(undecided) or "none",
-        in_python=", ".join(in_python) or "none",
+    found = SimulatedClaims(
+        simulations=options.simulations, claims={claim.id: anew.get(claim.id) or known[claim.id] for claim in ruled}
     )
-    titles = [f"{variation:.0%}, {repetitions}" for variation, repetitions in columns]
-    rows = [f"| {name} | {' | '.join(map(cell, outcomes))} |" for name, outcomes in by_claim.items()]
-    table = [f"| claim | {' | '.join(titles)} |", "|---" * (len(titles) + 1) + "|", *rows]
-    TABLE.write_text(text + "\n".join(table) + "\n", encoding="utf-8")
-    DECIDABILITY.write_text(json.dumps({"simulations": simulations, "repetitions": needed}, indent=1) + "\n", encoding="utf-8")
-    print(f"wrote {TABLE.relative_to(ROOT)} and {DECIDABILITY.relative_to(ROOT)}")
+    FILE.write_text(found.model_dump_json(indent=None) + "\n", encoding="utf-8")
+    TABLE.write_text(table(claims, found), encoding="utf-8")
+    print(f"simulated {len(stale)} of {len(ruled)} claims; wrote {FILE.relative_to(ROOT)} and {TABLE.relative_to(ROOT)}")
+
+
+def table(claims: Sequence[Claim], found: SimulatedClaims) -> str:
+    """The page with the table."""
+    undecidable = [name for name, claim in found.claims.items() if claim.repetitions_at(VARIATIONS[0]) is None]
+    named = {
+        "undecidable": undecidable,
+        "in_python": [claim.id for claim in claims if claim.judged_in_python and not claim.blocked_by],
+        "blocked": [claim.id for claim in claims if claim.blocked_by],
+    }
+    head = HEAD.format(simulations=found.simulations, **{key: ", ".join(names) or "none" for key, names in named.items()})
+    titles = [f"{cell.variation:.0%}, {cell.repetitions}" for cell in next(iter(found.claims.values())).cells]
+    rows = [f"| {name} | {' | '.join(map(shown, claim.cells))} |" for name, claim in found.claims.items()]
+    return head + "\n".join([f"| claim | {' | '.join(titles)} |", "|---" * (len(titles) + 1) + "|", *rows]) + "\n"
+
+
+def shown(cell: SimulatedCell) -> str:
+    """A cell of the table."""
+    text = " / ".join(f"{100 * share:.0f}" for share in (cell.null, cell.effect, cell.contrary))
+    return f"**{text}**" if cell.is_decidable else text
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pytest
 from sensorbench import lab
 from sensorbench.benchmarks.mapreduce.summary import summarise_mapreduce
 from sensorbench.benchmarks.mapreduce.words import BLANKS, reference_of, word_of
-from sensorbench.claims import Claim, decide
+from sensorbench.claims import decide
 from sensorbench.errors import UsageError
 from sensorbench.report.build import write_page
 from sensorbench.report.mapreduce import mapreduce_page
@@ -36,7 +36,6 @@ from sensorbench.spark.inverted_index import InvertedIndex, tally_jar
 from sensorbench.studies.mapreduce import MAPREDUCE
 from sensorbench.studies.mapreduce.claims import Evidence, judged_as_printed
 from tests.conftest import Cli, commands_on, forget_checksums
-from tests.given_evidence import check_simulated
 from tests.servers import LabServers
 
 # The worked example of the spec; then blanks of all kinds, punctuation, other letters, and a word with signs of regular expressions.
@@ -259,11 +258,6 @@ def test_more_workers_on_the_same_database_judge_no_claim_about_servers(tmp_path
     assert verdict_of(8) == "reproduced"
     summary = MAPREDUCE.summarise(summarise_mapreduce(result(tmp_path / "unknown", executions(AS_IN_THE_SOURCE))))
     assert {claim.verdict for claim in summary.claims if claim.id != "MR-12"} == {"not tested"}
-
-
-@pytest.mark.parametrize("claim", [claim for claim in MAPREDUCE.claims if claim.rules], ids=lambda claim: claim.id)
-def test_simulated_runs_rarely_deceive(claim: Claim) -> None:
-    check_simulated(claim)
 
 
 def test_the_first_execution_is_in_no_mean_and_all_are_told(tmp_path: Path) -> None:

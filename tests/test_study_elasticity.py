@@ -9,7 +9,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from sensorbench.claims import Claim, WindowedSeries
+from sensorbench.claims import WindowedSeries
 from sensorbench.report.build import write_page
 from sensorbench.report.elasticity import elasticity_page
 from sensorbench.report.elasticity_comparison import elasticity_comparison_page
@@ -37,7 +37,6 @@ from sensorbench.results.summary.envelope import Caveat, Status
 from sensorbench.results.writer import write_typed_summary
 from sensorbench.studies.elasticity.evidence import Evidence, _deviations, evidence_of
 from sensorbench.studies.elasticity.study import ELASTICITY, judged, printed, summarise
-from tests.given_evidence import check_simulated
 
 
 def of_printed(change: Callable[[str, float], float] = lambda _, value: value, *, leave_out: tuple[str, ...] = ()) -> Evidence:
@@ -90,11 +89,6 @@ def test_what_is_too_small_to_show_a_finding_judges_none() -> None:
     unknown = judged(next(claim for claim in ELASTICITY.claims if claim.id == "ELA-1"), evidence)
     assert unknown.verdict == "not tested"
     assert "was not measured" in unknown.reason
-
-
-@pytest.mark.parametrize("claim", [claim for claim in ELASTICITY.claims if claim.rules], ids=lambda claim: claim.id)
-def test_simulated_runs_rarely_deceive(claim: Claim) -> None:
-    check_simulated(claim)
 
 
 def test_sets_of_a_transition_are_compared_with_equally_many_before() -> None:

@@ -53,13 +53,9 @@ JUDGES: Mapping[str, Callable[[RegisterEvidence], Judgement]] = {"CLS-2": _can_b
 
 
 @cache
-def _claims() -> tuple[Claim, ...]:
+def judged_claims() -> tuple[Claim, ...]:
+    """The claims of the classification that a result can judge."""
     return load_claims(FOLDER / "judged_claims.toml", JUDGES)
-
-
-def judged_ids() -> set[str]:
-    """The claims that a result can judge."""
-    return {claim.id for claim in _claims()}
 
 
 def classification_claims(result: ComparisonResult, summary: ComparisonSummary) -> list[JudgedClaim]:
@@ -69,7 +65,7 @@ def classification_claims(result: ComparisonResult, summary: ComparisonSummary) 
         for role in _roles_of(result, variant):
             roles.setdefault(role, variant.id)
     found = []
-    for claim in _claims():
+    for claim in judged_claims():
         needed = _roles_in(claim)
         if needed <= roles.keys():
             evidence = RegisterEvidence(result, summary, {role: roles[role] for role in needed})

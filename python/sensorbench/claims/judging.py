@@ -1,10 +1,7 @@
 """How the claims of a study are judged by what was measured: in one comparison, or in several parts of the study together."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
@@ -15,6 +12,7 @@ from sensorbench.claims.evidence import Evidence, Quantity, Roles, variant_name
 from sensorbench.claims.expression import Expression
 from sensorbench.claims.figures import FigureEvidence, NotMeasuredError
 from sensorbench.claims.judgement import Cell, Judgement, untested_for
+from sensorbench.claims.simulated import fingerprint, simulated_claims
 from sensorbench.results import ComparisonResult
 from sensorbench.results.manifest import MEASURE
 from sensorbench.results.summary.claims import AgreementBand, JudgedCell, JudgedClaim, MeasuredFigure
@@ -147,16 +145,14 @@ def judged_claim(
         measured=_figure(judgement.measured),
         cells=[_cell(cell) for cell in judgement.cells],
         substitutes=dict(substitutes),
-        repetitions=_decidable_from().get(claim.id, {}),
+        repetitions=_repetitions(claim),
     )
 
 
-@cache
-def _decidable_from() -> dict[str, dict[str, int | None]]:
-    """From how many repetitions on claims are decidable, as `make bench-claims` found by simulation."""
-    content = json.loads((Path(__file__).parent / "decidability.json").read_text(encoding="utf-8"))
-    found: dict[str, dict[str, int | None]] = content["repetitions"]
-    return found
+def _repetitions(claim: Claim) -> dict[str, int | None]:
+    """From how many repetitions on a claim is decidable, where its rules are those that were simulated."""
+    found = simulated_claims().claims.get(claim.id)
+    return found.repetitions() if found and found.rules == fingerprint(claim) else {}
 
 
 def _cell(cell: Cell) -> JudgedCell:

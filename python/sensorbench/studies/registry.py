@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from sensorbench.errors import UsageError
 
 if TYPE_CHECKING:
+    from sensorbench.claims import Claim
     from sensorbench.studies.elasticity import ElasticityStudy
     from sensorbench.studies.factors import FactorStudy
     from sensorbench.studies.mapreduce import MapReduceStudy
@@ -99,6 +100,14 @@ def _listed(name: str, kind: str) -> ListedStudy:
         targets=list(file.get("systems", ())) or databases,
         databases=databases,
     )
+
+
+def all_claims() -> "list[Claim]":
+    """The claims of all studies, in order."""
+    studies: list[Study | FactorStudy | ElasticityStudy | MapReduceStudy] = [
+        *STUDIES.values(), *FACTOR_STUDIES.values(), *OTHER_STUDIES.values()
+    ]  # fmt: skip
+    return [claim for study in studies for claim in study.claims]
 
 
 def require_study(name: str) -> "Study":
