@@ -1,8 +1,7 @@
-"""Studies of factors: scaling, cells, rounds and drafts on the null database; the study of Cassandra's settings on made-up figures and on
-a cluster."""
+"""Studies of factors: scaling, cells, rounds and drafts on the null database; the study of Cassandra's settings on a cluster."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,6 @@ from sensorbench.progress import ProgressReporter
 from sensorbench.results import read_run
 from sensorbench.results.factors import CellMeasurement, FactorsResult, FilledFigures, StepFigures, read_factors
 from sensorbench.results.json_schemas import json_schemas
-from sensorbench.results.manifest import Process, now
-from sensorbench.results.planned import FactorsManifest, PlannedCell, PlannedFactors
 from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.studies import FACTOR_STUDIES
 from sensorbench.studies.factors import FactorStudy
@@ -289,176 +286,12 @@ def test_the_version_in_use_knows_all_settings_of_the_study() -> None:
     check(FactorsPlan(TUNING.name, TUNING.file, FactorOptions(scale=0.01)))
 
 
-# Claims
-
-
-Figures = Callable[[str, str], dict[str, Any]]
-
-
-def made_up(figures: Figures, *, rounds: int = 3, scale: float = 0.02, parts: list[str] | None = None) -> FactorsResult:
-    """Results of the study with these figures of each level (of filling and of all steps), each round a little different."""
-    file = TUNING.file
-    cells = cells_of(file, parts or list(file.parts), scaled(file, scale, 60.0))
-    measurements = {
-        cell.id: [measured(cell.id, cell.load, cell.levels, number, figures) for number in range(1, rounds + 1)]
-        for cell in cells.values()
-    }
-    manifest = FactorsManifest(
-        title=file.title,
-        process=Process.this(),
-        created=now(),
-        status="complete",
-        version="0",
-        command=[],
-        variants=[],
-        environment={"processor": "p", "processors_allowed": 2, "memory_bytes": 1, "system": "s", "kernel": "k"},
-        plan=PlannedFactors(
-            workload={"records": 1, "concurrency": 1, "fields": 5, "field_bytes": 34, "distribution": "zipfian"},
-            name=TUNING.name,
-            target=file.database,
-            nodes=3,
-            parts=parts or list(file.parts),
-            cells={
-                cell.id: PlannedCell(load=cell.load, settings=cell.settings, apart=cell.apart, levels=cell.levels)
-                for cell in cells.values()
-            },
-            scale=scale,
-            sizes={},
-            step_s=60.0,
-            rounds=rounds,
-            seed=1,
-            rates={name: [100.0 * number for number in range(1, len(load.shares) + 1)] for name, load in file.loads.items()},
-        ),
-    )
-    return FactorsResult(Path(), manifest, measurements)
-
-
-def measured(cell: str, load: str, levels: list[tuple[str, str]], number: int, figures: Figures) -> CellMeasurement:
-    found: dict[str, Any] = {}
-    for part, level in levels:
-        found |= figures(part, level)
-    noisy = {key: value * (1 + 0.002 * number) if isinstance(value, float) else value for key, value in found.items()}
-    steps = len(TUNING.file.loads[load].shares) * (2 if load == "restart" else 1)
-    of_steps = [step_of(1.0, noisy)] * steps
-    return CellMeasurement(
-        cell=cell, round=number, outcome="measured", seed=1, took_s=1.0, filled=filled_of(noisy), steps=of_steps
-    )
-
-
-def published_figures(part: str, level: str) -> dict[str, Any]:
-    """The figures that the source printed for a level; of several rates the highest."""
-    rows = [row for row in TUNING.published if (row.part, row.level) == (part, level)]
-    printed = {row.figure: row.value for row in rows if row.where in ("filled", 0, 2) and row.load in ("read", "write")}
-    return {"server_cpu" if name == "load" else name: value for name, value in printed.items()}
-
-
-def verdicts(result: FactorsResult, study: FactorStudy = TUNING) -> dict[str, str]:
-    return {claim.id: claim.verdict for claim in study.summarise(result).claims}
-
-
-def test_what_the_source_printed_is_read_with_its_units() -> None:
-    rows = {(row.part, row.level, row.load, row.where, row.figure): row.value for row in TUNING.published}
-    assert len(rows) == len(TUNING.published) == 243
-    assert rows["key-cache-size", "1000 MB", "read", 2, "hit_rate"] == 0.920
-    assert rows["key-cache-save-period", "5 h", "restart", 5, "steady_s"] == 18 * 60
-    assert rows["flush-writers", "10", "write", "filled", "took_s"] == 24 * 60 + 27
-    assert rows["draft", "draft", "mixed", 0, "table_bytes"] == 47e9
-    levels = {(name, level.name) for name, part in TUNING.file.parts.items() for level in part.levels}
-    assert {(row.part, row.level) for row in TUNING.published} <= levels
-
-
-def test_what_the_source_printed_gives_the_verdicts_that_its_own_tables_do() -> None:
-    found = verdicts(made_up(published_figures))
-    holding = {f"TUN-{number}" for number in (1, 2, 3, 4, 5, 11, 12, 13, 14, 16, 17, 19, 21, 24, 26, 27)}
-    assert {name for name, word in found.items() if word == "holds"} >= holding
-    # Two texts say the opposite of their tables; a few percent of memory, and of disk, are no difference.
-    assert {found[f"TUN-{number}"] for number in (18, 20)} == {"does not hold"}
-    assert {found[f"TUN-{number}"] for number in (22, 28)} == {"no difference seen"}
-
-
-def test_the_opposite_of_a_claim_does_not_hold() -> None:
-    def reversed_figures(part: str, level: str) -> dict[str, Any]:
-        return {key: 1.0 / value if value else value for key, value in published_figures(part, level).items()}
-
-    found = verdicts(made_up(reversed_figures))
-    opposite = {f"TUN-{number}" for number in (1, 2, 3, 4, 5, 11, 12, 13, 14, 16, 17, 19, 21, 24, 26, 27)}
-    assert {found[name] for name in opposite} == {"does not hold"}
-    assert {found[f"TUN-{number}"] for number in (18, 20)} == {"holds"}
-
-
-def test_the_draft_is_judged_by_load_and_disk() -> None:
-    def figures(server_cpu: float, other: float) -> Figures:
-        names = ("disk_read_per_s", "disk_written_per_s", "hit_rate", "steady_s")
-        more = {**dict.fromkeys(names, other), "server_cpu": server_cpu, "table_bytes": 1 / other, "disk_bytes": 1 / other}
-        return lambda part, level: more if level == "draft" else dict.fromkeys(more, 1.0)
-
-    of_draft = [f"TUN-{number}" for number in range(24, 31)]
-    much, little = verdicts(made_up(figures(2.0, 1.5))), verdicts(made_up(figures(0.5, 1.5)))
-    assert [much[name] for name in of_draft] == ["holds", "holds", "holds", "does not hold", "holds", "does not hold", "holds"]
-    assert [little[name] for name in of_draft] == ["holds", "does not hold", "holds", "holds", "holds", "does not hold", "holds"]
-    assert verdicts(made_up(figures(1.0, 1.5)))["TUN-29"] == "holds"
-
-
-def test_the_best_compromise_is_the_one_that_no_other_beats() -> None:
-    def figures(best: str) -> Figures:
-        return lambda part, level: {"p99_of_offered_s": 0.01 if level == best else 0.02}
-
-    assert verdicts(made_up(figures("500 MB")))["TUN-6"] == "holds"
-    assert verdicts(made_up(figures("700 MB")))["TUN-6"] == "does not hold"
-
-
-def test_save_periods_are_judged_at_once_and_after_restarts() -> None:
-    def figures(part: str, level: str) -> dict[str, Any]:
-        return {"steady_s": {"1 h": 5.0, "3 h": 60.0, "4 h": 40.0, "5 h": 20.0}.get(level, 1.0), "hit_rate": 0.8}
-
-    found = verdicts(made_up(figures))
-    assert {name: found[name] for name in ("TUN-7", "TUN-8", "TUN-9")} == dict.fromkeys(("TUN-7", "TUN-8", "TUN-9"), "holds")
-
-    def apart(part: str, level: str) -> dict[str, Any]:
-        return {"hit_rate": 0.9 if level == "5 h" else 0.8}
-
-    found = verdicts(made_up(apart))
-    assert found["TUN-8"] == "does not hold"
-    # No hit rate became steady.
-    assert found["TUN-7"] == found["TUN-9"] == "not tested here"
-
-
-def test_one_round_is_inconclusive_and_a_small_scale_is_not_tested() -> None:
-    found = verdicts(made_up(published_figures, rounds=1))
-    assert {found[name] for name in ("TUN-1", "TUN-5", "TUN-13")} == {"inconclusive"}
-    small = verdicts(made_up(published_figures, scale=0.001))
-    assert {small[name] for name in ("TUN-1", "TUN-7", "TUN-13", "TUN-24")} == {"not tested at this scale"}
-    assert small["TUN-2"] == "holds"
-
-
-def test_parts_that_were_not_run_and_disks_that_were_not_read_are_not_tested() -> None:
-    summary = TUNING.summarise(made_up(lambda *_: {"disk_read_per_s": 0.0, "server_cpu": 1.0}, parts=["key-cache-size"]))
-    claims = {claim.id: claim for claim in summary.claims}
-    assert claims["TUN-13"].verdict == claims["TUN-3"].verdict == "not tested here"
-    assert claims["TUN-13"].reason == "part flush-writers was not run"
-    assert "read nothing from the disk" in claims["TUN-3"].reason
-    assert "memory" in {caveat.kind for caveat in summary.warnings}
-
-
-def test_load_and_disk_grow_together_where_they_do() -> None:
-    def together(part: str, level: str) -> dict[str, Any]:
-        place = sum(map(ord, part + level)) / 1e3
-        return {"server_cpu": place, "disk_read_per_s": place * 1e6, "disk_written_per_s": 1.0}
-
-    def against(part: str, level: str) -> dict[str, Any]:
-        return {**together(part, level), "disk_read_per_s": 1e6 / together(part, level)["server_cpu"]}
-
-    assert verdicts(made_up(together))["TUN-31"] == "holds"
-    assert verdicts(made_up(against))["TUN-31"] == "does not hold"
-    assert verdicts(made_up(lambda *_: {}))["TUN-31"] == "not tested here"
-
-
 # The command
 
 
 def test_the_study_is_listed_and_shown(cli: Cli) -> None:
     shown = cli("study", "show", "cassandra-tuning", "--json").json
-    assert [claim["id"] for claim in shown["claims"]] == [f"TUN-{number}" for number in range(1, 32)]
+    assert [claim["id"] for claim in shown["claims"]] == [f"TUN-{number}" for number in range(1, 33)]
     told = cli("study", "show", "cassandra-tuning").out
     assert "file_cache_size_in_mb" in told
     assert "deprecated" in told

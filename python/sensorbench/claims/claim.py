@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from sensorbench import toml_file
+from sensorbench.claims.expression import Expression
 from sensorbench.claims.rules import Rule
 
 # What a finding may depend on, so that it can be judged only from some value of it on; evidence says which value it has.
@@ -48,7 +49,7 @@ class Claim(toml_file.FileModel):
     rules: list[Rule] = []
     # Why no rule fits; then a function of the study judges it.
     judged_in_python: str | None = None
-    # The smallest scale at which it can be judged, by what the finding depends on (SCALES), and why.
+    # The smallest scale at which it can be judged, by what the finding depends on (SCALES, or a formula over figures), and why.
     min_scale: dict[str, Positive] = {}
     scale_matters: str = ""
     # Why it can be judged at any scale.
@@ -69,9 +70,11 @@ class Claim(toml_file.FileModel):
             raise ValueError("a claim states either 'min_scale', with 'scale_matters', or why it is 'scale_free'")
         if bool(self.min_scale) != bool(self.scale_matters):
             raise ValueError("'min_scale' and 'scale_matters' stand together: from which scale on, and why")
-        unknown = self.min_scale.keys() - SCALES.keys()
-        if unknown:
-            raise ValueError(f"min_scale: {', '.join(sorted(unknown))} is none of {', '.join(SCALES)}")
+        for name in self.min_scale.keys() - SCALES.keys():
+            try:
+                Expression.parse(name)
+            except ValueError as error:
+                raise ValueError(f"min_scale: {name} is none of {', '.join(SCALES)}, and {error}") from None
         return self
 
 

@@ -9,7 +9,8 @@ from sensorbench.analysis.intervals import Interval
 from sensorbench.claims.claim import SCALES, Claim
 from sensorbench.claims.deciding import decide
 from sensorbench.claims.evidence import Evidence, Quantity, Roles, variant_name
-from sensorbench.claims.figures import FigureEvidence
+from sensorbench.claims.expression import Expression
+from sensorbench.claims.figures import FigureEvidence, NotMeasuredError
 from sensorbench.claims.judgement import Cell, Judgement, untested_for
 from sensorbench.claims.simulated import fingerprint, simulated_claims
 from sensorbench.results import ComparisonResult
@@ -82,14 +83,15 @@ def judged(claim: Claim, study: HasClaims, by: Sequence[Measured]) -> JudgedClai
     """A claim with its verdict, by one comparison or by those of all parts that it names."""
     judgement = _judgement(claim, study, by)
     used = _roles_of(claim)
-    substitutes = {
-        f"{role}{_place(measurement.evidence, by)}": variant
+    played = [
+        (role, _place(measurement.evidence, by), variant)
         for measurement in by
         for role, variant in measurement.substitutes.items()
         if role in used
-    }
+    ]
+    substitutes = {f"{role}{place}": variant for role, place, variant in played}
     named = ", ".join(
-        f"{variant} for {' or '.join(study.roles.published.get(role, [role]))}" for role, variant in substitutes.items()
+        f"{variant} for {' or '.join(study.roles.published.get(role, [role]))}{place}" for role, place, variant in played
     )
     if judgement.verdict in _SAYING_SOMETHING and substitutes:
         return judged_claim(
@@ -189,12 +191,12 @@ def decided(claim: Claim, evidence: E, judges: Mapping[str, Callable[[E], Judgem
 
 def below_scale(claim: Claim, evidence: FigureEvidence) -> Judgement | None:
     """The verdict on a claim whose finding does not show at the scale of what was measured; None where it may be judged."""
-    found = {name: evidence.scale(name) for name in claim.min_scale}
-    unknown = [SCALES[name] for name, value in found.items() if value is None]
+    found = {name: _scale(evidence, name) for name in claim.min_scale}
+    unknown = [_scale_title(name) for name, value in found.items() if value is None]
     if unknown:
         return untested_for(f"it depends on {' and '.join(unknown)}, which was not measured: {claim.scale_matters}")
     small = [
-        f"{SCALES[name]}: {_number(value)}, at least {_number(claim.min_scale[name])}"
+        f"{_scale_title(name)}: {_number(value)}, at least {_number(claim.min_scale[name])}"
         for name, value in found.items()
         if value is not None and value < claim.min_scale[name]
     ]
@@ -206,9 +208,24 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000.0 else f"{value:,.4g}"
 
 
+def _scale(evidence: FigureEvidence, name: str) -> float | None:
+    """The value of something that a finding depends on; None where it was not measured."""
+    if name in SCALES:
+        return evidence.scale(name)
+    try:
+        interval = evidence.interval(Expression.parse(name))
+    except NotMeasuredError:
+        return None
+    return interval.value if interval else None
+
+
+def _scale_title(name: str) -> str:
+    return SCALES.get(name, name)
+
+
 def needs(claim: Claim) -> list[str]:
     """What a claim needs besides variants that were measured, in words."""
-    scales = [f"{SCALES[name]}: at least {_number(value)}" for name, value in claim.min_scale.items()]
+    scales = [f"{_scale_title(name)}: at least {_number(value)}" for name, value in claim.min_scale.items()]
     return [*([claim.blocked_by] if claim.blocked_by else []), *scales]
 
 

@@ -172,13 +172,16 @@ class NoLess(OneFigure):
 
 
 class Threshold(OneFigure):
-    """That a value lies above a limit, below one, or between two. `expected` and `contrary` are values for simulations."""
+    """That a value lies above a limit, below one, or between two. `expected` and `contrary` are values for simulations; so is `size`: how
+    large the figures are of which the formula is a sum, because they vary by a share of that, not of their difference.
+    """
 
     kind: Literal["threshold"] = "threshold"
     above: float | None = None
     below: float | None = None
     expected: float
     contrary: float
+    size: float | None = Field(default=None, gt=0.0)
 
     @model_validator(mode="after")
     def _has_a_limit(self) -> "Threshold":

@@ -159,8 +159,7 @@ class _Simulated(FigureEvidence):
         if weights is None or (
             isinstance(rule, rules.Threshold) and not any(figure.quantity in ONCE for figure in expression.figures)
         ):
-            # A formula with sums varies by that share of the size that it is about.
-            size = self._variation * max(abs(true_value(rule, world)) for world in SCENARIOS)
+            size = self._variation * _size(expression, rule)
             return mean_over_runs(truth + self._generator.normal(0.0, size, self._repetitions), confidence)
         variations = [min(self._variation, ONCE.get(figure.quantity, math.inf)) for figure in expression.figures]
         is_once = any(figure.quantity in ONCE for figure in expression.figures)
@@ -215,6 +214,18 @@ def true_value(rule: Any, scenario: Scenario) -> float:
             nearest = min(limits, key=lambda limit: abs(limit - rule.contrary))
             return {"null": nearest, "effect": rule.expected, "contrary": rule.contrary}[scenario]
     raise AssertionError(f"nothing is known to be true of {rule!r}")
+
+
+def _size(expression: Expression, rule: Any) -> float:
+    """By how large a number a formula varies with its figures: a sum with theirs where the rule says it, else with what it is about; a product
+    of powers with each of its figures.
+    """
+    size = max(abs(true_value(rule, world)) for world in SCENARIOS)
+    if expression.weights is not None:
+        return size * math.sqrt(sum(weight**2 for weight in expression.weights))
+    if getattr(rule, "size", None) and expression.coefficients is not None:
+        return float(rule.size * np.sqrt(np.square(expression.coefficients).sum()))
+    return size
 
 
 def _true_levels(rule: rules.Trend, scenario: Scenario) -> dict[str, float]:

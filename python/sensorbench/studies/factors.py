@@ -1,100 +1,100 @@
 """Studies of factors: what varies is settings of a server, not databases and schemas. Their claims are judged by the figures of levels."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-
-import numpy as np
+from types import MappingProxyType
 
 from sensorbench import toml_file
-from sensorbench.analysis.intervals import MIN_RUNS, Interval, mean_over_runs
-from sensorbench.benchmarks.factors import FactorsFile, by_round, measurements_of, ratio, summarise_factors
-from sensorbench.claims import NOT_MEASURED, Claim, ClaimsFile, Judgement, judged_claim, needs, untested_for
-from sensorbench.results.factors import CellMeasurement, FactorsResult, Where
+from sensorbench.benchmarks.factors import FactorsFile, by_round, measurements_of, summarise_factors
+from sensorbench.claims import (
+    Claim,
+    Figure,
+    FigureEvidence,
+    NotMeasuredError,
+    RunValues,
+    judged_by,
+    judged_claim,
+    load_claims,
+    needs,
+    untested_for,
+)
+from sensorbench.results.factors import FILLED, LAST, FactorsResult, Where
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.factors import FactorsSummary, PublishedFigure
 
-FactorJudge = Callable[["FactorEvidence"], Judgement]
+# What claims of one study speak of besides the figures of levels; each is made of all results.
+FactorQuantity = Callable[[FactorsResult], RunValues | None]
+
+# Why a figure may be missing although its level was measured.
+_WHY_NONE = {
+    "disk_read_per_s": "servers read nothing from the disk: all that was asked for lay in this machine's memory",
+    "steady_s": "no hit rate became steady within a step: it takes 20 windows of 2 s, and an end without a trend (--duration 60s)",
+}
 
 
-class FactorEvidence:
-    """What was measured, by parts and levels."""
+class FactorEvidence(FigureEvidence):
+    """What was measured, by parts and levels.
 
-    def __init__(self, file: FactorsFile, result: FactorsResult) -> None:
-        self.file = file
+    A figure is `figure(load, part, level, where)`, or, of one kind of operation, `figure(load, part, level, where, operation)`. `where` is
+    `filled`, the number of a step from 0, or `last`. Rounds are its runs: cells of a round have the same operations and follow one another.
+    What is 0 is left out, because levels are compared by their ratio.
+    """
+
+    def __init__(self, result: FactorsResult, own: Mapping[str, FactorQuantity] = MappingProxyType({})) -> None:
         self.result = result
+        self._own = own
 
-    def has(self, part: str) -> bool:
-        """Whether a part was run."""
-        return part in self.result.manifest.plan.parts
+    def values(self, figure: Figure) -> RunValues | None:
+        """A figure by round; None where its level was not measured."""
+        if figure.quantity in self._own:
+            return self._own[figure.quantity](self.result)
+        load, part, level, where, *operation = figure.arguments
+        measurements = measurements_of(self.result, load, (part, level))
+        path = ".".join(["by_operation", *operation, figure.quantity]) if operation else figure.quantity
+        found = {number: value for number, value in by_round(measurements, _where(where), path).items() if value > 0.0}
+        if measurements and not found and figure.quantity in _WHY_NONE:
+            raise NotMeasuredError(_WHY_NONE[figure.quantity])
+        return RunValues(found, "rounds") if found else None
 
-    def measurements(self, load: str, part: str, level: str) -> Sequence[CellMeasurement]:
-        """The measurements of a level under a load."""
-        return measurements_of(self.result, load, (part, level))
+    def scale(self, name: str) -> float | None:
+        """The size of the data as a share of the paper's; nothing else is known."""
+        return self.result.manifest.plan.scale if name == "scale" else None
 
-    def values(self, load: str, part: str, level: str, where: Where, figure: str) -> dict[int, float]:
-        """A figure of a level by round."""
-        return by_round(self.measurements(load, part, level), where, figure)
 
-    def ratio(self, load: str, part: str, levels: tuple[str, str], where: Where, figure: str) -> Interval | None:
-        """The ratio of a figure of the first level to that of the second; None where no round has both above 0."""
-        sequence, other = (self.measurements(load, part, level) for level in levels)
-        return ratio(sequence, other, where, figure)
-
-    def mean(self, of_rounds: Callable[[int], float | None]) -> Interval | None:
-        """The mean of what is made of the figures of each round; None where no round has it."""
-        rounds = range(1, self.result.manifest.plan.rounds + 1)
-        values = [value for number in rounds if (value := of_rounds(number)) is not None]
-        return mean_over_runs(np.array(values)) if values else None
+def _where(word: str) -> Where:
+    return FILLED if word == FILLED else LAST if word == "last" else int(word)
 
 
 @dataclass(frozen=True)
 class FactorStudy:
-    """A study of factors: what it varies, its claims, how each is judged, and what the paper printed."""
+    """A study of factors: what it varies, its claims with what they speak of besides figures of levels, and what the paper printed."""
 
     name: str
     file: FactorsFile
     claims: tuple[Claim, ...]
-    judges: dict[str, FactorJudge]
+    quantities: Mapping[str, FactorQuantity] = field(default_factory=dict)
     published: Sequence[PublishedFigure] = ()
 
     @classmethod
     def load(
-        cls, folder: Path, judges: dict[str, FactorJudge], published: Callable[[Path], Sequence[PublishedFigure]]
+        cls, folder: Path, quantities: Mapping[str, FactorQuantity], published: Callable[[Path], Sequence[PublishedFigure]]
     ) -> "FactorStudy":
-        """The study in a folder of the package. Every claim that lacks nothing must have a judge and name parts that are there."""
-        claims = toml_file.load(folder / "claims.toml", ClaimsFile).claim
+        """The study in a folder of the package. Every part that a claim names must be there."""
+        claims = load_claims(folder / "claims.toml")
         file = toml_file.load(folder / "study.toml", FactorsFile)
-        judged = {claim.id for claim in claims if not claim.blocked_by}
         homeless = [claim.id for claim in claims if not set(claim.parts) <= file.parts.keys()]
-        if judged != judges.keys() or homeless:
-            raise AssertionError(f"{folder}: claims, judges and parts do not fit: {judged ^ judges.keys()}, {homeless}")
-        return cls(folder.name.replace("_", "-"), file, tuple(claims), judges, published(folder / "published.csv"))
+        if homeless:
+            raise AssertionError(f"{folder}: claims name parts that the study does not have: {homeless}")
+        return cls(folder.name.replace("_", "-"), file, claims, quantities, published(folder / "published.csv"))
 
     def summarise(self, result: FactorsResult) -> FactorsSummary:
         """The summary of results of this study, with its judged claims and what the paper printed."""
-        evidence = FactorEvidence(self.file, result)
+        evidence = FactorEvidence(result, self.quantities)
         return summarise_factors(self.file, result, [self._judged(claim, evidence) for claim in self.claims], self.published)
 
     def _judged(self, claim: Claim, evidence: FactorEvidence) -> JudgedClaim:
-        absent = [part for part in claim.parts if not evidence.has(part)]
-        if claim.blocked_by or absent:
-            return judged_claim(claim, needs(claim), untested_for(claim.blocked_by or f"part {absent[0]} was not run"))
-        if evidence.result.manifest.plan.scale < claim.min_scale:
-            why = f"needs scale {claim.min_scale:g}: {claim.scale_matters}"
-            return judged_claim(claim, needs(claim), Judgement("not tested at this scale", None, why))
-        return judged_claim(claim, needs(claim), self.judges[claim.id](evidence))
-
-
-def difference(interval: Interval | None, *, below: float, unit: str = "") -> Judgement:
-    """Judges "this difference is below a limit", by its interval."""
-    if interval is None:
-        return untested_for(NOT_MEASURED)
-    shown = asdict(interval)
-    if interval.low is None or interval.high is None:
-        return Judgement("inconclusive", shown, f"{interval.runs} rounds; at least {MIN_RUNS} are needed (--repeat {MIN_RUNS})")
-    if interval.high < below:
-        return Judgement("holds", shown, f"the interval lies below {below:g}{unit}")
-    if interval.low > below:
-        return Judgement("does not hold", shown, f"the interval lies above {below:g}{unit}")
-    return Judgement("inconclusive", shown, f"the interval holds {below:g}{unit}")
+        absent = [part for part in claim.parts if part not in evidence.result.manifest.plan.parts]
+        if absent and not claim.blocked_by:
+            return judged_claim(claim, needs(claim), untested_for(f"part {absent[0]} was not run"))
+        return judged_by(claim, evidence, {})

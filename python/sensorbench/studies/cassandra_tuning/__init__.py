@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from sensorbench.studies.cassandra_tuning.claims import JUDGES
+from sensorbench.studies.cassandra_tuning.claims import QUANTITIES
 from sensorbench.studies.cassandra_tuning.published import published
 from sensorbench.studies.factors import FactorStudy
 
-CASSANDRA_TUNING = FactorStudy.load(Path(__file__).parent, JUDGES, published)
+CASSANDRA_TUNING = FactorStudy.load(Path(__file__).parent, QUANTITIES, published)

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from sensorbench.studies.sensor_schemas.claims import JUDGES
+from sensorbench.studies.sensor_schemas.claims import QUANTITIES
 from sensorbench.studies.sensor_schemas.sections import series_sections
 from sensorbench.studies.study import Study
 
-SENSOR_SCHEMAS = Study.load(Path(__file__).parent, JUDGES, series_sections=series_sections)
+SENSOR_SCHEMAS = Study.load(Path(__file__).parent, quantities=QUANTITIES, series_sections=series_sections)
