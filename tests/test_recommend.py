@@ -56,13 +56,10 @@ def _pass_off(variant: Path) -> None:
         _change(manifest, lambda said: said["variant"].update(id=variant.name))
 
 
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two parts of the sensor-schema study on the embedded database."""
-    out = tmp_path_factory.mktemp("study") / "out"
-    small = ("--scale", "0.001", "--operations", "40", "--warm-up", "4", "--no-open", "--part", "write", "--part", "read")
-    assert run_main(("study", "run", "sensor-schemas", "--target", "fjall", *small, "--out", out)) == 0
-    return out
+@pytest.fixture(scope="session")
+def study(sensor_schemas_folder: Path) -> Path:
+    """The parts of the sensor-schema study on the embedded database."""
+    return sensor_schemas_folder
 
 
 BOTH_HIGH = ("--writes", "high", "--reads", "high", "--fresh", "no")
@@ -233,7 +230,8 @@ def test_work_that_was_cut_short_is_told(cli: Cli, copy: Path, tmp_path: Path, s
     assert refused.exit_code == 2
     assert "no run of it was completed" in refused.err
     half = Path(shutil.copytree(study, tmp_path / "half"))
-    shutil.rmtree(half / "read")
+    for part in ("read", "mixed"):
+        shutil.rmtree(half / part)
     assert any(
         "part read has no results yet" in note
         for note in cli("recommend", "--writes", "high", "--reads", "low", "--fresh", "no", "--study", half, "--json").json[

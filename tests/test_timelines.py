@@ -504,7 +504,7 @@ def check_written(summary: dict[str, Any], count: int) -> None:
 
 def test_what_was_written_is_all_there(cli: Cli, tmp_path: Path) -> None:
     layouts = [layout("fjall", "typed"), layout("fjall", "typed", batch=50), layout("fjall", "batched")]
-    check_written(written_and_checked(cli, tmp_path, {"fjall": "fjall"}, layouts, 1200, repeat=2), len(layouts))
+    check_written(written_and_checked(cli, tmp_path, {"fjall": "fjall"}, layouts, 400, repeat=2), len(layouts))
 
 
 def test_what_was_written_to_all_servers_is_all_there(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from sensorbench.results.latencies import of_kind
 from sensorbench.results.manifest import MEASURE
 from sensorbench.runner import Parameters, Schedule, Workload, as_json, build_plan, is_of_registers, parameters_of
 from sensorbench.schemas import Operations, Schema
-from sensorbench.verification.answers import REFERENCE_SAMPLE, answer_of_row, reference_table
+from sensorbench.verification.answers import ORIGINAL_PREFIX, REFERENCE_SAMPLE, answer_of_row, reference_table
 from sensorbench.verification.ask_each import ask_each
 
 CONCURRENCY = 16
@@ -268,9 +268,10 @@ def _add_rows(workbench: duckdb.DuckDBPyConnection, operations: Operations, ther
         workbench.register(f"written_{relation}", rows)
         # Parameters that are no columns of it say the same in other words.
         columns = ", ".join(f'"{name}"' for name in workbench.table(relation).columns if name in rows.column_names)
-        workbench.execute(f"ALTER VIEW {relation} RENAME TO original_{relation}")
+        original = f"{ORIGINAL_PREFIX}{relation}"
+        workbench.execute(f"ALTER VIEW {relation} RENAME TO {original}")
         workbench.execute(
-            f"CREATE VIEW {relation} AS SELECT {columns} FROM original_{relation} UNION ALL SELECT {columns} FROM written_{relation}"
+            f"CREATE VIEW {relation} AS SELECT {columns} FROM {original} UNION ALL SELECT {columns} FROM written_{relation}"
         )
 
 
