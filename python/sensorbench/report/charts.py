@@ -39,8 +39,15 @@ NAMES_LEGEND = alt.Legend(orient="bottom", columns=4, symbolOpacity=1)
 STATES_LEGEND = alt.Legend(orient="bottom", symbolFillColor=QUIET, symbolStrokeColor=QUIET)
 
 
+class _Rows(alt.InlineData):
+    """Rows that all copies of a chart share. Altair copies a chart for each layer and each property, and would copy every value each time."""
+
+    def __deepcopy__(self, memo: object) -> "_Rows":
+        return self
+
+
 def _rows(rows: list[dict[str, Any]]) -> alt.InlineData:
-    return alt.InlineData(values=[{**row, "variant": formatting.variant(row["variant"])} for row in rows])
+    return _Rows(values=[{**row, "variant": formatting.variant(row["variant"])} for row in rows])
 
 
 def sized(chart: alt.LayerChart | alt.FacetChart | alt.Chart, height: int = HEIGHT) -> dict[str, Any]:
