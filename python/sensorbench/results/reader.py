@@ -99,9 +99,6 @@ class RunResult(Result[RunManifest]):
         """
         if name in self.dispensable and name in self.damaged:
             return None
-        return self._read(name)
-
-    def _read(self, name: str) -> pa.Table | None:
         if name in self._small_tables:
             return self._small_tables[name]
         files = self._files(name)
@@ -138,7 +135,8 @@ class RunResult(Result[RunManifest]):
 
     def _problem(self, name: str) -> DamagedResultsError | None:
         try:
-            self._read(name)
+            for file in self._files(name):
+                read_parquet(file, _COLUMNS[name])
         except DamagedResultsError as error:
             return error
         return None
