@@ -25,7 +25,8 @@ from sensorbench.runner.validate import sampling_interval_of
 from sensorbench.runner.variants import Variant, parse_target
 from sensorbench.schemas import Schema, load_operations, load_schema, shipped_schemas
 from sensorbench.schemas.arrow_types import ARROW_TYPES
-from sensorbench.schemas.operations import SHIPPED_FOLDER, operations_file
+from sensorbench.schemas.operations import operations_file
+from sensorbench.schemas.shipped import SHIPPED_FOLDER
 from sensorbench.schemas.time_buckets import SamplingInterval
 from sensorbench.verification.answers import answer_of_row, reference_answer
 from sensorbench.verification.ask_each import ask_each

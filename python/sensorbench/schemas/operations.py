@@ -9,10 +9,9 @@ from pydantic import Field, model_validator
 from sensorbench import toml_file
 from sensorbench.errors import UsageError
 from sensorbench.schemas.engine_types import AnswerColumn, DriverOperation, TypedName
+from sensorbench.schemas.shipped import OPERATIONS_FILE, SHIPPED_FOLDER, shipped_operations
 from sensorbench.schemas.types import ValueType
 
-SHIPPED_FOLDER = Path(__file__).parent
-OPERATIONS_FILE = "operations.toml"
 WORD = r"^[A-Za-z_][A-Za-z0-9_]*$"
 
 
@@ -239,11 +238,6 @@ def operations_file(name_or_path: str, relative_to: Path | None = None) -> Path:
         known = ", ".join(shipped_operations())
         raise UsageError(f"there is no operation set {name_or_path!r}; expected one of {known}, or a file (.toml)")
     return file
-
-
-def shipped_operations() -> list[str]:
-    """The names of the shipped operation sets."""
-    return sorted(folder.parent.name for folder in SHIPPED_FOLDER.glob(f"*/{OPERATIONS_FILE}"))
 
 
 def load_operations(name_or_path: str, relative_to: Path | None = None) -> Operations:

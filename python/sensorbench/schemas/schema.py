@@ -20,7 +20,6 @@ from sensorbench.schemas.engine_types import (
     Statement,
 )
 from sensorbench.schemas.operations import (
-    SHIPPED_FOLDER,
     WORD,
     Operation,
     Operations,
@@ -40,6 +39,7 @@ from sensorbench.schemas.schema_file import (
     SchemaFile,
     When,
 )
+from sensorbench.schemas.shipped import shipped_schemas
 from sensorbench.schemas.time_buckets import SamplingInterval, bucket_of, needs_sampling_interval
 from sensorbench.schemas.types import ValueType, canonical_columns
 
@@ -391,11 +391,6 @@ def _encoded(columns: dict[str, ValueType], load_query: LoadQuery) -> dict[str, 
         return columns
     group: dict[str, ValueType] = {name: columns[name] for name in load_query.batching["group"]}
     return {**group, load_query.batching["start_column"]: "timestamp", load_query.batching["bytes_column"]: "bytes"}
-
-
-def shipped_schemas(operations: str, database: str) -> dict[str, Path]:
-    """The shipped schemas of a database for a set of operations, by name."""
-    return {file.stem: file for file in sorted((SHIPPED_FOLDER / operations / database).glob("*.toml"))}
 
 
 def load_schema(

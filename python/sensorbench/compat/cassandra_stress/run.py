@@ -36,7 +36,7 @@ from sensorbench.runner import (
     running_servers,
 )
 from sensorbench.schemas.engine_types import DriverSchema
-from sensorbench.schemas.schema import shipped_schemas
+from sensorbench.schemas.shipped import shipped_schemas
 
 _KEY = "cassandra_stress"
 
