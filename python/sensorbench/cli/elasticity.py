@@ -29,7 +29,7 @@ from sensorbench.cli.output import (
     published_claims_as_json,
     show_written,
 )
-from sensorbench.cli.printing import print_json
+from sensorbench.cli.printing import new_table, print_json
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import DiskFullError, FailedError, InterruptedRunError, UsageError
 from sensorbench.paths import check_is_free, is_summary_of
@@ -233,9 +233,7 @@ _COLUMNS = (
 def print_elasticity(summary: ElasticitySummary, page: Path) -> None:
     """Prints a line for each transition."""
     screen, result = console(), summary.result
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in _COLUMNS:
-        table.add_column(column, justify="left" if column == "change" else "right")
+    table = new_table(*_COLUMNS, texts={"change"}, wide=True)
     for transition in result.transitions:
         table.add_row(*_cells(transition))
     screen.print(table)

@@ -3,12 +3,11 @@
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from sensorbench import lab
 from sensorbench.cli.confirm import Yes, confirm
 from sensorbench.cli.options import Json
-from sensorbench.cli.printing import print_json
+from sensorbench.cli.printing import new_table, print_json
 from sensorbench.errors import UsageError
 from sensorbench.options import parse_settings
 from sensorbench.progress import ProgressReporter, console, error_console
@@ -26,9 +25,7 @@ def list_databases(json: Json = False) -> None:
     if json:
         print_json(rows)
         return
-    table = Table(box=None)
-    for column in ("database", "what", "version", "can start here"):
-        table.add_column(column)
+    table = new_table("database", "what", "version", "can start here")
     for row in rows:
         for version in row["versions"]:
             can = (
@@ -50,9 +47,7 @@ def list_instances(json: Json = False) -> None:
     if json:
         print_json(rows)
         return
-    table = Table(box=None)
-    for column in ("name", "database", "version", "nodes", "state", "target"):
-        table.add_column(column)
+    table = new_table("name", "database", "version", "nodes", "state", "target")
     for row in rows:
         table.add_row(row["name"], row["database"], row["version"], str(len(row["nodes"])), row["state"], f"lab:{row['name']}")
     console().print(table if rows else "no instance runs; start one with: sensorbench lab up DATABASE")
@@ -121,10 +116,8 @@ def status(name: Name, json: Json = False) -> None:
         f"{shown['name']}: {shown['database']} {shown['version']}, {shown['state']}\n  {shown['url']}\n  log: {shown['log']}",
         highlight=False,
     )
-    table = Table(box=None)
     servers = list(dict.fromkeys(column for node in shown["nodes"] for column in node.get("server", ())))
-    for column in ("node", "address", "process", "memory", "processor time", *servers):
-        table.add_column(column)
+    table = new_table("node", "address", "process", "memory", "processor time", *servers)
     for node in (*([shown["coordinator"]] if "coordinator" in shown else []), *shown["nodes"]):
         columns = (
             (str(node["pid"]), formatting.size(node["memory_bytes"]), f"{node['cpu_s']:.1f} s")
