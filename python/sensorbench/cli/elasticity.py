@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -83,7 +83,13 @@ def analyse(
         raise UsageError(f"{file}: {error}") from error
     warnings = _warnings(score)
     if json:
-        print_json({**asdict(score), **_as_json(found), "warnings": warnings})
+        stable = {
+            "stable_by_rule_at_s": found.at_s,
+            "stable_in_band_at_s": found.in_band_at_s,
+            "stable_by_band_at_s": found.by_band_at_s,
+            "median_difference_s": found.median_difference_s,
+        }
+        print_json({**asdict(score), **stable, "warnings": warnings})
         return
     console().print(_table(sets, score, found))
     for warning in warnings:
@@ -277,15 +283,6 @@ def _stable_at(found: Stability, given: float | None, file: Path) -> float:
             "difference before it; say with --stable-at when it was stable"
         )
     return found.at_s
-
-
-def _as_json(found: Stability) -> dict[str, Any]:
-    return {
-        "stable_by_rule_at_s": found.at_s,
-        "stable_in_band_at_s": found.in_band_at_s,
-        "stable_by_band_at_s": found.by_band_at_s,
-        "median_difference_s": found.median_difference_s,
-    }
 
 
 def _warnings(score: Elasticity) -> list[str]:

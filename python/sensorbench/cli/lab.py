@@ -97,9 +97,10 @@ def up(
     if json:
         print_json(shown)
         return
-    for what in ("cpus_by", "memory_by"):
-        if shown["limits"][what] != "not limited":
-            ProgressReporter().say(f"  {what.removesuffix('_by')}: {shown['limits'][what]}")
+    for what in ("cpus", "memory"):
+        limited = shown["limits"][f"{what}_by"]
+        if limited != "not limited":
+            ProgressReporter().say(f"  {what}: {limited}")
     console().print(f"{instance.name} runs; use it as {lab.used_as(instance)}", highlight=False)
     console().print(f"  {shown['url']}\n  log: {shown['log']}", highlight=False)
 
