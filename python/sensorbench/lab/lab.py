@@ -169,7 +169,21 @@ def add_node(name: str, report: Report | None = None) -> Node:
 
 
 def add_nodes(name: str, count: int, report: Report | None = None) -> list[Node]:
-    """Starts more nodes, all at once, and makes them part of the cluster: what that costs, its kind of database says (`at_once_costs`)."""
+    """Starts more nodes, all at once, and makes them part of the cluster; what that costs, `at_once_costs` says.
+
+    Args:
+        name: that of the instance.
+        count: how many nodes.
+        report: told in words how far joining is, where that takes long.
+
+    Returns:
+        The new nodes. Where one does not come up, none of them is left.
+
+    Raises:
+        UsageError: for what is no cluster.
+        FailedError: where an address is taken, or a node does not come up.
+
+    """
     instance, database, software, user = _cluster(name)
     nodes = [_next_node(instance, number, database) for number in range(1, count + 1)]
     started = instance.model_copy(update={"nodes": [*instance.nodes, *nodes]})

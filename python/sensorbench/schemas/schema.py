@@ -402,7 +402,20 @@ def load_schema(
     relative_to: Path | None = None,
     fields: Sequence[str] = (),
 ) -> Schema:
-    """A shipped schema by its name, or a user's own file. Of records with `fields`, it has each part once that it has for each field."""
+    """A shipped schema by its name, or a user's own file.
+
+    Args:
+        name_or_path: the name of a shipped one, or a file (.toml).
+        operations: the operation set that shipped ones are looked for in.
+        database: the dialect of the target, which the file must be for.
+        parameters: values of the schema's parameters; others have their defaults.
+        relative_to: the folder that the path starts at, if it is relative.
+        fields: names of a record's fields; what the file says once for each field is there once for each of these.
+
+    Raises:
+        UsageError: naming file, line and key, for a file that is not there, is wrong, or is for another database.
+
+    """
     if name_or_path.endswith(".toml"):
         path = (relative_to or Path()) / name_or_path
         name = path.stem
