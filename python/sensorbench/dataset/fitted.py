@@ -277,7 +277,7 @@ def generate_like(model: Model, out: Path, *, seed: int, copies: int, days: floa
 
     Args:
         model: what was fitted.
-        out: the folder; it must be empty or not there.
+        out: the folder; it is made if it is not there.
         seed: equal seeds give equal bytes.
         copies: how many of each location.
         days: length of the span; the fitted one if None.

@@ -127,7 +127,7 @@ def generate(name: str, out: Path, *, scale: float, seed: int, write: WriteFiles
 
     Args:
         name: that of a generator.
-        out: the folder; it must be empty or not there.
+        out: the folder; it is made if it is not there.
         scale: share of the whole, above 0 and at most 1.
         seed: equal seeds give equal bytes.
         write: writes the files, here or elsewhere.
