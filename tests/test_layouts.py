@@ -13,7 +13,7 @@ from sensorbench import lab
 from sensorbench.claims.claim import Judgement
 from sensorbench.claims.evidence import Evidence
 from sensorbench.schemas import load_operations, load_schema
-from sensorbench.schemas.operations import SHIPPED_FOLDER
+from sensorbench.schemas.shipped import SHIPPED_FOLDER
 from sensorbench.studies.layouts import LAYOUTS
 from sensorbench.studies.layouts.claims import GROUP, JUDGES, LATEST, RANGE, RECENT, WRITE
 from tests.conftest import Cli, server_url

@@ -21,7 +21,8 @@ from sensorbench.compat.ycsb.properties import Properties, read_properties
 from sensorbench.errors import UsageError
 from sensorbench.runner.variants import parse_target
 from sensorbench.schemas import Operations, Schema, load_schema
-from sensorbench.schemas.operations import SHIPPED_FOLDER, Order
+from sensorbench.schemas.operations import Order
+from sensorbench.schemas.shipped import SHIPPED_FOLDER
 from sensorbench.verification.answers import answer_of_row
 from sensorbench.verification.ask_each import ask_each
 from tests.conftest import TEST_OWNER, Cli, run_main, server_url

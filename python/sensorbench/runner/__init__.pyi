@@ -12,6 +12,7 @@ from .openmetrics import observers
 from .options import ChangeOptions, ExperimentOptions, Rate, RateOptions, StudyRunOptions, SweepOptions
 from .plan import Parameters, as_json, build_plan, parameters_of, planned_operation
 from .prepare import PreparedTable, cached_tables, prepare_tables
+from .registered import Database, databases
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
 from .run import run_and_write, run_manifest
 from .servers import Servers, running_servers
@@ -20,11 +21,9 @@ from .validate import connect, validated
 from .variants import (
     FILE_URL,
     SERVER_URL,
-    Database,
     TargetSpec,
     Variant,
     VariantSpec,
-    databases,
     make_variants,
     parse_target,
     started_target,

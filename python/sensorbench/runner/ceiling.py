@@ -10,7 +10,8 @@ from typing import Any
 
 from sensorbench import _engine
 from sensorbench.results.ownership import Owner, new_id
-from sensorbench.runner.variants import Database, Variant
+from sensorbench.runner.registered import Database
+from sensorbench.runner.variants import Variant
 
 # Long enough for a figure that is only there to be compared with much smaller ones.
 SHORT_S = 0.25

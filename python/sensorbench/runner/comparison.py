@@ -12,6 +12,7 @@ from sensorbench.runner.servers import Servers
 from sensorbench.runner.variants import Variant
 from sensorbench.runner.workload import Workload
 from sensorbench.schemas import Operations
+from sensorbench.schemas.engine_types import DriverSchema
 
 DATA_FOLDER = "data"
 
@@ -43,7 +44,7 @@ class ValidatedComparison:
     workbench: duckdb.DuckDBPyConnection
     names: list[str]
     parameters: Parameters
-    schemas: dict[str, dict[str, Any]]
+    schemas: dict[str, DriverSchema]
     columns: dict[str, dict[str, Any]]
 
 

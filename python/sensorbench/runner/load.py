@@ -11,6 +11,7 @@ from sensorbench.results.ownership import Claim
 from sensorbench.runner.memory import MemoryGuard
 from sensorbench.runner.prepare import PreparedTable
 from sensorbench.runner.variants import Variant
+from sensorbench.schemas.engine_types import DriverSchema
 
 SLICE_S = 0.2
 
@@ -18,7 +19,7 @@ SLICE_S = 0.2
 def load_variant(
     variant: Variant,
     target: Target,
-    schema: dict[str, Any],
+    schema: DriverSchema,
     tables: list[PreparedTable],
     readings: int,
     fingerprint: str,

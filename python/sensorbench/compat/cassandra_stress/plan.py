@@ -26,6 +26,7 @@ from sensorbench.compat.cassandra_stress.visits import (
 from sensorbench.errors import SchemaError, UsageError
 from sensorbench.runner import planned_operation
 from sensorbench.schemas import Operation, Operations, Schema, load_schema
+from sensorbench.schemas.engine_types import DriverSchema
 from sensorbench.schemas.operations import Column as AnswerColumn
 from sensorbench.schemas.schema_file import OperationText
 
@@ -209,7 +210,7 @@ def _statement_of_row(table: Table, row: int) -> str:
     return f"UPDATE {name} SET {', '.join(put)} WHERE {where}"
 
 
-def driver_schema(schema: ProfileSchema, planned: list[PlannedOperation]) -> dict[str, Any]:
+def driver_schema(schema: ProfileSchema, planned: list[PlannedOperation]) -> DriverSchema:
     """The schema as the engine takes it. Raises UsageError for a statement that it cannot use."""
     operations = Operations(operation={operation.name: operation.operation for operation in planned})
     return schema.driver_schema(operations, [operation.name for operation in planned], {})

@@ -35,7 +35,8 @@ from sensorbench.runner import (
     parse_target,
     running_servers,
 )
-from sensorbench.schemas.schema import shipped_schemas
+from sensorbench.schemas.engine_types import DriverSchema
+from sensorbench.schemas.shipped import shipped_schemas
 
 _KEY = "cassandra_stress"
 
@@ -214,7 +215,7 @@ def _as_keyspace_says(profile: Profile, variant: Variant, reporter: ProgressRepo
 def _make_ready(
     target: Target,
     schema: ProfileSchema,
-    for_driver: dict[str, Any],
+    for_driver: DriverSchema,
     spec: CassandraStressSpec,
     loaded: Loaded | None,
     after: Loaded,

@@ -14,6 +14,7 @@ from sensorbench.compat.ycsb.core_workload import CoreWorkload
 from sensorbench.errors import UsageError
 from sensorbench.runner import planned_operation
 from sensorbench.schemas import Operation, Operations, Schema
+from sensorbench.schemas.engine_types import DriverSchema
 from sensorbench.schemas.operations import Column
 from sensorbench.schemas.types import ValueType
 
@@ -70,7 +71,7 @@ def operation_of(planned: PlannedOperation) -> Operation:
     return Operation(title=planned.kind, question=planned.kind, parameters=texts, writes="usertable")
 
 
-def driver_schema(workload: CoreWorkload, phase: Phase, schema: Schema) -> dict[str, Any]:
+def driver_schema(workload: CoreWorkload, phase: Phase, schema: Schema) -> DriverSchema:
     """What the driver is told of the table and of the operations of a phase."""
     operations = {operation.name: operation_of(operation) for operation in operations_of_phase(workload, phase)}
     return schema.driver_schema(Operations(operation=operations), list(operations), {})

@@ -25,6 +25,7 @@ from sensorbench.runner import (
     running_servers,
 )
 from sensorbench.schemas import Schema, load_schema
+from sensorbench.schemas.engine_types import DriverSchema
 
 SCHEMA = "usertable"
 # What is noted at a target that has records: the names of their fields, under this key.
@@ -91,7 +92,7 @@ def _plan(spec: YcsbSpec, schema: Schema) -> dict[str, Any]:
     )
 
 
-def _make_ready(target: Target, schema: dict[str, Any], spec: YcsbSpec, owner: Owner) -> None:
+def _make_ready(target: Target, schema: DriverSchema, spec: YcsbSpec, owner: Owner) -> None:
     """An empty table to load into, or the one that was loaded. Records that follow others go to where those are. Until all that are
     loaded are there, the fingerprint says so.
     """
