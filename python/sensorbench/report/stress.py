@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import NamedTuple
 
 import altair as alt
 import numpy as np
@@ -11,12 +11,19 @@ from sensorbench.analysis.capacity import PERCENTILES
 from sensorbench.report import charts, formatting, parts
 from sensorbench.results import RunResult
 from sensorbench.results.insight import Insight, insight
-from sensorbench.results.page import Chart, Columns, Facts, Grid, Line, Page, Piece, Section, Table, Text
+from sensorbench.results.page import Chart, ChartSpec, Columns, Facts, Grid, Line, Page, Piece, Section, Table, Text
 from sensorbench.results.quantities import QUANTITIES
 from sensorbench.results.stress import StressResult
 from sensorbench.results.summary.stress import ServerFigures, StressFigures, StressStep, StressSummary
 
-Rows: TypeAlias = list[dict[str, Any]]
+
+class TimeRow(NamedTuple):
+    """A value of a line over the run's time."""
+
+    time_s: float
+    value: float
+    name: str
+
 
 _QUANTILES = {"median": "p50", "p99": "p99", "p999": "p99.9"}
 
@@ -190,7 +197,7 @@ def _curves(summary: StressSummary) -> Section | None:
     return Section("curve", "Latency and throughput", [Grid(drawn), Text(note, "note")])
 
 
-def _curve(steps: Sequence[StressStep], summary: StressSummary) -> dict[str, Any]:
+def _curve(steps: Sequence[StressStep], summary: StressSummary) -> ChartSpec:
     """Throughput–latency curve: response times at what was completed a second."""
     rows = [
         {
@@ -254,7 +261,7 @@ def _objective(summary: StressSummary) -> list[alt.Chart]:
     return layers
 
 
-def _completed(steps: Sequence[StressStep]) -> dict[str, Any]:
+def _completed(steps: Sequence[StressStep]) -> ChartSpec:
     """Of what was asked for a second, what was completed, and what became of the rest."""
     fates = {
         "ok": "completed",
@@ -302,7 +309,7 @@ def _over_time(result: StressResult, summary: StressSummary) -> Section | None:
     last_s = max([1.0, *(step.end_s for step in summary.result.steps)])
     drawn: list[Chart] = []
 
-    def draw(name: str, title: str, rows: Rows, y: alt.Y) -> None:
+    def draw(name: str, title: str, rows: Sequence[TimeRow], y: alt.Y) -> None:
         if rows:
             drawn.append(Chart(name, _lines(rows, borders, last_s, y), title))
 
@@ -326,7 +333,7 @@ def _over_time(result: StressResult, summary: StressSummary) -> Section | None:
     return Section("time", "Over time", [Grid(drawn), Text(note, "note")])
 
 
-def _intervals(run: RunResult) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _intervals(run: RunResult) -> tuple[list[TimeRow], list[TimeRow]]:
     """Completed operations a second, and the worst percentiles of the operations, of each interval."""
     table = run.table("intervals")
     rates: dict[float, float] = {}
@@ -338,24 +345,20 @@ def _intervals(run: RunResult) -> tuple[list[dict[str, Any]], list[dict[str, Any
             value_ns = row[f"response_{quantile}_ns"]
             if value_ns is not None:
                 worst[time_s, quantile] = max(worst.get((time_s, quantile), 0.0), value_ns / 1e9)
-    completed = [{"time_s": time_s, "value": value, "name": "completed"} for time_s, value in sorted(rates.items())[:-1]]
-    return completed, [{"time_s": time_s, "value": value, "name": name} for (time_s, name), value in sorted(worst.items())]
+    completed = [TimeRow(time_s, value, "completed") for time_s, value in sorted(rates.items())[:-1]]
+    return completed, [TimeRow(time_s, value, name) for (time_s, name), value in sorted(worst.items())]
 
 
-def _hit_rates(said: Insight, name: str) -> list[dict[str, Any]]:
+def _hit_rates(said: Insight, name: str) -> list[TimeRow]:
     times_s, hits, requests = said.caches[name]
     return [
-        {
-            "time_s": float(times_s[after]),
-            "value": float((hits[after] - hits[before]) / (requests[after] - requests[before])),
-            "name": name,
-        }
+        TimeRow(float(times_s[after]), float((hits[after] - hits[before]) / (requests[after] - requests[before])), name)
         for before, after in pairwise(range(len(times_s)))
         if requests[after] > requests[before]
     ]
 
 
-def _quantity(said: Insight, name: str) -> tuple[list[dict[str, Any]], str]:
+def _quantity(said: Insight, name: str) -> tuple[list[TimeRow], str]:
     """A gauge as it is, and how fast a counter grows; nothing of those that never were anything else than zero."""
     times_s, values = said.series[name]
     quantity = QUANTITIES[name]
@@ -364,19 +367,16 @@ def _quantity(said: Insight, name: str) -> tuple[list[dict[str, Any]], str]:
         times_s, values = times_s[1:][lengths_s > 0], (np.diff(values) / np.maximum(lengths_s, 1e-9))[lengths_s > 0]
     if not np.any(values):
         return [], ""
-    rows = [
-        {"time_s": float(time_s), "value": float(value), "name": quantity.name}
-        for time_s, value in zip(times_s, values, strict=True)
-    ]
+    rows = [TimeRow(float(time_s), float(value), quantity.name) for time_s, value in zip(times_s, values, strict=True)]
     return rows, f"{quantity.unit} a second" if quantity.kind == "counter" else quantity.unit
 
 
-def _lines(rows: list[dict[str, Any]], borders: list[float], last_s: float, y: alt.Y) -> dict[str, Any]:
+def _lines(rows: Sequence[TimeRow], borders: list[float], last_s: float, y: alt.Y) -> ChartSpec:
     """Lines over the run's time; where steps begin is marked."""
-    names = list(dict.fromkeys(row["name"] for row in rows))
+    names = list(dict.fromkeys(row.name for row in rows))
     legend = alt.Legend(orient="bottom", symbolType="stroke") if len(names) > 1 else None
     colour = alt.Color("name:N", title=None, scale=alt.Scale(domain=names, range=charts.COLOURS[: len(names)]), legend=legend)
-    line = alt.Chart(alt.InlineData(values=rows)).mark_line(strokeWidth=1.6)
+    line = charts.data_of(rows).mark_line(strokeWidth=1.6)
     marks = alt.Chart(alt.InlineData(values=[{"border": border} for border in borders])).mark_rule(
         strokeDash=[3, 4], color=charts.QUIET
     )

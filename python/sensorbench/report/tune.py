@@ -6,10 +6,11 @@ from typing import Any
 import altair as alt
 
 from sensorbench.report import charts, formatting, parts, tune_answer
-from sensorbench.report.parallel import parallel, places
+from sensorbench.report.parallel import ParallelRow, parallel, places
 from sensorbench.results.page import (
     Block,
     Chart,
+    ChartSpec,
     Code,
     Columns,
     Facts,
@@ -188,7 +189,7 @@ def _setting(summary: TuneSummary) -> Section:
     return Section("setup", "Setup", [Facts(facts)])
 
 
-def _history(trials: Sequence[TuneTrial], result: TuneFigures) -> dict[str, Any]:
+def _history(trials: Sequence[TuneTrial], result: TuneFigures) -> ChartSpec:
     """The figure of each trial in their order; repetitions of the default are joined by a line."""
     rows = [
         {
@@ -224,18 +225,12 @@ def _value_axis(result: TuneFigures) -> alt.Y:
     return alt.Y("value:Q", title=title, scale=scale, axis=axis)
 
 
-def _parallel(trials: Sequence[TuneTrial], result: TuneFigures) -> dict[str, Any]:
+def _parallel(trials: Sequence[TuneTrial], result: TuneFigures) -> ChartSpec:
     """A line for each trial: numbers by their order of size, words by their order in the space."""
     settings = result.space.settings
     of_setting = {key: places(_order(key, setting, trials)) for key, setting in settings.items()}
     rows = [
-        {
-            "line": trial.number,
-            "setting": key,
-            "place": of_setting[key][str(choice)],
-            "value": trial.configuration[key],
-            "ratio": trial.ratio,
-        }
+        ParallelRow(trial.number, key, of_setting[key][str(choice)], trial.configuration[key], trial.ratio)
         for trial in trials
         for key, choice in trial.choices.items()
     ]

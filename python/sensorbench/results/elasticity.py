@@ -1,11 +1,10 @@
 """What `elasticity run` leaves: its manifest, how loading went, and a folder for each run, which has one change of the cluster in it."""
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from sensorbench.results.files import write_result
+from sensorbench.results.described import LoadReport
 from sensorbench.results.manifest import MANIFEST_FILE
 from sensorbench.results.planned import ElasticityManifest
 from sensorbench.results.reader import Result, RunResult, has_results, kind_of, read_manifest, read_run, runs_below
@@ -21,7 +20,7 @@ COMPARISON = "elasticity comparison"
 class ElasticityResult(Result[ElasticityManifest]):
     """Changes of a cluster on disk."""
 
-    load: dict[str, Any] | None
+    load: LoadReport | None
     runs: list[RunResult] = field(default_factory=list)
 
 
@@ -31,10 +30,6 @@ class ElasticityWriter(ManifestWriter[ElasticityManifest]):
     def run_folder(self, number: int) -> Path:
         """Where the run with this number, from 1, goes."""
         return self.folder / RUNS_FOLDER / f"{number:03}"
-
-    def write_load(self, load: dict[str, Any]) -> None:
-        """Writes how loading went."""
-        write_result(self.folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
 
 
 def works_of(folder: Path) -> list[Path]:
@@ -66,6 +61,6 @@ def read_elasticity(folder: Path) -> ElasticityResult:
     return ElasticityResult(
         folder,
         read_manifest(folder, ElasticityManifest),
-        read_json(load) if is_stored(load) else None,
+        cast("LoadReport", read_json(load)) if is_stored(load) else None,
         [read_run(run) for run in runs_below(folder / RUNS_FOLDER)],
     )

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from sensorbench._engine import Run
 from sensorbench.benchmarks.stress import Load, StressPlan, Work, stress, summarise_stress
@@ -13,6 +13,7 @@ from sensorbench.benchmarks.tune.goal import Goal, PercentileGoal
 from sensorbench.benchmarks.tune.space import Choice
 from sensorbench.errors import CancelledError, DiskFullError, EngineError, FailedError, UsageError, message_of
 from sensorbench.progress import ProgressReporter
+from sensorbench.results.engine_report import Snapshot
 from sensorbench.results.tune import Measurement, Role
 from sensorbench.results.writer import write_typed_summary
 
@@ -20,7 +21,8 @@ from sensorbench.results.writer import write_typed_summary
 FAR_WORSE = 3.0
 FIRST_WINDOW = 0.2
 # What snapshots know that is at most the percentile in question.
-_KNOWN = {"p50": "p50", "p90": "p50", "p95": "p95", "p99": "p99", "p999": "p999"}
+_Known = Literal["p50", "p95", "p99", "p999"]
+_KNOWN: dict[str, _Known] = {"p50": "p50", "p90": "p50", "p95": "p95", "p99": "p99", "p999": "p999"}
 
 
 class Pruner:
@@ -34,7 +36,7 @@ class Pruner:
         self._limit_s = best_s * FAR_WORSE
         self._first_s = held_s * FIRST_WINDOW
 
-    def on_snapshot(self, run: Run, snapshot: dict[str, Any]) -> None:
+    def on_snapshot(self, run: Run, snapshot: Snapshot) -> None:
         """Stops the run, if it is."""
         phase = snapshot["phases"][-1]
         if self.is_so or phase["start_ns"] is None or (snapshot["now_ns"] - phase["start_ns"]) / 1e9 < self._first_s:
