@@ -82,6 +82,12 @@ def sized(chart: alt.LayerChart | alt.FacetChart | alt.Chart, height: int = HEIG
 LATENCY_AXIS = alt.Axis(labelExpr="format(datum.value, '~s') + 's'", tickCount=6)
 COUNT_AXIS = alt.Axis(format="~s", tickCount=6)
 LATENCY_TITLE = "latency, logarithmic"
+SECONDS = alt.Tooltip("latency_s:Q", format=".3~s", title="seconds")
+
+
+def latency_axis(field: str = "latency_s") -> alt.Y:
+    """Latencies upwards, logarithmic."""
+    return alt.Y(f"{field}:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS)
 
 
 class FigureRow(NamedTuple):
@@ -177,19 +183,9 @@ class QuantileRow(NamedTuple):
 
 def distribution(rows: Sequence[QuantileRow], variants: list[str]) -> ChartSpec:
     """Which share of the answers came within which time."""
-    line = _chart(rows).mark_line(strokeWidth=2, interpolate="step-after")
-    return sized(
-        line.encode(
-            x=alt.X("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS),
-            y=alt.Y("share:Q", title="share of answers within", axis=alt.Axis(format="%", tickCount=5)),
-            color=_colour(variants),
-            tooltip=[
-                alt.Tooltip("variant:N"),
-                alt.Tooltip("latency_s:Q", format=".3~s", title="seconds"),
-                alt.Tooltip("share:Q", format=".1%"),
-            ],
-        )
-    )
+    x = alt.X("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS)
+    y = alt.Y("share:Q", title="share of answers within", axis=alt.Axis(format="%", tickCount=5))
+    return _lines(rows, variants, x, y, [SECONDS, alt.Tooltip("share:Q", format=".1%")], strokeWidth=2, interpolate="step-after")
 
 
 class RequestRow(NamedTuple):
@@ -204,10 +200,10 @@ class RequestRow(NamedTuple):
 def over_run(rows: Sequence[RequestRow], variants: list[str], marks: list[int]) -> ChartSpec:
     """Latency over the requests of the first run; `marks` are requests to mark."""
     base = _chart(rows).encode(x=alt.X("request:Q", title="number of the request in the run"), color=_colour(variants))
-    y = alt.Y("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS)
+    y = latency_axis()
     points = base.mark_circle(size=10, opacity=0.35).encode(
         y=y,
-        tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("request:Q"), alt.Tooltip("latency_s:Q", format=".3~s", title="seconds")],
+        tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("request:Q"), SECONDS],
     )
     line = base.mark_line(strokeWidth=1.8).encode(y=alt.Y("smoothed_s:Q"))
     rules = (
@@ -229,19 +225,14 @@ class IntervalRow(NamedTuple):
 
 def over_time(rows: Sequence[IntervalRow], variants: list[str], last_s: float) -> ChartSpec:
     """Median and 99th percentile over the time of the first run, which ends at `last_s`."""
-    line = _chart(rows).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=14))
+    line = _chart(rows).mark_line(strokeWidth=1.8, point=_DOTS)
     return sized(
         line.encode(
             x=time_axis(last_s),
-            y=alt.Y("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS),
+            y=latency_axis(),
             color=_colour(variants),
             strokeDash=alt.StrokeDash("quantile:N", title=None, legend=alt.Legend(orient="bottom", symbolType="stroke")),
-            tooltip=[
-                alt.Tooltip("variant:N"),
-                alt.Tooltip("quantile:N"),
-                alt.Tooltip("time_s:Q"),
-                alt.Tooltip("latency_s:Q", format=".3~s", title="seconds"),
-            ],
+            tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("quantile:N"), alt.Tooltip("time_s:Q"), SECONDS],
         )
     )
 
@@ -256,15 +247,10 @@ class InverseRow(NamedTuple):
 
 def throughput(rows: Sequence[InverseRow], variants: list[str]) -> ChartSpec:
     """Answers a second of one client, if every answer took as long as at this percentile."""
-    line = _chart(rows).mark_line(strokeWidth=2)
-    return sized(
-        line.encode(
-            x=alt.X("percentile:Q", title="percentile of the latency"),
-            y=alt.Y("per_s:Q", title="1 / latency, per second", scale=alt.Scale(type="log", nice=False), axis=COUNT_AXIS),
-            color=_colour(variants),
-            tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("percentile:Q"), alt.Tooltip("per_s:Q", format=",.4~g")],
-        )
-    )
+    x = alt.X("percentile:Q", title="percentile of the latency")
+    scale = alt.Scale(type="log", nice=False)
+    y = alt.Y("per_s:Q", title="1 / latency, per second", scale=scale, axis=COUNT_AXIS)
+    return _lines(rows, variants, x, y, [alt.Tooltip("percentile:Q"), _PER_S], strokeWidth=2)
 
 
 class LoadRow(NamedTuple):
@@ -326,15 +312,9 @@ class RateRow(NamedTuple):
 
 def rate(rows: Sequence[RateRow], variants: list[str]) -> ChartSpec:
     """Operations a second over time."""
-    line = _chart(rows).mark_line(strokeWidth=1.8, interpolate="step-after")
-    return sized(
-        line.encode(
-            x=alt.X("time_s:Q", title="seconds since the run began"),
-            y=alt.Y("per_s:Q", title="operations a second", axis=COUNT_AXIS),
-            color=_colour(variants),
-            tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("time_s:Q"), alt.Tooltip("per_s:Q", format=",.4~g")],
-        )
-    )
+    x = alt.X("time_s:Q", title="seconds since the run began")
+    y = alt.Y("per_s:Q", title="operations a second", axis=COUNT_AXIS)
+    return _lines(rows, variants, x, y, [alt.Tooltip("time_s:Q"), _PER_S], strokeWidth=1.8, interpolate="step-after")
 
 
 class UseRow(NamedTuple):
@@ -362,12 +342,18 @@ def time_axis(last_s: float) -> alt.X:
 
 
 def _use_over_time(rows: Sequence[UseRow], variants: list[str], last_s: float, quantity: str, title: str) -> ChartSpec:
-    line = _chart(rows).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=14))
-    return sized(
-        line.encode(
-            x=time_axis(last_s),
-            y=alt.Y(f"{quantity}:Q", title=title),
-            color=_colour(variants),
-            tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("time_s:Q"), alt.Tooltip(f"{quantity}:Q", format=",.4~g")],
-        )
-    )
+    y = alt.Y(f"{quantity}:Q", title=title)
+    shown = [alt.Tooltip("time_s:Q"), alt.Tooltip(f"{quantity}:Q", format=",.4~g")]
+    return _lines(rows, variants, time_axis(last_s), y, shown, strokeWidth=1.8, point=_DOTS)
+
+
+_DOTS = alt.OverlayMarkDef(size=14)
+_PER_S = alt.Tooltip("per_s:Q", format=",.4~g")
+
+
+def _lines(
+    rows: Sequence[VariantRow], variants: list[str], x: alt.X, y: alt.Y, shown: Sequence[alt.Tooltip], **mark: Any
+) -> ChartSpec:
+    """A line for each variant; `shown` is what it tells when it is pointed at, besides the variant."""
+    line = _chart(rows).mark_line(**mark)
+    return sized(line.encode(x=x, y=y, color=_colour(variants), tooltip=[alt.Tooltip("variant:N"), *shown]))

@@ -216,14 +216,13 @@ def _curve(steps: Sequence[StressStep], summary: StressSummary) -> ChartSpec:
         axis=charts.COUNT_AXIS,
         scale=alt.Scale(zero=False, nice=False, padding=14),
     )
-    y = alt.Y("latency_s:Q", title=charts.LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=charts.LATENCY_AXIS)
     colour = alt.Color(
         "percentile:N",
         title=None,
         scale=alt.Scale(domain=list(_QUANTILES.values()), range=charts.COLOURS[:3]),
         legend=alt.Legend(orient="bottom"),
     )
-    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y, color=colour)
+    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=charts.latency_axis(), color=colour)
     # In the order of the rates: beyond capacity the line turns back. Trials of a search are no such order.
     line = base.mark_line(strokeWidth=1.8).encode(order=alt.Order("rate:Q"))
     shape = alt.Shape(
@@ -236,7 +235,7 @@ def _curve(steps: Sequence[StressStep], summary: StressSummary) -> ChartSpec:
         shape=shape,
         tooltip=[
             alt.Tooltip("percentile:N"),
-            alt.Tooltip("latency_s:Q", format=".3~s", title="seconds"),
+            charts.SECONDS,
             alt.Tooltip("completed:Q", format=",.4~g"),
             alt.Tooltip("rate:Q", format=",.4~g", title="asked for"),
         ],
@@ -315,9 +314,7 @@ def _over_time(result: StressResult, summary: StressSummary) -> Section | None:
 
     rates, latencies = _intervals(run)
     draw("rate", "Operations a second", rates, alt.Y("value:Q", title="operations a second", axis=charts.COUNT_AXIS))
-    scale = alt.Scale(type="log", nice=False)
-    axis = alt.Y("value:Q", title=charts.LATENCY_TITLE, scale=scale, axis=charts.LATENCY_AXIS)
-    draw("latency", "Response time", latencies, axis)
+    draw("latency", "Response time", latencies, charts.latency_axis("value"))
     of_client = len(drawn)
     said = insight(run, result.manifest.variants[0].database)
     hit_rates = [row for name in said.caches for row in _hit_rates(said, name)]

@@ -9,9 +9,8 @@ from sensorbench.results.manifest import MANIFEST_FILE
 from sensorbench.results.planned import ElasticityManifest
 from sensorbench.results.reader import Result, RunResult, has_results, kind_of, read_manifest, read_run, runs_below
 from sensorbench.results.stored import DamagedResultsError, is_stored, read_json
-from sensorbench.results.writer import LOAD_FILE, SUMMARY_FILE, ManifestWriter
+from sensorbench.results.writer import LOAD_FILE, RUNS_FOLDER, SUMMARY_FILE, RunsWriter
 
-RUNS_FOLDER = "runs"
 # The kind of the summary of several results side by side.
 COMPARISON = "elasticity comparison"
 
@@ -24,12 +23,8 @@ class ElasticityResult(Result[ElasticityManifest]):
     runs: list[RunResult] = field(default_factory=list)
 
 
-class ElasticityWriter(ManifestWriter[ElasticityManifest]):
+class ElasticityWriter(RunsWriter[ElasticityManifest]):
     """Writes what belongs to all changes together, and hands out the folders of their runs."""
-
-    def run_folder(self, number: int) -> Path:
-        """Where the run with this number, from 1, goes."""
-        return self.folder / RUNS_FOLDER / f"{number:03}"
 
 
 def works_of(folder: Path) -> list[Path]:

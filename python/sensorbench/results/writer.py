@@ -41,6 +41,7 @@ Manifest = TypeVar("Manifest", bound=BaseManifest[Any])
 Model = TypeVar("Model", bound=BaseModel)
 
 SEGMENTS_FOLDER = "segments"
+RUNS_FOLDER = "runs"
 HISTOGRAM_FILE = "histograms.hlog"
 ROWS_A_PART = 1_000_000
 TABLES = ("operations", "answers", "intervals", "events", "resources", "status")
@@ -186,6 +187,14 @@ class ManifestWriter(Generic[Manifest]):
         """Says how it ended."""
         release_reserve(self.folder)
         self.update(status=status, reason=reason, finished=now())
+
+
+class RunsWriter(ManifestWriter[Manifest]):
+    """The same of a benchmark whose runs are numbered; hands out their folders."""
+
+    def run_folder(self, number: int) -> Path:
+        """Where the run with this number, from 1, goes."""
+        return self.folder / RUNS_FOLDER / f"{number:03}"
 
 
 class ComparisonWriter(ManifestWriter[ComparisonManifest]):

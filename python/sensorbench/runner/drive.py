@@ -1,7 +1,9 @@
 """One run of the engine beside studies: a plan at a target, told while it goes on, written down as any other run."""
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 
@@ -31,21 +33,27 @@ def run_plan(
     *,
     number: int = 1,
     id_: str | None = None,
+    temperature: Literal["warm", "hot"] = "warm",
+    created: datetime | None = None,
     described: KeptPlan | None = None,
     at_end: Callable[[Run, bool], None] = _nothing_more,
+    on_full_disk: Callable[[], None] = _nothing_more,
 ) -> RunResult:
-    """Carries out a plan and writes the run into `folder`. `on_snapshot` is called some times a second with the run and its snapshot; `id_` is
-    that of the results folder, where the run is all there is in it; `described` is what the manifest says of the plan besides; `at_end` is called when all is recorded, with whether the run is complete.
+    """Carries out a plan and writes the run into `folder`. `on_snapshot` is called some times a second with the run and its snapshot; `at_end`
+    when all is recorded, with whether the run is complete; `on_full_disk` makes room for how the run ended. All else is for the manifest.
 
     Raises what ended it early, after what was done until then is on disk.
     """
     whole: EnginePlan = {"spin": False, "log_every": None, "answers_every": None, **plan}
-    manifest = run_manifest(target, variant, whole, repeat=number, id_=id_, described=described)
+    manifest = run_manifest(
+        target, variant, whole, repeat=number, id_=id_, temperature=temperature, created=created, described=described
+    )
     writer = RunWriter(folder, manifest)
     try:
         readers = [table.to_reader() for table in tables]
         run_and_write(target, whole, readers, writer, started.processes(), on_snapshot, at_end)
     except DiskFullError as error:
+        on_full_disk()
         writer.finish("out of space", None, str(error))
         raise
     except EngineError as error:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
 import duckdb
 import pyarrow as pa
@@ -13,15 +13,15 @@ import pyarrow as pa
 from sensorbench import _engine
 from sensorbench._engine import batch_cost
 from sensorbench.dataset.dataset import MEASUREMENTS, readings_of
-from sensorbench.errors import DiskFullError, EngineError
+from sensorbench.errors import EngineError
 from sensorbench.paths import remove_results
 from sensorbench.progress import ProgressReporter
-from sensorbench.results import ComparisonWriter, RunWriter, has_results, read_run
+from sensorbench.results import ComparisonWriter, has_results, read_run
 from sensorbench.results.described import EncodingCost
 from sensorbench.results.engine_plan import EnginePlan
 from sensorbench.results.engine_report import Snapshot, elapsed_s
 from sensorbench.results.files import release_reserve
-from sensorbench.results.manifest import RunTotals, now
+from sensorbench.results.manifest import PhaseFigures, now
 from sensorbench.results.ownership import Claim, Intent, Owner
 from sensorbench.results.summary.comparison import QueryPlan, QueryPlans
 from sensorbench.results.writer import LOAD_FILE, run_folder, variant_folder
@@ -35,8 +35,7 @@ from sensorbench.runner import (
     is_of_registers,
     load_variant,
     noted,
-    run_and_write,
-    run_manifest,
+    run_plan,
     with_keys_of_run,
 )
 from sensorbench.schemas import Operation, Operations, Schema
@@ -235,30 +234,25 @@ def run_one(
     created = now()
     parameters = with_keys_of_run(connected.parameters, comparison.operations, created, repeat)
     plan = build_plan(comparison.operations, variant.schema, parameters, variant.workload(comparison.workload), repeat - 1)
-    target = connected.targets[variant.id]
-    temperature: Literal["hot", "warm"] = "hot" if comparison.workload.is_warmed_up else "warm"
-    manifest = run_manifest(target, variant, plan, repeat=repeat, temperature=temperature, created=created)
     writer.variant_folder(variant.id).mkdir(parents=True, exist_ok=True)
     with reporter.task(f"{variant.id}, run {repeat} of {comparison.workload.repeat}", total=1.0) as task:
-        run_writer = RunWriter(folder, manifest)
-        try:
-            whole = run_and_write(
-                target,
-                plan,
-                parameters.readers(),
-                run_writer,
-                connected.servers.processes(),
-                lambda _, now: task.advance_to(*_progress(now, plan)),
-                lambda run, is_complete: keep_history(connected, variant, folder, run, plan, parameters, is_complete=is_complete),
-            )
-        except DiskFullError as error:
-            release_reserve(writer.folder)
-            run_writer.finish("out of space", None, str(error))
-            raise
-        except EngineError as error:
-            run_writer.finish("failed", None, str(error))
-            raise
-        task.end(_outcome(whole))
+        run = run_plan(
+            connected.targets[variant.id],
+            variant,
+            plan,
+            list(parameters.tables.values()),
+            folder,
+            connected.servers,
+            lambda _, now: task.advance_to(*_progress(now, plan)),
+            number=repeat,
+            temperature="hot" if comparison.workload.is_warmed_up else "warm",
+            created=created,
+            at_end=lambda run, is_complete: keep_history(
+                connected, variant, folder, run, plan, parameters, is_complete=is_complete
+            ),
+            on_full_disk=lambda: release_reserve(writer.folder),
+        )
+        task.end(_outcome(run.manifest.phase_figures[-1]))
 
 
 def _progress(snapshot: Snapshot, plan: EnginePlan) -> tuple[float, str]:
@@ -273,8 +267,7 @@ def _progress(snapshot: Snapshot, plan: EnginePlan) -> tuple[float, str]:
     return min(1.0, max(by_count, by_time)), f"{phase['name'].replace('_', ' ')}: {phase['started']:,} operations"
 
 
-def _outcome(totals: RunTotals) -> str:
-    phase = totals.phases[-1]
+def _outcome(phase: PhaseFigures) -> str:
     counts = [operation["counts"] for operation in phase.operations.values()]
     ok, bad = sum(count["ok"] for count in counts), sum(count["error"] + count["timeout"] for count in counts)
     duration_s = ((phase.end_ns or 0) - (phase.start_ns or 0)) / 1e9

@@ -34,7 +34,7 @@ from sensorbench.results.summary.comparison import (
     ServiceTimes,
     VariantRuns,
 )
-from sensorbench.results.summary.envelope import envelope
+from sensorbench.results.summary.envelope import envelope, fields_of_plan
 from sensorbench.runner import check_client_health, is_of_registers
 from sensorbench.verification import answers_by_operation, guaranteed
 
@@ -69,13 +69,8 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
         answers_equal=answers_equal,
         warnings=caveats,
         result=ComparisonFigures(
-            source=manifest.plan.source,
-            name=manifest.plan.name,
+            **fields_of_plan(manifest.plan, ComparisonFigures),
             finished=manifest.finished,
-            dataset=manifest.plan.dataset,
-            workload=manifest.plan.workload,
-            metric=manifest.plan.metric,
-            operations=manifest.plan.operations,
             runs={variant: _runs(result.runs[variant]) for variant in variants},
             load=result.loads,
             rate_changes={variant: _changes(of_variant) for variant, of_variant in runs.items()},

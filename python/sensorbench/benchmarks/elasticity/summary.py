@@ -40,7 +40,7 @@ from sensorbench.results.summary.elasticity import (
     ThroughputDip,
     Transition,
 )
-from sensorbench.results.summary.envelope import Caveat, Caveats, envelope, errors_of
+from sensorbench.results.summary.envelope import Caveat, Caveats, envelope, errors_of, fields_of_plan
 from sensorbench.results.summary.guarantees import RegisterGuarantees
 from sensorbench.results.summary.stress import OperationCounts
 from sensorbench.verification import register_guarantees
@@ -54,10 +54,7 @@ def summarise_elasticity(result: ElasticityResult) -> ElasticitySummary:
         **envelope(manifest),
         warnings=_warnings(transitions),
         result=ElasticityFigures(
-            operations=manifest.plan.operations,
-            workload=manifest.plan.workload,
-            dataset=manifest.plan.dataset,
-            changes=manifest.plan.changes,
+            **fields_of_plan(manifest.plan, ElasticityFigures),
             load=result.load,
             transitions=transitions,
             scalability=_scalability(transitions),

@@ -1,10 +1,10 @@
 """The envelope that the summaries of all kinds share."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from sensorbench.results.as_written import AsWritten
 from sensorbench.results.described import Environment
@@ -68,6 +68,12 @@ class Summary(SummaryPart, Generic[Result]):
     warnings: list[Caveat]
     claims: list[JudgedClaim] = []
     result: Result
+
+
+def fields_of_plan(plan: BaseModel, figures: type[SummaryPart], *, but_not: Collection[str] = ()) -> dict[str, Any]:
+    """What a kind's figures say of its plan in the same words; fields of `but_not` mean something else there."""
+    shared = [name for name in figures.model_fields if name in type(plan).model_fields and name not in but_not]
+    return {name: getattr(plan, name) for name in shared}
 
 
 def envelope(manifest: BaseManifest[Any]) -> dict[str, Any]:
