@@ -1,6 +1,6 @@
 """Charts. Each takes finished values and draws them; nothing is computed here."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import altair as alt
@@ -39,6 +39,12 @@ def colours_of(values: list[str]) -> alt.Scale:
     """A colour for each of some values."""
     names = list(dict.fromkeys(values))
     return alt.Scale(domain=names, range=[COLOURS[number % len(COLOURS)] for number in range(len(names))])
+
+
+def coloured(field: str, colours: Mapping[str, str], **legend: Any) -> alt.Color:
+    """A colour for each value of a field, in their order, and a legend below."""
+    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+    return alt.Color(f"{field}:N", title=None, scale=scale, legend=alt.Legend(orient="bottom", **legend))
 
 
 NAMES_LEGEND = alt.Legend(orient="bottom", columns=4, symbolOpacity=1)
@@ -113,7 +119,7 @@ def figures(rows: Sequence[FigureRow], variants: list[str]) -> ChartSpec:
     ranges = (
         base.transform_filter("isValid(datum.low_s)").mark_rule(strokeWidth=2.5).encode(x=alt.X("low_s:Q"), x2=alt.X2("high_s:Q"))
     )
-    return sized(ranges + points, height=34 * len(variants) + 10)
+    return sized(ranges + points, height=_below(variants))
 
 
 # Lines of one colour are distinguished by their strokes.
@@ -263,22 +269,22 @@ class LoadRow(NamedTuple):
 
 def load(rows: Sequence[LoadRow], variants: list[str]) -> ChartSpec:
     """How long loading and settling took."""
-    bars = _chart(rows).mark_bar()
-    return sized(
-        bars.encode(
-            y=_variants_below(variants),
-            x=alt.X("sum(seconds):Q", title="seconds"),
-            color=alt.Color(
-                "step:N",
-                title=None,
-                scale=alt.Scale(domain=["load", "settle"], range=["#3b82c4", "#a8c8e6"]),
-                legend=alt.Legend(orient="bottom"),
-            ),
-            order=alt.Order("step:N"),
-            tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("step:N"), alt.Tooltip("seconds:Q", format=".3~g")],
-        ),
-        height=34 * len(variants) + 10,
-    )
+    bars = _bars(rows, variants, [alt.Tooltip("step:N"), alt.Tooltip("seconds:Q", format=".3~g")])
+    colour = coloured("step", {"load": "#3b82c4", "settle": "#a8c8e6"})
+    drawn = bars.encode(x=alt.X("sum(seconds):Q", title="seconds"), color=colour, order=alt.Order("step:N"))
+    return sized(drawn, height=_below(variants))
+
+
+def _bars(rows: Sequence[VariantRow], variants: list[str], shown: Sequence[alt.Tooltip]) -> alt.Chart:
+    """A bar for each variant; `shown` is what it tells when it is pointed at, besides the variant."""
+    bars: alt.Chart = _chart(rows).mark_bar()
+    encoded: alt.Chart = bars.encode(y=_variants_below(variants), tooltip=[alt.Tooltip("variant:N"), *shown])
+    return encoded
+
+
+def _below(variants: list[str]) -> int:
+    """The height of a chart with a row for each variant."""
+    return 34 * len(variants) + 10
 
 
 class SizeRow(NamedTuple):
@@ -290,16 +296,9 @@ class SizeRow(NamedTuple):
 
 def size(rows: Sequence[SizeRow], variants: list[str]) -> ChartSpec:
     """Bytes on disk."""
-    bars = _chart(rows).mark_bar()
-    return sized(
-        bars.encode(
-            y=_variants_below(variants),
-            x=alt.X("megabytes:Q", title="megabytes on disk"),
-            color=_colour(variants).legend(None),
-            tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("megabytes:Q", format=",.4~g")],
-        ),
-        height=34 * len(variants) + 10,
-    )
+    bars = _bars(rows, variants, [alt.Tooltip("megabytes:Q", format=",.4~g")])
+    drawn = bars.encode(x=alt.X("megabytes:Q", title="megabytes on disk"), color=_colour(variants).legend(None))
+    return sized(drawn, height=_below(variants))
 
 
 class RateRow(NamedTuple):

@@ -314,14 +314,14 @@ def _setup(jobs: Sequence[JobFigures]) -> ChartSpec:
         label = f"{job.system}, {job.workers}"
         rows += [{"cell": label, "part": part, "seconds": seconds, "place": kinds.index(part)} for part, seconds in parts.items()]
     names = list(dict.fromkeys(row["cell"] for row in rows))
-    colours = alt.Scale(domain=kinds, range=[*charts.COLOURS[1:5], charts.COLOURS[0]])
+    colours = dict(zip(kinds, [*charts.COLOURS[1:5], charts.COLOURS[0]], strict=True))
     bars = (
         alt.Chart(alt.InlineData(values=rows))
         .mark_bar()
         .encode(
             y=alt.Y("cell:N", title=None, sort=names, axis=alt.Axis(labelLimit=220)),
             x=alt.X("seconds:Q", title="s"),
-            color=alt.Color("part:N", title=None, scale=colours, legend=alt.Legend(orient="bottom")),
+            color=charts.coloured("part", colours),
             order=alt.Order("place:Q"),
             tooltip=[alt.Tooltip("cell:N"), alt.Tooltip("part:N"), alt.Tooltip("seconds:Q", format=".3~s")],
         )

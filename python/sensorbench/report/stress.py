@@ -216,12 +216,7 @@ def _curve(steps: Sequence[StressStep], summary: StressSummary) -> ChartSpec:
         axis=charts.COUNT_AXIS,
         scale=alt.Scale(zero=False, nice=False, padding=14),
     )
-    colour = alt.Color(
-        "percentile:N",
-        title=None,
-        scale=alt.Scale(domain=list(_QUANTILES.values()), range=charts.COLOURS[:3]),
-        legend=alt.Legend(orient="bottom"),
-    )
+    colour = charts.coloured("percentile", dict(zip(_QUANTILES.values(), charts.COLOURS, strict=False)))
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=charts.latency_axis(), color=colour)
     # In the order of the rates: beyond capacity the line turns back. Trials of a search are no such order.
     line = base.mark_line(strokeWidth=1.8).encode(order=alt.Order("rate:Q"))
@@ -282,18 +277,13 @@ def _completed(steps: Sequence[StressStep]) -> ChartSpec:
     ]
     order = list(dict.fromkeys(row["rate"] for row in rows))
     colours = dict(zip(fates.values(), (charts.COLOURS[place] for place in (2, 4, 1, 7, 3)), strict=True))
-    shown = [fate for fate in colours if any(row["fate"] == fate for row in rows)]
+    shown = {fate: colour for fate, colour in colours.items() if any(row["fate"] == fate for row in rows)}
     bars = alt.Chart(alt.InlineData(values=rows)).mark_bar()
     return charts.sized(
         bars.encode(
             x=alt.X("rate:N", title="rate that was asked for", sort=order, axis=alt.Axis(labelAngle=-45)),
             y=alt.Y("mean(per_s):Q", title="operations a second", axis=charts.COUNT_AXIS, stack="zero"),
-            color=alt.Color(
-                "fate:N",
-                title=None,
-                scale=alt.Scale(domain=shown, range=[colours[fate] for fate in shown]),
-                legend=alt.Legend(orient="bottom", columns=3),
-            ),
+            color=charts.coloured("fate", shown, columns=3),
             order=alt.Order("order:Q"),
             tooltip=[alt.Tooltip("rate:N"), alt.Tooltip("fate:N"), alt.Tooltip("mean(per_s):Q", format=",.4~g")],
         ),

@@ -200,17 +200,12 @@ def _history(trials: Sequence[TuneTrial], result: TuneFigures) -> ChartSpec:
         }
         for trial in trials
     ]
-    kinds = [kind for kind in ROLES.values() if any(row["kind"] == kind for row in rows)]
-    colours = dict(zip(ROLES.values(), (charts.COLOURS[1], charts.COLOURS[0], charts.QUIET), strict=True))
+    colours = zip(ROLES.values(), (charts.COLOURS[1], charts.COLOURS[0], charts.QUIET), strict=True)
+    shown = {kind: colour for kind, colour in colours if any(row["kind"] == kind for row in rows)}
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=alt.X("number:Q", title="trial", axis=alt.Axis(tickMinStep=1, format="d")),
         y=_value_axis(result),
-        color=alt.Color(
-            "kind:N",
-            title=None,
-            scale=alt.Scale(domain=kinds, range=[colours[kind] for kind in kinds]),
-            legend=alt.Legend(orient="bottom"),
-        ),
+        color=charts.coloured("kind", shown),
     )
     line = base.transform_filter(alt.datum.kind == ROLES["default"]).mark_line(strokeWidth=1.6, strokeDash=[4, 3])
     points = base.mark_point(filled=True, size=60, opacity=1).encode(
