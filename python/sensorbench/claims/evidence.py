@@ -87,10 +87,8 @@ class Evidence:
         """How many operations of one kind ended how."""
         counts = {"ok": 0, "error": 0, "timeout": 0, "cancelled": 0}
         for phase in self._measured_phases(role):
-            if operation in phase.operations:
-                counts.update(
-                    {outcome: counts[outcome] + count for outcome, count in phase.operations[operation]["counts"].items()}
-                )
+            for outcome, count in phase.counts(operation).items():
+                counts[outcome] += count
         return counts
 
     def first_error(self, role: str, operation: str) -> str | None:
