@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from sensorbench._engine import Run, Target
 from sensorbench.analysis.capacity import Search, Trial, next_rate
@@ -13,7 +14,7 @@ from sensorbench.benchmarks.stress.objective import Objective
 from sensorbench.benchmarks.stress.steering import Steering
 from sensorbench.benchmarks.stress.step import Arrival, Step, phases_of
 from sensorbench.benchmarks.stress.work import Work
-from sensorbench.errors import EngineError
+from sensorbench.errors import CancelledError, DiskFullError, EngineError, FailedError, UsageError, message_of
 from sensorbench.lifecycle import Benchmark, Description, RunContext, run
 from sensorbench.paths import remove_if_empty
 from sensorbench.progress import ProgressReporter, Task
@@ -25,6 +26,8 @@ from sensorbench.results.ownership import Claim, Owner
 from sensorbench.results.planned import PlannedStress, StressManifest, StressObjective, StressSearch
 from sensorbench.results.stress import StressResult, StressWriter, read_stress
 from sensorbench.runner import DATA_FOLDER, Observer, Servers, Variant, check_namespace, driver_ceiling, run_plan, running_servers
+
+Figures = TypeVar("Figures")
 
 ANSWERS_WITHIN_S, ASKS_EVERY_S = 60.0, 0.2
 
@@ -227,6 +230,21 @@ def stress(plan: StressPlan, folder: Path, progress: ProgressReporter) -> Stress
     """
     run(StressBenchmark(), plan, folder, progress)
     return read_stress(folder)
+
+
+def attempted(measure: Callable[[], Figures]) -> tuple[Figures | None, str | None]:
+    """What was measured; or why nothing could be, where servers not starting, or ending, is an outcome.
+
+    Raises:
+        InterruptedRunError, DiskFullError: which are none.
+
+    """
+    try:
+        return measure(), None
+    except (DiskFullError, CancelledError):
+        raise
+    except (FailedError, UsageError, EngineError) as error:
+        return None, message_of(error)
 
 
 def _hold_all(connected: _ConnectedStress, steps: Sequence[Step]) -> None:

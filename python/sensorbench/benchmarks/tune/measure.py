@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Literal
 
 from sensorbench._engine import Run
-from sensorbench.benchmarks.stress import Load, StressPlan, Work, stress, summarise_stress
+from sensorbench.benchmarks.stress import Load, StressPlan, Work, attempted, stress, summarise_stress
 from sensorbench.benchmarks.tune.configured import ConfiguredWork
 from sensorbench.benchmarks.tune.goal import Goal, PercentileGoal
 from sensorbench.benchmarks.tune.space import Choice
-from sensorbench.errors import CancelledError, DiskFullError, EngineError, FailedError, UsageError, message_of
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.engine_report import Snapshot
 from sensorbench.results.tune import Measurement, Role
@@ -78,21 +77,17 @@ def measure(bench: Bench, order: Order, folder: Path, best: float | None) -> Mea
     start_s = time.monotonic()
     work = ConfiguredWork(bench.make_work(folder, order.seed), order.configuration)
     pruner = _pruner(bench.goal, best)
-    value, reason = None, None
-    try:
-        result = stress(
-            StressPlan(work, bench.load, bench.goal.steps, [pruner.on_snapshot] if pruner else []),
-            folder,
-            ProgressReporter(quiet=True),
-        )
+    plan = StressPlan(work, bench.load, bench.goal.steps, [pruner.on_snapshot] if pruner else [])
+
+    def value_of_goal() -> float | None:
+        result = stress(plan, folder, ProgressReporter(quiet=True))
         summary = summarise_stress(result)
         write_typed_summary(folder, summary)
-        value = bench.goal.value(result, summary, work.loaded) if work.loaded else None
-        reason = None if value else "there is no such figure"
-    except (DiskFullError, CancelledError):
-        raise
-    except (FailedError, UsageError, EngineError) as error:
-        reason = message_of(error)
+        return bench.goal.value(result, summary, work.loaded) if work.loaded else None
+
+    value, reason = attempted(value_of_goal)
+    if not value:
+        reason = reason or "there is no such figure"
     is_stopped = value is not None and pruner is not None and pruner.is_so
     return Measurement(
         role=order.role,
