@@ -1,5 +1,6 @@
 """Work of one's own: the dataset, the schema and the operations of an experiment file."""
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,8 +10,9 @@ from sensorbench.benchmarks.stress.work import Work
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.engine_plan import OperationsPlan
+from sensorbench.results.files import write_text
 from sensorbench.results.ownership import Claim, Intent, Owner
-from sensorbench.results.writer import write_load
+from sensorbench.results.writer import LOAD_FILE
 from sensorbench.runner import Servers, Variant, load_variant, plan_experiment, plan_operations, prepare_tables, validated
 
 # What a stress run leaves at a target is nothing that experiments go on with.
@@ -85,7 +87,8 @@ class UserWorkload(Work):
         load = load_variant(
             at, target, schema, tables, readings, FINGERPRINT, claim=Claim(owner, self._intent), reporter=reporter
         )
-        write_load(folder, load)
+        folder.mkdir(parents=True)
+        write_text(folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
 
     def _schema_variant(self) -> Variant:
         """The variant as it was validated: its schema may have learned from the dataset how close together readings are."""
