@@ -13,7 +13,7 @@ from .options import ChangeOptions, ExperimentOptions, Rate, RateOptions, StudyR
 from .plan import Parameters, as_json, build_plan, parameters_of, plan_operations, planned_operation
 from .prepare import PreparedTable, cached_tables, prepare_tables
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
-from .run import Observer, run_and_write, run_manifest, run_to_end
+from .run import Observer, run_to_end
 from .servers import Servers, running_servers
 from .sweep import swept
 from .validate import connect, validated
@@ -90,8 +90,6 @@ __all__ = [
     "plan_operations",
     "planned_operation",
     "prepare_tables",
-    "run_and_write",
-    "run_manifest",
     "run_plan",
     "run_to_end",
     "running_servers",
