@@ -87,7 +87,8 @@ class Evidence:
         """How many operations of one kind ended how."""
         counts = {"ok": 0, "error": 0, "timeout": 0, "cancelled": 0}
         for phase in self._measured_phases(role):
-            for outcome, count in phase.counts(operation).items():
+            ended = phase.operations[operation]["counts"] if operation in phase.operations else {}
+            for outcome, count in ended.items():
                 counts[outcome] += count
         return counts
 

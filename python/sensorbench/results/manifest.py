@@ -66,11 +66,6 @@ class PhaseFigures(_Part):
         """How long it was; None where it did not begin, or did not come to its end."""
         return None if self.start_ns is None or self.end_ns is None else (self.end_ns - self.start_ns) / 1e9
 
-    def counts(self, operation: str) -> dict[str, int]:
-        """How many operations of one kind ended how; all zero where none was begun."""
-        counted = self.operations[operation]["counts"] if operation in self.operations else {}
-        return {outcome: counted.get(outcome, 0) for outcome in OUTCOMES}
-
 
 class RunTotals(_Part):
     """A run as a whole, as the engine tells it."""
