@@ -212,8 +212,12 @@ def _throughput(runs: list[RunResult], operation: str) -> float | None:
 
 def done_in_s(runs: list[RunResult], operation: str) -> list[tuple[int, float]]:
     """Of each run that measured to its end, how many operations of one kind ended well, in how many seconds."""
-    phases = [phase for run in runs for phase in run.manifest.measured]
-    return [(phase.operations[operation]["counts"]["ok"], phase.length_s) for phase in phases if phase.length_s is not None]
+    phases = [phase for run in runs if run.manifest.totals for phase in run.manifest.totals.phases if phase.name == MEASURE]
+    return [
+        (phase.operations[operation]["counts"]["ok"], (phase.end_ns - phase.start_ns) / 1e9)
+        for phase in phases
+        if phase.start_ns is not None and phase.end_ns is not None
+    ]
 
 
 def _shown(of: Interval) -> MeasuredFigure:
