@@ -28,7 +28,7 @@ from sensorbench.schemas.arrow_types import ARROW_TYPES
 from sensorbench.schemas.operations import operations_file
 from sensorbench.schemas.shipped import SHIPPED_FOLDER
 from sensorbench.schemas.time_buckets import SamplingInterval
-from sensorbench.verification.answers import answer_of_row, reference_answer
+from sensorbench.verification.answers import answers_by_operation, reference_answer
 from sensorbench.verification.ask_each import ask_each
 from sensorbench.verification.contents import WrittenRows, check_contents
 from tests.conftest import TEST_OWNER, Cli, server_url
@@ -368,8 +368,8 @@ class Questions:
     def problems(self, target: _engine.Target, schema: Schema) -> dict[str, str]:
         """What is wrong with the answers of a target, by question."""
         operation = OPERATIONS.operation["get_range"]
-        rows = ask_each(target, "get_range", operation, schema, self.parameters, concurrency=4).answers.to_pylist()
-        given = {row["k"]: answer_of_row(row) for row in rows}
+        answers = ask_each(target, "get_range", operation, schema, self.parameters, concurrency=4).answers
+        given = answers_by_operation(answers).get(0, {})
         found = {
             name: difference(given[k], answer) if k in given else "no answer came"
             for k, (name, answer) in enumerate(zip(self.names, self.expected, strict=True))
@@ -540,7 +540,7 @@ def readings(count: int, changed: dict[int, float] | None = None) -> pa.Table:
 def checked(target: _engine.Target, dataset: Dataset, schema: Schema, claimed: pa.Table) -> dict[str, Any]:
     """What the check of the contents finds where these readings are said to have been acknowledged."""
     written = WrittenRows({"append_readings": claimed}, {}, acknowledged_count=len(claimed), unknown_count=0, known=True)
-    return check_contents(target, dataset, OPERATIONS, schema, written, seed=42)
+    return check_contents(target, dataset, OPERATIONS, schema, written, seed=42).model_dump()
 
 
 @pytest.mark.parametrize(

@@ -81,14 +81,14 @@ class Evidence:
 
     def access(self, role: str, operation: str) -> str | None:
         """The access path that the database plans for an operation, where it says: an index, or a scan."""
-        access = self.result.plans.get(self.roles[role], {}).get(operation, {}).get("access")
-        return str(access) if access else None
+        return self.result.access(self.roles[role], operation)
 
     def counts(self, role: str, operation: str) -> dict[str, int]:
         """How many operations of one kind ended how."""
         counts = {"ok": 0, "error": 0, "timeout": 0, "cancelled": 0}
         for phase in self._measured_phases(role):
-            for outcome, count in phase.operations.get(operation, {}).get("counts", {}).items():
+            ended = phase.operations[operation]["counts"] if operation in phase.operations else {}
+            for outcome, count in ended.items():
                 counts[outcome] += count
         return counts
 
@@ -108,7 +108,7 @@ class Evidence:
     def server_means(self, role: str, what: str) -> list[float]:
         """Of each run, the mean of what the servers used: `processors` or `megabytes`."""
         uses = [server_use(self.result, run, self.roles[role]) for run in self.runs(role)]
-        return [float(np.mean([row[what] for row in use])) for use in uses if use]
+        return [float(np.mean([getattr(moment, what) for moment in use])) for use in uses if use]
 
     def contrast(self, terms: Sequence[tuple[str, str, float]]) -> Interval | None:
         """The product of figure(role, operation) ** weight; None when something was not measured."""

@@ -44,7 +44,7 @@ def check(
     screen.print(_table(checked))
     for name, finding in checked.findings.items():
         for example in finding.examples[:MAX_SHOWN]:
-            screen.print(f"{findings.TITLES[name]}: {findings.described(name, example)}", highlight=False, soft_wrap=True)
+            screen.print(f"{findings.TITLES[name]}: {findings.described(name, dict(example))}", highlight=False, soft_wrap=True)
     unread = counts["keys"] - checked.findings["lost_writes"].of
     if unread:
         screen.print(

@@ -5,14 +5,14 @@ from dataclasses import asdict, astuple, dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from sensorbench import toml_file
 from sensorbench.claims import Claim, ClaimsFile, Evidence, Judge, Roles
 from sensorbench.results import ComparisonResult
-from sensorbench.results.summary.comparison import ComparisonSummary, SectionColumn, StudySection
+from sensorbench.results.summary.comparison import ComparisonSummary, SectionColumn, ShownEffect, ShownFront, StudySection
 from sensorbench.runner import Workload
 from sensorbench.schemas.schema_file import ParameterValue
 from sensorbench.studies.pictures import Effect, Front
@@ -206,8 +206,8 @@ class Section:
             text=self.text,
             columns=[SectionColumn(title=column.title, kind=column.kind) for column in self.columns],
             rows=self.rows,
-            front=asdict(self.front) if self.front else None,
-            effects=[asdict(effect) for effect in self.effects] if self.effects is not None else None,
+            front=cast("ShownFront", asdict(self.front)) if self.front else None,
+            effects=[cast("ShownEffect", asdict(effect)) for effect in self.effects] if self.effects is not None else None,
         )
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from sensorbench._engine import Target
 from sensorbench.compat.ycsb.core_workload import CoreWorkload
@@ -13,6 +13,7 @@ from sensorbench.errors import NamespaceError, UsageError
 from sensorbench.paths import check_is_free
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import RunResult
+from sensorbench.results.engine_plan import EnginePlan
 from sensorbench.results.ownership import Owner, new_id
 from sensorbench.runner import (
     DATA_FOLDER,
@@ -77,7 +78,7 @@ def _variant(spec: YcsbSpec, folder: Path) -> Variant:
     return make_variants([VariantSpec(target, schema)], folder / DATA_FOLDER)[0]
 
 
-def _plan(spec: YcsbSpec, schema: Schema) -> dict[str, Any]:
+def _plan(spec: YcsbSpec, schema: Schema) -> EnginePlan:
     if spec.phase == "run" and not spec.workload.operationcount and not spec.workload.maxexecutiontime:
         raise UsageError("the run has no end: expected -p operationcount=…, or -p maxexecutiontime=… (s)")
     return plan_of(

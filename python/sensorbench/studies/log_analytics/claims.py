@@ -316,14 +316,15 @@ def _fails(evidence: Evidence) -> Judgement:
 def _failed(evidence: Evidence, variant: str) -> bool | None:
     """Whether fetching the narrowest range failed at least once; None when it was not asked."""
     counts = evidence.counts(variant, FETCH[0])
-    if evidence.result.failures.get(variant, {}).get("step") == "running":
+    failure = evidence.result.failures.get(variant)
+    if failure and failure.step == "running":
         return True
     return bool(counts["error"] + counts["timeout"]) if sum(counts.values()) else None
 
 
 def _cause(evidence: Evidence, variant: str) -> str:
     failure = evidence.result.failures.get(variant)
-    return evidence.first_error(variant, FETCH[0]) or (failure["cause"] if failure else "time limit")
+    return evidence.first_error(variant, FETCH[0]) or (failure.cause if failure else "time limit")
 
 
 def _memory(evidence: Evidence) -> Judgement:
