@@ -8,6 +8,7 @@ import contextlib
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def java_client(instance: lab.Instance, table: str) -> Iterator[subprocess.Popen
     software, _ = tools.of_server(instance)
     java = require_java(JAVA)
     classes = compiled(HELPERS, software, java)
-    command = [
+    command: list[str | Path] = [
         java.java, "-cp", class_path(software, classes), "HbaseScan", instance.coordinator.host, str(ZOOKEEPER_PORT), table, str(PAGE),
     ]  # fmt: skip
     with subprocess.Popen(

@@ -20,6 +20,7 @@ import pytest
 
 from sensorbench import lab
 from sensorbench.cli import main
+from sensorbench.lab.locks import locked
 from sensorbench.results.ownership import Owner
 from tests.pictures import drawn_once
 from tests.servers import (
@@ -154,12 +155,34 @@ def commands_on(page: Path) -> list[list[str]]:
 SMALL = ("--dataset", "beijing-air-quality", "--scale", "0.02", "--operations", "120", "--no-open")
 
 
+def made_once(factory: pytest.TempPathFactory, name: str, *command: object) -> Path:
+    """The results of a command that ends with 0, in a folder of this name that lies in one of its own.
+
+    The first worker that needs them runs the command; the others wait for it. Tests that change results copy them before.
+    """
+    base = factory.getbasetemp()
+    place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"shared-{name}"
+    place.mkdir(exist_ok=True)
+    out, done = place / name, place.with_suffix(".done")
+    with locked(place.with_suffix(".lock")):
+        if not done.exists():
+            shutil.rmtree(out, ignore_errors=True)
+            assert run_main((*command, "--out", out)) == 0
+            done.touch()
+    return out
+
+
 @pytest.fixture(scope="session")
 def study_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results of the study `iot` on two embedded databases."""
-    out = tmp_path_factory.mktemp("results") / "iot"
-    assert run_main(("study", "run", "iot", *SMALL, "--out", out)) == 0
-    return out
+    return made_once(tmp_path_factory, "iot", "study", "run", "iot", *SMALL)
+
+
+@pytest.fixture(scope="session")
+def sensor_schemas_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of the sensor-schema study on the embedded database, 1,200 readings a sensor."""
+    small = ("--scale", "0.001", "--operations", "40", "--warm-up", "4", "--no-open")
+    return made_once(tmp_path_factory, "sensor-schemas", "study", "run", "sensor-schemas", "--target", "fjall", *small)
 
 
 @pytest.fixture(scope="session")

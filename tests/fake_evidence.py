@@ -9,6 +9,7 @@ from typing import Any, cast
 from sensorbench.analysis.intervals import Interval
 from sensorbench.claims import Evidence, Expression, FigureEvidence, Quantity, RunValues
 from sensorbench.results import ComparisonResult
+from sensorbench.results.summary.comparison import LoadFigures, LoadSize
 
 Figures = dict[tuple[str, str, str], float]
 CONCURRENCY = 64
@@ -76,7 +77,8 @@ class FakeEvidence(Evidence):
 
     def largest_partition_bytes(self, role: str) -> int | None:
         sizes = {name: {"readings_0": size // 2, "readings_1": size} for name, size in self.rows.items()}
-        loads = {name: {"size": {"largest_partitions": of_tables}} for name, of_tables in sizes.items()}
+        known = {name: LoadSize(total_bytes=None, largest_partitions=of_tables) for name, of_tables in sizes.items()}
+        loads = {name: LoadFigures.model_construct(size=size) for name, size in known.items()}
         return ComparisonResult(Path(), cast("Any", None), loads=loads).largest_partition_bytes(role)
 
 

@@ -10,6 +10,7 @@ from sensorbench.claims.expression import Expression
 from sensorbench.claims.judging import decided
 from sensorbench.dataset.machine_log import DATASETS, records_of
 from sensorbench.results import ComparisonResult, VariantManifest
+from sensorbench.results.summary.comparison import Failure, LoadFigures, LoadSize, QueryPlan
 from sensorbench.studies.log_analytics import LOG_ANALYTICS
 from sensorbench.studies.log_analytics.claims import COUNT, FETCH, JUDGES, QUANTITIES
 from sensorbench.studies.log_analytics.published import LEVELS, Place, published
@@ -28,6 +29,7 @@ class FakeResult(SimpleNamespace):
 
     loaded_s = ComparisonResult.loaded_s
     size_bytes = ComparisonResult.size_bytes
+    access = ComparisonResult.access
 
 
 def fake_result(size: str = "1GB", *, variants: Iterable[str] = (), records: int = 0, **known: Any) -> ComparisonResult:
@@ -35,9 +37,19 @@ def fake_result(size: str = "1GB", *, variants: Iterable[str] = (), records: int
     described = {"name": DATASETS.get(size, size), "relations": {"log": {"rows": records or records_of("1GB")}}, "scale": 1.0}
     plan = SimpleNamespace(dataset=described, metric="mean", part=None)
     manifest = SimpleNamespace(plan=plan, variants=[variant_of(name) for name in variants], environment={})
-    empty: dict[str, Any] = {key: {} for key in ("loads", "plans", "failures")}
+    loads = {name: LoadFigures.model_construct(**_sized(load)) for name, load in known.pop("loads", {}).items()}
+    plans = {
+        name: {operation: QueryPlan(text="", **plan) for operation, plan in of_variant.items()}
+        for name, of_variant in known.pop("plans", {}).items()
+    }
+    failures = {name: Failure(**failure) for name, failure in known.pop("failures", {}).items()}
+    empty: dict[str, Any] = {"loads": loads, "plans": plans, "failures": failures}
     runs = {variant.id: [] for variant in manifest.variants}
     return cast("ComparisonResult", FakeResult(manifest=manifest, **{**empty, "runs": runs, **known}))
+
+
+def _sized(load: dict[str, Any]) -> dict[str, Any]:
+    return {**load, "size": LoadSize(**load.get("size", {"total_bytes": None}))}
 
 
 def variant_of(name: str) -> VariantManifest:

@@ -7,6 +7,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -90,14 +91,25 @@ MAY_NAME_DATABASES = {
 # Directions of imports.
 
 
+def imports_in(file: Path) -> list[ast.Import | ast.ImportFrom]:
+    """All imports of a file, wherever they stand in it."""
+    return _imports_in(file.read_text(encoding="utf-8"))
+
+
+@cache
+def _imports_in(source: str) -> list[ast.Import | ast.ImportFrom]:
+    """Many guards ask this of the same sources."""
+    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def imported_parts(file: Path, package: Path = PACKAGE) -> set[str]:
     """The parts of the package that a file imports, in any way of writing it."""
     within = [package.name, *file.relative_to(package).parent.parts]
     found = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in imports_in(file):
         if isinstance(node, ast.Import):
             found |= {_part(name.name) for name in node.names}
-        elif isinstance(node, ast.ImportFrom):
+        else:
             base = [*within[: len(within) - node.level + 1], *filter(None, [node.module])] if node.level else [str(node.module)]
             found |= {_part(".".join([*base, name.name])) for name in node.names}
     return found - {""}
@@ -198,7 +210,7 @@ def imports_past_interfaces(package: Path) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for file in package.rglob("*.py"):
         inside = ".".join(file.relative_to(package).with_suffix("").parts)
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in imports_in(file):
             module = (node.module or "").removeprefix(f"{package.name}.") if isinstance(node, ast.ImportFrom) else ""
             past = {of for of in guarded if module.startswith(f"{of}.") and not inside.startswith(f"{of}.")}
             if past:
@@ -214,10 +226,10 @@ def test_packages_are_used_by_their_interfaces() -> None:
 def unused_of_interfaces(package: Path) -> dict[str, set[str]]:
     """The names that packages list for others, and no module of another package uses."""
     unused: dict[str, set[str]] = {}
-    modules = {file: ast.parse(file.read_text(encoding="utf-8")) for file in package.rglob("*.py")}
+    imports = {file: imports_in(file) for file in package.rglob("*.py")}
     for guarded in sorted(packages_with_interface(package)):
         folder, dotted = package.joinpath(*guarded.split(".")), f"{package.name}.{guarded}"
-        outside = [node for file, tree in modules.items() if folder not in file.parents for node in ast.walk(tree)]
+        outside = [node for file, nodes in imports.items() if folder not in file.parents for node in nodes]
         used = {
             name.name for node in outside if isinstance(node, ast.ImportFrom) and node.module == dotted for name in node.names
         }

@@ -13,7 +13,7 @@ from sensorbench._engine import generate_articles
 from sensorbench.dataset import open_dataset
 from sensorbench.dataset.article_model import shipped_model
 from sensorbench.schemas import load_operations, load_schema, shipped_schemas
-from sensorbench.schemas.operations import SHIPPED_FOLDER
+from sensorbench.schemas.shipped import SHIPPED_FOLDER
 from tests.conftest import Cli
 
 DATABASES = sorted(folder.name for folder in (SHIPPED_FOLDER / "articles").iterdir() if folder.is_dir())

@@ -4,7 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from pydantic import field_validator
 
+import sensorbench
+from sensorbench import toml_file
+from sensorbench.errors import UsageError
+from sensorbench.results.stored import DamagedResultsError, as_model
 from tests.conftest import Cli
 
 EXPERIMENT = """\
@@ -77,7 +82,7 @@ def test_a_schema_that_cannot_be_used(cli: Cli, tmp_path: Path, old: str, new: s
         # Keys that another file once had are unknown here as any other.
         ("operations = 10", "operations = 10\nvariants = 2", "experiment.toml, line 9, workload.variants: unknown key\n"),
         ("operations = 10", "operations = 0", "experiment.toml, line 8, workload.operations: Input should be greater than or equal to 1 (it is 0)"),
-        ("operations = 10", "", "experiment.toml, line 6, workload: Value error, expected duration, or operations (a count)"),
+        ("operations = 10", "", "experiment.toml, line 6, workload: expected duration, or operations (a count)"),
         ("operations = 10", 'duration = "5 minutes"', "expected a length of time above zero such as 500ms, 30s, 5m or 8h"),
         ("operations = 10", "operations = 10\nschedule = { rate = 0 }", "experiment.toml, line 9, workload.schedule.rate: "),
         ("operations = 10", "operations = 10\nschedule = {}", "expected concurrency (closed loop), or rate or segments (open loop)"),
@@ -98,6 +103,33 @@ def test_a_schema_that_cannot_be_used(cli: Cli, tmp_path: Path, old: str, new: s
 def test_an_experiment_that_cannot_be_run(cli: Cli, tmp_path: Path, old: str, new: str, expected: str) -> None:
     assert old in EXPERIMENT
     assert expected in check(cli, tmp_path, experiment=EXPERIMENT.replace(old, new))
+
+
+def test_what_a_check_says_is_said_without_the_words_of_the_library(tmp_path: Path) -> None:
+    class Even(toml_file.FileModel):
+        number: int
+
+        @field_validator("number")
+        @classmethod
+        def _is_even(cls, number: int) -> int:
+            if number % 2:
+                raise ValueError("expected an even number")
+            return number
+
+    file = tmp_path / "even.toml"
+    with pytest.raises(UsageError) as in_toml:
+        toml_file.parse("number = 3", Even, file)
+    assert str(in_toml.value) == f"{file}, line 1, number: expected an even number (it is 3)"
+    with pytest.raises(DamagedResultsError) as in_results:
+        as_model(file, {"number": 3}, Even)
+    assert str(in_results.value).removesuffix(". Restore it from a copy").endswith("damaged: number: expected an even number")
+    # Whoever takes the library's text takes its "Value error, " as well.
+    package = Path(sensorbench.__file__).parent
+    assert {
+        str(file.relative_to(package))
+        for file in package.rglob("*.py")
+        if '["msg"]' in file.read_text(encoding="utf-8").replace("'", '"')
+    } == {"errors.py"}
 
 
 @pytest.mark.parametrize(

@@ -236,7 +236,7 @@ def test_own_parquet_files_and_wide_files_are_imported(cli: Cli, tmp_path: Path)
         ),
         ('zone = "turbine"', 'zon = "turbine"', "mapping.toml, line 6, zon: unknown key"),
         ('files = ["*.csv"]', 'files = ["*.tsv"]', "mapping.toml, line 4, files[0]: '*.tsv' names no file"),
-        ('value = "reading"\n', "", "mapping.toml: Value error, give either sensor and value"),
+        ('value = "reading"\n', "", "mapping.toml: give either sensor and value"),
         ("%d.%m.%Y %H:%M", "%Y-%m-%d", "own.csv, line 2, column when: '01.07.2024 12:00' is not a time"),
     ],
 )

@@ -274,12 +274,12 @@ def test_shards_are_counted(river: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('every = "1 month"', 'every = "1 fortnight"', "line 9, operation.readings.for_each.every: Value error, expected a length of time such as '15 minutes', '1 day' or '1 month'"),
+        ('every = "1 month"', 'every = "1 fortnight"', "line 9, operation.readings.for_each.every: expected a length of time such as '15 minutes', '1 day' or '1 month'"),
         ('every = "1 month"', 'every = "0 months"', "line 9, operation.readings.for_each.every: "),
         ('from = ":from"', 'from = ":start"', "line 9, operation.readings.for_each.from: ':start': expected one of :sensor, :from, :to"),
         ('to = ":to"', 'to = ":sensor"', "line 9, operation.readings.for_each: from and to must be timestamps, the time buckets above zero"),
-        ('to = ":to", ', "", "line 9, operation.readings.for_each: Value error, expected either from, to and every (stretches of time), or shards (how many there are)"),
-        ('to = ":to", ', 'to = ":to", shards = 4, ', "line 9, operation.readings.for_each: Value error, expected either from, to and every (stretches of time), or shards"),
+        ('to = ":to", ', "", "line 9, operation.readings.for_each: expected either from, to and every (stretches of time), or shards (how many there are)"),
+        ('to = ":to", ', 'to = ":to", shards = 4, ', "line 9, operation.readings.for_each: expected either from, to and every (stretches of time), or shards"),
         ('from = ":from", to = ":to", every = "1 month"', "shards = 0", "line 9, operation.readings.for_each.shards: Input should be greater than or equal to 1 (it is 0)"),
         ('from = ":from", to = ":to", every = "1 month"', "shards = 4", "line 9, operation.readings.for_each: rows of several shards are in no order, but the answer to the operation has one"),
         ('name = "month"', 'name = "to"', "line 9, operation.readings.for_each: there is a parameter :to already; choose another name"),

@@ -13,7 +13,7 @@ from sensorbench import lab
 from sensorbench.claims import Claim
 from sensorbench.claims.expression import Expression
 from sensorbench.schemas import load_operations, load_schema
-from sensorbench.schemas.operations import SHIPPED_FOLDER
+from sensorbench.schemas.shipped import SHIPPED_FOLDER
 from sensorbench.studies.layouts import LAYOUTS
 from tests.conftest import Cli, server_url
 from tests.given_evidence import verdict_on

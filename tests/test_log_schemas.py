@@ -8,7 +8,7 @@ import pytest
 
 from sensorbench.dataset import open_dataset
 from sensorbench.schemas import Schema, load_operations, load_schema, shipped_schemas
-from sensorbench.schemas.operations import SHIPPED_FOLDER
+from sensorbench.schemas.shipped import SHIPPED_FOLDER
 from tests.conftest import Cli
 
 DATABASES = sorted(folder.name for folder in (SHIPPED_FOLDER / "logs").iterdir() if folder.is_dir())

@@ -53,3 +53,9 @@ def test_large_ones_are_not(
     monkeypatch.setattr(answers, limit, value)
     with answers._small_relations_in_memory(workbench):
         assert "PARQUET" in plan_of(workbench).upper()
+
+
+def test_what_written_rows_were_added_to_is_not_kept_a_second_time(workbench: duckdb.DuckDBPyConnection) -> None:
+    with answers._small_relations_in_memory(workbench):
+        kept = workbench.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall()
+    assert kept == [("readings",)]

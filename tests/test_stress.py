@@ -381,7 +381,7 @@ def test_the_clients_processor_time_is_not_that_of_servers_which_it_started() ->
     finally:
         busy.kill()
         busy.wait()
-    used_s = {row["process"]: row["cpu_s"] for row in watcher.take()[0]}
+    used_s = {row.process: row.cpu_s for row in watcher.take()[0]}
     assert used_s["server"] >= 0.45
     assert used_s["client"] < 0.4
 

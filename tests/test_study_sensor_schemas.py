@@ -14,7 +14,7 @@ from sensorbench.claims.simulation import is_decidable
 from sensorbench.studies.sensor_schemas import SENSOR_SCHEMAS
 from sensorbench.studies.sensor_schemas.claims import BATCHES, NEW_RANGE, QUANTITIES, READ, WRITE, readings
 from sensorbench.studies.sensor_schemas.sections import _tuned, published
-from tests.conftest import Cli, run_main
+from tests.conftest import Cli
 from tests.fake_evidence import FakeEvidence, Figures
 from tests.given_evidence import check_simulated
 
@@ -374,25 +374,16 @@ def test_recommended_layouts(claim: str, role: str) -> None:
     assert judged_of(claim, {**figures(role), **untried}).verdict == "reproduced"
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The study on the embedded database, 1,200 readings a sensor."""
-    out = tmp_path_factory.mktemp("sensor-schemas") / "out"
-    small = ("--scale", "0.001", "--operations", "40", "--warm-up", "4", "--no-open")
-    assert run_main(("study", "run", "sensor-schemas", "--target", "fjall", *small, "--out", out)) == 0
-    return out
-
-
-def test_the_study_runs_on_an_embedded_database(results: Path) -> None:
-    summary = json.loads((results / "summary.json").read_text(encoding="utf-8"))
+def test_the_study_runs_on_an_embedded_database(sensor_schemas_folder: Path) -> None:
+    summary = json.loads((sensor_schemas_folder / "summary.json").read_text(encoding="utf-8"))
     assert (summary["status"], summary["answers_equal"]) == ("complete", True)
     assert list(summary["result"]["parts"]) == ["write", "read", "mixed"]
     assert len(summary["claims"]) == 34
     assert {claim["verdict"] for claim in summary["claims"]} == {"not tested"}, "there is no Cassandra"
 
 
-def test_written_readings_were_read_back(results: Path) -> None:
-    variants = list((results / "write" / "experiments").iterdir())
+def test_written_readings_were_read_back(sensor_schemas_folder: Path) -> None:
+    variants = list((sensor_schemas_folder / "write" / "experiments").iterdir())
     assert len(variants) == 9
     for variant in variants:
         contents = json.loads((variant / "contents.json").read_text(encoding="utf-8"))
@@ -404,8 +395,8 @@ def test_written_readings_were_read_back(results: Path) -> None:
         assert contents["queried"] > 0
 
 
-def test_the_page_has_fronts_effects_and_sizes(results: Path) -> None:
-    sections = json.loads((results / "summary.json").read_text(encoding="utf-8"))["result"]["sections"]
+def test_the_page_has_fronts_effects_and_sizes(sensor_schemas_folder: Path) -> None:
+    sections = json.loads((sensor_schemas_folder / "summary.json").read_text(encoding="utf-8"))["result"]["sections"]
     by_title = {section["title"]: section for section in sections}
     points = by_title["Writing against reading"]["front"]["points"]
     assert len(points) == 9
@@ -418,14 +409,14 @@ def test_the_page_has_fronts_effects_and_sizes(results: Path) -> None:
     }
     assert encoded["gorilla"] < encoded["text"] < encoded["packed"]
     assert all(row[5] > 0 and row[6] > 0 for name, row in sizes.items() if "batched" in name)
-    page = (results / "report.html").read_text(encoding="utf-8")
+    page = (sensor_schemas_folder / "report.html").read_text(encoding="utf-8")
     assert "Writing against reading" in page
 
 
 def test_a_part_can_be_run_for_a_time(tmp_path: Path, cli: Cli) -> None:
     out = tmp_path / "out"
     few = ("--part", "mixed", "--schema", "batched", "--scale", "0.001", "--repeat", "1", "--no-open")
-    outcome = cli("study", "run", "sensor-schemas", "--target", "fjall", *few, "--duration", "1s", "--out", out)
+    outcome = cli("study", "run", "sensor-schemas", "--target", "fjall", *few, "--duration", "200ms", "--out", out)
     assert outcome.exit_code == 0, outcome.err
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert {figure["runs"] for figure in summary["result"]["figures"]} == {1}

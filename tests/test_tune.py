@@ -96,7 +96,7 @@ def test_values_are_written_as_in_the_servers_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "expected"),
     [
-        ("values = [1]\nlow = 1", "line 4, settings.x: Value error, expected either values, or low and high"),
+        ("values = [1]\nlow = 1", "line 4, settings.x: expected either values, or low and high"),
         ("low = 1", "expected values, or low and high"),
         ("values = []", "settings.x.values"),
         ("low = 2\nhigh = 2", "low must be below high"),

@@ -21,8 +21,9 @@ from sensorbench.compat.ycsb.properties import Properties, read_properties
 from sensorbench.errors import UsageError
 from sensorbench.runner.variants import parse_target
 from sensorbench.schemas import Operations, Schema, load_schema
-from sensorbench.schemas.operations import SHIPPED_FOLDER, Order
-from sensorbench.verification.answers import answer_of_row
+from sensorbench.schemas.operations import Order
+from sensorbench.schemas.shipped import SHIPPED_FOLDER
+from sensorbench.verification.answers import answers_by_operation
 from sensorbench.verification.ask_each import ask_each
 from tests.conftest import TEST_OWNER, Cli, run_main, server_url
 
@@ -498,7 +499,7 @@ def answers(target: str, planned: PlannedOperation, rows: pa.Table, order: Seque
     """What an operation answers to each row of parameters."""
     operation = operation_of(planned).model_copy(update={"order": list(order)})
     found = ask_each(attached(target, [planned]), planned.name, operation, schema_of(target), rows, concurrency=4).answers
-    return [answer_of_row(row) for row in found.sort_by("k").to_pylist()]
+    return list(answers_by_operation(found.sort_by("k")).get(0, {}).values())
 
 
 def limits(keys: list[str]) -> list[int]:

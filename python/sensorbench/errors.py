@@ -1,7 +1,12 @@
 """What can end a command, and with which exit code."""
 
+from typing import TYPE_CHECKING
+
 from sensorbench._engine import CancelledError, EngineError, NamespaceError, SchemaError, TargetError
 from sensorbench._engine import UsageError as EngineUsageError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 __all__ = [
     "CancelledError",
@@ -16,12 +21,18 @@ __all__ = [
     "TargetError",
     "UsageError",
     "message_of",
+    "problem_text",
 ]
 
 
 def message_of(error: Exception) -> str:
     """What an error says. One of a schema has two parts: where, and what."""
     return ": ".join(map(str, error.args))
+
+
+def problem_text(problem: "ErrorDetails") -> str:
+    """What pydantic says of a value. What a check of ours said is told as it stands, without pydantic's "Value error, " before it."""
+    return str(problem["ctx"]["error"]) if problem["type"] == "value_error" else problem["msg"]
 
 
 class SensorbenchError(Exception):

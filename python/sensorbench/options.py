@@ -31,8 +31,7 @@ def option(default: Any, about: str, *flags: str, several: bool = False, ge: flo
         le: the greatest value.
 
     """
-    extra: dict[str, Any] = {"flags": list(flags), "several": several}
-    return Field(default, description=about, json_schema_extra=extra, ge=ge, le=le)
+    return Field(default, description=about, json_schema_extra={"flags": list(flags), "several": several}, ge=ge, le=le)
 
 
 def parsed(parse: Callable[[Any], Any], of: type = str) -> BeforeValidator:

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 from sensorbench._engine import UsageError as EngineUsageError
 from sensorbench._engine import toml_lines
-from sensorbench.errors import UsageError
+from sensorbench.errors import UsageError, problem_text
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -102,20 +103,20 @@ def _as_written(key: str, lines: dict[str, int]) -> str:
 def _first_problem(
     error: ValidationError, content: dict[str, Any], model: type[BaseModel], lines: dict[str, int], path: Path
 ) -> str:
-    problems: list[Any] = list(error.errors(include_url=False))
+    problems = error.errors(include_url=False)
     # What comes from a renamed key is said first: the key that is missing may be the same one.
     present_names = [_present_name(problem, content, model) for problem in problems]
     problem, renamed = next((found for found in zip(problems, present_names, strict=True) if found[1]), (problems[0], None))
     key = ""
     for part in problem["loc"]:
         key += f"[{part}]" if isinstance(part, int) else f".{part}" if key else str(part)
-    message = {"extra_forbidden": "unknown key", "missing": "this key is missing"}.get(problem["type"], problem["msg"])
+    message = {"extra_forbidden": "unknown key", "missing": "this key is missing"}.get(problem["type"], problem_text(problem))
     if renamed:
         message = f"unknown key; it is called {renamed} now"
     return f"{_place(path, lines, key)}: {message}{_expected(problem)}"
 
 
-def _present_name(problem: Any, content: dict[str, Any], model: type[BaseModel]) -> str | None:
+def _present_name(problem: ErrorDetails, content: dict[str, Any], model: type[BaseModel]) -> str | None:
     """What an unknown key is called now, if it is one of an earlier version of this file: the model knows the present name at its place."""
     if problem["type"] != "extra_forbidden" or str(problem["loc"][-1]) not in RENAMED:
         return None
@@ -138,7 +139,7 @@ def _present_name(problem: Any, content: dict[str, Any], model: type[BaseModel])
     return present
 
 
-def _expected(problem: Any) -> str:
+def _expected(problem: ErrorDetails) -> str:
     given = problem["input"]
     is_plain = isinstance(given, str | int | float | bool) and problem["type"] not in {"extra_forbidden", "missing"}
     return f" (it is {given!r})" if is_plain else ""

@@ -64,7 +64,19 @@ class Recommendation:
 
 
 def recommend(options: RecommendOptions, folder: Path | None) -> Recommendation:
-    """What is recommended by the results in a folder, or by those that are shipped. Raises UsageError."""
+    """What measurements recommend.
+
+    Args:
+        options: needs, load and prices.
+        folder: of results; the shipped reference if None.
+
+    Returns:
+        All layouts that fit, from the best to the worst, with what the load takes of each.
+
+    Raises:
+        UsageError: for a folder without results that a ranking can be made of, and where no layout fits.
+
+    """
     gathered = _gathered(folder, options.targets)
     needs = _with_range(options, gathered)
     _check_questions(needs, gathered)

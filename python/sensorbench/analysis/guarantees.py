@@ -49,7 +49,7 @@ observations", VLDB 2020); here, sorting is enough.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -65,13 +65,57 @@ NONE = -1
 AGE_QUANTILES = {"p50": 0.5, "p99": 0.99, "max": 1.0}
 
 
+class ShownOperation(TypedDict):
+    """An operation of a history, as examples show it."""
+
+    process: int
+    f: str
+    key: str | int
+    value: int | None
+    outcome: str
+    invoked_ns: int
+    ended_ns: int | None
+
+
+class Example(TypedDict, total=False):
+    """A finding about one operation: where, who, when, and the operations that show it, as far as the kind of finding has them. Of reads,
+    `behind` counts the acknowledged writes that are newer than what was read.
+    """
+
+    key: str | int
+    process: int
+    time_ns: int
+    read: ShownOperation | None
+    write: ShownOperation | None
+    age_ns: int
+    behind: int
+    stale_reads_at_end: int
+    returned_write: ShownOperation | None
+    first_newer_write: ShownOperation | None
+    earlier_read: ShownOperation | None
+    newer_write: ShownOperation | None
+    last_not_stale_read: ShownOperation | None
+    first_stale_read: ShownOperation | None
+    last_stale_read: ShownOperation | None
+
+
+class FindingReport(TypedDict):
+    """A finding as JSON has it."""
+
+    count: int
+    of: int
+    share: float | None
+    age_ns: NotRequired[dict[str, int]]
+    examples: list[Example]
+
+
 @dataclass(frozen=True)
 class Finding:
     """One kind of finding: the true count, among how many that could have been one, and the first examples."""
 
     count: int
     of: int
-    examples: tuple[dict[str, Any], ...]
+    examples: tuple[Example, ...]
     ages_ns: dict[str, int] | None = None
 
     @property
@@ -87,7 +131,7 @@ class Checked:
     counts: dict[str, int]
     findings: dict[str, Finding] = field(repr=False)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, int | FindingReport]:
         """As JSON has it: the counts at the top, then each finding."""
         return {**self.counts, **{name: _as_json(finding) for name, finding in self.findings.items()}}
 
@@ -118,7 +162,7 @@ class _History:
     def __init__(self, operations: pa.Table) -> None:
         key = operations["key"].combine_chunks()
         key = key if pa.types.is_dictionary(key.type) else key.dictionary_encode()
-        self.names: list[Any] = key.dictionary.to_pylist()
+        self.names: list[str | int] = key.dictionary.to_pylist()
         self.key = key.indices.to_numpy().astype(np.int64)
         self.process = operations["process"].to_numpy()
         self.has_value = operations["value"].is_valid().to_numpy()
@@ -215,7 +259,7 @@ class _History:
             "keys_of_several_writers": int((np.bincount(writers) > 1).sum()),
         }
 
-    def operation(self, row: int) -> dict[str, Any] | None:
+    def operation(self, row: int) -> ShownOperation | None:
         """An operation as it is shown; None for the write of an initial version."""
         if row == NONE:
             return None
@@ -229,21 +273,20 @@ class _History:
             "ended_ns": int(self.ended[row]) if self.has_end[row] else None,
         }
 
-    def example(self, name: str, row: int, time: int, **more: Any) -> dict[str, Any]:
-        """A finding about one operation: where, who, when, and the operation itself under a name of its own."""
-        return {
-            "key": self.names[self.key[row]],
-            "process": int(self.process[row]),
-            "time_ns": int(time),
-            name: self.operation(row),
-            **more,
-        }
+    def example(self, row: int, time: int) -> Example:
+        """A finding about one operation: where, who and when."""
+        return {"key": self.names[self.key[row]], "process": int(self.process[row]), "time_ns": int(time)}
 
-    def of_reads(self, found: Truths, more: Callable[[int], dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    def of_reads(self, found: Truths, more: Callable[[int], Example]) -> tuple[Example, ...]:
         """The first examples of reads; `more` says what else there is to say of one, by its place among the reads."""
-        places = np.flatnonzero(found)[:MAX_EXAMPLES]
-        rows = self.reads[places]
-        return tuple(self.example("read", row, self.invoked[row], **more(place)) for place, row in zip(places, rows, strict=True))
+
+        def example(place: int) -> Example:
+            row = self.reads[place]
+            shown = self.example(row, self.invoked[row])
+            shown["read"] = self.operation(row)
+            return {**shown, **more(place)}
+
+        return tuple(example(place) for place in np.flatnonzero(found)[:MAX_EXAMPLES])
 
 
 class _Stale:
@@ -268,7 +311,7 @@ class _Stale:
         until = int(self._history.invoked[self._history.reads[place]])
         return self._history.behind(int(self._history.version_read[place]), until, self._settled)
 
-    def _more(self, place: int) -> dict[str, Any]:
+    def _more(self, place: int) -> Example:
         history = self._history
         return {
             "age_ns": int(self.age[place]),
@@ -304,20 +347,19 @@ def _lost_writes(history: _History, stale: _Stale) -> Finding:
     judged = (last_acknowledged != NONE) & (final_reads > 0)
     lost = np.sort(last_acknowledged[judged & (stale_final_reads == final_reads)])
 
-    def example(row: int) -> dict[str, Any]:
+    def example(row: int) -> Example:
         places = np.flatnonzero(is_of_end & (key_read == history.key[row]))
         others = places[~stale.reads[places]]
         in_vain = places[places > others[-1]] if len(others) else places
-        return history.example(
-            "write",
-            row,
-            history.ended[row],
-            behind=stale.behind(int(places[-1])),
-            stale_reads_at_end=len(in_vain),
-            last_not_stale_read=history.operation(history.reads[others[-1]]) if len(others) else None,
-            first_stale_read=history.operation(history.reads[in_vain[0]]),
-            last_stale_read=history.operation(history.reads[in_vain[-1]]),
-        )
+        more: Example = {
+            "write": history.operation(row),
+            "behind": stale.behind(int(places[-1])),
+            "stale_reads_at_end": len(in_vain),
+            "last_not_stale_read": history.operation(history.reads[others[-1]]) if len(others) else None,
+            "first_stale_read": history.operation(history.reads[in_vain[0]]),
+            "last_stale_read": history.operation(history.reads[in_vain[-1]]),
+        }
+        return {**history.example(row, history.ended[row]), **more}
 
     return Finding(len(lost), int(judged.sum()), tuple(example(row) for row in lost[:MAX_EXAMPLES]))
 
@@ -338,7 +380,7 @@ def _non_monotonic_reads(history: _History) -> Finding:
         found[known[1:]] = is_older & ~is_other
         earlier[known[1:]] = known[newest[:-1]]
 
-    def more(place: int) -> dict[str, Any]:
+    def more(place: int) -> Example:
         writes = history.write_of_version[history.version_read]
         return {
             "earlier_read": history.operation(history.reads[earlier[place]]),
@@ -377,6 +419,13 @@ def _is(column: pa.ChunkedArray, word: str) -> Truths:
     return truths
 
 
-def _as_json(finding: Finding) -> dict[str, Any]:
-    ages = {"age_ns": finding.ages_ns} if finding.ages_ns else {}
-    return {"count": finding.count, "of": finding.of, "share": finding.share, **ages, "examples": list(finding.examples)}
+def _as_json(finding: Finding) -> FindingReport:
+    report: FindingReport = {
+        "count": finding.count,
+        "of": finding.of,
+        "share": finding.share,
+        "examples": list(finding.examples),
+    }
+    if finding.ages_ns:
+        report["age_ns"] = finding.ages_ns
+    return report

@@ -1,17 +1,20 @@
 """The client's own ceilings, each measured through the engine entry that every study uses."""
 
 import json
+import math
 import os
 import time
 from collections.abc import Callable
-from typing import Any
 
 import psutil
 
 from sensorbench import _engine
 from sensorbench.dataset import cu_bems
 from sensorbench.progress import ProgressReporter
-from sensorbench.runner import databases, driver_ceiling
+from sensorbench.results.engine_plan import EnginePlan, PlannedPhase
+from sensorbench.results.engine_report import LatencyReport, snapshot_of
+from sensorbench.results.manifest import PhaseFigures
+from sensorbench.runner import databases, driver_ceiling, run_to_end
 
 # What other clients reach doing nothing, from their own repositories' issue threads and our own runs of them.
 TARGETS = {
@@ -19,15 +22,18 @@ TARGETS = {
     "generator_rows_per_s": "TSBS 10 million values/s a core, as text",
 }
 
+# One figure, or several by name; a ceiling that only a server can tell is not known.
+Figure = float | dict[str, float] | dict[str, float | None]
+
 OPEN_LOOP_RATE = 200_000
 STALL_RATE = 10_000
 STALL_S = 1.0
 
 
-def measure(reporter: ProgressReporter, *, quick: bool = False) -> dict[str, Any]:
+def measure(reporter: ProgressReporter, *, quick: bool = False) -> dict[str, Figure | None]:
     """All figures. `quick` measures about a tenth as long."""
     share = 0.1 if quick else 1.0
-    steps: dict[str, Callable[[], Any]] = {
+    steps: dict[str, Callable[[], Figure]] = {
         "null_ops_per_s": lambda: null_ops_per_s(int(30_000_000 * share)),
         "open_loop_p99_us": lambda: {
             "timer": open_loop_p99_us(5.0 * share, spin=False),
@@ -40,7 +46,7 @@ def measure(reporter: ProgressReporter, *, quick: bool = False) -> dict[str, Any
             name: driver_ceiling(database, duration_s=3.0 * share) for name, database in databases().items()
         },
     }
-    figures = {}
+    figures: dict[str, Figure] = {}
     for name, step in steps.items():
         with reporter.task(name.replace("_", " ")) as task:
             figures[name] = step()
@@ -48,15 +54,31 @@ def measure(reporter: ProgressReporter, *, quick: bool = False) -> dict[str, Any
     return {**figures, "quick": quick, "processors": os.cpu_count()}
 
 
-def _run(plan: dict[str, Any], url: str, on_snapshot: Callable[[_engine.Run], None] | None = None) -> dict[str, Any]:
-    base = {"seed": 1, "operations": [{"weight": 1.0, "operation": {"name": "nothing"}}], "concurrency": 1, "timeout_s": 60.0}
-    run = _engine.Target(url).run(json.dumps({**base, **plan}), [])
-    while not run.wait(0.1):
-        run.take()
-        if on_snapshot:
-            on_snapshot(run)
-    whole: dict[str, Any] = json.loads(run.end()[1])
-    return whole
+def _run(
+    phase: PlannedPhase,
+    url: str = "null:",
+    *,
+    concurrency: int = 1,
+    spin: bool = False,
+    on_segment: Callable[[_engine.Run, object], None] = lambda *_: None,
+) -> PhaseFigures:
+    """What became of a phase of operations that do nothing."""
+    plan: EnginePlan = {
+        "seed": 1,
+        "operations": [{"weight": 1.0, "operation": {"name": "nothing"}}],
+        "phases": [phase],
+        "concurrency": concurrency,
+        "timeout_s": 60.0,
+        "spin": spin,
+    }
+    return run_to_end(_engine.Target(url), plan, on_segment=on_segment)[1].phases[0]
+
+
+def _response(phase: PhaseFigures) -> LatencyReport:
+    response = phase.operations["nothing"]["response_ns"]
+    if response is None:
+        raise AssertionError("a database that does nothing answers")
+    return response
 
 
 def null_ops_per_s(operations: int) -> float:
@@ -65,18 +87,19 @@ def null_ops_per_s(operations: int) -> float:
     """
     rates = []
     for _ in range(3):
-        phase = _run({"phases": [{"name": "measure", "operations": operations}]}, "null:")["phases"][0]
-        rates.append(operations / ((phase["end_ns"] - phase["start_ns"]) / 1e9))
-    return float(max(rates))
+        phase = _run({"name": "measure", "operations": operations})
+        rates.append(operations / (phase.length_s or math.inf))
+    return max(rates)
 
 
 def open_loop_p99_us(duration_s: float, *, spin: bool) -> float:
     """The p99 of the response time at 200,000/s on a database that does nothing: all of it is the client's lateness."""
-    pace = {"segments": [{"from_per_s": OPEN_LOOP_RATE}]}
-    whole = _run(
-        {"phases": [{"name": "measure", "duration_s": duration_s, "pace": pace}], "concurrency": 64, "spin": spin}, "null:"
-    )
-    return float(whole["phases"][0]["operations"]["nothing"]["response_ns"]["p99"] / 1e3)
+    phase = _run(_at_rate(OPEN_LOOP_RATE, duration_s), concurrency=64, spin=spin)
+    return _response(phase)["p99"] / 1e3
+
+
+def _at_rate(per_s: float, duration_s: float) -> PlannedPhase:
+    return {"name": "measure", "duration_s": duration_s, "pace": {"segments": [{"from_per_s": per_s}]}}
 
 
 def stall_p999_error(duration_s: float) -> float:
@@ -85,11 +108,10 @@ def stall_p999_error(duration_s: float) -> float:
     Of the operations, those that fall into the stall wait evenly from one second down to nothing.
     """
     url = f"null:?stall_at_ms={duration_s * 500:g}&stall_ms={STALL_S * 1000:g}"
-    pace = {"segments": [{"from_per_s": STALL_RATE}]}
-    whole = _run({"phases": [{"name": "measure", "duration_s": duration_s, "pace": pace}], "concurrency": 2 * STALL_RATE}, url)
-    measured_s = whole["phases"][0]["operations"]["nothing"]["response_ns"]["p999"] / 1e9
+    phase = _run(_at_rate(STALL_RATE, duration_s), url, concurrency=2 * STALL_RATE)
+    measured_s = _response(phase)["p999"] / 1e9
     expected_s = STALL_S - 0.001 * duration_s
-    return float(abs(measured_s / expected_s - 1.0))
+    return abs(measured_s / expected_s - 1.0)
 
 
 def generator_rows_per_s() -> float:
@@ -106,10 +128,9 @@ def rss_growth_bytes(operations: int) -> int:
     process = psutil.Process()
     sizes: list[tuple[int, int]] = []
 
-    def on_snapshot(run: _engine.Run) -> None:
-        started = json.loads(run.snapshot())["phases"][0]["started"]
-        sizes.append((started, process.memory_info().rss))
+    def on_segment(run: _engine.Run, _: object) -> None:
+        sizes.append((snapshot_of(run)["phases"][0]["started"], process.memory_info().rss))
 
-    _run({"phases": [{"name": "measure", "operations": operations}]}, "null:", on_snapshot)
+    _run({"name": "measure", "operations": operations}, on_segment=on_segment)
     after_a_million = [size for started, size in sizes if started >= 1_000_000]
     return max(0, after_a_million[-1] - after_a_million[0]) if after_a_million else 0

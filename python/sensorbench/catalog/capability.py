@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -95,5 +96,12 @@ def _changes(driver: Database) -> str:
 
 def _connector(target: str) -> str:
     """What Spark reads a target by; empty where there is nothing."""
-    files = [tomllib.loads(file.read_text(encoding="utf-8")) for file in sorted(_CONNECTORS.glob("*.toml"))]
-    return next((str(file["title"]) for file in files if target in file["databases"]), "")
+    found = map(_connector_in, sorted(_CONNECTORS.glob("*.toml")))
+    return next((title for title, names in found if target in names), "")
+
+
+@cache
+def _connector_in(file: Path) -> tuple[str, list[str]]:
+    """What a file has Spark read databases by, and which ones."""
+    content = tomllib.loads(file.read_text(encoding="utf-8"))
+    return content["title"], content["databases"]

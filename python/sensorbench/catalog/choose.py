@@ -51,7 +51,15 @@ class Chosen:
 
 
 def choose_for(needs: Sequence[Need], when: When, profile: Profile | None, works: Sequence[Measured]) -> Chosen:
-    """Chooses, and gathers what is to be told of it."""
+    """Chooses databases for needs, and gathers what is said of the choice.
+
+    Args:
+        needs: what a database must have, and wishes.
+        when: by which facts: those that the studies found, or those of today.
+        profile: the use case that the needs are of, if they are of one.
+        works: results of the user's own, which are named where a database was measured.
+
+    """
     reference = shipped()
     found = {name: measurements(entry, works, reference) for name, entry in entries().items()}
     return Chosen(

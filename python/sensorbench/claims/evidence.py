@@ -130,8 +130,7 @@ class Evidence(FigureEvidence):
 
     def access(self, role: str, operation: str) -> str | None:
         """The access path that the database plans for an operation, where it says: an index, or a scan."""
-        access = self.result.plans.get(self.roles[role], {}).get(operation, {}).get("access")
-        return str(access) if access else None
+        return self.result.access(self.roles[role], operation)
 
     def counts(self, role: str, operation: str) -> dict[str, int]:
         """How many operations of one kind ended how, over all runs."""
@@ -140,8 +139,9 @@ class Evidence(FigureEvidence):
 
     def counts_by_run(self, role: str, operation: str) -> list[dict[str, int]]:
         """How many operations of one kind ended how, in each run that reached its measured phase."""
-        of_runs = [phase.operations.get(operation, {}).get("counts", {}) for phase in self._measured_phases(role)]
-        return [{outcome: counts.get(outcome, 0) for outcome in _OUTCOMES} for counts in of_runs]
+        phases = self._measured_phases(role)
+        of_runs = [phase.operations[operation]["counts"] if operation in phase.operations else {} for phase in phases]
+        return [dict.fromkeys(_OUTCOMES, 0) | dict(counts) for counts in of_runs]
 
     def first_error(self, role: str, operation: str) -> str | None:
         """The message of an operation of one kind that failed."""
@@ -159,7 +159,7 @@ class Evidence(FigureEvidence):
     def server_means(self, role: str, what: str) -> list[float]:
         """Of each run, the mean of what the servers used: `processors` or `megabytes`."""
         uses = [server_use(self.result, run, self.roles[role]) for run in self.runs(role)]
-        return [float(np.mean([row[what] for row in use])) for use in uses if use]
+        return [float(np.mean([getattr(moment, what) for moment in use])) for use in uses if use]
 
     def contrast(self, terms: Sequence[tuple[str, str, float]]) -> Interval | None:
         """The product of latency(role, operation) ** weight; None when something was not measured."""
@@ -233,7 +233,8 @@ def _bytes_over_memory(evidence: Evidence) -> float | None:
     shares = []
     for variant in evidence.result.manifest.variants:
         server = environment.get("servers", {}).get(variant.url.partition("?")[0])
-        memory = (server or {}).get("memory_bytes") or (of_machine if server or variant.embedded else None)
+        limit = server["memory_bytes"] if server else None
+        memory = limit or (of_machine if server or variant.embedded else None)
         size = evidence.result.size_bytes(variant.id) if variant.id in evidence.roles.values() else None
         if size is not None and memory:
             shares.append(size / memory)

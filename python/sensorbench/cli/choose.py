@@ -19,7 +19,7 @@ from sensorbench.catalog import (
     needs_of,
     require_profile,
 )
-from sensorbench.catalog.choice_json import choice_as_json
+from sensorbench.catalog.choice_json import choice_summary
 from sensorbench.catalog.profiles import profiles
 from sensorbench.cli.chosen import print_choice, print_profiles
 from sensorbench.cli.interview import interview
@@ -175,17 +175,17 @@ def _given(case: Profile | None, options: Mapping[str, str | bool | Sequence[str
 
 
 def _print(chosen: Chosen, html: Path | None, *, open_it: bool, as_json: bool) -> None:
-    serialized = choice_as_json(chosen)
+    summary = choice_summary(chosen)
     if as_json:
-        print_json(serialized)
+        print_json(summary)
     else:
-        print_choice(serialized)
+        print_choice(summary)
     if html is None:
         return
     # The template library takes its time to import, which an answer in the terminal should not wait for.
     from sensorbench.report.catalog import write_choice
 
-    page = write_choice(html, serialized)
+    page = write_choice(html, summary)
     if not as_json:
         console().print(f"page: {page}", highlight=False)
     if open_it:

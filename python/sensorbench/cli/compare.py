@@ -1,11 +1,11 @@
 """`sensorbench compare`, `aa` and `regression`: results against results."""
 
+from dataclasses import dataclass
 from dataclasses import replace as changed
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from sensorbench.analysis.regression import regression as judged_regression
 from sensorbench.analysis.sample import METRICS, Sample
@@ -17,7 +17,7 @@ from sensorbench.cli.experiment import Experiment
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import Json, Out
 from sensorbench.cli.output import new_folder
-from sensorbench.cli.printing import print_json
+from sensorbench.cli.printing import new_table, print_json
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import ProgressReporter, console, error_console, print_labelled
 from sensorbench.report import formatting
@@ -40,7 +40,6 @@ Force = Annotated[
 _CHANGES_NO_OPERATION = {"repeat", "log", "answers"}
 # What a workload has that does not say otherwise; earlier versions left out keys that they did not know.
 _DEFAULT_WORKLOAD = Workload(mix={"any": 1}, operations=1).model_dump(mode="json", by_alias=True)
-_VERDICT_KEYS = ("verdict", "reason")
 
 
 def compare(
@@ -70,11 +69,11 @@ def compare(
             if sample_a is None or sample_b is None:
                 continue
             verdict = compare_samples(sample_a, sample_b, metric, paired=paired, margin=margin)
-            rows.append(_row(variant_a, variant_b, operation, metric, verdict, sample_a, sample_b))
+            rows.append(_compared(variant_a, variant_b, operation, metric, verdict, sample_a, sample_b))
     if not rows:
         raise UsageError(f"{a} and {b} have no operation in common that was measured in both")
     if obstacles:
-        rows = [{**row, **dict.fromkeys(_VERDICT_KEYS)} for row in rows]
+        rows = [changed(row, verdict=None, reason=None) for row in rows]
     differences = [*obstacles, *_differences(result_a, result_b), *_left_out(result_a), *_left_out(result_b)]
     if json:
         print_json({"a": a, "b": b, "metric": metric, "comparisons": rows, "differences": differences})
@@ -142,22 +141,40 @@ def _complete(result: ComparisonResult, variant: str) -> list[RunResult]:
     return [run for run in result.runs[variant] if run.state == "complete"]
 
 
-def _row(a: str, b: str, operation: str, metric: str, verdict: Verdict, sample_a: Sample, sample_b: Sample) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Compared:
+    """Two samples of one operation, and which of them is faster; no verdict where the two cannot be compared."""
+
+    a: str
+    b: str
+    operation: str
+    metric: str
+    a_s: float
+    b_s: float
+    verdict: str | None
+    ratio: float
+    low: float | None
+    high: float | None
+    confidence: float
+    reason: str | None
+
+
+def _compared(a: str, b: str, operation: str, metric: str, verdict: Verdict, sample_a: Sample, sample_b: Sample) -> _Compared:
     ratio = verdict.ratio
-    return {
-        "a": a,
-        "b": b,
-        "operation": operation,
-        "metric": metric,
-        "a_s": sample_a.figure(metric),
-        "b_s": sample_b.figure(metric),
-        "verdict": verdict.word,
-        "ratio": ratio.value,
-        "low": ratio.low,
-        "high": ratio.high,
-        "confidence": ratio.confidence,
-        "reason": verdict.reason,
-    }
+    return _Compared(
+        a,
+        b,
+        operation,
+        metric,
+        sample_a.figure(metric),
+        sample_b.figure(metric),
+        verdict.word,
+        ratio.value,
+        ratio.low,
+        ratio.high,
+        ratio.confidence,
+        verdict.reason,
+    )
 
 
 def _differences(a: ComparisonResult, b: ComparisonResult) -> list[str]:
@@ -171,26 +188,26 @@ def _differences(a: ComparisonResult, b: ComparisonResult) -> list[str]:
     return found
 
 
-def _print(rows: list[dict[str, Any]], a: str, b: str) -> None:
+def _print(rows: list[_Compared], a: str, b: str) -> None:
     screen = console()
     screen.print(f"A = {a}\nB = {b}", highlight=False)
-    table = Table(box=None)
-    has_verdicts = any(row["verdict"] for row in rows)
-    for column in ("variant", "operation", "A", "B", "A / B", "interval", *(("A is", "why") if has_verdicts else ())):
-        table.add_column(column)
+    has_verdicts = any(row.verdict for row in rows)
+    table = new_table("variant", "operation", "A", "B", "A / B", "interval", *(("A is", "why") if has_verdicts else ()))
     for row in rows:
-        variant = row["a"] if row["a"] == row["b"] else f"{row['a']} / {row['b']}"
+        variant = row.a if row.a == row.b else f"{row.a} / {row.b}"
         interval = (
-            f"{formatting.significant(row['low'])} – {formatting.significant(row['high'])}" if row["low"] is not None else ""
+            f"{formatting.significant(row.low)} – {formatting.significant(row.high)}"
+            if row.low is not None and row.high is not None
+            else ""
         )
         table.add_row(
             variant,
-            row["operation"],
-            formatting.duration(row["a_s"]),
-            formatting.duration(row["b_s"]),
-            formatting.significant(row["ratio"]),
+            row.operation,
+            formatting.duration(row.a_s),
+            formatting.duration(row.b_s),
+            formatting.significant(row.ratio),
             interval,
-            *((row["verdict"], row["reason"]) if has_verdicts else ()),
+            *((row.verdict, row.reason) if has_verdicts else ()),
         )
     screen.print(table)
 
@@ -222,8 +239,8 @@ def aa(
         sample_a, sample_b = sample_of(_complete(result, a), operation), sample_of(_complete(result, b), operation)
         if sample_a is not None and sample_b is not None:
             verdict = compare_samples(sample_a, sample_b, comparison.metric, margin=margin)
-            rows.append(_row(a, b, operation, comparison.metric, verdict, sample_a, sample_b))
-    different = [row["operation"] for row in rows if row["verdict"] in {"faster", "slower"}]
+            rows.append(_compared(a, b, operation, comparison.metric, verdict, sample_a, sample_b))
+    different = [row.operation for row in rows if row.verdict in {"faster", "slower"}]
     if json:
         print_json({"comparisons": rows, "different": different, "report": str(page)})
     else:
@@ -269,9 +286,7 @@ def regression(
             }
         )
     else:
-        table = Table(box=None)
-        for column in ("variant", "operation", "new", "expected", "between", "verdict"):
-            table.add_column(column)
+        table = new_table("variant", "operation", "new", "expected", "between", "verdict")
         for row in rows:
             between = (
                 f"{formatting.duration(row['low'])} – {formatting.duration(row['high'])}"

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from sensorbench.cli.confirm import Yes, confirm
 from sensorbench.cli.options import Json
-from sensorbench.cli.printing import print_json
+from sensorbench.cli.printing import new_table, print_json
 from sensorbench.dataset import (
     ARTICLES,
     GENERATED,
@@ -60,9 +59,7 @@ def list_datasets(json: Json = False) -> None:
     if json:
         print_json(rows)
         return
-    table = Table(box=None)
-    for column in ("dataset", "in the package", "generator", "importer of the originals"):
-        table.add_column(column)
+    table = new_table("dataset", "in the package", "generator", "importer of the originals")
     for row in rows:
         table.add_row(str(row["name"]), *("yes" if row[key] else "" for key in ("shipped", "generated", "importer")))
     console().print(table)
@@ -186,8 +183,7 @@ def fit_generator(
     if json:
         print_json([difference.model_dump() for difference in model.closeness])
         return
-    table = Table(box=None)
-    for column in (
+    table = new_table(
         "sensor",
         "readings",
         "generated",
@@ -197,8 +193,8 @@ def fit_generator(
         "generated",
         "persistence",
         "generated",
-    ):
-        table.add_column(column, justify="left" if column == "sensor" else "right")
+        texts={"sensor"},
+    )
     for closeness in sorted(model.closeness, key=lambda difference: -difference.values_ks)[:MAX_SHOWN]:
         name = f"{closeness.site} {closeness.zone} {closeness.sensor}"
         shares = (f"{share:.2%}" for share in (closeness.gap_share, closeness.gap_share_generated))

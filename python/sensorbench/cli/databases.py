@@ -9,7 +9,7 @@ from rich.table import Table
 from sensorbench.catalog import WHEN, Entry, Fact, When, capabilities, entries, require_entry, serialize_catalog, serialize_entry
 from sensorbench.catalog.axes import axes
 from sensorbench.cli.options import Json
-from sensorbench.cli.printing import check_page, open_page, print_json
+from sensorbench.cli.printing import check_page, new_table, open_page, print_json
 from sensorbench.progress import console
 
 # What fits beside one another; all axes are shown of one database.
@@ -82,9 +82,7 @@ def _print_entry(entry: Entry) -> None:
     screen.print(f"{entry.title}: {entry.summary}", style="bold", highlight=False)
     studied = ", ".join(f"{study} {version}" for study, version in entry.studied.items()) or "no study"
     screen.print(f"as studied: {studied}; today: {entry.today.version} ({entry.today.date})", highlight=False)
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("axis", "", "what", "note", "source"):
-        table.add_column(column)
+    table = new_table("axis", "", "what", "note", "source", wide=True)
     for axis, about in axes().items():
         for when in WHEN:
             if fact := entry.fact(axis, when):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -29,7 +29,7 @@ from sensorbench.cli.output import (
     published_claims_as_json,
     show_written,
 )
-from sensorbench.cli.printing import print_json
+from sensorbench.cli.printing import new_table, print_json
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import DiskFullError, FailedError, InterruptedRunError, UsageError
 from sensorbench.paths import check_is_free, is_summary_of
@@ -83,7 +83,13 @@ def analyse(
         raise UsageError(f"{file}: {error}") from error
     warnings = _warnings(score)
     if json:
-        print_json({**asdict(score), **_as_json(found), "warnings": warnings})
+        stable = {
+            "stable_by_rule_at_s": found.at_s,
+            "stable_in_band_at_s": found.in_band_at_s,
+            "stable_by_band_at_s": found.by_band_at_s,
+            "median_difference_s": found.median_difference_s,
+        }
+        print_json({**asdict(score), **stable, "warnings": warnings})
         return
     console().print(_table(sets, score, found))
     for warning in warnings:
@@ -233,9 +239,7 @@ _COLUMNS = (
 def print_elasticity(summary: ElasticitySummary, page: Path) -> None:
     """Prints a line for each transition."""
     screen, result = console(), summary.result
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in _COLUMNS:
-        table.add_column(column, justify="left" if column == "change" else "right")
+    table = new_table(*_COLUMNS, texts={"change"}, wide=True)
     for transition in result.transitions:
         table.add_row(*_cells(transition))
     screen.print(table)
@@ -279,15 +283,6 @@ def _stable_at(found: Stability, given: float | None, file: Path) -> float:
             "difference before it; say with --stable-at when it was stable"
         )
     return found.at_s
-
-
-def _as_json(found: Stability) -> dict[str, Any]:
-    return {
-        "stable_by_rule_at_s": found.at_s,
-        "stable_in_band_at_s": found.in_band_at_s,
-        "stable_by_band_at_s": found.by_band_at_s,
-        "median_difference_s": found.median_difference_s,
-    }
 
 
 def _warnings(score: Elasticity) -> list[str]:

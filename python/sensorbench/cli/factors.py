@@ -16,7 +16,7 @@ from sensorbench.cli.output import (
     published_claims_as_json,
     show_written,
 )
-from sensorbench.cli.printing import print_json
+from sensorbench.cli.printing import new_table, print_json
 from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.studies import FACTOR_STUDIES
@@ -43,9 +43,7 @@ def show_factor_study(study: FactorStudy, *, as_json: bool) -> None:
 
 
 def _parameters(study: FactorStudy) -> Table:
-    table = Table(box=None)
-    for column in ("parameter of the paper", "setting here", "default", "what became of it"):
-        table.add_column(column)
+    table = new_table("parameter of the paper", "setting here", "default", "what became of it")
     for parameter in study.file.parameters:
         table.add_row(parameter.source, parameter.setting, parameter.default, parameter.became or "as it was")
     return table

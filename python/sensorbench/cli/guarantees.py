@@ -8,7 +8,7 @@ from rich.table import Table
 
 from sensorbench.analysis import guarantees
 from sensorbench.cli.options import Json
-from sensorbench.cli.printing import print_json
+from sensorbench.cli.printing import new_table, print_json
 from sensorbench.progress import console
 from sensorbench.report import findings, formatting
 from sensorbench.results.history import read_history
@@ -44,7 +44,7 @@ def check(
     screen.print(_table(checked))
     for name, finding in checked.findings.items():
         for example in finding.examples[:MAX_SHOWN]:
-            screen.print(f"{findings.TITLES[name]}: {findings.described(name, example)}", highlight=False, soft_wrap=True)
+            screen.print(f"{findings.TITLES[name]}: {findings.described(name, dict(example))}", highlight=False, soft_wrap=True)
     unread = counts["keys"] - checked.findings["lost_writes"].of
     if unread:
         screen.print(
@@ -55,9 +55,7 @@ def check(
 
 
 def _table(checked: guarantees.Checked) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("", "found", "of", "share", "age p50", "p99", "max"):
-        table.add_column(column, justify="right" if column else "left")
+    table = new_table("", "found", "of", "share", "age p50", "p99", "max", texts={""}, wide=True)
     for name, finding in checked.findings.items():
         share = "–" if finding.share is None else formatting.percent(finding.share)
         of = f"{finding.of:,} {findings.unit(name)}"

@@ -1,17 +1,17 @@
 """`sensorbench lab`: real servers on this machine, without Docker."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from sensorbench import lab
 from sensorbench.cli.confirm import Yes, confirm
 from sensorbench.cli.options import Json
-from sensorbench.cli.printing import print_json
+from sensorbench.cli.printing import new_table, print_json
 from sensorbench.errors import UsageError
 from sensorbench.options import parse_settings
-from sensorbench.progress import ProgressReporter, console, error_console
+from sensorbench.progress import ProgressReporter, Task, console, error_console
 from sensorbench.report import formatting
 
 app = typer.Typer(help="Real servers on this machine: private, on loopback addresses, without Docker.", no_args_is_help=True)
@@ -26,9 +26,7 @@ def list_databases(json: Json = False) -> None:
     if json:
         print_json(rows)
         return
-    table = Table(box=None)
-    for column in ("database", "what", "version", "can start here"):
-        table.add_column(column)
+    table = new_table("database", "what", "version", "can start here")
     for row in rows:
         for version in row["versions"]:
             can = (
@@ -50,9 +48,7 @@ def list_instances(json: Json = False) -> None:
     if json:
         print_json(rows)
         return
-    table = Table(box=None)
-    for column in ("name", "database", "version", "nodes", "state", "target"):
-        table.add_column(column)
+    table = new_table("name", "database", "version", "nodes", "state", "target")
     for row in rows:
         table.add_row(row["name"], row["database"], row["version"], str(len(row["nodes"])), row["state"], f"lab:{row['name']}")
     console().print(table if rows else "no instance runs; start one with: sensorbench lab up DATABASE")
@@ -102,9 +98,10 @@ def up(
     if json:
         print_json(shown)
         return
-    for what in ("cpus_by", "memory_by"):
-        if shown["limits"][what] != "not limited":
-            ProgressReporter().say(f"  {what.removesuffix('_by')}: {shown['limits'][what]}")
+    for what in ("cpus", "memory"):
+        limited = shown["limits"][f"{what}_by"]
+        if limited != "not limited":
+            ProgressReporter().say(f"  {what}: {limited}")
     console().print(f"{instance.name} runs; use it as {lab.used_as(instance)}", highlight=False)
     console().print(f"  {shown['url']}\n  log: {shown['log']}", highlight=False)
 
@@ -121,10 +118,8 @@ def status(name: Name, json: Json = False) -> None:
         f"{shown['name']}: {shown['database']} {shown['version']}, {shown['state']}\n  {shown['url']}\n  log: {shown['log']}",
         highlight=False,
     )
-    table = Table(box=None)
     servers = list(dict.fromkeys(column for node in shown["nodes"] for column in node.get("server", ())))
-    for column in ("node", "address", "process", "memory", "processor time", *servers):
-        table.add_column(column)
+    table = new_table("node", "address", "process", "memory", "processor time", *servers)
     for node in (*([shown["coordinator"]] if "coordinator" in shown else []), *shown["nodes"]):
         columns = (
             (str(node["pid"]), formatting.size(node["memory_bytes"]), f"{node['cpu_s']:.1f} s")
@@ -139,11 +134,9 @@ def status(name: Name, json: Json = False) -> None:
 @app.command("add-node")
 def add_node(name: Name, json: Json = False) -> None:
     """Start one more node and make it part of the cluster."""
-    with ProgressReporter(quiet=json).task(f"adding a node to {name}") as task:
-        node = lab.add_node(name, lambda text: task.advance_to(0, text))
-        task.end(f"node {node.number} at {node.host}:{node.port}")
-    if json:
-        print_json(node.model_dump(mode="json"))
+    _change_node(
+        f"adding a node to {name}", lambda task: lab.add_node(name, lambda text: task.advance_to(0, text)), _placed, as_json=json
+    )
 
 
 @app.command("start-node")
@@ -156,11 +149,7 @@ def start_node(
     json: Json = False,
 ) -> None:
     """Start a node that is down, with the data that it has on disk."""
-    with ProgressReporter(quiet=json).task(f"starting a node of {name}") as task:
-        started = lab.start_node(name, node)
-        task.end(f"node {started.number} at {started.host}:{started.port}")
-    if json:
-        print_json(started.model_dump(mode="json"))
+    _change_node(f"starting a node of {name}", lambda _: lab.start_node(name, node), _placed, as_json=json)
 
 
 @app.command("remove-node")
@@ -172,11 +161,22 @@ def remove_node(
     json: Json = False,
 ) -> None:
     """Take a node out of the cluster and end it."""
-    with ProgressReporter(quiet=json).task(f"removing a node from {name}") as task:
-        removed = lab.remove_node(name, node)
-        task.end(f"node {removed.number}")
-    if json:
-        print_json(removed.model_dump(mode="json"))
+    _change_node(
+        f"removing a node from {name}", lambda _: lab.remove_node(name, node), lambda node: f"node {node.number}", as_json=json
+    )
+
+
+def _change_node(what: str, change: Callable[[Task], lab.Node], described: Callable[[lab.Node], str], *, as_json: bool) -> None:
+    """Tells of a change to a cluster while it goes on, and then of the node that it was about."""
+    with ProgressReporter(quiet=as_json).task(what) as task:
+        node = change(task)
+        task.end(described(node))
+    if as_json:
+        print_json(node)
+
+
+def _placed(node: lab.Node) -> str:
+    return f"node {node.number} at {node.host}:{node.port}"
 
 
 @app.command("down")

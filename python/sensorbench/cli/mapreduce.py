@@ -3,15 +3,13 @@
 from dataclasses import replace as with_fields
 from pathlib import Path
 
-from rich.table import Table
-
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.mapreduce import NATIVE, MapReduceBenchmark, MapReduceOptions, MapReduceSpec, planned, word_of
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace
 from sensorbench.cli.output import new_folder, published_claims, published_claims_as_json, show_written
-from sensorbench.cli.printing import print_json
+from sensorbench.cli.printing import new_table, print_json
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.paths import check_is_free
@@ -106,9 +104,7 @@ def _fail_if_wrong(summary: MapReduceSummary) -> None:
 def print_mapreduce(summary: MapReduceSummary, page: Path) -> None:
     """Prints how long each job took, what is missing, and whether the results are equal."""
     screen = console()
-    table = Table(box=None)
-    for column in ("system", "by", "time", "of it set-up", "map tasks", "read", "re-read", "equal"):
-        table.add_column(column, justify="left" if column in {"system", "by"} else "right")
+    table = new_table("system", "by", "time", "of it set-up", "map tasks", "read", "re-read", "equal", texts={"system", "by"})
     for job in summary.result.cells:
         table.add_row(*_cells(job))
     screen.print(table)

@@ -11,7 +11,7 @@ import typer
 from pydantic import BeforeValidator, ValidationError
 from pydantic.fields import FieldInfo
 
-from sensorbench.errors import UsageError
+from sensorbench.errors import UsageError, problem_text
 from sensorbench.options import OptionModel
 
 # What is read from a flag as it is; all else is parsed from its text.
@@ -47,8 +47,8 @@ def _validated(model: type[OptionModel], said: dict[str, Any]) -> OptionModel:
         name = str(problem["loc"][0])
         flag = flags_of(name, model.model_fields[name])[0]
         if problem["type"] == "value_error":
-            raise UsageError(f"{flag} {problem['ctx']['error']}") from None
-        expected = problem.get("ctx", {}).get("expected", "").replace("'", "") or problem["msg"]
+            raise UsageError(f"{flag} {problem_text(problem)}") from None
+        expected = problem.get("ctx", {}).get("expected", "").replace("'", "") or problem_text(problem)
         raise UsageError(f"{flag} {problem['input']}: expected {expected}") from None
 
 

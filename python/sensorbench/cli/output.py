@@ -10,7 +10,7 @@ from rich.text import Text
 
 from sensorbench.app.comparison import fail_if_wrong
 from sensorbench.claims import Claim
-from sensorbench.cli.printing import open_page, print_json
+from sensorbench.cli.printing import new_table, open_page, print_json
 from sensorbench.progress import console, print_labelled
 from sensorbench.report import answer, formatting
 from sensorbench.results.summary.claims import JudgedClaim
@@ -63,10 +63,7 @@ def print_outcome(summary: ComparisonSummary, page: Path) -> None:
 
 def _figures(summary: ComparisonSummary) -> Table:
     """Each variant's figure at each question."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("")
-    for variant in summary.variants:
-        table.add_column(formatting.variant(variant.id), justify="right")
+    table = new_table("", *(formatting.variant(variant.id) for variant in summary.variants), texts={""}, wide=True)
     for ranking in summary.result.rankings:
         values = {place.variant: place for place in ranking.places}
         cells = [_cell(values.get(variant.id)) for variant in summary.variants]
@@ -79,9 +76,8 @@ def _figures(summary: ComparisonSummary) -> Table:
 
 def _winners(summary: ComparisonSummary) -> Table:
     """The fastest at each question, and the slowest, where there are too many variants for a line."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("", "fastest, or not known to be slower", "", "slowest", ""):
-        table.add_column(column, justify="right" if not column else "left")
+    texts = ("fastest, or not known to be slower", "slowest")
+    table = new_table("", texts[0], "", texts[1], "", texts=texts, wide=True)
     for ranking in summary.result.rankings:
         title = summary.result.operations[ranking.operation].title
         if ranking.excluded:
@@ -102,9 +98,7 @@ def _cell(place: RankedVariant | None) -> str | Text:
 
 def published_claims(claims: Sequence[Claim], *, with_parts: bool = False) -> Table:
     """Claims as their source has them, without verdicts; with the parts of the study that they are about, where it has parts."""
-    table = Table(box=None)
-    for column in ("claim", "finding", "form", "published", *(["parts"] if with_parts else [])):
-        table.add_column(column)
+    table = new_table("claim", "finding", "form", "published", *(["parts"] if with_parts else []))
     for claim in claims:
         table.add_row(claim.id, claim.text, claim.form, claim.published, *([", ".join(claim.parts)] if with_parts else []))
     return table
@@ -118,9 +112,7 @@ def published_claims_as_json(claims: Sequence[Claim], *, with_parts: bool = Fals
 
 def print_claims(claims: Sequence[JudgedClaim]) -> None:
     """Prints claims with their verdicts."""
-    table = Table(box=None)
-    for column in ("claim", "finding", "published", "verdict", "measured", "why"):
-        table.add_column(column)
+    table = new_table("claim", "finding", "published", "verdict", "measured", "why")
     for claim in claims:
         measured = claim.measured.value if claim.measured else None
         table.add_row(

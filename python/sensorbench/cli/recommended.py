@@ -14,6 +14,7 @@ from sensorbench.analysis.intervals import Interval
 from sensorbench.analysis.sizing import Sizing, described_assumptions
 from sensorbench.analysis.use_cases import Outcome
 from sensorbench.benchmarks.comparison import Gathered, by_reason
+from sensorbench.cli.printing import new_table
 from sensorbench.progress import console, print_labelled
 from sensorbench.report import formatting
 
@@ -49,9 +50,7 @@ def print_recommendation(recommendation: Recommendation, *, explain: bool) -> No
 def print_use_cases(folder: Path | None, gathered: Gathered, outcomes: Sequence[Outcome]) -> None:
     """Prints the six use cases with the source's advice and ours."""
     screen = console()
-    table = Table(box=None)
-    for column in ("use case", "the source advises", "its place here", "best at the same target", "best of all", "how sure"):
-        table.add_column(column)
+    table = new_table("use case", "the source advises", "its place here", "best at the same target", "best of all", "how sure")
     for outcome in outcomes:
         best = formatting.variant(outcome.best.candidate.name) if outcome.best else "nothing that was measured fits"
         confidence = outcome.best.confidence if outcome.best else ""
@@ -92,17 +91,10 @@ def _described_counts(recommendation: Recommendation) -> str:
 
 
 def _table(recommendation: Recommendation) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    sized = recommendation.entries[0].sizing is not None
-    money = recommendation.options.prices is not None
+    sized = ("nodes", "disk") if recommendation.entries[0].sizing is not None else ()
+    cost = "cost" if recommendation.options.prices is not None else "relative cost"
     columns = ("", "layout", "readings written/s", "p50 / p99", "reads/s", "p50 / p99", "bytes a reading")
-    for column in (
-        *columns,
-        *(("nodes", "disk") if sized else ()),
-        "cost" if money else "relative cost",
-        "over the next, confidence",
-    ):
-        table.add_column(column)
+    table = new_table(*columns, *sized, cost, "over the next, confidence", wide=True)
     for number, entry in enumerate(recommendation.entries[:MAX_SHOWN], 1):
         candidate = entry.place.candidate
         sizing = [str(entry.sizing.nodes), formatting.size(entry.sizing.disk_bytes)] if entry.sizing else []

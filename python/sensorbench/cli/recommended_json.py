@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from sensorbench.advisor import Entry, Recommendation
 from sensorbench.advisor.caveats import caveats_of_recommendation, caveats_of_use_cases
 from sensorbench.advisor.relational import capacity_of
+from sensorbench.analysis.advice import Kind
 from sensorbench.analysis.candidate import Candidate, Measured
 from sensorbench.analysis.intervals import Interval
 from sensorbench.analysis.sizing import described_assumptions
@@ -15,7 +16,122 @@ from sensorbench.analysis.use_cases import Outcome
 from sensorbench.benchmarks.comparison import Gathered
 
 
-def as_json(recommendation: Recommendation) -> dict[str, Any]:
+class JsonInterval(TypedDict):
+    """A figure, and between which values it lies."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+class JsonSource(TypedDict):
+    """Which results the answer is from, and what to mind."""
+
+    source: str
+    is_reference: bool
+    comparisons: dict[str, dict[str, object]]
+    notes: list[str]
+
+
+class JsonLeftOut(TypedDict):
+    """A variant that has no place, and why."""
+
+    variant: str
+    why: str
+
+
+class JsonLayout(TypedDict):
+    """A schema with its parameters at a target."""
+
+    schema: str
+    label: str
+    parameters: dict[str, str | int | float | bool]
+    target: str
+    version: str
+    variant: str
+
+
+class JsonRun(TypedDict):
+    """One run behind a figure."""
+
+    id: str
+    date: str
+    operations_per_s: float
+
+
+class JsonMeasured(TypedDict):
+    """The runs of one kind of operation."""
+
+    operation: str
+    comparison: str
+    machine: str
+    readings_per_operation: int
+    rows_per_operation: float | None
+    mixed: bool
+    runs: list[JsonRun]
+
+
+class JsonEntry(JsonLayout):
+    """A place in the ranking."""
+
+    rank: int
+    score: float
+    shares: dict[Kind, float]
+    readings_written_per_s: JsonInterval | None
+    reads_per_s: JsonInterval | None
+    latency_s: dict[str, dict[str, JsonInterval | None]]
+    bytes_per_reading: float | None
+    relative_cost: float
+    cost: float | None
+    sizing: dict[str, object] | None
+    over_next: JsonInterval | None
+    paired_with_next: bool
+    level_with_first: bool
+    confidence: str
+    runs: list[JsonMeasured]
+
+
+class JsonRecommendation(JsonSource):
+    """A ranking for needs."""
+
+    ranked: list[JsonEntry]
+    needs: dict[str, object]
+    counts: list[str]
+    questions: list[str]
+    relational: dict[str, object]
+    load: dict[str, object] | None
+    assumptions: list[str]
+    left_out: list[JsonLeftOut]
+
+
+class JsonBest(TypedDict):
+    """The best layout of a use case, and where that of the paper stands beside it."""
+
+    best: JsonLayout | None
+    confidence: str | None
+    source_place: int | None
+    best_over_source: JsonInterval | None
+    layouts: int
+
+
+class JsonOutcome(JsonBest):
+    """A use case of the paper."""
+
+    id: str
+    writes: str
+    reads: str
+    fresh: bool
+    source_advice: str
+    at_source_target: JsonBest | None
+
+
+class JsonUseCases(JsonSource):
+    """The use cases with the paper's advice and ours."""
+
+    use_cases: list[JsonOutcome]
+
+
+def as_json(recommendation: Recommendation) -> JsonRecommendation:
     """All of it."""
     options, ranking = recommendation.options, recommendation.ranking
     best = recommendation.entries[0]
@@ -34,7 +150,7 @@ def as_json(recommendation: Recommendation) -> dict[str, Any]:
     }
 
 
-def use_cases_as_json(folder: Path | None, gathered: Gathered, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def use_cases_as_json(folder: Path | None, gathered: Gathered, outcomes: Sequence[Outcome]) -> JsonUseCases:
     """The use cases with the source's advice and ours."""
     return {
         "use_cases": [_outcome_as_json(outcome) for outcome in outcomes],
@@ -42,7 +158,7 @@ def use_cases_as_json(folder: Path | None, gathered: Gathered, outcomes: Sequenc
     }
 
 
-def _source_as_json(folder: Path | None, gathered: Gathered, notes: list[str]) -> dict[str, Any]:
+def _source_as_json(folder: Path | None, gathered: Gathered, notes: list[str]) -> JsonSource:
     return {
         "source": "reference" if folder is None else str(folder),
         "is_reference": folder is None,
@@ -51,7 +167,7 @@ def _source_as_json(folder: Path | None, gathered: Gathered, notes: list[str]) -
     }
 
 
-def _outcome_as_json(outcome: Outcome) -> dict[str, Any]:
+def _outcome_as_json(outcome: Outcome) -> JsonOutcome:
     needs = outcome.use_case.needs
     return {
         "id": outcome.use_case.id,
@@ -64,7 +180,7 @@ def _outcome_as_json(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _best_as_json(outcome: Outcome) -> dict[str, Any]:
+def _best_as_json(outcome: Outcome) -> JsonBest:
     """The best layout, and where the source's stands beside it."""
     return {
         "best": _named(outcome.best.candidate) if outcome.best else None,
@@ -75,7 +191,7 @@ def _best_as_json(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _named(candidate: Candidate) -> dict[str, Any]:
+def _named(candidate: Candidate) -> JsonLayout:
     return {
         "schema": candidate.schema,
         "label": candidate.label,
@@ -86,7 +202,7 @@ def _named(candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def _entry_as_json(number: int, entry: Entry, recommendation: Recommendation) -> dict[str, Any]:
+def _entry_as_json(number: int, entry: Entry, recommendation: Recommendation) -> JsonEntry:
     place, candidate = entry.place, entry.place.candidate
     measured = (*candidate.writes, *candidate.measured(recommendation.ranking.questions))
     return {
@@ -112,7 +228,7 @@ def _entry_as_json(number: int, entry: Entry, recommendation: Recommendation) ->
     }
 
 
-def _run_as_json(measurement: Measured, gathered: Gathered) -> dict[str, Any]:
+def _run_as_json(measurement: Measured, gathered: Gathered) -> JsonMeasured:
     """The runs behind a figure, with its interval."""
     return {
         "operation": measurement.operation,
@@ -125,5 +241,5 @@ def _run_as_json(measurement: Measured, gathered: Gathered) -> dict[str, Any]:
     }
 
 
-def _interval_as_json(of: Interval | None) -> dict[str, Any] | None:
+def _interval_as_json(of: Interval | None) -> JsonInterval | None:
     return {"value": of.value, "low": of.low, "high": of.high} if of is not None else None

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from sensorbench.app.reports import REPORTS, kind_at, write_report
 from sensorbench.cli.elasticity import print_clusters, print_elasticity
@@ -13,7 +12,7 @@ from sensorbench.cli.factors import print_factors
 from sensorbench.cli.mapreduce import print_mapreduce
 from sensorbench.cli.options import Json, NoOpen
 from sensorbench.cli.output import print_claims, print_outcome, show_written
-from sensorbench.cli.printing import print_json
+from sensorbench.cli.printing import new_table, print_json
 from sensorbench.cli.stress import print_stress
 from sensorbench.cli.tune import print_tune
 from sensorbench.progress import console, error_console, print_labelled
@@ -96,9 +95,7 @@ def _claims_of_series(folder: Path, *, as_json: bool) -> None:
     if summary.result.of == "parts" or as_json:
         _show_claims(summary.claims, as_json=as_json)
         return
-    table = Table(box=None)
-    for column in ("claim", "finding", "published", "verdict", *summary.result.parts):
-        table.add_column(column)
+    table = new_table("claim", "finding", "published", "verdict", *summary.result.parts)
     for claim in summary.claims:
         of_each = [claim.of_each[dataset].verdict for dataset in summary.result.parts]
         table.add_row(claim.id, claim.text, claim.published, claim.verdict, *of_each)

@@ -3,11 +3,10 @@
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from sensorbench.benchmarks.selfbench import TARGETS, measure
 from sensorbench.cli.options import Json
-from sensorbench.cli.printing import print_json
+from sensorbench.cli.printing import new_table, print_json
 from sensorbench.progress import ProgressReporter, console
 from sensorbench.report import formatting
 
@@ -21,9 +20,7 @@ def selfbench(
     if json:
         print_json(figures)
         return
-    table = Table(box=None)
-    for column in ("what", "measured", "mark"):
-        table.add_column(column)
+    table = new_table("what", "measured", "mark")
     for name, value in figures.items():
         for key, item in value.items() if isinstance(value, dict) else [("", value)]:
             table.add_row(f"{name} {key}".strip(), _described(name, item), TARGETS.get(name, ""))

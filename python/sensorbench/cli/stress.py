@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
@@ -12,6 +11,7 @@ from sensorbench.benchmarks.stress import StressBenchmark, StressOptions, plan_s
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, Json, Metrics, NoOpen, Out, Replace
 from sensorbench.cli.output import new_folder, show_written
+from sensorbench.cli.printing import new_table
 from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import formatting
 from sensorbench.results.summary.stress import StressStep, StressSummary
@@ -48,9 +48,21 @@ def set_rate(
 def print_stress(summary: StressSummary, page: Path) -> None:
     """Prints each step, and the capacity if one was searched."""
     screen, result = console(), summary.result
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("rate/s", "offered", "completed/s", "late", "dropped", "timed out", "failed", "p50", "p99", "p99.9", ""):
-        table.add_column(column, justify="right")
+    table = new_table(
+        "rate/s",
+        "offered",
+        "completed/s",
+        "late",
+        "dropped",
+        "timed out",
+        "failed",
+        "p50",
+        "p99",
+        "p99.9",
+        "",
+        texts=(),
+        wide=True,
+    )
     for step in result.steps:
         table.add_row(*_cells(step))
     screen.print(table)

@@ -1,9 +1,7 @@
 """`sensorbench study list`."""
 
-from rich.table import Table
-
 from sensorbench.cli.options import Json
-from sensorbench.cli.printing import print_json
+from sensorbench.cli.printing import new_table, print_json
 from sensorbench.progress import console
 from sensorbench.studies import listed_studies
 
@@ -14,9 +12,7 @@ def list_studies(json: Json = False) -> None:
     if json:
         print_json([study.model_dump() for study in studies])
         return
-    table = Table(box=None)
-    for column in ("study", "what", "databases", "claims"):
-        table.add_column(column)
+    table = new_table("study", "what", "databases", "claims")
     for study in studies:
         table.add_row(study.name, study.title, ", ".join(study.databases), str(study.claims))
     console().print(table)

@@ -3,11 +3,10 @@
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from sensorbench.cli.confirm import Yes, confirm
 from sensorbench.cli.options import Json
-from sensorbench.cli.printing import print_json
+from sensorbench.cli.printing import new_table, print_json
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter, console
 from sensorbench.report import formatting
@@ -28,9 +27,7 @@ def list_namespaces(url: At, json: Json = False) -> None:
     if not found:
         console().print("sensorbench has no namespace there")
         return
-    table = Table(box=None)
-    for column in ("namespace", "created", "by the results folder", "size"):
-        table.add_column(column)
+    table = new_table("namespace", "created", "by the results folder", "size")
     for owned_namespace in found:
         created = f"{owned_namespace.created:%Y-%m-%d %H:%M} UTC" if owned_namespace.created else "not known"
         table.add_row(

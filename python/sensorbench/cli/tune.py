@@ -14,6 +14,7 @@ from sensorbench.benchmarks.tune import TuneOptions
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import Json, NoOpen, Out, Resume
 from sensorbench.cli.output import new_folder, show_written
+from sensorbench.cli.printing import new_table
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import formatting, tune_answer
@@ -68,9 +69,7 @@ def print_tune(summary: TuneSummary, page: Path) -> None:
 
 def _effects(result: TuneFigures) -> Table:
     """Each setting of the best, and how trials with it compare with those without."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("setting", "best", "trials with", "over those without", "what it does"):
-        table.add_column(column)
+    table = new_table("setting", "best", "trials with", "over those without", "what it does", wide=True)
     for effect in result.effects:
         table.add_row(
             effect.setting,

@@ -14,7 +14,20 @@ ROWS_A_BATCH = 100_000
 
 
 def export(dataset: Dataset, form: str, out: Path) -> list[Path]:
-    """Writes the relations of a dataset into a folder; returns the files."""
+    """Writes the relations of a dataset into a folder.
+
+    Args:
+        dataset: what is written, at its scale.
+        form: one of FORMS.
+        out: the folder; it must be empty or not there.
+
+    Returns:
+        The files, one for each relation.
+
+    Raises:
+        UsageError: for another form, a folder that is not free, or a log that has no times as line protocol.
+
+    """
     if form not in FORMS:
         raise UsageError(f"--format {form}: expected one of {', '.join(FORMS)}")
     if form == "influx" and readings_of(dataset.describe().relations).time is None:

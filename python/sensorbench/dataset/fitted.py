@@ -100,7 +100,20 @@ class Model(BaseModel):
 
 
 def fit(dataset: Dataset, seed: int, report: Callable[[int, int], None]) -> Model:
-    """Fits a generator to every sensor of a dataset, and tells how close it comes."""
+    """Fits a generator to every sensor of a dataset, and measures how close it comes.
+
+    Args:
+        dataset: one of measurements.
+        seed: of the readings that are generated for the comparison.
+        report: called with how many sensors are done, and of how many.
+
+    Returns:
+        The model; `closeness` has a row for each sensor.
+
+    Raises:
+        UsageError: for a dataset without measurements.
+
+    """
     description = dataset.describe()
     if description.first_time is None or description.last_time is None:
         raise UsageError(f"dataset {dataset.name} has no readings to fit a generator to")
@@ -260,7 +273,17 @@ def read_model(path: Path) -> Model | ArticleModel:
 
 
 def generate_like(model: Model, out: Path, *, seed: int, copies: int, days: float | None, write: WriteFiles) -> Dataset:
-    """Generates sensors like the fitted ones: each location so many times, for so many days (the fitted span if not given)."""
+    """Generates sensors like the fitted ones.
+
+    Args:
+        model: what was fitted.
+        out: the folder; it is made if it is not there.
+        seed: equal seeds give equal bytes.
+        copies: how many of each location.
+        days: length of the span; the fitted one if None.
+        write: writes the files, here or elsewhere.
+
+    """
     start = model.first_time.replace(tzinfo=UTC)
     span = timedelta(days=days) if days else model.last_time - model.first_time + timedelta(microseconds=1)
     series = json.dumps([part.model_dump() for part in model.series])

@@ -93,7 +93,18 @@ IMPORTERS = {
 
 
 def open_dataset(name: str, *, scale: float = 1.0, seed: int = DEFAULT_SEED, reporter: ProgressReporter | None = None) -> Dataset:
-    """A dataset by its name, by the folder it was imported or generated into, or by its mapping file."""
+    """A dataset; a generated or imported one is made in the cache first, once.
+
+    Args:
+        name: that of a dataset, the folder that one was imported or generated into, or a mapping file (.toml).
+        scale: share of the whole that is used, above 0 and at most 1: of the span, of the sensors, or of the articles.
+        seed: of generated data.
+        reporter: told how far generating and importing are; nobody is if None.
+
+    Raises:
+        UsageError: for a name that nothing has, a scale out of range, or a mapping that does not fit.
+
+    """
     if not 0.0 < scale <= 1.0:
         raise UsageError(f"--scale {scale:g}: expected a share of the full span, above 0 and at most 1")
     reporter = reporter or ProgressReporter(quiet=True)
@@ -112,7 +123,19 @@ def open_dataset(name: str, *, scale: float = 1.0, seed: int = DEFAULT_SEED, rep
 
 
 def generate(name: str, out: Path, *, scale: float, seed: int, write: WriteFiles) -> Dataset:
-    """Generates a dataset into a folder, whose files are written by `write`."""
+    """Generates a dataset into a folder.
+
+    Args:
+        name: that of a generator.
+        out: the folder; it is made if it is not there.
+        scale: share of the whole, above 0 and at most 1.
+        seed: equal seeds give equal bytes.
+        write: writes the files, here or elsewhere.
+
+    Raises:
+        UsageError: for a name that no generator has, or a scale out of range.
+
+    """
     if name not in GENERATED:
         raise UsageError(f"there is no generator {name!r}; expected one of {', '.join(GENERATED)}")
     if not 0.0 < scale <= 1.0:
@@ -141,15 +164,19 @@ def _imported(mapping_file: Path, reporter: ProgressReporter) -> Path:
 def _made_once(folder: Path, make: Callable[[Path], Dataset]) -> Dataset:
     """The dataset in a folder of the cache; made beside it first, so that one cut short is never taken for whole."""
     if not (folder / DESCRIPTION_FILE).exists():
-        unfinished = folder.with_name(f"{folder.name}.{os.getpid()}.unfinished")
-        try:
-            check_is_free(folder, f", or remove {folder}: it is no dataset, and its name is taken by one")
-            make(unfinished)
-            remove_if_empty(folder)
-            unfinished.rename(folder)
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
+        check_is_free(folder, f", or remove {folder}: it is no dataset, and its name is taken by one")
+        _make_whole(folder, folder.with_name(f"{folder.name}.{os.getpid()}.unfinished"), make)
     return Dataset.at(folder)
+
+
+def _make_whole(folder: Path, unfinished: Path, make: Callable[[Path], Dataset]) -> None:
+    """Makes a dataset in `unfinished`, whose name nobody else uses, and renames it; nothing is left there when that fails."""
+    try:
+        make(unfinished)
+        remove_if_empty(folder)
+        unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def cached_datasets() -> dict[Path, int]:
@@ -170,7 +197,18 @@ def _is_cached_dataset(folder: Path, files: list[Path]) -> bool:
 
 
 def import_files(names: list[str], out: Path, *, skip_bad_rows: bool, reporter: ProgressReporter | None = None) -> Dataset:
-    """Imports files: an importer's name or a mapping file first, then the files; or files that tell their importer themselves."""
+    """Imports original files of a published dataset, or a user's own.
+
+    Args:
+        names: an importer's name or a mapping file first, then the files; or files alone, which tell their importer themselves.
+        out: the folder for the dataset; it must be empty or not there.
+        skip_bad_rows: whether bad rows are left out and counted; else nothing is imported if there is one.
+        reporter: told how far it is; nobody is if None.
+
+    Raises:
+        UsageError: for files that do not fit, and for bad rows that are not skipped.
+
+    """
     reporter = reporter or ProgressReporter(quiet=True)
     first, files = names[0], [Path(name) for name in names[1:]]
     if first.endswith(".toml"):
@@ -203,11 +241,5 @@ def make_in(out: Path, make: Callable[[Path], Dataset]) -> Dataset:
     """Makes a dataset in `out`, which must be free; nothing is left there when it fails."""
     check_is_free(out)
     # Nobody else has a folder of this name, so that what is removed is ours.
-    unfinished = out.with_name(f".{out.name}.{uuid.uuid4().hex}.unfinished")
-    try:
-        make(unfinished)
-        remove_if_empty(out)
-        unfinished.rename(out)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+    _make_whole(out, out.with_name(f".{out.name}.{uuid.uuid4().hex}.unfinished"), make)
     return Dataset.at(out)

@@ -8,7 +8,6 @@ from sensorbench.lab.lab import (
     add_nodes,
     at_once_costs,
     borrowed,
-    databases,
     down,
     down_all,
     empty_caches,
@@ -21,7 +20,6 @@ from sensorbench.lab.lab import (
     server_processes,
     sizes,
     start_node,
-    status,
     stop_node,
     sweep,
     unknown_settings,
@@ -30,6 +28,7 @@ from sensorbench.lab.lab import (
     used_as,
 )
 from sensorbench.lab.limits import parse_cpus, parse_memory
+from sensorbench.lab.overview import databases, status
 from sensorbench.lab.registry import LAB_DATABASES, clusters
 
 __all__ = [

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -164,65 +163,27 @@ def url_of(instance: Instance) -> str:
     return LAB_SERVERS[instance.database].url(instance)
 
 
-def status(instance: Instance, *, ask_servers: bool = False) -> dict[str, Any]:
-    """How an instance does: each node's process, memory and processor time, and what the servers say themselves if they are asked."""
-    database = LAB_SERVERS[instance.database]
-    statuses = database.node_status(instance, database.user()) if ask_servers else {}
-    nodes = [_shown(node, statuses.get(node.number)) for node in instance.nodes]
-    coordinator = {"coordinator": _shown(instance.coordinator, None)} if instance.coordinator else {}
-    runs = sum(bool(node["runs"]) for node in nodes)
-    return {
-        "name": instance.name,
-        "database": instance.database,
-        "version": instance.version,
-        "state": instance.state if runs == len(nodes) else f"{runs} of {len(nodes)} nodes run",
-        "url": url_of(instance),
-        "log": str(instance.log),
-        "stays": instance.stays,
-        "settings": instance.shown_settings,
-        "limits": instance.limits.model_dump(),
-        **coordinator,
-        "nodes": nodes,
-    }
-
-
-def _shown(node: Node, statuses: dict[str, str] | None) -> dict[str, Any]:
-    process = node.find()
-    shown: dict[str, Any] = {"number": node.number, "address": f"{node.host}:{node.port}", "runs": process is not None}
-    if statuses is not None:
-        shown["server"] = statuses
-    if process is not None:
-        family = [process, *process.children(recursive=True)]
-        shown |= {
-            "pid": process.pid,
-            "memory_bytes": sum(item.memory_info().rss for item in family),
-            "cpu_s": sum(sum(item.cpu_times()[:2]) for item in family),
-        }
-    return shown
-
-
-def databases() -> list[dict[str, Any]]:
-    """Of each kind of database: its versions, and of each whether it can start here."""
-    return [
-        {
-            "database": database.name,
-            "summary": database.summary,
-            "versions": [
-                {"version": source.version, "here": source.is_there, "missing": None if source.is_there else source.missing()}
-                for source in database.sources
-            ],
-        }
-        for database in LAB_SERVERS.values()
-    ]
-
-
 def add_node(name: str, report: Report | None = None) -> Node:
     """Starts one more node and makes it part of the cluster; tells how far it is where that takes long."""
     return add_nodes(name, 1, report)[0]
 
 
 def add_nodes(name: str, count: int, report: Report | None = None) -> list[Node]:
-    """Starts more nodes, all at once, and makes them part of the cluster: what that costs, its kind of database says (`at_once_costs`)."""
+    """Starts more nodes, all at once, and makes them part of the cluster; what that costs, `at_once_costs` says.
+
+    Args:
+        name: that of the instance.
+        count: how many nodes.
+        report: told in words how far joining is, where that takes long.
+
+    Returns:
+        The new nodes. Where one does not come up, none of them is left.
+
+    Raises:
+        UsageError: for what is no cluster.
+        FailedError: where an address is taken, or a node does not come up.
+
+    """
     instance, database, software, user = _cluster(name)
     nodes = [_next_node(instance, number, database) for number in range(1, count + 1)]
     started = instance.model_copy(update={"nodes": [*instance.nodes, *nodes]})

@@ -98,7 +98,22 @@ def call(
     environment: dict[str, str],
     timeout_s: float = TOOL_TIMEOUT_S,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a server's tool to its end as the servers' user. Raises FailedError when it takes too long."""
+    """Runs a server's tool to its end as the servers' user.
+
+    Args:
+        command: the program and its arguments.
+        folder: where it runs.
+        user: whom it runs as, where we are root.
+        environment: its variables, besides those that every server gets.
+        timeout_s: how long it may take (s).
+
+    Returns:
+        How it ended; its exit code is not looked at.
+
+    Raises:
+        FailedError: when it takes longer.
+
+    """
     is_root = os.geteuid() == 0
     try:
         return _run(command, folder, user if is_root else None, environment, timeout_s)
@@ -152,7 +167,14 @@ def _belongs_to(process: psutil.Process, instance: Path) -> bool:
 
 
 def end(processes: Sequence[psutil.Process], *, signal: int, patience_s: float) -> None:
-    """Ends processes: politely, then for certain."""
+    """Ends processes: by a signal first, and those that are there after a time by SIGKILL.
+
+    Args:
+        processes: some of which may be gone.
+        signal: its number.
+        patience_s: how long they have (s).
+
+    """
     _send(processes, signal)
     _, alive = psutil.wait_procs(list(processes), timeout=patience_s)
     _send(alive, 9)

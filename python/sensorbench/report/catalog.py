@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from sensorbench.report.build import page_environment
 from sensorbench.results.files import write_text
 
@@ -13,7 +15,7 @@ def write_catalog(path: Path, catalog: dict[str, Any]) -> Path:
     return path
 
 
-def write_choice(path: Path, choice: dict[str, Any]) -> Path:
+def write_choice(path: Path, choice: BaseModel) -> Path:
     """Writes the page of a choice, which is as `sensorbench choose --json` prints it. Returns the page."""
-    write_text(path, page_environment().get_template("choice.html.j2").render(**choice))
+    write_text(path, page_environment().get_template("choice.html.j2").render(**dict(choice)))
     return path

@@ -1,11 +1,13 @@
 """Charts. Each takes finished values and draws them; nothing is computed here."""
 
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import altair as alt
 from altair.utils import schemapi
 
 from sensorbench.report import formatting
+from sensorbench.results.page import ChartSpec
 
 # Specifications are checked when they are whole (`sized`), and not again for each of their parts, which takes as long as all the rest.
 # For the same reason channels are written as `alt.Y("low:Q")`, and not as "low:Q", of which altair would have to find out what it is.
@@ -28,10 +30,21 @@ def _colour(variants: list[str]) -> alt.Color:
     )
 
 
+def _variants_below(variants: list[str]) -> alt.Y:
+    """A row for each variant, in their order."""
+    return alt.Y("variant:N", title=None, sort=list(map(formatting.variant, variants)), axis=alt.Axis(labelLimit=220))
+
+
 def colours_of(values: list[str]) -> alt.Scale:
     """A colour for each of some values."""
     names = list(dict.fromkeys(values))
     return alt.Scale(domain=names, range=[COLOURS[number % len(COLOURS)] for number in range(len(names))])
+
+
+def coloured(field: str, colours: Mapping[str, str], **legend: Any) -> alt.Color:
+    """A colour for each value of a field, in their order, and a legend below."""
+    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+    return alt.Color(f"{field}:N", title=None, scale=scale, legend=alt.Legend(orient="bottom", **legend))
 
 
 NAMES_LEGEND = alt.Legend(orient="bottom", columns=4, symbolOpacity=1)
@@ -39,13 +52,42 @@ NAMES_LEGEND = alt.Legend(orient="bottom", columns=4, symbolOpacity=1)
 STATES_LEGEND = alt.Legend(orient="bottom", symbolFillColor=QUIET, symbolStrokeColor=QUIET)
 
 
-def _rows(rows: list[dict[str, Any]]) -> alt.InlineData:
-    return alt.InlineData(values=[{**row, "variant": formatting.variant(row["variant"])} for row in rows])
+class _Rows(alt.InlineData):
+    """Rows that all copies of a chart share. Altair copies a chart for each layer and each property, and would copy every value each time."""
+
+    def __deepcopy__(self, memo: object) -> "_Rows":
+        return self
 
 
-def sized(chart: alt.LayerChart | alt.FacetChart | alt.Chart, height: int = HEIGHT) -> dict[str, Any]:
+class Row(Protocol):
+    """A row of a chart's data: a NamedTuple."""
+
+    def _asdict(self) -> dict[str, Any]:
+        """Its fields, by which the chart's channels name them."""
+
+
+class VariantRow(Row, Protocol):
+    """A row about one variant."""
+
+    @property
+    def variant(self) -> str:
+        """Its id."""
+
+
+def data_of(rows: Iterable[Row]) -> alt.Chart:
+    """The chart of some rows, of which nothing is drawn yet."""
+    return alt.Chart(_Rows(values=[row._asdict() for row in rows]))
+
+
+def _chart(rows: Iterable[VariantRow]) -> alt.Chart:
+    """The same of rows about variants, which are shown by their names."""
+    values = [{**row._asdict(), "variant": formatting.variant(row.variant)} for row in rows]
+    return alt.Chart(_Rows(values=values))
+
+
+def sized(chart: alt.LayerChart | alt.FacetChart | alt.Chart, height: int = HEIGHT) -> ChartSpec:
     """The specification of a chart that is as wide as its place."""
-    specification: dict[str, Any] = chart.properties(width="container", height=height).to_dict()
+    specification: ChartSpec = chart.properties(width="container", height=height).to_dict()
     return specification
 
 
@@ -53,12 +95,26 @@ def sized(chart: alt.LayerChart | alt.FacetChart | alt.Chart, height: int = HEIG
 LATENCY_AXIS = alt.Axis(labelExpr="format(datum.value, '~s') + 's'", tickCount=6)
 COUNT_AXIS = alt.Axis(format="~s", tickCount=6)
 LATENCY_TITLE = "latency, logarithmic"
+SECONDS = alt.Tooltip("latency_s:Q", format=".3~s", title="seconds")
 
 
-def figures(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, Any]:
-    """Latency of each variant at one question with its interval. Rows: variant, value_s, low_s, high_s."""
-    y = alt.Y("variant:N", title=None, sort=[formatting.variant(variant) for variant in variants], axis=alt.Axis(labelLimit=220))
-    base = alt.Chart(_rows(rows)).encode(y=y, color=_colour(variants).legend(None))
+def latency_axis(field: str = "latency_s") -> alt.Y:
+    """Latencies upwards, logarithmic."""
+    return alt.Y(f"{field}:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS)
+
+
+class FigureRow(NamedTuple):
+    """A latency of a variant with its interval, in s."""
+
+    variant: str
+    value_s: float
+    low_s: float | None
+    high_s: float | None
+
+
+def figures(rows: Sequence[FigureRow], variants: list[str]) -> ChartSpec:
+    """Latency of each variant at one question with its interval."""
+    base = _chart(rows).encode(y=_variants_below(variants), color=_colour(variants).legend(None))
     axis = alt.X("value_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False, padding=12), axis=LATENCY_AXIS)
     tooltip = [
         alt.Tooltip("variant:N"),
@@ -70,20 +126,20 @@ def figures(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, Any]:
     ranges = (
         base.transform_filter("isValid(datum.low_s)").mark_rule(strokeWidth=2.5).encode(x=alt.X("low_s:Q"), x2=alt.X2("high_s:Q"))
     )
-    return sized(ranges + points, height=34 * len(variants) + 10)
+    return sized(ranges + points, height=_below(variants))
 
 
 # Lines of one colour are distinguished by their strokes.
 STROKES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]]
 
 
-def line_of_variants(rows: list[dict[str, Any]], variants: list[str]) -> alt.Chart:
+def line_of_variants(rows: Sequence[VariantRow], variants: list[str]) -> alt.Chart:
     """A line with points for each of many variants, distinguished by colour and stroke."""
     names = [formatting.variant(variant) for variant in variants]
     strokes = [STROKES[number // len(COLOURS) % len(STROKES)] for number in range(len(names))]
     colours = [COLOURS[number % len(COLOURS)] for number in range(len(names))]
     legend = alt.Legend(orient="bottom", columns=2, labelLimit=320, symbolType="stroke", symbolSize=200, symbolStrokeWidth=3)
-    line: alt.Chart = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=30))
+    line: alt.Chart = _chart(rows).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=30))
     coloured: alt.Chart = line.encode(
         color=alt.Color("variant:N", title=None, scale=alt.Scale(domain=names, range=colours), legend=legend),
         strokeDash=alt.StrokeDash("variant:N", scale=alt.Scale(domain=names, range=strokes), legend=None),
@@ -91,14 +147,25 @@ def line_of_variants(rows: list[dict[str, Any]], variants: list[str]) -> alt.Cha
     return coloured
 
 
-def selectivity(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, Any]:
-    """Latency of each variant by the share of the rows that is asked for. Rows: variant, share, instance, value_s, low_s, high_s."""
+class ShareRow(NamedTuple):
+    """The same of an instance of an operation, which asks for a share of the rows."""
+
+    variant: str
+    share: float
+    instance: str | None
+    value_s: float
+    low_s: float | None
+    high_s: float | None
+
+
+def selectivity(rows: Sequence[ShareRow], variants: list[str]) -> ChartSpec:
+    """Latency of each variant by the share of the rows that is asked for."""
     lines = line_of_variants(rows, variants)
     x = alt.X(
         "share:Q", title="share of the rows, logarithmic", scale=alt.Scale(type="log"), axis=alt.Axis(format="~%", tickCount=6)
     )
     # Wide intervals would press the curves together: they are cut at the edge.
-    shown = [row["value_s"] for row in rows]
+    shown = [row.value_s for row in rows]
     scale = alt.Scale(type="log", nice=False, domain=[min(shown) / 1.6, max(shown) * 1.6])
     line = lines.encode(
         x=x,
@@ -111,7 +178,7 @@ def selectivity(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, An
         ],
     )
     ranges = (
-        alt.Chart(_rows(rows))
+        _chart(rows)
         .transform_filter("isValid(datum.low_s)")
         .mark_rule(opacity=0.4, clip=True)
         .encode(x=x, y=alt.Y("low_s:Q", scale=scale), y2=alt.Y2("high_s:Q"), color=alt.Color("variant:N"))
@@ -119,30 +186,37 @@ def selectivity(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, An
     return sized(ranges + line, height=330)
 
 
-def distribution(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, Any]:
-    """Which share of the answers came within which time. Rows: variant, latency_s, share."""
-    line = alt.Chart(_rows(rows)).mark_line(strokeWidth=2, interpolate="step-after")
-    return sized(
-        line.encode(
-            x=alt.X("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS),
-            y=alt.Y("share:Q", title="share of answers within", axis=alt.Axis(format="%", tickCount=5)),
-            color=_colour(variants),
-            tooltip=[
-                alt.Tooltip("variant:N"),
-                alt.Tooltip("latency_s:Q", format=".3~s", title="seconds"),
-                alt.Tooltip("share:Q", format=".1%"),
-            ],
-        )
-    )
+class QuantileRow(NamedTuple):
+    """Within which time so large a share of the answers of a variant came."""
+
+    variant: str
+    latency_s: float
+    share: float
 
 
-def over_run(rows: list[dict[str, Any]], variants: list[str], marks: list[int]) -> dict[str, Any]:
-    """Latency over the requests of the first run. Rows: variant, request, latency_s, smoothed_s; `marks` are requests to mark."""
-    base = alt.Chart(_rows(rows)).encode(x=alt.X("request:Q", title="number of the request in the run"), color=_colour(variants))
-    y = alt.Y("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS)
+def distribution(rows: Sequence[QuantileRow], variants: list[str]) -> ChartSpec:
+    """Which share of the answers came within which time."""
+    x = alt.X("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS)
+    y = alt.Y("share:Q", title="share of answers within", axis=alt.Axis(format="%", tickCount=5))
+    return _lines(rows, variants, x, y, [SECONDS, alt.Tooltip("share:Q", format=".1%")], strokeWidth=2, interpolate="step-after")
+
+
+class RequestRow(NamedTuple):
+    """A request of a run, by its number, and the smoothed line through all of them."""
+
+    variant: str
+    request: float
+    latency_s: float
+    smoothed_s: float
+
+
+def over_run(rows: Sequence[RequestRow], variants: list[str], marks: list[int]) -> ChartSpec:
+    """Latency over the requests of the first run; `marks` are requests to mark."""
+    base = _chart(rows).encode(x=alt.X("request:Q", title="number of the request in the run"), color=_colour(variants))
+    y = latency_axis()
     points = base.mark_circle(size=10, opacity=0.35).encode(
         y=y,
-        tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("request:Q"), alt.Tooltip("latency_s:Q", format=".3~s", title="seconds")],
+        tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("request:Q"), SECONDS],
     )
     line = base.mark_line(strokeWidth=1.8).encode(y=alt.Y("smoothed_s:Q"))
     rules = (
@@ -153,98 +227,118 @@ def over_run(rows: list[dict[str, Any]], variants: list[str], marks: list[int]) 
     return sized(points + line + rules)
 
 
-def over_time(rows: list[dict[str, Any]], variants: list[str], last_s: float) -> dict[str, Any]:
-    """Median and 99th percentile over the time of the first run, which ends at `last_s`. Rows: variant, time_s, quantile,
-    latency_s.
-    """
-    line = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=14))
+class IntervalRow(NamedTuple):
+    """A quantile of the latencies in an interval of a run."""
+
+    variant: str
+    time_s: float
+    quantile: str
+    latency_s: float
+
+
+def over_time(rows: Sequence[IntervalRow], variants: list[str], last_s: float) -> ChartSpec:
+    """Median and 99th percentile over the time of the first run, which ends at `last_s`."""
+    line = _chart(rows).mark_line(strokeWidth=1.8, point=_DOTS)
     return sized(
         line.encode(
             x=time_axis(last_s),
-            y=alt.Y("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS),
+            y=latency_axis(),
             color=_colour(variants),
             strokeDash=alt.StrokeDash("quantile:N", title=None, legend=alt.Legend(orient="bottom", symbolType="stroke")),
-            tooltip=[
-                alt.Tooltip("variant:N"),
-                alt.Tooltip("quantile:N"),
-                alt.Tooltip("time_s:Q"),
-                alt.Tooltip("latency_s:Q", format=".3~s", title="seconds"),
-            ],
+            tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("quantile:N"), alt.Tooltip("time_s:Q"), SECONDS],
         )
     )
 
 
-def throughput(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, Any]:
-    """Answers a second of one client, if every answer took as long as at this percentile. Rows: variant, percentile, per_s."""
-    line = alt.Chart(_rows(rows)).mark_line(strokeWidth=2)
-    return sized(
-        line.encode(
-            x=alt.X("percentile:Q", title="percentile of the latency"),
-            y=alt.Y("per_s:Q", title="1 / latency, per second", scale=alt.Scale(type="log", nice=False), axis=COUNT_AXIS),
-            color=_colour(variants),
-            tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("percentile:Q"), alt.Tooltip("per_s:Q", format=",.4~g")],
-        )
-    )
+class InverseRow(NamedTuple):
+    """The inverse of a percentile of the latency."""
+
+    variant: str
+    percentile: float
+    per_s: float
 
 
-def load(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, Any]:
-    """How long loading and settling took. Rows: variant, step, seconds."""
-    bars = alt.Chart(_rows(rows)).mark_bar()
-    return sized(
-        bars.encode(
-            y=alt.Y(
-                "variant:N", title=None, sort=[formatting.variant(variant) for variant in variants], axis=alt.Axis(labelLimit=220)
-            ),
-            x=alt.X("sum(seconds):Q", title="seconds"),
-            color=alt.Color(
-                "step:N",
-                title=None,
-                scale=alt.Scale(domain=["load", "settle"], range=["#3b82c4", "#a8c8e6"]),
-                legend=alt.Legend(orient="bottom"),
-            ),
-            order=alt.Order("step:N"),
-            tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("step:N"), alt.Tooltip("seconds:Q", format=".3~g")],
-        ),
-        height=34 * len(variants) + 10,
-    )
+def throughput(rows: Sequence[InverseRow], variants: list[str]) -> ChartSpec:
+    """Answers a second of one client, if every answer took as long as at this percentile."""
+    x = alt.X("percentile:Q", title="percentile of the latency")
+    scale = alt.Scale(type="log", nice=False)
+    y = alt.Y("per_s:Q", title="1 / latency, per second", scale=scale, axis=COUNT_AXIS)
+    return _lines(rows, variants, x, y, [alt.Tooltip("percentile:Q"), _PER_S], strokeWidth=2)
 
 
-def size(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, Any]:
-    """Bytes on disk. Rows: variant, megabytes."""
-    bars = alt.Chart(_rows(rows)).mark_bar()
-    return sized(
-        bars.encode(
-            y=alt.Y(
-                "variant:N", title=None, sort=[formatting.variant(variant) for variant in variants], axis=alt.Axis(labelLimit=220)
-            ),
-            x=alt.X("megabytes:Q", title="megabytes on disk"),
-            color=_colour(variants).legend(None),
-            tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("megabytes:Q", format=",.4~g")],
-        ),
-        height=34 * len(variants) + 10,
-    )
+class LoadRow(NamedTuple):
+    """How long a step of loading took."""
+
+    variant: str
+    step: str
+    seconds: float
 
 
-def rate(rows: list[dict[str, Any]], variants: list[str]) -> dict[str, Any]:
-    """Operations a second over time. Rows: variant, time_s, per_s."""
-    line = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8, interpolate="step-after")
-    return sized(
-        line.encode(
-            x=alt.X("time_s:Q", title="seconds since the run began"),
-            y=alt.Y("per_s:Q", title="operations a second", axis=COUNT_AXIS),
-            color=_colour(variants),
-            tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("time_s:Q"), alt.Tooltip("per_s:Q", format=",.4~g")],
-        )
-    )
+def load(rows: Sequence[LoadRow], variants: list[str]) -> ChartSpec:
+    """How long loading and settling took."""
+    bars = _bars(rows, variants, [alt.Tooltip("step:N"), alt.Tooltip("seconds:Q", format=".3~g")])
+    colour = coloured("step", {"load": "#3b82c4", "settle": "#a8c8e6"})
+    drawn = bars.encode(x=alt.X("sum(seconds):Q", title="seconds"), color=colour, order=alt.Order("step:N"))
+    return sized(drawn, height=_below(variants))
 
 
-def processors(rows: list[dict[str, Any]], variants: list[str], last_s: float) -> dict[str, Any]:
-    """Processors that servers kept busy, over time. Rows: variant, time_s, processors."""
+def _bars(rows: Sequence[VariantRow], variants: list[str], shown: Sequence[alt.Tooltip]) -> alt.Chart:
+    """A bar for each variant; `shown` is what it tells when it is pointed at, besides the variant."""
+    bars: alt.Chart = _chart(rows).mark_bar()
+    encoded: alt.Chart = bars.encode(y=_variants_below(variants), tooltip=[alt.Tooltip("variant:N"), *shown])
+    return encoded
+
+
+def _below(variants: list[str]) -> int:
+    """The height of a chart with a row for each variant."""
+    return 34 * len(variants) + 10
+
+
+class SizeRow(NamedTuple):
+    """What the data of a variant take."""
+
+    variant: str
+    megabytes: float
+
+
+def size(rows: Sequence[SizeRow], variants: list[str]) -> ChartSpec:
+    """Bytes on disk."""
+    bars = _bars(rows, variants, [alt.Tooltip("megabytes:Q", format=",.4~g")])
+    drawn = bars.encode(x=alt.X("megabytes:Q", title="megabytes on disk"), color=_colour(variants).legend(None))
+    return sized(drawn, height=_below(variants))
+
+
+class RateRow(NamedTuple):
+    """Operations per second in an interval of a run."""
+
+    variant: str
+    time_s: float
+    per_s: float
+
+
+def rate(rows: Sequence[RateRow], variants: list[str]) -> ChartSpec:
+    """Operations a second over time."""
+    x = alt.X("time_s:Q", title="seconds since the run began")
+    y = alt.Y("per_s:Q", title="operations a second", axis=COUNT_AXIS)
+    return _lines(rows, variants, x, y, [alt.Tooltip("time_s:Q"), _PER_S], strokeWidth=1.8, interpolate="step-after")
+
+
+class UseRow(NamedTuple):
+    """What the servers of a variant used at a time of its run."""
+
+    variant: str
+    time_s: float
+    processors: float
+    megabytes: float
+
+
+def processors(rows: Sequence[UseRow], variants: list[str], last_s: float) -> ChartSpec:
+    """Processors that servers kept busy, over time."""
     return _use_over_time(rows, variants, last_s, "processors", "processors busy")
 
 
-def memory(rows: list[dict[str, Any]], variants: list[str], last_s: float) -> dict[str, Any]:
-    """Memory of servers over time. Rows: variant, time_s, megabytes."""
+def memory(rows: Sequence[UseRow], variants: list[str], last_s: float) -> ChartSpec:
+    """Memory of servers over time."""
     return _use_over_time(rows, variants, last_s, "megabytes", "megabytes of memory")
 
 
@@ -253,13 +347,19 @@ def time_axis(last_s: float) -> alt.X:
     return alt.X("time_s:Q", title="seconds since the run began", scale=alt.Scale(domain=[0.0, last_s], nice=False))
 
 
-def _use_over_time(rows: list[dict[str, Any]], variants: list[str], last_s: float, quantity: str, title: str) -> dict[str, Any]:
-    line = alt.Chart(_rows(rows)).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=14))
-    return sized(
-        line.encode(
-            x=time_axis(last_s),
-            y=alt.Y(f"{quantity}:Q", title=title),
-            color=_colour(variants),
-            tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("time_s:Q"), alt.Tooltip(f"{quantity}:Q", format=",.4~g")],
-        )
-    )
+def _use_over_time(rows: Sequence[UseRow], variants: list[str], last_s: float, quantity: str, title: str) -> ChartSpec:
+    y = alt.Y(f"{quantity}:Q", title=title)
+    shown = [alt.Tooltip("time_s:Q"), alt.Tooltip(f"{quantity}:Q", format=",.4~g")]
+    return _lines(rows, variants, time_axis(last_s), y, shown, strokeWidth=1.8, point=_DOTS)
+
+
+_DOTS = alt.OverlayMarkDef(size=14)
+_PER_S = alt.Tooltip("per_s:Q", format=",.4~g")
+
+
+def _lines(
+    rows: Sequence[VariantRow], variants: list[str], x: alt.X, y: alt.Y, shown: Sequence[alt.Tooltip], **mark: Any
+) -> ChartSpec:
+    """A line for each variant; `shown` is what it tells when it is pointed at, besides the variant."""
+    line = _chart(rows).mark_line(**mark)
+    return sized(line.encode(x=x, y=y, color=_colour(variants), tooltip=[alt.Tooltip("variant:N"), *shown]))

@@ -83,7 +83,7 @@ def _head(summary: ComparisonSummary) -> list[Block | None]:
     dataset, workload = summary.result.dataset, summary.result.workload
     relations = dataset["relations"]
     articles = relations.get("articles")
-    rows = (articles or relations.get("measurements") or relations.get("log"))["rows"]
+    rows = (articles or relations.get("measurements") or relations["log"])["rows"]
     about: Line = [
         f"{dataset['title']}: {formatting.count(rows)} {'articles' if articles else 'readings'}",
         [", ", Piece("generated, not measured", "strong")] if dataset.get("generated") else "",
@@ -197,12 +197,12 @@ def _place(place: RankedVariant) -> Line:
     ]
 
 
-def _figure_rows(result: ComparisonFigures, operation: str) -> list[dict[str, Any]]:
+def _figure_rows(result: ComparisonFigures, operation: str) -> list[charts.FigureRow]:
     rows = []
     for figure in result.figures:
         interval = figure.latency_s.get(result.metric)
         if figure.operation == operation and interval and interval.value:
-            rows.append({"variant": figure.variant, "value_s": interval.value, "low_s": interval.low, "high_s": interval.high})
+            rows.append(charts.FigureRow(figure.variant, interval.value, interval.low, interval.high))
     return rows
 
 
@@ -328,7 +328,7 @@ def _environment(summary: ComparisonSummary) -> Section:
             temperature = result.runs[variant.id].temperature or "not started"
             servers.append((formatting.variant(variant.id), f"{variant.url}; {options}; runs {temperature}"))
     machine = [
-        (key.replace("_", " "), formatting.size(value) if key.endswith("_bytes") else str(value))
+        (key.replace("_", " "), formatting.size(value) if key.endswith("_bytes") and isinstance(value, int) else str(value))
         for key, value in summary.environment.items()
         if key != "driver_ceilings_per_s" and value is not None
     ]

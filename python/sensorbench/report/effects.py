@@ -1,10 +1,12 @@
 """Draws effects: by how much the change of one factor multiplies a figure, as a forest plot."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import altair as alt
 
 from sensorbench.report import charts, formatting
+from sensorbench.results.page import ChartSpec
+from sensorbench.results.summary.comparison import ShownEffect
 
 _ROW_HEIGHT = 21
 _CERTAIN, _OPEN = "a significant change", "not known to be one"
@@ -30,7 +32,7 @@ _FACTOR_AXIS = alt.Axis(labelExpr="'× ' + format(datum.value, '~g')", tickCount
 _FIGURES = [alt.Tooltip(f"{name}:Q", format=".3~g") for name in ("ratio", "low", "high")]
 
 
-def effects(found: list[dict[str, Any]]) -> dict[str, Any]:
+def effects(found: Sequence[ShownEffect]) -> ChartSpec:
     """The chart of some effects, factor by factor, a row each."""
     names, rows = _rows(found)
     low, high = _ends(found)
@@ -62,29 +64,39 @@ def _points(base: alt.Chart, x: alt.X, colours: alt.Scale) -> alt.Chart:
     return points
 
 
-def _rows(found: list[dict[str, Any]]) -> tuple[list[str], list[dict[str, Any]]]:
+class _EffectRow(ShownEffect):
+    """An effect, the name of its row, what is known of it, its number as text, and the ends of its interval as far as they are shown."""
+
+    row: str
+    state: str
+    times: str
+    low_shown: float | None
+    high_shown: float | None
+
+
+def _rows(found: Sequence[ShownEffect]) -> tuple[list[str], list[_EffectRow]]:
     """The names of all rows in order, of which each factor's heading is one, and the rows with an effect."""
     first, last = _ends(found)
     names: list[str] = []
-    rows = []
+    rows: list[_EffectRow] = []
     for factor in dict.fromkeys(effect["factor"] for effect in found):
         names.append(f"{len(names):0{_PLACE_OF_KIND}}{_HEADING}{factor}")
         for effect in (entry for entry in found if entry["factor"] == factor):
             names.append(f"{len(names):0{_PLACE_OF_KIND}}{_EFFECT}{effect['change']} · {effect['operation']}")
-            rows.append({**effect, "row": names[-1], **_shown(effect, first, last)})
+            rows.append(_row(effect, names[-1], first, last))
     return names, rows
 
 
-def _shown(effect: dict[str, Any], first: float, last: float) -> dict[str, Any]:
-    low, high = effect["low"], effect["high"]
+def _row(effect: ShownEffect, name: str, first: float, last: float) -> _EffectRow:
+    low, high, times = effect["low"], effect["high"], f"× {formatting.significant(effect['ratio'])}"
     if low is None or high is None:
-        return {"state": _OPEN, "times": f"× {formatting.significant(effect['ratio'])}"}
-    is_certain = not low <= 1.0 <= high
-    ends = {"low_shown": max(low, first), "high_shown": min(high, last)}
-    return {**ends, "state": _CERTAIN if is_certain else _OPEN, "times": f"× {formatting.significant(effect['ratio'])}"}
+        return {**effect, "row": name, "state": _OPEN, "times": times, "low_shown": None, "high_shown": None}
+    state = _OPEN if low <= 1.0 <= high else _CERTAIN
+    ends = max(low, first), min(high, last)
+    return {**effect, "row": name, "state": state, "times": times, "low_shown": ends[0], "high_shown": ends[1]}
 
 
-def _ends(found: list[dict[str, Any]]) -> tuple[float, float]:
+def _ends(found: Sequence[ShownEffect]) -> tuple[float, float]:
     """Between which factors the picture shows effects and their intervals."""
     ratios = [1.0, *(effect["ratio"] for effect in found)]
     return min(ratios) / _MARGIN, max(ratios) * _MARGIN

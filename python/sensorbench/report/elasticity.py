@@ -1,13 +1,12 @@
 """The page of changes of a cluster: the curve of each transition with its areas and events, the scores, and what was lost."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import altair as alt
 import numpy as np
 
 from sensorbench.report import charts, formatting, parts
-from sensorbench.results.page import Block, Chart, Columns, Facts, Line, Page, Section, Table, Text
+from sensorbench.results.page import Block, Chart, ChartSpec, Columns, Facts, Line, Page, Section, Table, Text
 from sensorbench.results.summary.elasticity import (
     ElasticityFigures,
     ElasticitySummary,
@@ -201,7 +200,7 @@ def _served(servers: Mapping[str, NodeLoad]) -> Table:
     return Table(columns, rows)
 
 
-def _curve(transition: Transition) -> dict[str, Any]:
+def _curve(transition: Transition) -> ChartSpec:
     """Set times over time with their deviations, the ramp, both areas, and what happened when."""
     rows = [
         {"time": time, "duration": duration, "low": duration - deviation, "high": duration + deviation}

@@ -1,17 +1,18 @@
 """The page of a study of factors: default against draft, the hit rate against load, what each setting does, all levels, the claims."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import altair as alt
 
 from sensorbench.report import charts, formatting, parts
 from sensorbench.report.claims import claims_section, verdict_counts
 from sensorbench.report.effects import effects
-from sensorbench.report.parallel import parallel, places
+from sensorbench.report.parallel import ParallelRow, parallel, places
 from sensorbench.results.factors import FILLED, Where
-from sensorbench.results.page import Block, Chart, Columns, Facts, Line, Page, Piece, Section, Table, Text, ValueKind
+from sensorbench.results.page import Block, Chart, ChartSpec, Columns, Facts, Line, Page, Piece, Section, Table, Text, ValueKind
 from sensorbench.results.summary.claims import MeasuredFigure
+from sensorbench.results.summary.comparison import ShownEffect
 from sensorbench.results.summary.factors import FactorCell, FactorPartFigures, FactorsFigures, FactorsSummary, LevelFigures
 
 DEFAULT = "default"
@@ -245,34 +246,35 @@ def _charts(result: FactorsFigures) -> Section | None:
         )
         blocks += [Chart("importance", effects(found), title, is_wide=True), Text(note, "note")]
     if lines := _lines(result):
-        drawn = parallel(lines, list(dict.fromkeys(row["setting"] for row in lines)), smaller_is_better=True)
+        drawn = parallel(lines, list(dict.fromkeys(row.setting for row in lines)), smaller_is_better=True)
         title = "All configurations, by the p99 at the highest rate of their load"
         blocks.append(Chart("parallel", drawn, title, is_wide=True))
     return Section("charts", "What settings do", blocks) if blocks else None
 
 
-def _hit_rows(result: FactorsFigures) -> list[dict[str, Any]]:
+class _HitRow(NamedTuple):
+    part: str
+    level: str
+    share: float
+    hit_rate: float
+    source: str
+
+
+def _hit_rows(result: FactorsFigures) -> list[_HitRow]:
     """Hit rates of the part whose levels differ in them: here and as published."""
     rows = []
     for name, part in result.parts.items():
         of_part = [row for row in part.rows if row.load == "read" and row.rate_per_s and "hit_rate" in row.figures]
         if part.base == DEFAULT or not of_part:
             continue
-        whose = {"part": part.title}
         rates = [row.rate_per_s for row in of_part if row.rate_per_s]
         rows += [
-            {
-                **whose,
-                "level": row.level,
-                "share": rate / max(rates),
-                "hit_rate": row.figures["hit_rate"].value,
-                "source": "here",
-            }
+            _HitRow(part.title, row.level, rate / max(rates), row.figures["hit_rate"].value, "here")
             for row, rate in zip(of_part, rates, strict=True)
         ]
         shares = sorted({rate / max(rates) for rate in rates})
         rows += [
-            {**whose, "level": row.level, "share": shares[row.where], "hit_rate": row.value, "source": "published"}
+            _HitRow(part.title, row.level, shares[row.where], row.value, "published")
             for row in result.published
             if (row.part, row.figure, row.load) == (name, "hit_rate", "read")
             if row.where != FILLED and row.where < len(shares)
@@ -280,10 +282,10 @@ def _hit_rows(result: FactorsFigures) -> list[dict[str, Any]]:
     return rows
 
 
-def _hits(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _hits(rows: Sequence[_HitRow]) -> ChartSpec:
     """The hit rate against the load, a line for each level; as published dashed."""
-    levels = list(dict.fromkeys(row["level"] for row in rows))
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    levels = list(dict.fromkeys(row.level for row in rows))
+    base = charts.data_of(rows).encode(
         x=alt.X(
             "share:Q",
             title="load, to the highest rate",
@@ -305,28 +307,30 @@ def _hits(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return charts.sized(lines + points.encode(tooltip=tooltip), height=320)
 
 
-def _effects(result: FactorsFigures) -> list[dict[str, Any]]:
+def _effects(result: FactorsFigures) -> list[ShownEffect]:
     """What each level does, to its part's base, to the objective at the highest rate and to the writes per second."""
-    found = []
+    found: list[ShownEffect] = []
     for part in result.parts.values():
         for row in [*last_steps(part), *(row for row in part.rows if row.where == FILLED)]:
             figure = "per_s" if row.where == FILLED else OBJECTIVE
             ratio = _ratio(row, figure)
-            if ratio and row.level != part.base and (figure == OBJECTIVE or row.load == "write"):
+            if ratio and ratio.value is not None and row.level != part.base and (figure == OBJECTIVE or row.load == "write"):
                 load = result.loads[row.load].partition(",")[0]
                 found.append(
                     {
                         "factor": part.title,
                         "change": row.level,
                         "operation": "writes per second, as fast as they go" if figure == "per_s" else f"p99 of {load}",
-                        **ratio.model_dump(include={"low", "high", "runs"}),
                         "ratio": ratio.value,
+                        "low": ratio.low,
+                        "high": ratio.high,
+                        "runs": ratio.runs,
                     }
                 )
     return found
 
 
-def _lines(result: FactorsFigures) -> list[dict[str, Any]]:
+def _lines(result: FactorsFigures) -> list[ParallelRow]:
     """Each configuration that was compared with the default, or with its part's base, by the objective at the highest rate."""
     cells = {(part, level, cell.load): cell for cell in result.cells for part, level in cell.levels}
     varied = [
@@ -343,14 +347,7 @@ def _lines(result: FactorsFigures) -> list[dict[str, Any]]:
             if ratio and cell:
                 line = f"{part.title}: {row.level}, {result.loads[row.load]}"
                 rows += [
-                    {
-                        "line": line,
-                        "setting": key,
-                        "place": of_setting[key][_value(cell, key)],
-                        "value": _value(cell, key),
-                        "ratio": ratio.value,
-                    }
-                    for key in varied
+                    ParallelRow(line, key, of_setting[key][_value(cell, key)], _value(cell, key), ratio.value) for key in varied
                 ]
     return rows
 

@@ -1,13 +1,16 @@
 """Draws Pareto fronts: variants by two figures, of which larger is better, and the front of each group."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import altair as alt
 
 from sensorbench.analysis.pareto import Box, significantly_dominated
 from sensorbench.report import charts
+from sensorbench.results.page import ChartSpec
+from sensorbench.results.summary.comparison import ShownFront, ShownPoint
 
 ON_FRONT, OPEN, DOMINATED = "on the front", "not known to be dominated", "significantly dominated"
 HEIGHT = 460
@@ -19,12 +22,29 @@ _LINE = 13
 _MARGIN = 1.25
 
 
-def on_axes(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+_Axis = Literal["x", "y"]
+
+
+class _Placed(ShownPoint):
+    """A point, and what is known of it in its group."""
+
+    state: str
+
+
+class _Label(_Placed):
+    """A point with its label beside it: how far from it, in pixels, and which of its ends is there."""
+
+    dx: int
+    dy: int
+    align: str
+
+
+def on_axes(points: Sequence[ShownPoint]) -> list[ShownPoint]:
     """The points that have a place on logarithmic axes: what does not get anything done has none."""
     return [point for point in points if point["x"] > 0.0 and point["y"] > 0.0]
 
 
-def front(picture: dict[str, Any]) -> dict[str, Any]:
+def front(picture: ShownFront) -> ChartSpec:
     """The chart of a front, whose points all have a place on its axes."""
     points = _with_states(picture["points"])
     colours = charts.colours_of([point["group"] for point in points])
@@ -56,10 +76,10 @@ def _own(field: str) -> alt.ExprRef:
     return alt.ExprRef(f"datum.{field}")
 
 
-def _with_states(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _with_states(points: Sequence[ShownPoint]) -> list[_Placed]:
     """The points, each with what is known of it in its group."""
     groups = {point["group"]: [entry for entry in points if entry["group"] == point["group"]] for point in points}
-    found = []
+    found: list[_Placed] = []
     for group in groups.values():
         for point, is_dominated in zip(group, significantly_dominated([_box(point) for point in group]), strict=True):
             state = ON_FRONT if point["is_on_front"] else DOMINATED if is_dominated else OPEN
@@ -67,16 +87,17 @@ def _with_states(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _scale(points: list[dict[str, Any]], axis: str) -> alt.Scale:
+def _scale(points: Sequence[_Placed], axis: _Axis) -> alt.Scale:
     return alt.Scale(type="log", nice=False, domain=_ends(points, axis))
 
 
-def _box(point: dict[str, Any]) -> Box | None:
-    ends = [point[key] for key in ("x_low", "x_high", "y_low", "y_high")]
-    return None if None in ends else Box(*ends)
+def _box(point: ShownPoint) -> Box | None:
+    ends = [point["x_low"], point["x_high"], point["y_low"], point["y_high"]]
+    known = [end for end in ends if end is not None]
+    return Box(*known) if len(known) == len(ends) else None
 
 
-def _ends(points: list[dict[str, Any]], axis: str) -> list[float]:
+def _ends(points: Sequence[_Placed], axis: _Axis) -> list[float]:
     """Where an axis begins and ends. Wide intervals would press the points together: they are cut at the edge."""
     values = [point[axis] for point in points]
     return [min(values) / _MARGIN, max(values) * _MARGIN]
@@ -126,7 +147,7 @@ class _Area:
 _PLACES = [(dx, dy) for dy in (-10, 10, -23, 23, -36, 36, -49) for dx in (9, -9)]
 
 
-def _labels(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _labels(points: Sequence[_Placed]) -> list[_Label]:
     """The labels of the points on a front, each where it covers no other and no such point, and if possible no point at all. One
     for which there is no room is left out: its point tells it when it is pointed at.
     """
@@ -134,7 +155,7 @@ def _labels(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
     marks = [_Area(across - 6, down - 6, across + 6, down + 6) for across, down in centres]
     on_front = [number for number, point in enumerate(points) if point["state"] == ON_FRONT]
     taken = [marks[number] for number in on_front]
-    labels = []
+    labels: list[_Label] = []
     for number in sorted(on_front, key=lambda number: centres[number][1]):
         place = _free_place(points[number]["label"], centres[number], [taken + marks, taken])
         if place is not None:
@@ -158,7 +179,7 @@ def _free_place(text: str, centre: tuple[float, float], obstacles: list[list[_Ar
     return next(free, None)
 
 
-def _share(points: list[dict[str, Any]], axis: str, value: float) -> float:
+def _share(points: Sequence[_Placed], axis: _Axis, value: float) -> float:
     """How far along an axis a value is."""
     low, high = (math.log(end) for end in _ends(points, axis))
     return (math.log(value) - low) / (high - low)

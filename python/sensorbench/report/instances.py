@@ -1,7 +1,6 @@
 """Operations that were asked at several places: what is shown of all of them together."""
 
-from typing import Any
-
+from sensorbench.report.charts import ShareRow
 from sensorbench.results import VariantManifest
 from sensorbench.results.summary.comparison import ComparisonSummary
 
@@ -36,15 +35,15 @@ def chart_name(operation: str, level: str) -> str:
     return "-".join(filter(None, ["selectivity", operation, level]))
 
 
-def rows(summary: ComparisonSummary, group: list[str], variants: list[str]) -> list[dict[str, Any]]:
+def rows(summary: ComparisonSummary, group: list[str], variants: list[str]) -> list[ShareRow]:
     """Share and latency of each instance of which the share is known, above zero."""
     found = []
     for figure in summary.result.figures:
         interval = figure.latency_s.get(summary.result.metric)
         operation = summary.result.operations[figure.operation]
         if figure.operation in group and figure.variant in variants and interval and interval.value and operation.share:
-            place = {"variant": figure.variant, "share": operation.share, "instance": operation.instance}
-            found.append({**place, "value_s": interval.value, "low_s": interval.low, "high_s": interval.high})
+            place = (figure.variant, operation.share, operation.instance)
+            found.append(ShareRow(*place, interval.value, interval.low, interval.high))
     return found
 
 

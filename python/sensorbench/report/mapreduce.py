@@ -1,7 +1,7 @@
 """The page of the MapReduce study: times against workers, speed-up, what set-up takes, what was read, and the claims."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
 import altair as alt
 
@@ -9,6 +9,7 @@ from sensorbench.report import charts, formatting, parts
 from sensorbench.report.claims import claims_section
 from sensorbench.results.page import (
     Chart,
+    ChartSpec,
     Columns,
     Definitions,
     Facts,
@@ -249,20 +250,32 @@ def _workers() -> alt.X:
     return alt.X("workers:Q", title="workers", axis=alt.Axis(format="d", tickMinStep=1), scale=alt.Scale(nice=False, padding=24))
 
 
-def _times(jobs: Sequence[JobFigures]) -> dict[str, Any]:
+class _TimeRow(NamedTuple):
+    variant: str
+    workers: int | None
+    time: float
+
+
+class _ExecutionRow(NamedTuple):
+    system: str
+    workers: int | None
+    time: float
+    first: bool
+    execution: int
+
+
+class _SpeedUpRow(NamedTuple):
+    variant: str
+    workers: int
+    speed_up: float
+
+
+def _times(jobs: Sequence[JobFigures]) -> ChartSpec:
     """Every execution as a point (the first of each hollow), and a line through the means."""
     systems = _systems(jobs)
-    means = [{"variant": job.system, "workers": job.workers, "time": job.total.value} for job in jobs]
+    means = [_TimeRow(job.system, job.workers, job.total.value) for job in jobs]
     points = [
-        {
-            "system": job.system,
-            "workers": job.workers,
-            "time": time.total_s,
-            "first": time.first,
-            "execution": time.execution,
-        }
-        for job in jobs
-        for time in job.times
+        _ExecutionRow(job.system, job.workers, time.total_s, time.first, time.execution) for job in jobs for time in job.times
     ]
     y = alt.Y("time:Q", title="from submission to result, s", scale=alt.Scale(zero=True))
     lines = charts.line_of_variants(means, systems).encode(x=_workers(), y=y)
@@ -270,17 +283,17 @@ def _times(jobs: Sequence[JobFigures]) -> dict[str, Any]:
         "system:N", scale=alt.Scale(domain=systems, range=[*charts.COLOURS, *charts.COLOURS][: len(systems)]), legend=None
     )
     tooltip = [alt.Tooltip("system:N"), alt.Tooltip("execution:Q"), alt.Tooltip("time:Q", format=".3~s", title="seconds")]
-    base = alt.Chart(alt.InlineData(values=points)).encode(x=_workers(), y=alt.Y("time:Q"), color=colour, tooltip=tooltip)
+    base = charts.data_of(points).encode(x=_workers(), y=alt.Y("time:Q"), color=colour, tooltip=tooltip)
     later = base.transform_filter("!datum.first").mark_point(filled=True, size=26, opacity=0.7)
     first = base.transform_filter("datum.first").mark_point(filled=False, size=34, opacity=0.8)
     return charts.sized(alt.layer(lines, later, first).resolve_scale(color="independent"), height=320)
 
 
-def _speed_up(speed_ups: Sequence[SpeedUp]) -> dict[str, Any]:
+def _speed_up(speed_ups: Sequence[SpeedUp]) -> ChartSpec:
     """Speed-up of each system beside what is linear."""
     fewest, systems = speed_ups[0].from_workers, _systems(speed_ups)
-    rows = [{"variant": speed_up.system, "workers": speed_up.workers, "speed_up": speed_up.speed_up} for speed_up in speed_ups]
-    rows += [{"variant": system, "workers": fewest, "speed_up": 1.0} for system in systems]
+    rows = [_SpeedUpRow(speed_up.system, speed_up.workers, speed_up.speed_up) for speed_up in speed_ups]
+    rows += [_SpeedUpRow(system, fewest, 1.0) for system in systems]
     y = alt.Y("speed_up:Q", title=f"T({fewest}) over T(n)", scale=alt.Scale(zero=True))
     lines = charts.line_of_variants(rows, systems).encode(x=_workers(), y=y)
     largest = max(speed_up.workers for speed_up in speed_ups)
@@ -293,7 +306,7 @@ def _speed_up(speed_ups: Sequence[SpeedUp]) -> dict[str, Any]:
     return charts.sized(alt.layer(rule, lines), height=280)
 
 
-def _setup(jobs: Sequence[JobFigures]) -> dict[str, Any]:
+def _setup(jobs: Sequence[JobFigures]) -> ChartSpec:
     """What the time of each cell consists of: the parts of the set-up, and work."""
     kinds = [*SETUP_PARTS.values(), "work"]
     rows = []
@@ -303,14 +316,14 @@ def _setup(jobs: Sequence[JobFigures]) -> dict[str, Any]:
         label = f"{job.system}, {job.workers}"
         rows += [{"cell": label, "part": part, "seconds": seconds, "place": kinds.index(part)} for part, seconds in parts.items()]
     names = list(dict.fromkeys(row["cell"] for row in rows))
-    colours = alt.Scale(domain=kinds, range=[*charts.COLOURS[1:5], charts.COLOURS[0]])
+    colours = dict(zip(kinds, [*charts.COLOURS[1:5], charts.COLOURS[0]], strict=True))
     bars = (
         alt.Chart(alt.InlineData(values=rows))
         .mark_bar()
         .encode(
             y=alt.Y("cell:N", title=None, sort=names, axis=alt.Axis(labelLimit=220)),
             x=alt.X("seconds:Q", title="s"),
-            color=alt.Color("part:N", title=None, scale=colours, legend=alt.Legend(orient="bottom")),
+            color=charts.coloured("part", colours),
             order=alt.Order("place:Q"),
             tooltip=[alt.Tooltip("cell:N"), alt.Tooltip("part:N"), alt.Tooltip("seconds:Q", format=".3~s")],
         )

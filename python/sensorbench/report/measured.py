@@ -1,11 +1,11 @@
 """What was measured in a comparison: latencies, over the run, throughput, loading and size, and whether the client was sound."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Concatenate, ParamSpec, TypeVar
 
 from sensorbench.report import charts, formatting, parts, values
 from sensorbench.results import ComparisonResult
-from sensorbench.results.page import Chart, Columns, Details, Grid, Line, Piece, Section, Table, Text
+from sensorbench.results.page import Chart, ChartSpec, Columns, Details, Grid, Line, Piece, Section, Table, Text
 from sensorbench.results.summary.comparison import (
     ClientHealth,
     ComparisonFigures,
@@ -18,15 +18,26 @@ _METRICS = {"mean": "mean", "median": "median", "p95": "p95", "p99": "p99", "mea
 # The kind of warnings of what is true of all embedded databases.
 EMBEDDED = "embedded"
 
+# The rows of a chart, and what else the function that draws it takes.
+R = TypeVar("R")
+P = ParamSpec("P")
+
 
 def ids(summary: ComparisonSummary) -> list[str]:
     """The ids of the variants, in their order."""
     return [variant.id for variant in summary.variants]
 
 
-def chart(name: str, title: str, rows: list[dict[str, Any]], draw: Callable[..., dict[str, Any]], *more: Any) -> Chart | None:
+def chart(
+    name: str,
+    title: str,
+    rows: Sequence[R],
+    draw: Callable[Concatenate[Sequence[R], P], ChartSpec],
+    *more: P.args,
+    **named: P.kwargs,
+) -> Chart | None:
     """A chart of rows, if there are any."""
-    return Chart(name, draw(rows, *more), title) if rows else None
+    return Chart(name, draw(rows, *more, **named), title) if rows else None
 
 
 def requested_once(result: ComparisonFigures) -> list[str]:
@@ -109,7 +120,7 @@ def over_run(summary: ComparisonSummary, result: ComparisonResult) -> Section:
     drawn: list[Chart | None] = []
     for name in requested_once(summary.result):
         title = operations[name].title
-        requests, intervals = (rows(result, variant_ids, name) for rows in (values.over_run, values.over_time))
+        requests, intervals = values.over_run(result, variant_ids, name), values.over_time(result, variant_ids, name)
         drawn += [
             chart(f"over-run-{name}", title, requests, charts.over_run, variant_ids, list(values.FIRST_REQUESTS)),
             chart(f"over-time-{name}", title, intervals, charts.over_time, variant_ids, last_s),

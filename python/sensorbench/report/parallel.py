@@ -1,20 +1,31 @@
 """Parallel coordinates: a line for each configuration, through its value of each setting, coloured by a ratio to the default."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import altair as alt
 
 from sensorbench.report import charts
+from sensorbench.results.page import ChartSpec
 
 _LEGEND = alt.Legend(orient="bottom", tickCount=4, titleLimit=300)
 
 
-def parallel(rows: list[dict[str, Any]], settings: Sequence[str], *, smaller_is_better: bool) -> dict[str, Any]:
-    """The chart of rows: `line` (what belongs to one configuration), `setting`, `place` (between 0 and 1), `value` and `ratio`."""
+class ParallelRow(NamedTuple):
+    """A setting of a configuration: where its value is drawn, between 0 and 1, and the configuration's ratio to the default."""
+
+    line: str | int
+    setting: str
+    place: float
+    value: str
+    ratio: float | None
+
+
+def parallel(rows: Sequence[ParallelRow], settings: Sequence[str], *, smaller_is_better: bool) -> ChartSpec:
+    """The chart of some configurations, each of which is a line."""
     best, worst = charts.COLOURS[2], charts.COLOURS[1]
     scale = alt.Scale(type="log", range=[best, worst] if smaller_is_better else [worst, best])
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    base = charts.data_of(rows).encode(
         x=alt.X("setting:N", title=None, sort=list(settings), axis=alt.Axis(labelAngle=-30)),
         y=alt.Y("place:Q", title="smallest or first value … largest or last", axis=alt.Axis(labels=False, ticks=False)),
         color=alt.Color("ratio:Q", title="ratio to the default; green is better", scale=scale, legend=_LEGEND),

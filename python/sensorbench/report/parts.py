@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sensorbench.report import formatting
+from sensorbench.results.described import Environment
 from sensorbench.results.manifest import Status
 from sensorbench.results.page import Block, Columns, Line, Piece, Section, Table, Text
 from sensorbench.results.summary.envelope import Caveat, OperationErrors, Summary
@@ -60,7 +61,7 @@ def errors(found: Sequence[OperationErrors]) -> Section | None:
     return Section("errors", "Errors", [Table(columns, rows)])
 
 
-def servers(environment: Mapping[str, Any], when: str = "") -> list[tuple[str, str]]:
+def servers(environment: Environment, when: str = "") -> list[tuple[str, str]]:
     """A fact of each server."""
     return [
         (
@@ -72,13 +73,12 @@ def servers(environment: Mapping[str, Any], when: str = "") -> list[tuple[str, s
     ]
 
 
-def machine(environment: Mapping[str, Any], processors: str = "processors") -> tuple[str, str]:
+def machine(environment: Environment, processors: str = "processors") -> tuple[str, str]:
     """The fact of the machine."""
-    facts = {key: environment.get(key, "") for key in ("processor", "processors_allowed", "system", "kernel")}
+    processor, allowed = environment.get("processor", ""), environment.get("processors_allowed", "")
+    system, kernel = environment.get("system", ""), environment.get("kernel", "")
     memory = formatting.size(environment.get("memory_bytes"))
-    return "machine", (
-        f"{facts['processor']}, {facts['processors_allowed']} {processors}, {memory}, {facts['system']}, kernel {facts['kernel']}"
-    )
+    return "machine", f"{processor}, {allowed} {processors}, {memory}, {system}, kernel {kernel}"
 
 
 def command(arguments: Sequence[str], title: str = "command") -> tuple[str, Line]:

@@ -2,7 +2,7 @@
 data, and each claim over all of them.
 """
 
-from typing import Any
+from typing import NamedTuple
 
 import altair as alt
 
@@ -10,7 +10,7 @@ from sensorbench.report import charts, parts
 from sensorbench.report.build import REPORT_FILE
 from sensorbench.report.claims import claims_section, finding, verdict
 from sensorbench.report.sections import own_sections
-from sensorbench.results.page import Chart, Columns, Facts, Grid, Line, Page, Piece, Section, Table, Text
+from sensorbench.results.page import Chart, ChartSpec, Columns, Facts, Grid, Line, Page, Piece, Section, Table, Text
 from sensorbench.results.summary.claims import VerdictOf
 from sensorbench.results.summary.comparison import SeriesFigures, SeriesPart, SeriesSummary
 
@@ -128,9 +128,16 @@ def _titles(summary: SeriesSummary) -> dict[str, str]:
     return titles
 
 
-def _growth(summary: SeriesSummary, what: str) -> dict[str, Any]:
-    rows = [{"variant": row.variant, **row.model_dump(exclude={"variant"})} for row in summary.result.growth if row.what == what]
-    variants = list(dict.fromkeys(row["variant"] for row in rows))
+class _GrowthRow(NamedTuple):
+    variant: str
+    dataset: str
+    readings: int
+    value: float
+
+
+def _growth(summary: SeriesSummary, what: str) -> ChartSpec:
+    rows = [_GrowthRow(row.variant, row.dataset, row.readings, row.value) for row in summary.result.growth if row.what == what]
+    variants = list(dict.fromkeys(row.variant for row in rows))
     chart = charts.line_of_variants(rows, variants).encode(
         x=alt.X("readings:Q", title="readings, logarithmic", scale=alt.Scale(type="log"), axis=charts.COUNT_AXIS),
         y=_AXES.get(what, _LATENCY),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import NamedTuple
 
 import altair as alt
 import numpy as np
@@ -11,12 +11,19 @@ from sensorbench.analysis.capacity import PERCENTILES
 from sensorbench.report import charts, formatting, parts
 from sensorbench.results import RunResult
 from sensorbench.results.insight import Insight, insight
-from sensorbench.results.page import Chart, Columns, Facts, Grid, Line, Page, Piece, Section, Table, Text
+from sensorbench.results.page import Chart, ChartSpec, Columns, Facts, Grid, Line, Page, Piece, Section, Table, Text
 from sensorbench.results.quantities import QUANTITIES
 from sensorbench.results.stress import StressResult
 from sensorbench.results.summary.stress import ServerFigures, StressFigures, StressStep, StressSummary
 
-Rows: TypeAlias = list[dict[str, Any]]
+
+class TimeRow(NamedTuple):
+    """A value of a line over the run's time."""
+
+    time_s: float
+    value: float
+    name: str
+
 
 _QUANTILES = {"median": "p50", "p99": "p99", "p999": "p99.9"}
 
@@ -190,7 +197,7 @@ def _curves(summary: StressSummary) -> Section | None:
     return Section("curve", "Latency and throughput", [Grid(drawn), Text(note, "note")])
 
 
-def _curve(steps: Sequence[StressStep], summary: StressSummary) -> dict[str, Any]:
+def _curve(steps: Sequence[StressStep], summary: StressSummary) -> ChartSpec:
     """Throughput–latency curve: response times at what was completed a second."""
     rows = [
         {
@@ -209,14 +216,8 @@ def _curve(steps: Sequence[StressStep], summary: StressSummary) -> dict[str, Any
         axis=charts.COUNT_AXIS,
         scale=alt.Scale(zero=False, nice=False, padding=14),
     )
-    y = alt.Y("latency_s:Q", title=charts.LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=charts.LATENCY_AXIS)
-    colour = alt.Color(
-        "percentile:N",
-        title=None,
-        scale=alt.Scale(domain=list(_QUANTILES.values()), range=charts.COLOURS[:3]),
-        legend=alt.Legend(orient="bottom"),
-    )
-    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y, color=colour)
+    colour = charts.coloured("percentile", dict(zip(_QUANTILES.values(), charts.COLOURS, strict=False)))
+    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=charts.latency_axis(), color=colour)
     # In the order of the rates: beyond capacity the line turns back. Trials of a search are no such order.
     line = base.mark_line(strokeWidth=1.8).encode(order=alt.Order("rate:Q"))
     shape = alt.Shape(
@@ -229,7 +230,7 @@ def _curve(steps: Sequence[StressStep], summary: StressSummary) -> dict[str, Any
         shape=shape,
         tooltip=[
             alt.Tooltip("percentile:N"),
-            alt.Tooltip("latency_s:Q", format=".3~s", title="seconds"),
+            charts.SECONDS,
             alt.Tooltip("completed:Q", format=",.4~g"),
             alt.Tooltip("rate:Q", format=",.4~g", title="asked for"),
         ],
@@ -254,7 +255,7 @@ def _objective(summary: StressSummary) -> list[alt.Chart]:
     return layers
 
 
-def _completed(steps: Sequence[StressStep]) -> dict[str, Any]:
+def _completed(steps: Sequence[StressStep]) -> ChartSpec:
     """Of what was asked for a second, what was completed, and what became of the rest."""
     fates = {
         "ok": "completed",
@@ -276,18 +277,13 @@ def _completed(steps: Sequence[StressStep]) -> dict[str, Any]:
     ]
     order = list(dict.fromkeys(row["rate"] for row in rows))
     colours = dict(zip(fates.values(), (charts.COLOURS[place] for place in (2, 4, 1, 7, 3)), strict=True))
-    shown = [fate for fate in colours if any(row["fate"] == fate for row in rows)]
+    shown = {fate: colour for fate, colour in colours.items() if any(row["fate"] == fate for row in rows)}
     bars = alt.Chart(alt.InlineData(values=rows)).mark_bar()
     return charts.sized(
         bars.encode(
             x=alt.X("rate:N", title="rate that was asked for", sort=order, axis=alt.Axis(labelAngle=-45)),
             y=alt.Y("mean(per_s):Q", title="operations a second", axis=charts.COUNT_AXIS, stack="zero"),
-            color=alt.Color(
-                "fate:N",
-                title=None,
-                scale=alt.Scale(domain=shown, range=[colours[fate] for fate in shown]),
-                legend=alt.Legend(orient="bottom", columns=3),
-            ),
+            color=charts.coloured("fate", shown, columns=3),
             order=alt.Order("order:Q"),
             tooltip=[alt.Tooltip("rate:N"), alt.Tooltip("fate:N"), alt.Tooltip("mean(per_s):Q", format=",.4~g")],
         ),
@@ -302,15 +298,13 @@ def _over_time(result: StressResult, summary: StressSummary) -> Section | None:
     last_s = max([1.0, *(step.end_s for step in summary.result.steps)])
     drawn: list[Chart] = []
 
-    def draw(name: str, title: str, rows: Rows, y: alt.Y) -> None:
+    def draw(name: str, title: str, rows: Sequence[TimeRow], y: alt.Y) -> None:
         if rows:
             drawn.append(Chart(name, _lines(rows, borders, last_s, y), title))
 
     rates, latencies = _intervals(run)
     draw("rate", "Operations a second", rates, alt.Y("value:Q", title="operations a second", axis=charts.COUNT_AXIS))
-    scale = alt.Scale(type="log", nice=False)
-    axis = alt.Y("value:Q", title=charts.LATENCY_TITLE, scale=scale, axis=charts.LATENCY_AXIS)
-    draw("latency", "Response time", latencies, axis)
+    draw("latency", "Response time", latencies, charts.latency_axis("value"))
     of_client = len(drawn)
     said = insight(run, result.manifest.variants[0].database)
     hit_rates = [row for name in said.caches for row in _hit_rates(said, name)]
@@ -326,7 +320,7 @@ def _over_time(result: StressResult, summary: StressSummary) -> Section | None:
     return Section("time", "Over time", [Grid(drawn), Text(note, "note")])
 
 
-def _intervals(run: RunResult) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _intervals(run: RunResult) -> tuple[list[TimeRow], list[TimeRow]]:
     """Completed operations a second, and the worst percentiles of the operations, of each interval."""
     table = run.table("intervals")
     rates: dict[float, float] = {}
@@ -338,24 +332,20 @@ def _intervals(run: RunResult) -> tuple[list[dict[str, Any]], list[dict[str, Any
             value_ns = row[f"response_{quantile}_ns"]
             if value_ns is not None:
                 worst[time_s, quantile] = max(worst.get((time_s, quantile), 0.0), value_ns / 1e9)
-    completed = [{"time_s": time_s, "value": value, "name": "completed"} for time_s, value in sorted(rates.items())[:-1]]
-    return completed, [{"time_s": time_s, "value": value, "name": name} for (time_s, name), value in sorted(worst.items())]
+    completed = [TimeRow(time_s, value, "completed") for time_s, value in sorted(rates.items())[:-1]]
+    return completed, [TimeRow(time_s, value, name) for (time_s, name), value in sorted(worst.items())]
 
 
-def _hit_rates(said: Insight, name: str) -> list[dict[str, Any]]:
+def _hit_rates(said: Insight, name: str) -> list[TimeRow]:
     times_s, hits, requests = said.caches[name]
     return [
-        {
-            "time_s": float(times_s[after]),
-            "value": float((hits[after] - hits[before]) / (requests[after] - requests[before])),
-            "name": name,
-        }
+        TimeRow(float(times_s[after]), float((hits[after] - hits[before]) / (requests[after] - requests[before])), name)
         for before, after in pairwise(range(len(times_s)))
         if requests[after] > requests[before]
     ]
 
 
-def _quantity(said: Insight, name: str) -> tuple[list[dict[str, Any]], str]:
+def _quantity(said: Insight, name: str) -> tuple[list[TimeRow], str]:
     """A gauge as it is, and how fast a counter grows; nothing of those that never were anything else than zero."""
     times_s, values = said.series[name]
     quantity = QUANTITIES[name]
@@ -364,19 +354,16 @@ def _quantity(said: Insight, name: str) -> tuple[list[dict[str, Any]], str]:
         times_s, values = times_s[1:][lengths_s > 0], (np.diff(values) / np.maximum(lengths_s, 1e-9))[lengths_s > 0]
     if not np.any(values):
         return [], ""
-    rows = [
-        {"time_s": float(time_s), "value": float(value), "name": quantity.name}
-        for time_s, value in zip(times_s, values, strict=True)
-    ]
+    rows = [TimeRow(float(time_s), float(value), quantity.name) for time_s, value in zip(times_s, values, strict=True)]
     return rows, f"{quantity.unit} a second" if quantity.kind == "counter" else quantity.unit
 
 
-def _lines(rows: list[dict[str, Any]], borders: list[float], last_s: float, y: alt.Y) -> dict[str, Any]:
+def _lines(rows: Sequence[TimeRow], borders: list[float], last_s: float, y: alt.Y) -> ChartSpec:
     """Lines over the run's time; where steps begin is marked."""
-    names = list(dict.fromkeys(row["name"] for row in rows))
+    names = list(dict.fromkeys(row.name for row in rows))
     legend = alt.Legend(orient="bottom", symbolType="stroke") if len(names) > 1 else None
     colour = alt.Color("name:N", title=None, scale=alt.Scale(domain=names, range=charts.COLOURS[: len(names)]), legend=legend)
-    line = alt.Chart(alt.InlineData(values=rows)).mark_line(strokeWidth=1.6)
+    line = charts.data_of(rows).mark_line(strokeWidth=1.6)
     marks = alt.Chart(alt.InlineData(values=[{"border": border} for border in borders])).mark_rule(
         strokeDash=[3, 4], color=charts.QUIET
     )

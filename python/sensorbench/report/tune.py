@@ -6,10 +6,11 @@ from typing import Any
 import altair as alt
 
 from sensorbench.report import charts, formatting, parts, tune_answer
-from sensorbench.report.parallel import parallel, places
+from sensorbench.report.parallel import ParallelRow, parallel, places
 from sensorbench.results.page import (
     Block,
     Chart,
+    ChartSpec,
     Code,
     Columns,
     Facts,
@@ -188,7 +189,7 @@ def _setting(summary: TuneSummary) -> Section:
     return Section("setup", "Setup", [Facts(facts)])
 
 
-def _history(trials: Sequence[TuneTrial], result: TuneFigures) -> dict[str, Any]:
+def _history(trials: Sequence[TuneTrial], result: TuneFigures) -> ChartSpec:
     """The figure of each trial in their order; repetitions of the default are joined by a line."""
     rows = [
         {
@@ -199,17 +200,12 @@ def _history(trials: Sequence[TuneTrial], result: TuneFigures) -> dict[str, Any]
         }
         for trial in trials
     ]
-    kinds = [kind for kind in ROLES.values() if any(row["kind"] == kind for row in rows)]
-    colours = dict(zip(ROLES.values(), (charts.COLOURS[1], charts.COLOURS[0], charts.QUIET), strict=True))
+    colours = zip(ROLES.values(), (charts.COLOURS[1], charts.COLOURS[0], charts.QUIET), strict=True)
+    shown = {kind: colour for kind, colour in colours if any(row["kind"] == kind for row in rows)}
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=alt.X("number:Q", title="trial", axis=alt.Axis(tickMinStep=1, format="d")),
         y=_value_axis(result),
-        color=alt.Color(
-            "kind:N",
-            title=None,
-            scale=alt.Scale(domain=kinds, range=[colours[kind] for kind in kinds]),
-            legend=alt.Legend(orient="bottom"),
-        ),
+        color=charts.coloured("kind", shown),
     )
     line = base.transform_filter(alt.datum.kind == ROLES["default"]).mark_line(strokeWidth=1.6, strokeDash=[4, 3])
     points = base.mark_point(filled=True, size=60, opacity=1).encode(
@@ -224,18 +220,12 @@ def _value_axis(result: TuneFigures) -> alt.Y:
     return alt.Y("value:Q", title=title, scale=scale, axis=axis)
 
 
-def _parallel(trials: Sequence[TuneTrial], result: TuneFigures) -> dict[str, Any]:
+def _parallel(trials: Sequence[TuneTrial], result: TuneFigures) -> ChartSpec:
     """A line for each trial: numbers by their order of size, words by their order in the space."""
     settings = result.space.settings
     of_setting = {key: places(_order(key, setting, trials)) for key, setting in settings.items()}
     rows = [
-        {
-            "line": trial.number,
-            "setting": key,
-            "place": of_setting[key][str(choice)],
-            "value": trial.configuration[key],
-            "ratio": trial.ratio,
-        }
+        ParallelRow(trial.number, key, of_setting[key][str(choice)], trial.configuration[key], trial.ratio)
         for trial in trials
         for key, choice in trial.choices.items()
     ]

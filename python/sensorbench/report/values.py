@@ -7,6 +7,16 @@ import pyarrow.compute as pc
 
 from sensorbench.analysis.sample import Floats
 from sensorbench.analysis.smoothing import exponentially_smoothed
+from sensorbench.report.charts import (
+    IntervalRow,
+    InverseRow,
+    LoadRow,
+    QuantileRow,
+    RateRow,
+    RequestRow,
+    SizeRow,
+    UseRow,
+)
 from sensorbench.results import ComparisonResult
 from sensorbench.results.latencies import is_logged_whole, logged_latencies, of_kind, weighted_latencies
 from sensorbench.results.manifest import MEASURE
@@ -19,21 +29,21 @@ _PERCENTILES = np.linspace(1, 99, 99)
 MAX_POINTS = 2000
 
 
-def distribution(result: ComparisonResult, variants: list[str], operation: str) -> list[dict[str, Any]]:
+def distribution(result: ComparisonResult, variants: list[str], operation: str) -> list[QuantileRow]:
     """Quantiles of all runs together."""
     rows = []
     for variant in variants:
         for share, latency_s in zip(_SHARES, _quantiles(result, variant, operation, _SHARES), strict=False):
-            rows.append({"variant": variant, "latency_s": float(latency_s), "share": float(share)})
+            rows.append(QuantileRow(variant, float(latency_s), float(share)))
     return rows
 
 
-def throughput(result: ComparisonResult, variants: list[str], operation: str) -> list[dict[str, Any]]:
+def throughput(result: ComparisonResult, variants: list[str], operation: str) -> list[InverseRow]:
     """The inverse of the latency at each percentile."""
     rows = []
     for variant in variants:
         for percentile, latency_s in zip(_PERCENTILES, _quantiles(result, variant, operation, _PERCENTILES / 100), strict=False):
-            rows.append({"variant": variant, "percentile": float(percentile), "per_s": 1.0 / float(latency_s)})
+            rows.append(InverseRow(variant, float(percentile), 1.0 / float(latency_s)))
     return rows
 
 
@@ -51,7 +61,7 @@ def _quantiles(result: ComparisonResult, variant: str, operation: str, shares: F
     return found
 
 
-def over_run(result: ComparisonResult, variants: list[str], operation: str) -> list[dict[str, Any]]:
+def over_run(result: ComparisonResult, variants: list[str], operation: str) -> list[RequestRow]:
     """Each request of the first run, with a smoothed line through them. Nothing where not every request was logged."""
     rows = []
     for variant in variants:
@@ -62,13 +72,13 @@ def over_run(result: ComparisonResult, variants: list[str], operation: str) -> l
             smoothed = np.exp(exponentially_smoothed(np.log(latencies)))
             step = max(1, len(numbers) // MAX_POINTS)
             rows += [
-                {"variant": variant, "request": float(number), "latency_s": float(latency), "smoothed_s": float(line)}
+                RequestRow(variant, float(number), float(latency), float(line))
                 for number, latency, line in zip(numbers[::step], latencies[::step], smoothed[::step], strict=True)
             ]
     return rows
 
 
-def over_time(result: ComparisonResult, variants: list[str], operation: str) -> list[dict[str, Any]]:
+def over_time(result: ComparisonResult, variants: list[str], operation: str) -> list[IntervalRow]:
     """Median and 99th percentile of each interval of the first run: where not every request was logged, and where a server's use
     of processor and memory is shown on the same axis.
     """
@@ -84,8 +94,8 @@ def over_time(result: ComparisonResult, variants: list[str], operation: str) -> 
             # In an interval in which all operations failed, there is no latency.
             for row in intervals.filter(pc.is_valid(intervals["response_p50_ns"])).to_pylist():
                 for quantile in ("p50", "p99"):
-                    place = {"variant": variant, "time_s": row["start_ns"] / 1e9, "quantile": quantile}
-                    rows.append({**place, "latency_s": row[f"response_{quantile}_ns"] / 1e9})
+                    latency_s = row[f"response_{quantile}_ns"] / 1e9
+                    rows.append(IntervalRow(variant, row["start_ns"] / 1e9, quantile, latency_s))
     return rows
 
 
@@ -95,13 +105,13 @@ def longest_first_run_s(result: ComparisonResult, variants: list[str]) -> float:
     return max([1.0, *(totals.duration_ns / 1e9 for totals in all_totals)])
 
 
-def resources(result: ComparisonResult, variants: list[str]) -> list[dict[str, Any]]:
+def resources(result: ComparisonResult, variants: list[str]) -> list[UseRow]:
     """What the servers used over the first run of each variant."""
     return [
-        {"variant": variant, **row}
+        UseRow(variant, *use)
         for variant in variants
         for run in result.usable_runs(variant)[:1]
-        for row in server_use(result, run, variant)
+        for use in server_use(result, run, variant)
     ]
 
 
@@ -125,26 +135,22 @@ def views(result: ComparisonResult, variant: str, operation: str) -> dict[str, f
     return found
 
 
-def load(result: ComparisonResult, variants: list[str]) -> list[dict[str, Any]]:
+def load(result: ComparisonResult, variants: list[str]) -> list[LoadRow]:
     """Seconds of loading and settling."""
     loads = {variant: result.loads[variant] for variant in variants if variant in result.loads}
     return [
-        {"variant": variant, "step": step, "seconds": load[f"{step}_s"]}
+        LoadRow(variant, step, seconds)
         for variant, load in loads.items()
-        for step in ("load", "settle")
+        for step, seconds in (("load", load.load_s), ("settle", load.settle_s))
     ]
 
 
-def size(result: ComparisonResult, variants: list[str]) -> list[dict[str, Any]]:
+def size(result: ComparisonResult, variants: list[str]) -> list[SizeRow]:
     """Megabytes on disk."""
-    return [
-        {"variant": variant, "megabytes": result.loads[variant]["size"]["total_bytes"] / 1e6}
-        for variant in variants
-        if variant in result.loads and result.loads[variant]["size"]["total_bytes"] is not None
-    ]
+    return [SizeRow(variant, size / 1e6) for variant in variants if (size := result.size_bytes(variant)) is not None]
 
 
-def rate(result: ComparisonResult, variants: list[str]) -> list[dict[str, Any]]:
+def rate(result: ComparisonResult, variants: list[str]) -> list[RateRow]:
     """Operations a second in each interval of the first run, without the last, which was cut short."""
     rows = []
     for variant in variants:
@@ -154,7 +160,7 @@ def rate(result: ComparisonResult, variants: list[str]) -> list[dict[str, Any]]:
                 continue
             by_start = table.group_by("start_ns").aggregate([("ok", "sum"), ("length_ns", "max")]).sort_by("start_ns")
             rows += [
-                {"variant": variant, "time_s": row["start_ns"] / 1e9, "per_s": row["ok_sum"] / (row["length_ns_max"] / 1e9)}
+                RateRow(variant, row["start_ns"] / 1e9, row["ok_sum"] / (row["length_ns_max"] / 1e9))
                 for row in by_start.to_pylist()[:-1]
             ]
     return rows

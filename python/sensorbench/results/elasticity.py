@@ -1,18 +1,16 @@
 """What `elasticity run` leaves: its manifest, how loading went, and a folder for each run, which has one change of the cluster in it."""
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from sensorbench.results.files import write_result
+from sensorbench.results.described import LoadReport
 from sensorbench.results.manifest import MANIFEST_FILE
 from sensorbench.results.planned import ElasticityManifest
 from sensorbench.results.reader import Result, RunResult, has_results, kind_of, read_manifest, read_run, runs_below
 from sensorbench.results.stored import DamagedResultsError, is_stored, read_json
-from sensorbench.results.writer import LOAD_FILE, SUMMARY_FILE, ManifestWriter
+from sensorbench.results.writer import LOAD_FILE, RUNS_FOLDER, SUMMARY_FILE, RunsWriter
 
-RUNS_FOLDER = "runs"
 # The kind of the summary of several results side by side.
 COMPARISON = "elasticity comparison"
 
@@ -21,20 +19,12 @@ COMPARISON = "elasticity comparison"
 class ElasticityResult(Result[ElasticityManifest]):
     """Changes of a cluster on disk."""
 
-    load: dict[str, Any] | None
+    load: LoadReport | None
     runs: list[RunResult] = field(default_factory=list)
 
 
-class ElasticityWriter(ManifestWriter[ElasticityManifest]):
+class ElasticityWriter(RunsWriter[ElasticityManifest]):
     """Writes what belongs to all changes together, and hands out the folders of their runs."""
-
-    def run_folder(self, number: int) -> Path:
-        """Where the run with this number, from 1, goes."""
-        return self.folder / RUNS_FOLDER / f"{number:03}"
-
-    def write_load(self, load: dict[str, Any]) -> None:
-        """Writes how loading went."""
-        write_result(self.folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
 
 
 def works_of(folder: Path) -> list[Path]:
@@ -66,6 +56,6 @@ def read_elasticity(folder: Path) -> ElasticityResult:
     return ElasticityResult(
         folder,
         read_manifest(folder, ElasticityManifest),
-        read_json(load) if is_stored(load) else None,
+        cast("LoadReport", read_json(load)) if is_stored(load) else None,
         [read_run(run) for run in runs_below(folder / RUNS_FOLDER)],
     )

@@ -3,14 +3,14 @@
 import os
 import platform
 from pathlib import Path
-from typing import Any
 
 import psutil
 
 from sensorbench import __version__
+from sensorbench.results.described import Environment
 
 
-def environment(out: Path) -> dict[str, Any]:
+def environment(out: Path) -> Environment:
     """What could change a figure and is not in the plan: machine, kernel, limits, the disk that results are on."""
     return {
         "sensorbench": __version__,

@@ -5,11 +5,15 @@ The JSON Schemas of these files are in `schemas/` beside this module (`json_sche
 
 import os
 from datetime import UTC, datetime
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import psutil
 from pydantic import BaseModel, ConfigDict, Field
 
+from sensorbench.results.as_written import AsWritten
+from sensorbench.results.described import Environment, TargetDescription
+from sensorbench.results.engine_plan import KeptPlan
+from sensorbench.results.engine_report import ErrorReport, ErrorTotals, LatencyTotals, OperationTotals
 from sensorbench.results.ownership import new_id
 
 FORMAT: Literal[2] = 2
@@ -55,15 +59,20 @@ class PhaseFigures(_Part):
     end_ns: int | None
     started: int
     dropped: int
-    operations: dict[str, dict[str, Any]]
+    operations: dict[str, OperationTotals]
+
+    @property
+    def length_s(self) -> float | None:
+        """How long it was; None where it did not begin, or did not come to its end."""
+        return None if self.start_ns is None or self.end_ns is None else (self.end_ns - self.start_ns) / 1e9
 
 
 class RunTotals(_Part):
     """A run as a whole, as the engine tells it."""
 
     phases: list[PhaseFigures]
-    errors: list[dict[str, Any]]
-    timer_lag_ns: dict[str, Any] | None
+    errors: list[ErrorTotals]
+    timer_lag_ns: LatencyTotals | None
     client_cpu_ns: int
     process_cpu_ns: int
     clock_drift: float
@@ -120,9 +129,24 @@ class RunManifest(ManifestHead):
     seed: int
     operations: list[str]
     phases: list[str]
-    plan: dict[str, Any]
-    description: dict[str, Any] = {}
+    plan: Annotated[KeptPlan, AsWritten]
+    description: Annotated[TargetDescription, AsWritten] = {}
     totals: RunTotals | None = None
+
+    @property
+    def phase_figures(self) -> list[PhaseFigures]:
+        """Its phases, as the engine counted at the end; none where it could not."""
+        return self.totals.phases if self.totals else []
+
+    @property
+    def measured(self) -> list[PhaseFigures]:
+        """Of these, the one whose operations count."""
+        return [phase for phase in self.phase_figures if phase.name == MEASURE]
+
+    @property
+    def errors(self) -> list[ErrorReport]:
+        """How operations failed, as the engine counted at the end."""
+        return self.totals.errors if self.totals else []
 
 
 Planned = TypeVar("Planned", bound=BaseModel)
@@ -139,7 +163,7 @@ class BaseManifest(ManifestHead, Generic[Planned]):
     finished: datetime | None = None
     version: str
     command: list[str]
-    environment: dict[str, Any]
+    environment: Annotated[Environment, AsWritten]
     variants: list[VariantManifest] = Field(description="What is measured; empty where that follows from the plan.")
     plan: Planned
 

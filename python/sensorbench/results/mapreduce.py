@@ -1,13 +1,11 @@
 """What the MapReduce study leaves: its manifest, how loading went, and one record for each execution, written when it ends."""
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field
 
+from sensorbench.results.described import LoadedRows
 from sensorbench.results.files import write_result
 from sensorbench.results.planned import MapReduceManifest
 from sensorbench.results.reader import Result, read_manifest
@@ -79,7 +77,7 @@ Execution = CompleteExecution | FailedExecution
 class MapReduceResult(Result[MapReduceManifest]):
     """A MapReduce study on disk."""
 
-    loads: dict[str, dict[str, Any]]
+    loads: dict[str, LoadedRows]
     executions: list[Execution]
 
     @property
@@ -99,10 +97,6 @@ class MapReduceWriter(ManifestWriter[MapReduceManifest]):
     def __init__(self, folder: Path, manifest: MapReduceManifest) -> None:
         super().__init__(folder, manifest)
         self._executions = 0
-
-    def write_loads(self, loads: Mapping[str, dict[str, Any]]) -> None:
-        """Writes how each system was loaded."""
-        write_result(self.folder / LOAD_FILE, json.dumps(loads, indent=2) + "\n")
 
     def write_execution(self, execution: Execution) -> None:
         """Writes an execution that has ended."""

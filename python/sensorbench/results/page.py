@@ -84,12 +84,16 @@ class Table:
     is_grouped: bool = False
 
 
+# A Vega-Lite specification. altair makes it and checks it against the schema of Vega-Lite, and nobody else looks into it.
+ChartSpec: TypeAlias = dict[str, Any]
+
+
 @dataclass(frozen=True)
 class Chart:
     """A Vega-Lite specification, made by a function of `report`; its name is that of its files, too."""
 
     name: str
-    specification: dict[str, Any] = field(repr=False)
+    specification: ChartSpec = field(repr=False)
     title: str = ""
     is_wide: bool = False
     # How many pixels wide it is in its files.

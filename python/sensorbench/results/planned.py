@@ -1,9 +1,11 @@
 """What is to be done in a benchmark of each kind: the part of its manifest that is the kind's own. Times are in s, sizes in bytes."""
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from sensorbench.results.as_written import AsWritten
+from sensorbench.results.described import ComparisonWorkload, DescribedDataset, FactorsWorkload, LoadedWork, StressWorkload
 from sensorbench.results.manifest import BaseManifest
 from sensorbench.results.summary.part import SummaryPart
 
@@ -25,9 +27,9 @@ class PlannedComparison(SummaryPart):
     name: str
     source: Literal["experiment", "study"]
     part: str = Field(default="", description="The part of a study that it is, where the study has parts.")
-    dataset: dict[str, Any]
+    dataset: Annotated[DescribedDataset, AsWritten]
     operations: dict[str, OperationManifest]
-    workload: dict[str, Any]
+    workload: Annotated[ComparisonWorkload, AsWritten]
     metric: str
     order: list[list[str]] = Field(default=[], description="For each repeat, the variants in the order in which they ran.")
 
@@ -61,7 +63,7 @@ class PlannedStress(SummaryPart):
     """One target under rates that rise, or are searched."""
 
     operations: dict[str, str] = Field(description="What is asked, in words, by name.")
-    workload: dict[str, Any]
+    workload: Annotated[StressWorkload, AsWritten]
     objective: StressObjective | None = None
     search: StressSearch | None = Field(default=None, description="How the highest rate was searched, where it was.")
 
@@ -163,7 +165,7 @@ class PlannedTune(SummaryPart):
     """A search for better settings of a server."""
 
     operations: dict[str, str] = Field(description="What is asked, in words, by name.")
-    workload: dict[str, Any]
+    workload: Annotated[LoadedWork, AsWritten]
     goal: TuneGoal = Field(description="The figure that is to become better.")
     space: SearchSpace = Field(description="Which settings may take which values.")
     left_out: list[str] = Field(description="Settings of the space that trade durability for speed, and were left out for that.")
@@ -194,7 +196,7 @@ class PlannedFactors(SummaryPart):
     name: str
     target: str
     nodes: int | None
-    workload: dict[str, Any]
+    workload: Annotated[FactorsWorkload, AsWritten]
     parts: list[str]
     cells: dict[str, PlannedCell]
     scale: float

@@ -5,26 +5,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import pyarrow as pa
-from pydantic import BaseModel
 
 from sensorbench.errors import UsageError
+from sensorbench.results.described import DescribedServer
 from sensorbench.results.format_1 import kind_in, of_format_2
-from sensorbench.results.manifest import FORMAT, MANIFEST_FILE, ManifestHead, RunManifest, Status
+from sensorbench.results.manifest import FORMAT, MANIFEST_FILE, ManifestHead, RunManifest, Status, VariantManifest
 from sensorbench.results.planned import ComparisonManifest
 from sensorbench.results.stored import (
     DamagedResultsError,
+    Model,
     as_model,
     is_stored,
     read_histogram_log,
     read_json,
+    read_model,
     read_parquet,
     read_text,
     stored_in,
 )
-from sensorbench.results.summary.comparison import AnswerChecks, ComparisonSummary, Failure, LoadFigures, QueryPlans
+from sensorbench.results.summary.comparison import AnswerChecks, ComparisonSummary, Failure, LoadFigures, QueryPlan, QueryPlans
 from sensorbench.results.summary.envelope import SUMMARY_FORMAT
 from sensorbench.results.writer import (
     CHECKS_FILE,
@@ -54,14 +56,6 @@ _COLUMNS = {
     "resources": ("time_ns", "process", "cpu_s", "memory_bytes"),
     "status": ("time_ns", "name", "value"),
     "reference": ("operation", "k", "rows", "hash"),
-}
-# What each file of a variant holds.
-_MODELS: dict[str, type[BaseModel]] = {
-    LOAD_FILE: LoadFigures,
-    CHECKS_FILE: AnswerChecks,
-    CONTENTS_FILE: AnswerChecks,
-    PLANS_FILE: QueryPlans,
-    FAILURE_FILE: Failure,
 }
 _SMALL_BYTES = 64 * 1024
 _RUN_NUMBER = re.compile(r"run-(\d+)")
@@ -147,11 +141,11 @@ class ComparisonResult(Result[ComparisonManifest]):
     """A comparison on disk."""
 
     runs: dict[str, list[RunResult]] = field(default_factory=dict)
-    loads: dict[str, dict[str, Any]] = field(default_factory=dict)
-    checks: dict[str, dict[str, Any]] = field(default_factory=dict)
-    contents: dict[str, dict[str, Any]] = field(default_factory=dict)
-    plans: dict[str, dict[str, Any]] = field(default_factory=dict)
-    failures: dict[str, dict[str, Any]] = field(default_factory=dict)
+    loads: dict[str, LoadFigures] = field(default_factory=dict)
+    checks: dict[str, AnswerChecks] = field(default_factory=dict)
+    contents: dict[str, AnswerChecks] = field(default_factory=dict)
+    plans: dict[str, dict[str, QueryPlan]] = field(default_factory=dict)
+    failures: dict[str, Failure] = field(default_factory=dict)
     reference: pa.Table | None = None
     summary: ComparisonSummary | None = None
     left_out: dict[str, list[DamagedResultsError]] = field(default_factory=dict)
@@ -171,23 +165,31 @@ class ComparisonResult(Result[ComparisonManifest]):
     def loaded_s(self, variant: str) -> float | None:
         """The time until everything of a variant was loaded and settled; None when it was not."""
         load = self.loads.get(variant)
-        return load["load_s"] + load["settle_s"] if load else None
+        return load.load_s + load.settle_s if load else None
 
     def size_bytes(self, variant: str) -> float | None:
         """What the loaded data of a variant take, on disk or in memory; None when that is not known."""
         load = self.loads.get(variant)
-        total = load["size"]["total_bytes"] if load else None
-        return None if total is None else float(total)
+        return None if load is None or load.size.total_bytes is None else float(load.size.total_bytes)
 
     def bytes_a_reading(self, variant: str) -> float | None:
         """What a variant takes for each reading of the dataset, all copies and repetitions; None when that is not known."""
         size, load = self.size_bytes(variant), self.loads.get(variant)
-        return size / load["readings"] if size and load and load["readings"] else None
+        return size / load.readings if size and load and load.readings else None
 
     def largest_partition_bytes(self, variant: str) -> int | None:
         """The largest partition of any table of a variant; None where the database has none or does not tell."""
         load = self.loads.get(variant)
-        return max(load["size"].get("largest_partitions", {}).values(), default=None) if load else None
+        return max(load.size.largest_partitions.values(), default=None) if load else None
+
+    def access(self, variant: str, operation: str) -> str | None:
+        """How the database of a variant plans to go about an operation: an index, or a scan; None where it does not say."""
+        plan = self.plans.get(variant, {}).get(operation)
+        return plan.access if plan else None
+
+    def server(self, variant: VariantManifest) -> DescribedServer | None:
+        """The server of the lab that a variant is at; None where it is another one."""
+        return self.manifest.environment.get("servers", {}).get(variant.url.partition("?")[0])
 
     def usable_runs(self, variant: str) -> list[RunResult]:
         """The runs that figures are taken from: complete ones; when there are none, what is left of the others."""
@@ -245,11 +247,11 @@ def read_comparison(folder: Path) -> ComparisonResult:
         folder,
         manifest,
         runs,
-        _json_files(folder, variants, LOAD_FILE),
-        _json_files(folder, variants, CHECKS_FILE),
-        _json_files(folder, variants, CONTENTS_FILE),
-        _json_files(folder, variants, PLANS_FILE),
-        _json_files(folder, variants, FAILURE_FILE),
+        _of_variants(folder, variants, LOAD_FILE, LoadFigures),
+        _of_variants(folder, variants, CHECKS_FILE, AnswerChecks),
+        _of_variants(folder, variants, CONTENTS_FILE, AnswerChecks),
+        {variant: plans.root for variant, plans in _of_variants(folder, variants, PLANS_FILE, QueryPlans).items()},
+        _of_variants(folder, variants, FAILURE_FILE, Failure),
         read_parquet(reference, _COLUMNS["reference"]) if is_stored(reference) else None,
         _summary(folder),
         left_out,
@@ -295,16 +297,10 @@ def _check_belongs(run: RunResult, variant: str) -> None:
         )
 
 
-def _json_files(folder: Path, variants: list[str], name: str) -> dict[str, dict[str, Any]]:
+def _of_variants(folder: Path, variants: list[str], name: str, model: type[Model]) -> dict[str, Model]:
+    """What a file of each variant holds, where it is there. Raises DamagedResultsError."""
     files = {variant: variant_folder(folder, variant) / name for variant in variants}
-    return {variant: _checked_json(file, _MODELS[name]) for variant, file in files.items() if is_stored(file)}
-
-
-def _checked_json(file: Path, model: type[BaseModel]) -> dict[str, Any]:
-    """A file that a model describes, as it is. Raises DamagedResultsError."""
-    content = read_json(file)
-    as_model(file, content, model)
-    return content
+    return {variant: read_model(file, model) for variant, file in files.items() if is_stored(file)}
 
 
 def read_manifest(folder: Path, model: type[Manifest]) -> Manifest:

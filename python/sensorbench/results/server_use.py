@@ -1,17 +1,25 @@
 """What the servers of the lab used while a run went on."""
 
 from itertools import pairwise
-from typing import Any
+from typing import NamedTuple
 
 from sensorbench.results.reader import ComparisonResult, RunResult
 
 
-def server_use(result: ComparisonResult, run: RunResult, variant: str) -> list[dict[str, Any]]:
+class ServerUse(NamedTuple):
+    """What servers used at a time of a run: CPUs that were busy on average since the time before, and memory."""
+
+    time_s: float
+    processors: float
+    megabytes: float
+
+
+def server_use(result: ComparisonResult, run: RunResult, variant: str) -> list[ServerUse]:
     """Processors and memory that the servers of a variant used over a run, all their nodes together; none where the lab knows
-    no process of them. Rows: time_s, processors (busy on average since the row before), megabytes.
+    no process of them.
     """
     manifest = next(variant_manifest for variant_manifest in result.manifest.variants if variant_manifest.id == variant)
-    server = result.manifest.environment.get("servers", {}).get(manifest.url.partition("?")[0])
+    server = result.server(manifest)
     table = run.table("resources")
     if server is None or table is None:
         return []
@@ -22,10 +30,6 @@ def server_use(result: ComparisonResult, run: RunResult, variant: str) -> list[d
             by_time[row["time_ns"]] = (cpu_s + row["cpu_s"], memory + row["memory_bytes"])
     times = sorted(by_time)
     return [
-        {
-            "time_s": now / 1e9,
-            "processors": (by_time[now][0] - by_time[before][0]) / ((now - before) / 1e9),
-            "megabytes": by_time[now][1] / 1e6,
-        }
+        ServerUse(now / 1e9, (by_time[now][0] - by_time[before][0]) / ((now - before) / 1e9), by_time[now][1] / 1e6)
         for before, now in pairwise(times)
     ]

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, ValidationError
 
 from sensorbench._engine import read_interval_log
-from sensorbench.errors import EngineError, SensorbenchError
+from sensorbench.errors import EngineError, SensorbenchError, problem_text
 from sensorbench.results.checksums import CHECKSUMS_FILE, checksum_of, checksums_in
 from sensorbench.results.format_1 import with_present_names
 
@@ -108,7 +108,7 @@ def as_model(path: Path, content: dict[str, Any], model: type[Model]) -> Model:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(map(str, first["loc"]))
-        raise DamagedResultsError(path, f"{key}: {first['msg']}") from None
+        raise DamagedResultsError(path, f"{key}: {problem_text(first)}") from None
 
 
 def read_parquet(path: Path, columns: Collection[str] = ()) -> pa.Table:

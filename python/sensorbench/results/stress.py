@@ -10,10 +10,9 @@ from sensorbench.results.manifest import MANIFEST_FILE
 from sensorbench.results.planned import StressManifest
 from sensorbench.results.reader import Result, RunResult, described_damage, read_manifest, read_tolerant_run, runs_below
 from sensorbench.results.stored import is_stored
-from sensorbench.results.writer import ManifestWriter
+from sensorbench.results.writer import RUNS_FOLDER, RunsWriter
 
 POPULATE_FOLDER = "populate"
-RUNS_FOLDER = "runs"
 
 
 @dataclass(frozen=True)
@@ -29,17 +28,13 @@ class StressResult(Result[StressManifest]):
         return [text for run in self.runs for text in described_damage(run)]
 
 
-class StressWriter(ManifestWriter[StressManifest]):
+class StressWriter(RunsWriter[StressManifest]):
     """Writes what belongs to a stress run as a whole, and hands out the folders of its runs."""
 
     @property
     def populate_folder(self) -> Path:
         """Where the run that populates goes."""
         return self.folder / POPULATE_FOLDER
-
-    def run_folder(self, number: int) -> Path:
-        """Where the run with this number, from 1, goes."""
-        return self.folder / RUNS_FOLDER / f"{number:03}"
 
 
 def read_stress(folder: Path) -> StressResult:

@@ -1,20 +1,21 @@
 """Writing results while they come: numbered, closed segments, so that whatever ends the process leaves readable ones."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel
 
+from sensorbench.results.described import LoadedRows, LoadReport
 from sensorbench.results.files import release_reserve, remove_result, reserve, whole_file, write_result, write_result_lines
 from sensorbench.results.manifest import MANIFEST_FILE, BaseManifest, ManifestHead, RunManifest, RunTotals, Status, now
 from sensorbench.results.ownership import Owner
 from sensorbench.results.planned import ComparisonManifest
-from sensorbench.results.summary.comparison import ComparisonSummary
+from sensorbench.results.summary.comparison import AnswerChecks, ComparisonSummary, Failure, QueryPlans
 from sensorbench.results.summary.envelope import Summary
 
 
@@ -40,9 +41,31 @@ Manifest = TypeVar("Manifest", bound=BaseManifest[Any])
 Model = TypeVar("Model", bound=BaseModel)
 
 SEGMENTS_FOLDER = "segments"
+RUNS_FOLDER = "runs"
 HISTOGRAM_FILE = "histograms.hlog"
 ROWS_A_PART = 1_000_000
 TABLES = ("operations", "answers", "intervals", "events", "resources", "status")
+
+
+class ResourceRow(NamedTuple):
+    """What a process has used by a moment of a run: CPU time in s since its beginning, the rest as it is then."""
+
+    time_ns: int
+    process: str
+    cpu_s: float
+    memory_bytes: int
+    threads: int
+    read_bytes: int | None
+    written_bytes: int | None
+
+
+class StatusRow(NamedTuple):
+    """What a server reported of itself at a moment of a run."""
+
+    time_ns: int
+    name: str
+    value: float
+
 
 _EVENTS = pa.schema([("time_ns", pa.uint64()), ("name", pa.string())])
 RESOURCES = pa.schema(
@@ -74,7 +97,7 @@ class RunWriter:
         (folder / SEGMENTS_FOLDER).mkdir(parents=True)
         write_manifest(self.folder, self.manifest)
 
-    def write(self, segment: "Segment", resources: list[dict[str, Any]], status: list[dict[str, Any]]) -> None:
+    def write(self, segment: "Segment", resources: Sequence[ResourceRow], status: Sequence[StatusRow]) -> None:
         """Writes what was recorded since the segment before. Raises DiskFullError when it does not fit."""
         events = [{"time_ns": time_ns, "name": name} for time_ns, name in segment["events"]]
         tables = {
@@ -82,8 +105,8 @@ class RunWriter:
             "answers": pa.Table.from_batches([segment["answers"]]),
             "intervals": pa.Table.from_batches([segment["intervals"]]),
             "events": pa.Table.from_pylist(events, schema=_EVENTS),
-            "resources": pa.Table.from_pylist(resources, schema=RESOURCES),
-            "status": pa.Table.from_pylist(status, schema=STATUS),
+            "resources": pa.Table.from_pylist([row._asdict() for row in resources], schema=RESOURCES),
+            "status": pa.Table.from_pylist([row._asdict() for row in status], schema=STATUS),
         }
         self._segments += 1
         for name, table in tables.items():
@@ -92,13 +115,11 @@ class RunWriter:
         if segment["histograms"]:
             write_result(self._segment_file("histograms", "hlog"), segment["histograms"])
 
-    def finish(self, status: Status, whole: dict[str, Any] | None, reason: str | None = None) -> None:
+    def finish(self, status: Status, totals: RunTotals | None, reason: str | None = None) -> None:
         """Says how the run ended. A complete one is compacted: one file for each table."""
         if status == "complete":
             self._compact()
-        self.manifest = self.manifest.model_copy(
-            update={"status": status, "reason": reason, "totals": RunTotals.model_validate(whole) if whole else None}
-        )
+        self.manifest = self.manifest.model_copy(update={"status": status, "reason": reason, "totals": totals})
         write_manifest(self.folder, self.manifest)
 
     def _segment_file(self, name: str, suffix: str) -> Path:
@@ -168,6 +189,14 @@ class ManifestWriter(Generic[Manifest]):
         self.update(status=status, reason=reason, finished=now())
 
 
+class RunsWriter(ManifestWriter[Manifest]):
+    """The same of a benchmark whose runs are numbered; hands out their folders."""
+
+    def run_folder(self, number: int) -> Path:
+        """Where the run with this number, from 1, goes."""
+        return self.folder / RUNS_FOLDER / f"{number:03}"
+
+
 class ComparisonWriter(ManifestWriter[ComparisonManifest]):
     """Writes what belongs to an experiment or study as a whole, and hands out the folders of its variants and runs."""
 
@@ -179,33 +208,35 @@ class ComparisonWriter(ManifestWriter[ComparisonManifest]):
         """The folder of a run; repeats count from 1."""
         return run_folder(self.folder, variant, repeat)
 
-    def write_load(self, variant: str, load: dict[str, Any]) -> None:
+    def write_load(self, variant: str, load: LoadReport) -> None:
         """Writes how loading went."""
-        folder = self.variant_folder(variant)
-        folder.mkdir(parents=True, exist_ok=True)
-        write_result(folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
+        write_load(self.variant_folder(variant), load)
 
-    def write_plans(self, variant: str, plans: dict[str, dict[str, Any]]) -> None:
+    def write_plans(self, variant: str, plans: QueryPlans) -> None:
         """Writes how the database goes about each operation, where it tells."""
-        write_result(self.variant_folder(variant) / PLANS_FILE, json.dumps(plans, indent=2) + "\n")
+        self._write(variant, PLANS_FILE, plans)
 
-    def write_failure(self, variant: str, failure: dict[str, str]) -> None:
+    def write_failure(self, variant: str, failure: Failure) -> None:
         """Writes why a variant was left out."""
-        folder = self.variant_folder(variant)
-        folder.mkdir(parents=True, exist_ok=True)
-        write_result(folder / FAILURE_FILE, json.dumps(failure, indent=2) + "\n")
+        self._write(variant, FAILURE_FILE, failure)
 
     def forget_failure(self, variant: str) -> None:
         """Says that what failed before did not fail again."""
         remove_result(self.variant_folder(variant) / FAILURE_FILE)
 
-    def write_checks(self, variant: str, checks: dict[str, Any]) -> None:
+    def write_checks(self, variant: str, checks: AnswerChecks) -> None:
         """Writes how the known answers compared."""
-        write_result(self.variant_folder(variant) / CHECKS_FILE, json.dumps(checks, indent=2) + "\n")
+        self._write(variant, CHECKS_FILE, checks)
 
-    def write_contents(self, variant: str, checks: dict[str, Any]) -> None:
+    def write_contents(self, variant: str, checks: AnswerChecks) -> None:
         """Writes how the contents compared after runs that wrote."""
-        write_result(self.variant_folder(variant) / CONTENTS_FILE, json.dumps(checks, indent=2) + "\n")
+        self._write(variant, CONTENTS_FILE, checks)
+
+    def _write(self, variant: str, name: str, content: BaseModel) -> None:
+        """Writes what is known of a variant, in the words that were given."""
+        folder = self.variant_folder(variant)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_result(folder / name, content.model_dump_json(indent=2, exclude_unset=True) + "\n")
 
     def write_reference(self, table: pa.Table) -> None:
         """Writes the reference answers."""
@@ -220,6 +251,12 @@ PLANS_FILE = "query_plans.json"
 FAILURE_FILE = "failure.json"
 REFERENCE_FILE = "reference.parquet"
 SUMMARY_FILE = "summary.json"
+
+
+def write_load(folder: Path, load: LoadReport | Mapping[str, LoadedRows]) -> None:
+    """Writes how loading went: of one variant, or of each by its name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_result(folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
 
 
 def variant_folder(folder: Path, variant: str) -> Path:

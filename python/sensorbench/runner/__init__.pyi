@@ -1,30 +1,29 @@
 from .ceiling import driver_ceiling, server_ceiling
 from .client_health import check_client_health, client_bound
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, ValidatedComparison
-from .drive import Observer, drive_one_phase, run_plan
+from .drive import drive_one_phase, run_plan
 from .experiment_file import plan_experiment
 from .lengths import Length, Seconds, SecondsOrNone, seconds
-from .load import check_namespace, load_variant, noted, wait_for
+from .load import check_namespace, known_size, load_variant, noted, wait_for
 from .memory import MemoryGuard
 from .monitor import CLIENT
 from .namespaces import OwnedNamespace, owned_namespaces
 from .openmetrics import observers
 from .options import ChangeOptions, ExperimentOptions, Rate, RateOptions, StudyRunOptions, SweepOptions
-from .plan import Parameters, as_json, build_plan, parameters_of, planned_operation
+from .plan import Parameters, as_json, build_plan, parameters_of, plan_operations, planned_operation
 from .prepare import PreparedTable, cached_tables, prepare_tables
+from .registered import Database, databases
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
-from .run import run_and_write, run_manifest
+from .run import Observer, run_to_end
 from .servers import Servers, running_servers
 from .sweep import swept
 from .validate import connect, validated
 from .variants import (
     FILE_URL,
     SERVER_URL,
-    Database,
     TargetSpec,
     Variant,
     VariantSpec,
-    databases,
     make_variants,
     parse_target,
     started_target,
@@ -78,6 +77,7 @@ __all__ = [
     "drive_one_phase",
     "driver_ceiling",
     "is_of_registers",
+    "known_size",
     "load_variant",
     "make_variants",
     "noted",
@@ -86,11 +86,11 @@ __all__ = [
     "parameters_of",
     "parse_target",
     "plan_experiment",
+    "plan_operations",
     "planned_operation",
     "prepare_tables",
-    "run_and_write",
-    "run_manifest",
     "run_plan",
+    "run_to_end",
     "running_servers",
     "seconds",
     "server_ceiling",

@@ -4,13 +4,16 @@ For an embedded database that is the driver alone; for a server it is the driver
 """
 
 import json
+import math
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from sensorbench import _engine
+from sensorbench.results.engine_plan import EnginePlan
 from sensorbench.results.ownership import Owner, new_id
-from sensorbench.runner.variants import Database, Variant
+from sensorbench.runner.registered import Database
+from sensorbench.runner.run import run_to_end
+from sensorbench.runner.variants import Variant
 
 # Long enough for a figure that is only there to be compared with much smaller ones.
 SHORT_S = 0.25
@@ -39,21 +42,13 @@ def _ceiling(target: _engine.Target, schema: str, concurrency: int, duration_s: 
     owner = Owner(new_id(), "of a measurement of the client's ceiling").to_json()
     target.create(schema, "", intent="replace", owner=owner)
     operation = json.loads(schema)["operations"][0]
-    phase = _measured(target, operation, concurrency, duration_s)["phases"][0]
-    target.remove(owner=owner)
-    return float(phase["operations"][operation["name"]]["counts"]["ok"] / ((phase["end_ns"] - phase["start_ns"]) / 1e9))
-
-
-def _measured(target: _engine.Target, operation: dict[str, Any], concurrency: int, duration_s: float) -> dict[str, Any]:
-    plan = {
+    plan: EnginePlan = {
         "seed": 0,
         "operations": [{"weight": 1.0, "operation": operation}],
         "phases": [{"name": "measure", "duration_s": duration_s}],
         "concurrency": concurrency,
         "timeout_s": 10.0,
     }
-    run = target.run(json.dumps(plan), [])
-    while not run.wait(0.25):
-        run.take()
-    whole: dict[str, Any] = json.loads(run.end()[1])
-    return whole
+    (phase,) = run_to_end(target, plan)[1].phases
+    target.remove(owner=owner)
+    return phase.operations[operation["name"]]["counts"]["ok"] / (phase.length_s or math.inf)

@@ -1,11 +1,12 @@
 """Load-generator health: whether the figures are the database's or the client's own. Each warning says what to do next."""
 
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable
 
 from sensorbench.results import ComparisonResult, RunResult
-from sensorbench.results.manifest import MEASURE
+from sensorbench.results.manifest import PhaseFigures
 from sensorbench.results.summary.comparison import ClientHealth, HiddenWait
-from sensorbench.results.summary.envelope import Caveat, Caveats, OperationErrors
+from sensorbench.results.summary.envelope import Caveat, Caveats, errors_of
 
 # Above this share of the driver's no-op ceiling, the client is what is measured.
 CLIENT_BOUND_SHARE = 0.5
@@ -35,34 +36,32 @@ def check_client_health(
 
 def _facts(runs: list[RunResult], embedded: bool, ceiling: float | None) -> ClientHealth:
     all_totals = [run.manifest.totals for run in runs if run.manifest.totals]
-    phases = [phase for totals in all_totals for phase in totals.phases if phase.name == MEASURE]
-    elapsed_s = sum(
-        (phase.end_ns - phase.start_ns) / 1e9 for phase in phases if phase.start_ns is not None and phase.end_ns is not None
-    )
-    counts = [operation["counts"] for phase in phases for operation in phase.operations.values()]
-    ended = sum(sum(count.values()) for count in counts)
+    phases = [phase for run in runs for phase in run.manifest.measured]
+    operations = [operation for phase in phases for operation in phase.operations.values()]
+    elapsed_s = sum(phase.length_s or 0.0 for phase in phases)
+    counts = Counter[str]()
+    for operation in operations:
+        counts.update(operation["counts"])
     whole_s = sum(totals.duration_ns for totals in all_totals) / 1e9
     client_cpu = sum(totals.client_cpu_ns for totals in all_totals) / 1e9 / whole_s if whole_s else None
-    rate = ended / elapsed_s if elapsed_s else None
+    rate = counts.total() / elapsed_s if elapsed_s else None
     lags = [totals.timer_lag_ns for totals in all_totals if totals.timer_lag_ns]
-    lag_s = {
-        f"schedule_lag_{quantile}_s": max(lag[quantile] for lag in lags) / 1e9 if lags else None
-        for quantile in ("p50", "p99", "p999")
-    }
     return ClientHealth(
         runs=len(runs),
         rate_per_s=rate,
         started=sum(phase.started for phase in phases),
         dropped=sum(phase.dropped for phase in phases),
-        late=sum(operation["late"] for phase in phases for operation in phase.operations.values()),
-        ok=sum(count["ok"] for count in counts),
-        timeouts=sum(count["timeout"] for count in counts),
-        errors=sum(count["error"] for count in counts),
-        cancelled=sum(count["cancelled"] for count in counts),
-        error_kinds=[OperationErrors.model_validate(error) for totals in all_totals for error in totals.errors],
+        late=sum(operation["late"] for operation in operations),
+        ok=counts["ok"],
+        timeouts=counts["timeout"],
+        errors=counts["error"],
+        cancelled=counts["cancelled"],
+        error_kinds=errors_of(run.manifest for run in runs),
         client_cpu=client_cpu,
         client_cpu_is_shared_with_database=embedded,
-        **lag_s,
+        schedule_lag_p50_s=_max_s(lag["p50"] for lag in lags),
+        schedule_lag_p99_s=_max_s(lag["p99"] for lag in lags),
+        schedule_lag_p999_s=_max_s(lag["p999"] for lag in lags),
         min_median_s=_min_median_s(phases),
         driver_ceiling_per_s=ceiling,
         spinning=any(run.manifest.plan["spin"] for run in runs),
@@ -93,7 +92,13 @@ def client_bound(
     return None
 
 
-def _min_median_s(phases: list[Any]) -> float | None:
+def _max_s(values_ns: Iterable[int]) -> float | None:
+    """The greatest of some times, in s; None where there are none."""
+    greatest_ns = max(values_ns, default=None)
+    return None if greatest_ns is None else greatest_ns / 1e9
+
+
+def _min_median_s(phases: list[PhaseFigures]) -> float | None:
     """The median response time of the quickest kind of operation."""
     medians = [
         operation["response_ns"]["p50"] for phase in phases for operation in phase.operations.values() if operation["response_ns"]
@@ -101,13 +106,13 @@ def _min_median_s(phases: list[Any]) -> float | None:
     return min(medians) / 1e9 if medians else None
 
 
-def _hidden(phases: list[Any], timer_lag_ns: int) -> list[HiddenWait]:
+def _hidden(phases: list[PhaseFigures], timer_lag_ns: int) -> list[HiddenWait]:
     """Operations of an open loop whose response time is much longer than their service time, and not by the client's timer."""
     hidden = []
     for phase in phases:
         for name, operation in phase.operations.items():
             response, service = operation["response_ns"], operation["service_ns"]
-            if not response or not operation["schedule_lag_ns"]:
+            if not response or not service or not operation["schedule_lag_ns"]:
                 continue
             waited_ns = response["p999"] - service["p999"]
             if response["p999"] > HIDDEN_FACTOR * service["p999"] and waited_ns > HIDDEN_FACTOR * timer_lag_ns:
@@ -175,7 +180,7 @@ def _add_damaged(caveats: Caveats, result: ComparisonResult) -> None:
 def _add_failed(caveats: Caveats, result: ComparisonResult) -> None:
     """Variants that were left out of work that went on without them."""
     for variant, failure in result.failures.items():
-        text = f"It failed at {failure['step']}: {failure['cause']}."
+        text = f"It failed at {failure.step}: {failure.cause}."
         caveats.add("failed", text, "Go on with --resume when the cause is mended.", variant)
 
 

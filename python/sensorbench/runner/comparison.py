@@ -1,7 +1,7 @@
 """A comparison: what is asked for, what was found to be sound, and what is up."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import duckdb
 
@@ -12,6 +12,8 @@ from sensorbench.runner.servers import Servers
 from sensorbench.runner.variants import Variant
 from sensorbench.runner.workload import Workload
 from sensorbench.schemas import Operations
+from sensorbench.schemas.engine_types import DriverSchema
+from sensorbench.schemas.types import ValueType
 
 DATA_FOLDER = "data"
 
@@ -43,8 +45,9 @@ class ValidatedComparison:
     workbench: duckdb.DuckDBPyConnection
     names: list[str]
     parameters: Parameters
-    schemas: dict[str, dict[str, Any]]
-    columns: dict[str, dict[str, Any]]
+    # As the engine takes them, by variant.
+    schemas: dict[str, DriverSchema]
+    columns: dict[str, dict[str, dict[str, ValueType]]]
 
 
 @dataclass(frozen=True)

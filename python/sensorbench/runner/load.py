@@ -2,15 +2,16 @@
 
 import json
 import time
-from typing import Any
 
 from sensorbench._engine import Load, Target
 from sensorbench.errors import FailedError, NamespaceError, UsageError
 from sensorbench.progress import ProgressReporter, Task
+from sensorbench.results.described import LoadedPart, LoadedTable, LoadReport, SizeReport
 from sensorbench.results.ownership import Claim
 from sensorbench.runner.memory import MemoryGuard
 from sensorbench.runner.prepare import PreparedTable
 from sensorbench.runner.variants import Variant
+from sensorbench.schemas.engine_types import DriverSchema
 
 SLICE_S = 0.2
 
@@ -18,26 +19,25 @@ SLICE_S = 0.2
 def load_variant(
     variant: Variant,
     target: Target,
-    schema: dict[str, Any],
+    schema: DriverSchema,
     tables: list[PreparedTable],
     readings: int,
     fingerprint: str,
     *,
     claim: Claim,
     reporter: ProgressReporter,
-) -> dict[str, Any]:
+) -> LoadReport:
     """Loads a variant into its target and tells how that went. Raises NamespaceError, and FailedError when rows are lost."""
     target.create(json.dumps(schema), noted(fingerprint, "loading"), intent=claim.intent, owner=claim.owner.to_json())
     rows = sum(table.rows for table in tables)
     guard = MemoryGuard(variant, rows)
     with reporter.task(f"loading {variant.id}", total=rows) as task:
-        loaded: list[dict[str, Any]] = []
+        loaded: list[LoadedTable] = []
         for table in tables:
             load = target.load(table.table, table.open())
             wait_for(load, sum(entry["rows"] for entry in loaded), task, guard)
-            loaded.append(
-                {"table": table.table, "prepare_s": table.prepare_s, "prepared_bytes": table.bytes, **json.loads(load.result())}
-            )
+            went: LoadedPart = json.loads(load.result())
+            loaded.append({"table": table.table, "prepare_s": table.prepare_s, "prepared_bytes": table.bytes, **went})
         load_s = sum(entry["duration_s"] for entry in loaded)
         task.advance_to(rows, "settling")
         start_s = time.monotonic()
@@ -45,7 +45,7 @@ def load_variant(
         settle_s = time.monotonic() - start_s
         _check_counts(variant, target, tables)
         target.set_fingerprint(noted(fingerprint, "settled"))
-        size = _known_size(target)
+        size = known_size(target)
         task.end(f"{rows:,} rows in {load_s:.1f} s, settled after {settle_s:.1f} s more, {_described_size(size)}")
     return {
         "variant": variant.id,
@@ -69,14 +69,15 @@ def check_namespace(target: Target, claim: Claim) -> None:
         raise UsageError(str(error)) from None
 
 
-def _known_size(target: Target) -> dict[str, Any]:
+def known_size(target: Target) -> SizeReport:
     """Bytes on disk; None in total, with the reason, where the database does not tell."""
-    size: dict[str, Any] = json.loads(target.size())
+    size: SizeReport = json.loads(target.size())
     return {**size, "total_bytes": None} if size.get("unknown") else size
 
 
-def _described_size(size: dict[str, Any]) -> str:
-    return "size not known" if size["total_bytes"] is None else f"{size['total_bytes'] / 1e6:.1f} MB"
+def _described_size(size: SizeReport) -> str:
+    total = size["total_bytes"]
+    return "size not known" if total is None else f"{total / 1e6:.1f} MB"
 
 
 def noted(fingerprint: str, state: str) -> str:

@@ -4,13 +4,14 @@ import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import psutil
 
 from sensorbench import lab
 from sensorbench._engine import Run, Target
 from sensorbench.errors import EngineError, FailedError, UsageError
+from sensorbench.results.writer import ResourceRow, StatusRow
 
 EVERY_S = 1.0
 CLIENT = "client"
@@ -42,8 +43,8 @@ class Watcher:
         self._prefixes = {known.name: known.prefix for known in self._nodes_now()}
         self._processes = {CLIENT: psutil.Process(), **servers}
         self._asks = True
-        self._resources: list[dict[str, Any]] = []
-        self._status: list[dict[str, Any]] = []
+        self._resources: list[ResourceRow] = []
+        self._status: list[StatusRow] = []
         self._lock = threading.Lock()
         self._ended = threading.Event()
         watches = (self._watch, self._watch_in_lab)
@@ -65,7 +66,7 @@ class Watcher:
         finally:
             self._stop()
 
-    def take(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    def take(self) -> tuple[list[ResourceRow], list[StatusRow]]:
         """What was seen since the last time: rows of `resources` and of `status`."""
         with self._lock:
             taken = self._resources, self._status
@@ -128,31 +129,31 @@ class Watcher:
         self._meet_newcomers()
         time_ns = self._now_ns()
         rows = [row for name, process in self._processes.items() if (row := self._used(name, process, time_ns))]
-        self._used_cpu_s |= {row["process"]: row["cpu_s"] for row in rows}
+        self._used_cpu_s |= {row.process: row.cpu_s for row in rows}
         with self._lock:
             self._resources += rows
             self._status += _status_rows(time_ns, self._of_measured(rows))
 
-    def _of_measured(self, rows: list[dict[str, Any]]) -> dict[str, float]:
+    def _of_measured(self, rows: list[ResourceRow]) -> dict[str, float]:
         """What the processes of the measured server use, by names as `lab.insight` has them."""
         return {
-            f"{self._prefixes[row['process']]}lab.{column}": row[column]
+            f"{self._prefixes[row.process]}lab.{column}": value
             for row in rows
             for column in _OF_PROCESSES
-            if row["process"] in self._prefixes and row[column] is not None
+            if row.process in self._prefixes and (value := getattr(row, column)) is not None
         }
 
-    def _used(self, name: str, process: psutil.Process, time_ns: int) -> dict[str, Any] | None:
+    def _used(self, name: str, process: psutil.Process, time_ns: int) -> ResourceRow | None:
         try:
             family = [process] if name == CLIENT else [process, *process.children(recursive=True)]
-            return {
-                "time_ns": time_ns,
-                "process": name,
-                "cpu_s": _cpu_s(name, process) - self._start_cpu_s[name],
-                "memory_bytes": _memory_bytes(family),
-                "threads": sum(item.num_threads() for item in family),
+            return ResourceRow(
+                time_ns=time_ns,
+                process=name,
+                cpu_s=_cpu_s(name, process) - self._start_cpu_s[name],
+                memory_bytes=_memory_bytes(family),
+                threads=sum(item.num_threads() for item in family),
                 **_disk(family),
-            }
+            )
         except psutil.NoSuchProcess:
             return None
 
@@ -182,8 +183,8 @@ def _as_it_is_now(instance: lab.Instance) -> lab.Instance:
     return instance
 
 
-def _status_rows(time_ns: int, status: Mapping[str, float]) -> list[dict[str, Any]]:
-    return [{"time_ns": time_ns, "name": name, "value": value} for name, value in status.items()]
+def _status_rows(time_ns: int, status: Mapping[str, float]) -> list[StatusRow]:
+    return [StatusRow(time_ns, name, value) for name, value in status.items()]
 
 
 def _cpu_s(name: str, process: psutil.Process) -> float:

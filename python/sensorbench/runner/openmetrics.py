@@ -1,9 +1,9 @@
 """What the running load does, for Prometheus: an HTTP endpoint in OpenMetrics form. docs/openmetrics.md lists names and units."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -12,10 +12,11 @@ from prometheus_client.registry import Collector
 from sensorbench._engine import Run
 from sensorbench.errors import UsageError
 from sensorbench.interrupts import held_back
+from sensorbench.results.engine_report import OperationReport, PhaseReport, Snapshot
 from sensorbench.results.manifest import OUTCOMES
-from sensorbench.runner.drive import Observer
+from sensorbench.runner.run import Observer
 
-QUANTILES = {"0.5": "p50", "0.95": "p95", "0.99": "p99", "0.999": "p999"}
+QUANTILES: dict[str, Literal["p50", "p95", "p99", "p999"]] = {"0.5": "p50", "0.95": "p95", "0.99": "p99", "0.999": "p999"}
 LOOPBACK = "127.0.0.1"
 
 
@@ -56,15 +57,15 @@ class LoadMetrics(Collector):
 
     def __init__(self) -> None:
         self.port = 0
-        # The run and its last snapshot; and of runs that are over, what they counted. In one, because others look at any time.
-        self._last: tuple[Run, dict[str, Any], list[dict[str, Any]]] | None = None
+        # The run and its last snapshot; and those of runs that are over. In one, because others look at any time.
+        self._last: tuple[Run, Snapshot, list[Snapshot]] | None = None
 
-    def on_snapshot(self, run: Run, snapshot: dict[str, Any]) -> None:
+    def on_snapshot(self, run: Run, snapshot: Snapshot) -> None:
         """Takes a snapshot."""
-        before: list[dict[str, Any]] = []
+        before: list[Snapshot] = []
         if self._last is not None:
             last_run, last, before = self._last
-            before = before if last_run is run else [*before, _totals(last)]
+            before = before if last_run is run else [*before, last]
         self._last = run, snapshot, before
 
     def collect(self) -> Iterator[Metric]:
@@ -72,25 +73,24 @@ class LoadMetrics(Collector):
         if self._last is None:
             return
         _, snapshot, before = self._last
-        totals = _sum_of([*before, _totals(snapshot)])
+        phases = [phase for each in (*before, snapshot) for phase in each["phases"]]
+        operations = _by_name(phases)
         ended = CounterMetricFamily(
             "sensorbench_operations", "Operations that ended, by how they did.", labels=["operation", "outcome"]
         )
         late = CounterMetricFamily(
             "sensorbench_operations_late", "Operations that started more than 1 ms after they were due.", labels=["operation"]
         )
-        for name, of_name in totals["operations"].items():
+        for name, reports in operations.items():
             for outcome in OUTCOMES:
-                ended.add_metric([name, outcome], of_name[outcome])
-            late.add_metric([name], of_name["late"])
+                ended.add_metric([name, outcome], sum(report["counts"][outcome] for report in reports))
+            late.add_metric([name], sum(report["late"] for report in reports))
         yield ended
         yield late
-        yield CounterMetricFamily("sensorbench_operations_started", "Operations that were started.", value=totals["started"])
-        yield CounterMetricFamily(
-            "sensorbench_operations_dropped", "Operations that were due and never started.", value=totals["dropped"]
-        )
-        running = _totals(snapshot)
-        yield GaugeMetricFamily("sensorbench_operations_in_flight", "Operations in flight.", value=_concurrency(running))
+        started, dropped = (sum(phase[key] for phase in phases) for key in _ARRIVALS)
+        yield CounterMetricFamily("sensorbench_operations_started", "Operations that were started.", value=started)
+        yield CounterMetricFamily("sensorbench_operations_dropped", "Operations that were due and never started.", value=dropped)
+        yield GaugeMetricFamily("sensorbench_operations_in_flight", "Operations in flight.", value=_concurrency(snapshot))
         yield GaugeMetricFamily("sensorbench_phase", "Number of the phase that goes on, from 0.", value=snapshot["current_phase"])
         yield GaugeMetricFamily(
             "sensorbench_run_time_seconds", "Time on the clock of the run.", value=snapshot["now_ns"] / 1e9, unit="seconds"
@@ -98,67 +98,47 @@ class LoadMetrics(Collector):
         yield CounterMetricFamily(
             "sensorbench_client_processor_seconds", "Processor time of the client's process.", value=time.process_time()
         )
-        for kind in ("response", "service"):
-            yield _latencies(kind, snapshot, totals)
+        for kind in _SINCE:
+            yield _latencies(kind, snapshot, operations)
 
 
-def _latencies(kind: str, snapshot: dict[str, Any], totals: dict[str, Any]) -> Metric:
+_ARRIVALS: tuple[Literal["started"], Literal["dropped"]] = ("started", "dropped")
+_Kind = Literal["response_ns", "service_ns"]
+_SINCE: dict[_Kind, str] = {"response_ns": "from when it was due", "service_ns": "from its start"}
+
+
+def _latencies(kind: _Kind, snapshot: Snapshot, operations: Mapping[str, Sequence[OperationReport]]) -> Metric:
     """Quantiles over the phase that goes on; sum and count over all of the run."""
-    since = {"response": "from when it was due", "service": "from its start"}[kind]
     metric = Metric(
-        f"sensorbench_{kind}_seconds",
-        f"Time of an operation {since}; quantiles are of the phase that goes on.",
+        f"sensorbench_{kind.removesuffix('_ns')}_seconds",
+        f"Time of an operation {_SINCE[kind]}; quantiles are of the phase that goes on.",
         "summary",
         "seconds",
     )
     phases = snapshot["phases"]
     current = phases[min(snapshot["current_phase"], len(phases) - 1)]["operations"]
-    for name, of_name in totals["operations"].items():
-        latencies = (current.get(name) or {}).get(f"{kind}_ns") or {}
+    for name, reports in operations.items():
+        latencies = current[name][kind] if name in current else None
         for quantile, key in QUANTILES.items():
-            if key in latencies:
+            if latencies:
                 metric.add_sample(metric.name, {"operation": name, "quantile": quantile}, latencies[key] / 1e9)
-        metric.add_sample(f"{metric.name}_count", {"operation": name}, of_name[f"{kind}_count"])
-        metric.add_sample(f"{metric.name}_sum", {"operation": name}, of_name[f"{kind}_sum_s"])
+        known = [found for report in reports if (found := report[kind])]
+        metric.add_sample(f"{metric.name}_count", {"operation": name}, sum(found["count"] for found in known))
+        sum_s = sum(found["count"] * found["mean"] for found in known) / 1e9
+        metric.add_sample(f"{metric.name}_sum", {"operation": name}, sum_s)
     return metric
 
 
-def _totals(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """What a snapshot counts, over all its phases."""
-    phases = snapshot["phases"]
-    return {
-        "started": sum(phase["started"] for phase in phases),
-        "dropped": sum(phase["dropped"] for phase in phases),
-        "operations": {name: _of_operation([phase["operations"][name] for phase in phases]) for name in phases[0]["operations"]},
-    }
+def _by_name(phases: Sequence[PhaseReport]) -> dict[str, list[OperationReport]]:
+    """The operations of some phases, by their names."""
+    found: dict[str, list[OperationReport]] = {}
+    for phase in phases:
+        for name, report in phase["operations"].items():
+            found.setdefault(name, []).append(report)
+    return found
 
 
-def _of_operation(figures: Sequence[dict[str, Any]]) -> dict[str, float]:
-    counted: dict[str, float] = {outcome: sum(figure["counts"][outcome] for figure in figures) for outcome in OUTCOMES}
-    counted["late"] = sum(figure["late"] for figure in figures)
-    for kind in ("response", "service"):
-        known = [figure[f"{kind}_ns"] for figure in figures if figure[f"{kind}_ns"]]
-        counted[f"{kind}_count"] = sum(entry["count"] for entry in known)
-        counted[f"{kind}_sum_s"] = sum(entry["count"] * entry["mean"] for entry in known) / 1e9
-    return counted
-
-
-def _sum_of(totals: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Totals of several runs as those of one."""
-    names = dict.fromkeys(name for total in totals for name in total["operations"])
-    return {
-        "started": sum(total["started"] for total in totals),
-        "dropped": sum(total["dropped"] for total in totals),
-        "operations": {
-            name: _added([total["operations"][name] for total in totals if name in total["operations"]]) for name in names
-        },
-    }
-
-
-def _added(figures: Sequence[dict[str, float]]) -> dict[str, float]:
-    return {key: sum(figure[key] for figure in figures) for key in figures[0]}
-
-
-def _concurrency(running: dict[str, Any]) -> int:
-    ended = sum(of_name[outcome] for of_name in running["operations"].values() for outcome in OUTCOMES)
-    return max(0, int(running["started"] - ended))
+def _concurrency(snapshot: Snapshot) -> int:
+    reports = [report for phase in snapshot["phases"] for report in phase["operations"].values()]
+    ended = sum(sum(report["counts"].values()) for report in reports)
+    return max(0, sum(phase["started"] for phase in snapshot["phases"]) - ended)

@@ -1,13 +1,22 @@
 """Plans for the engine: every name becomes a number, every candidate a row."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from sensorbench.errors import UsageError
+from sensorbench.results.engine_plan import (
+    EnginePlan,
+    OperationsPlan,
+    ParameterOrigin,
+    PlannedNumber,
+    PlannedOperation,
+    PlannedSource,
+    PlannedSpan,
+)
 from sensorbench.runner.lengths import seconds
 from sensorbench.runner.workload import LOG_EVERY, LOGGED_WHOLE, Workload
 from sensorbench.schemas import Operation, Operations, Schema
@@ -22,9 +31,9 @@ class Parameters:
 
     sources: list[str]
     tables: dict[str, pa.Table] = field(default_factory=dict)
-    numbers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    numbers: dict[str, dict[str, PlannedNumber]] = field(default_factory=dict)
     # Of parameter sources of what was written, the time bucket that ends with it.
-    spans: dict[str, dict[str, Any]] = field(default_factory=dict)
+    spans: dict[str, PlannedSpan] = field(default_factory=dict)
 
     def readers(self) -> list[pa.RecordBatchReader]:
         """The tables, for the engine."""
@@ -41,7 +50,7 @@ def parameters_of(operations: Operations, names: list[str], workbench: duckdb.Du
             if source.query is not None:
                 parameters.tables[name] = _candidates(workbench, source.query)
             for column, number in source.numbers.items():
-                parameters.numbers.setdefault(name, []).append({"name": column, **_number(workbench, number.start, number.step)})
+                parameters.numbers.setdefault(name, {})[column] = _number(workbench, number.start, number.step)
             if source.written and source.written.span:
                 written = operations.operation[source.written.operation]
                 parameters.spans[name] = _span(workbench, source.written.span, written)
@@ -70,7 +79,7 @@ def _candidates(workbench: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
     return table
 
 
-def _number(workbench: duckdb.DuckDBPyConnection, start: str, step: str) -> dict[str, Any]:
+def _number(workbench: duckdb.DuckDBPyConnection, start: str, step: str) -> PlannedNumber:
     """A column of numbers: type, first value and step, times in µs."""
     relation = workbench.sql(start)
     value_type = next(iter(canonical_columns(relation).values()))
@@ -83,7 +92,7 @@ def _number(workbench: duckdb.DuckDBPyConnection, start: str, step: str) -> dict
     return {"type": value_type, "start": first, "step": by}
 
 
-def _span(workbench: duckdb.DuckDBPyConnection, span: Span, written: Operation) -> dict[str, Any]:
+def _span(workbench: duckdb.DuckDBPyConnection, span: Span, written: Operation) -> PlannedSpan:
     """A time bucket that ends with a write, for the engine: unit in µs."""
     times = [name for name, value_type in written.parameters.items() if value_type == "timestamp"]
     if span.time not in times:
@@ -95,8 +104,8 @@ def _span(workbench: duckdb.DuckDBPyConnection, span: Span, written: Operation) 
     return {"time": list(written.parameters).index(span.time), "unit_us": unit_us, "min": low, "max": high}
 
 
-def build_plan(operations: Operations, schema: Schema, parameters: Parameters, workload: Workload, run: int) -> dict[str, Any]:
-    """The plan of one run of a workload on a variant."""
+def plan_operations(operations: Operations, schema: Schema, parameters: Parameters, workload: Workload) -> OperationsPlan:
+    """The part of a plan that says what is asked."""
     # Operations that only a parameter source names (a write that is read) are planned too, with no share of the mix.
     names = planned_operations(operations, workload)
     return {
@@ -106,6 +115,13 @@ def build_plan(operations: Operations, schema: Schema, parameters: Parameters, w
         "parameter_sources": [
             _planned_source(operations.parameter_source[name], name, names, parameters, workload) for name in parameters.sources
         ],
+    }
+
+
+def build_plan(operations: Operations, schema: Schema, parameters: Parameters, workload: Workload, run: int) -> EnginePlan:
+    """The plan of one run of a workload on a variant."""
+    return {
+        **plan_operations(operations, schema, parameters, workload),
         "phases": workload.phases(run, workload.repeat),
         "concurrency": workload.schedule.max_concurrency,
         "threads": workload.threads,
@@ -122,15 +138,15 @@ def planned_operations(operations: Operations, workload: Workload) -> list[str]:
     return [name for name in operations.operation if name in workload.mix]
 
 
-def _planned(operations: Operations, schema: Schema, parameters: Parameters, name: str, weight: float) -> dict[str, Any]:
+def _planned(operations: Operations, schema: Schema, parameters: Parameters, name: str, weight: float) -> PlannedOperation:
     operation = operations.operation[name]
     sources = [_source(operations, parameters, name, parameter) for parameter in operation.parameters]
     return planned_operation(name, operation, schema, sources, weight)
 
 
 def planned_operation(
-    name: str, operation: Operation, schema: Schema, sources: list[dict[str, Any]], weight: float = 1.0
-) -> dict[str, Any]:
+    name: str, operation: Operation, schema: Schema, sources: Sequence[ParameterOrigin], weight: float = 1.0
+) -> PlannedOperation:
     """An operation as a plan has it: how a schema asks it, and where each of its parameters comes from."""
     return {
         "weight": weight,
@@ -140,13 +156,13 @@ def planned_operation(
     }
 
 
-def _source(operations: Operations, parameters: Parameters, name: str, parameter: str) -> dict[str, Any]:
+def _source(operations: Operations, parameters: Parameters, name: str, parameter: str) -> ParameterOrigin:
     """Number of the parameter source and of the column that a parameter comes from, and whether each reading of an operation has a row of its own."""
     for source in operations.operation[name].parameter_sources:
         columns = _source_columns(operations, parameters, source)
         if parameter in columns:
-            of_each = {"each": True} if source in operations.operation[name].each else {}
-            return {"source": parameters.sources.index(source), "column": columns.index(parameter), **of_each}
+            origin: ParameterOrigin = {"source": parameters.sources.index(source), "column": columns.index(parameter)}
+            return {**origin, "each": True} if source in operations.operation[name].each else origin
     sources = ", ".join(operations.operation[name].parameter_sources) or "none"
     raise UsageError(
         f"operation.{name}.parameters.{parameter}: none of its parameter sources ({sources}) has a column of this name"
@@ -157,7 +173,7 @@ def _source_columns(operations: Operations, parameters: Parameters, source: str)
     if source in parameters.tables:
         return list(parameters.tables[source].column_names)
     if source in parameters.numbers:
-        return [column["name"] for column in parameters.numbers[source]]
+        return list(parameters.numbers[source])
     written = operations.parameter_source[source].written
     of_span = ["from", "to"] if source in parameters.spans else []
     return [*operations.operation[written.operation].parameters, *of_span] if written else []
@@ -165,13 +181,13 @@ def _source_columns(operations: Operations, parameters: Parameters, source: str)
 
 def _planned_source(
     source: ParameterSource, name: str, names: list[str], parameters: Parameters, workload: Workload
-) -> dict[str, Any]:
+) -> PlannedSource:
     if name in parameters.tables:
         choice = workload.choice.get(name, source.choice)
         chosen = choice if isinstance(choice, str) else choice.model_dump(exclude_none=True)
         return {"rows": {"table": list(parameters.tables).index(name), "choice": chosen}}
     if name in parameters.numbers:
-        columns = [{key: column[key] for key in ("type", "start", "step")} for column in parameters.numbers[name]]
+        columns = list(parameters.numbers[name].values())
         return {"numbers": {"columns": columns, "per": None if source.per is None else parameters.sources.index(source.per)}}
     written = source.written
     if written is None or written.operation not in names:
@@ -188,6 +204,6 @@ def _planned_source(
     }
 
 
-def as_json(plan: dict[str, Any]) -> str:
+def as_json(plan: EnginePlan) -> str:
     """The plan as the engine takes it."""
     return json.dumps(plan)

@@ -2,9 +2,10 @@
 What the database promises shows in their history; see `history`.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +15,8 @@ from sensorbench.runner.comparison import Comparison
 from sensorbench.runner.plan import Parameters
 from sensorbench.schemas import Operations, Schema, load_operations, load_schema, shipped_schemas
 from sensorbench.schemas.schema_file import SchemaFile
+
+Entry = TypeVar("Entry")
 
 REGISTERS = "registers"
 WRITE, READ = "write_register", "read_register"
@@ -91,7 +94,7 @@ def _with_file(file: SchemaFile, more: SchemaFile, where: str) -> SchemaFile:
     )
 
 
-def _beside(entry: dict[str, Any], other: dict[str, Any], where: str, key: str) -> dict[str, Any]:
+def _beside(entry: Mapping[str, Entry], other: Mapping[str, Entry], where: str, key: str) -> dict[str, Entry]:
     """The entries of both, none of which have the same name."""
     shared = next((name for name in entry if name in other), None)
     if shared is not None:

@@ -2,9 +2,9 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import psutil
 import pyarrow as pa
@@ -13,31 +13,35 @@ from sensorbench._engine import Run, Target
 from sensorbench.errors import FailedError
 from sensorbench.interrupts import check, held_back, let_through
 from sensorbench.results import RunManifest, RunWriter
-from sensorbench.results.manifest import Process, now
+from sensorbench.results.engine_plan import EnginePlan, KeptPlan, kept_of
+from sensorbench.results.engine_report import ErrorReport, Snapshot, snapshot_of
+from sensorbench.results.manifest import Process, RunTotals, now
 from sensorbench.runner.monitor import Watcher
 from sensorbench.runner.plan import as_json
 from sensorbench.runner.variants import Variant
+
+if TYPE_CHECKING:
+    from sensorbench._engine import Segment
 
 # A server that is started anew by whoever watches over it is back by then.
 LOST_S = 5.0
 # Fewer failures may be slow questions that one database cannot answer: it is there and goes on with the next.
 MIN_FAILURES = 20
 
-
-# What the manifest of a run keeps of its plan, as far as it is there; the operations themselves are long, and follow from schema and seed.
-_KEPT = ("phases", "concurrency", "threads", "timeout_s", "spin", "log_every", "answers_every", "answers_whole")
+# Called some times per second with a run and its snapshot.
+Observer = Callable[[Run, Snapshot], None]
 
 
 def run_manifest(
     target: Target,
     variant: Variant,
-    plan: Mapping[str, Any],
+    plan: EnginePlan,
     *,
     repeat: int,
     temperature: Literal["cold", "warm", "hot"] = "warm",
     id_: str | None = None,
     created: datetime | None = None,
-    described: Mapping[str, Any] | None = None,
+    described: KeptPlan | None = None,
 ) -> RunManifest:
     """The manifest of a run that begins now: the one place where one is made.
 
@@ -62,7 +66,7 @@ def run_manifest(
         seed=plan["seed"],
         operations=[operation["operation"]["name"] for operation in plan["operations"]],
         phases=[phase["name"] for phase in plan["phases"]],
-        plan={**{key: plan[key] for key in _KEPT if key in plan}, **(described or {})},
+        plan={**kept_of(plan), **(described or {})},
         description=json.loads(target.describe()),
     )
 
@@ -76,7 +80,7 @@ class LostServerDetector:
         self._failing_since_s: float | None = None
         self._failed_before = 0
 
-    def is_lost(self, snapshot: dict[str, Any]) -> bool:
+    def is_lost(self, snapshot: Snapshot) -> bool:
         """Whether operations, MIN_FAILURES or more, have done nothing but fail for LOST_S seconds. Time-outs are answers of a kind:
         a slow database.
         """
@@ -94,12 +98,11 @@ class LostServerDetector:
         return time.monotonic() - self._failing_since_s >= LOST_S
 
 
-def why_lost(whole: dict[str, Any]) -> str:
+def why_lost(errors: Iterable[ErrorReport]) -> str:
     """The message for a run that was given up: of its errors the one that came most often."""
-    errors = [error for error in whole["errors"] if error["kind"] != "cancelled"]
-    if not errors:
+    often = max((error for error in errors if error["kind"] != "cancelled"), key=lambda error: error["count"], default=None)
+    if often is None:
         return "the database answers no more"
-    often = max(errors, key=lambda error: int(error["count"]))
     return f"the run was given up after {LOST_S:g} s without an answer: {often['first_message']}"
 
 
@@ -112,13 +115,13 @@ SEGMENT_SHARE = 1 / 600
 
 def run_and_write(
     target: Target,
-    plan: dict[str, Any],
+    plan: EnginePlan,
     tables: Sequence[pa.RecordBatchReader],
     writer: RunWriter,
     servers: Mapping[str, psutil.Process],
-    on_snapshot: Callable[[Run, dict[str, Any]], None],
+    on_snapshot: Observer,
     at_end: Callable[[Run, bool], None],
-) -> dict[str, Any]:
+) -> RunTotals:
     """Runs a plan on a target to its end and writes it down. Returns the run as a whole.
 
     While it goes on, `on_snapshot` is called with the run and its snapshot, to tell people, or to steer it. When all that was recorded is
@@ -137,7 +140,7 @@ def run_and_write(
                 totals = run_end.write(asks=not is_lost)
                 with let_through():
                     at_end(run, not is_lost)
-                why = why_lost(totals) if is_lost else None
+                why = why_lost(totals.errors) if is_lost else None
                 writer.finish("failed" if is_lost else "complete", totals, why)
             except KeyboardInterrupt:
                 run.cancel()
@@ -153,13 +156,34 @@ def run_and_write(
     return totals
 
 
-def _follow(run: Run, writer: RunWriter, watcher: Watcher, on_snapshot: Callable[[Run, dict[str, Any]], None]) -> bool:
+def _nothing(run: Run, segment: "Segment") -> None:
+    """What was recorded is not looked at."""
+
+
+def run_to_end(
+    target: Target,
+    plan: EnginePlan,
+    tables: Sequence[pa.RecordBatchReader] = (),
+    on_segment: "Callable[[Run, Segment], None]" = _nothing,
+) -> tuple[Run, RunTotals]:
+    """Runs a plan that is no measurement of its own, or a very short one: nothing is watched or written. What was recorded is given to
+    `on_segment` piece by piece. Returns the run, which is over, and what was counted.
+    """
+    run = target.run(as_json(plan), tables)
+    while not run.wait(SLICE_S):
+        on_segment(run, run.take())
+    segment, totals = run.end()
+    on_segment(run, segment)
+    return run, RunTotals.model_validate_json(totals)
+
+
+def _follow(run: Run, writer: RunWriter, watcher: Watcher, on_snapshot: Observer) -> bool:
     """Writes segments while a run goes on. Returns whether it was given up, its database being lost. Raises KeyboardInterrupt."""
     started_s = written_s = time.monotonic()
     detector = LostServerDetector()
     while not run.wait(SLICE_S):
         check()
-        snapshot = json.loads(run.snapshot())
+        snapshot = snapshot_of(run)
         on_snapshot(run, snapshot)
         if detector.is_lost(snapshot):
             run.cancel()
@@ -178,14 +202,14 @@ class _RunEnd:
         self._run = run
         self._writer = writer
         self._watcher = watcher
-        self._totals: dict[str, Any] | None = None
+        self._totals: RunTotals | None = None
 
-    def write(self, *, asks: bool) -> dict[str, Any]:
+    def write(self, *, asks: bool) -> RunTotals:
         """Writes the last segment, unless that was done before. With `asks`, the server says what it has counted until now."""
         if self._totals is None:
             segment, whole = self._run.end()
             # Who lost its server, or is interrupted, does not wait for answers.
             self._watcher.read_once_more(asks=asks)
             self._writer.write(segment, *self._watcher.take())
-            self._totals = json.loads(whole)
+            self._totals = RunTotals.model_validate_json(whole)
         return self._totals

@@ -4,13 +4,13 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import psutil
 
 from sensorbench import lab
 from sensorbench.errors import EngineError, FailedError, message_of
 from sensorbench.progress import ProgressReporter
+from sensorbench.results.described import DescribedServer
 from sensorbench.runner.variants import Variant
 
 
@@ -42,7 +42,7 @@ class Servers:
         for instance in self.instances.values():
             lab.empty_caches(instance.name)
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> dict[str, DescribedServer]:
         """What results say of each: version, nodes, variants, and how its limits are kept."""
         return {
             text: {

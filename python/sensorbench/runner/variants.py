@@ -1,7 +1,6 @@
 """Variants: a target and a schema, which together make one side of a comparison."""
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,23 +11,9 @@ from typing import Literal
 from sensorbench import _engine, lab
 from sensorbench.errors import EngineUsageError, UsageError
 from sensorbench.results import VariantManifest
+from sensorbench.runner.registered import Database, databases
 from sensorbench.runner.workload import Workload
 from sensorbench.schemas import Schema
-
-
-@dataclass(frozen=True)
-class Database:
-    """A database that is built in. `dialect` is the word in its schema files; one that is `in_memory` keeps all its data there;
-    `bulk_load` is what it has for much data at once, past its ordinary writes, if loading goes by that.
-    """
-
-    name: str
-    dialect: str
-    summary: str
-    embedded: bool
-    in_memory: bool
-    relational: bool
-    bulk_load: str | None
 
 
 @dataclass(frozen=True)
@@ -169,11 +154,6 @@ class Variant:
             promises=self.schema.file.promises,
             statements=statements,
         )
-
-
-def databases() -> dict[str, Database]:
-    """The databases that are built in, by name."""
-    return {entry["name"]: Database(**entry) for entry in json.loads(_engine.databases())}
 
 
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z0-9+]+):")

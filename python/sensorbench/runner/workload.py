@@ -1,10 +1,11 @@
 """Workloads: which operations in which mix, when, for how long."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
 from sensorbench import toml_file
+from sensorbench.results.engine_plan import Pace, PlannedPhase, PlannedSegment
 from sensorbench.results.manifest import MEASURE
 from sensorbench.runner.lengths import Length, seconds
 from sensorbench.schemas.operations import AnyChoice
@@ -59,13 +60,13 @@ class Schedule(toml_file.FileModel):
             raise AssertionError("a workload gets its concurrency before it is planned")
         return self.concurrency
 
-    def pace(self) -> dict[str, Any] | None:
+    def pace(self) -> Pace | None:
         """The rates for the engine; None in a closed loop."""
         if not self.is_open_loop:
             return None
         if self.rate is not None:
             return {"arrival": self.arrival, "segments": [{"from_per_s": self.rate}]}
-        segments = [
+        segments: list[PlannedSegment] = [
             {"from_per_s": segment.from_, "to_per_s": segment.to, "length_s": seconds(segment.length) if segment.length else None}
             for segment in self.segments
         ]
@@ -133,27 +134,31 @@ class Workload(toml_file.FileModel):
         """Whether there is a warm-up."""
         return bool(self.warm_up)
 
-    def phases(self, run: int, runs: int) -> list[dict[str, Any]]:
+    def phases(self, run: int, runs: int) -> list[PlannedPhase]:
         """The phases of the run with this number (from 0), out of so many: its writes meet those of no other. Where it is known how many
         operations each has, they go on where the phase before ended.
         """
         pace = self.schedule.pace()
-        phases: list[dict[str, Any]] = []
+        phases: list[PlannedPhase] = []
         if self.is_warmed_up:
-            limit = {"operations": self.warm_up} if isinstance(self.warm_up, int) else {"duration_s": seconds(self.warm_up)}
-            phases.append({"name": WARM_UP, **limit, "pace": _first_rate(pace)})
+            warm_up: PlannedPhase = {"name": WARM_UP, "pace": _first_rate(pace)}
+            if isinstance(self.warm_up, int):
+                warm_up["operations"] = self.warm_up
+            else:
+                warm_up["duration_s"] = seconds(self.warm_up)
+            phases.append(warm_up)
         duration_s = seconds(self.duration) if self.duration else None
         phases.append({"name": MEASURE, "operations": self.operations, "duration_s": duration_s, "pace": pace})
-        operations = [phase.get("operations") for phase in phases]
+        operations = [count for phase in phases if (count := phase.get("operations")) is not None]
         for number, phase in enumerate(phases):
-            if None in operations or self.duration is not None:
+            if len(operations) < len(phases) or self.duration is not None:
                 phase["numbering"] = {"offset": run * len(phases) + number, "stride": runs * len(phases)}
             else:
                 phase["numbering"] = {"offset": 0, "stride": 1, "before": [*operations * run, *operations[:number]]}
         return phases
 
 
-def _first_rate(pace: dict[str, Any] | None) -> dict[str, Any] | None:
+def _first_rate(pace: Pace | None) -> Pace | None:
     """Warming up happens at the rate with which measuring begins."""
     if pace is None:
         return None

@@ -1,8 +1,9 @@
 """Instances: one operation that is asked at several places, such as seven ranges, each measured as an operation of its own."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sensorbench.errors import UsageError
 from sensorbench.schemas.operations import Operation, OperationInstance, Operations, ParameterSource, instance_name
@@ -30,7 +31,7 @@ def with_instances(
         for rows in _by_instance(
             _rows(operations.parameter_source[operation.instances], workbench, f"{where}, parameter_source.{operation.instances}")
         ):
-            instance = OperationInstance(of=name, name=str(rows[0][NAME]), share=rows[0].get(SHARE))
+            instance = OperationInstance(of=name, name=rows[0].name, share=rows[0].share)
             source = f"{operation.instances}.{instance.name}"
             sources[source] = ParameterSource(query=" UNION ALL ".join(_selected(row) for row in rows))
             own_sources = [
@@ -52,7 +53,16 @@ def mix_of_instances(mix: Mapping[str, float], operations: Operations) -> dict[s
     return whole
 
 
-def _rows(source: ParameterSource, workbench: "duckdb.DuckDBPyConnection", where: str) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class _Row:
+    """A row of a parameter source of instances: whose it is, which share of the rows that is about, and the parameters."""
+
+    name: str
+    share: float | None
+    parameters: dict[str, object]
+
+
+def _rows(source: ParameterSource, workbench: "duckdb.DuckDBPyConnection", where: str) -> list[_Row]:
     import duckdb
 
     try:
@@ -63,20 +73,20 @@ def _rows(source: ParameterSource, workbench: "duckdb.DuckDBPyConnection", where
         raise UsageError(f"{where}: {error}") from None
     if not rows or NAME not in rows[0]:
         raise UsageError(f"{where}: expected rows with a column {NAME!r}, which names each; found {relation.columns}")
-    return rows
+    return [_Row(str(row.pop(NAME)), row.pop(SHARE, None), row) for row in rows]
 
 
-def _by_instance(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+def _by_instance(rows: list[_Row]) -> list[list[_Row]]:
     """The rows of each instance, in the order in which their first ones come."""
-    of_each: dict[str, list[dict[str, Any]]] = {}
+    of_each: dict[str, list[_Row]] = {}
     for row in rows:
-        of_each.setdefault(str(row[NAME]), []).append(row)
+        of_each.setdefault(row.name, []).append(row)
     return list(of_each.values())
 
 
-def _selected(row: dict[str, Any]) -> str:
+def _selected(row: _Row) -> str:
     """A row of parameters as a query."""
-    return f"SELECT {', '.join(_column(key, value) for key, value in row.items() if key not in {NAME, SHARE})}"
+    return f"SELECT {', '.join(_column(name, value) for name, value in row.parameters.items())}"
 
 
 def _instance(operation: Operation, instance: OperationInstance, sources: list[str]) -> Operation:
@@ -94,7 +104,7 @@ def _percent(share: float) -> str:
     return f"{share * 100:.3g} %"
 
 
-def _column(name: str, value: Any) -> str:
+def _column(name: str, value: object) -> str:
     """A value as a column of a query: no doubt about its type, and no bit of a double lost."""
     if isinstance(value, float):
         return f"CAST('{value!r}' AS DOUBLE) AS \"{name}\""

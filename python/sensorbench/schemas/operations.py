@@ -1,16 +1,17 @@
 """Operations: questions and writes, each named once for all databases."""
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
 from sensorbench import toml_file
 from sensorbench.errors import UsageError
+from sensorbench.schemas.engine_types import AnswerColumn, DriverOperation, TypedName
+from sensorbench.schemas.shipped import OPERATIONS_FILE, SHIPPED_FOLDER, shipped_operations
 from sensorbench.schemas.types import ValueType
 
-SHIPPED_FOLDER = Path(__file__).parent
-OPERATIONS_FILE = "operations.toml"
 WORD = r"^[A-Za-z_][A-Za-z0-9_]*$"
 
 
@@ -168,19 +169,24 @@ class Operation(toml_file.FileModel):
             raise ValueError(f"order names the column {unknown[0]}, which the operation does not return")
         return self
 
-    def driver_parameters(self) -> list[dict[str, str]]:
-        """The parameters, for the engine."""
-        return [{"name": name, "type": value_type} for name, value_type in self.parameters.items()]
-
-    def driver_operation(self, name: str) -> dict[str, Any]:
-        """The operation without a statement, for the engine."""
-        columns = [column.model_dump() for column in self.columns]
+    def driver_operation(self, name: str) -> DriverOperation:
+        """The operation without a statement, for the engine, under the name that it has there."""
         return {
             "name": name,
-            "parameters": self.driver_parameters(),
-            "columns": columns,
-            "order": [order.model_dump() for order in self.order],
+            "parameters": typed_names(self.parameters),
+            "columns": answer_columns(self.columns),
+            "order": [{"column": order.column, "direction": order.direction} for order in self.order],
         }
+
+
+def typed_names(types: Mapping[str, ValueType]) -> list[TypedName]:
+    """Parameters or columns of a table with their types, for the engine."""
+    return [{"name": name, "type": value_type} for name, value_type in types.items()]
+
+
+def answer_columns(columns: Iterable[Column]) -> list[AnswerColumn]:
+    """Columns of an answer, for the engine."""
+    return [{"name": column.name, "type": column.type, "computed": column.computed} for column in columns]
 
 
 class Operations(toml_file.FileModel):
@@ -232,11 +238,6 @@ def operations_file(name_or_path: str, relative_to: Path | None = None) -> Path:
         known = ", ".join(shipped_operations())
         raise UsageError(f"there is no operation set {name_or_path!r}; expected one of {known}, or a file (.toml)")
     return file
-
-
-def shipped_operations() -> list[str]:
-    """The names of the shipped operation sets."""
-    return sorted(folder.parent.name for folder in SHIPPED_FOLDER.glob(f"*/{OPERATIONS_FILE}"))
 
 
 def load_operations(name_or_path: str, relative_to: Path | None = None) -> Operations:

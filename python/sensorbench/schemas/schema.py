@@ -10,22 +10,36 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sensorbench import toml_file
 from sensorbench._engine import check_schema, statement_operations
 from sensorbench.errors import EngineUsageError, SchemaError, TargetError, UsageError
-from sensorbench.schemas.operations import SHIPPED_FOLDER, WORD, Operation, Operations, statement_name
+from sensorbench.schemas.client_steps import client_steps
+from sensorbench.schemas.engine_types import (
+    Batching,
+    BucketLength,
+    ClientSteps,
+    DriverSchema,
+    DriverStatement,
+    Statement,
+)
+from sensorbench.schemas.operations import (
+    WORD,
+    Operation,
+    Operations,
+    statement_name,
+    typed_names,
+)
 from sensorbench.schemas.repeated import repeated
 from sensorbench.schemas.schema_file import (
     ENCODINGS,
     PLACE,
-    Also,
+    TABLE,
     Derive,
     Encode,
-    ForEach,
-    ListOfParts,
     LoadQueryEntry,
     OperationText,
     ParameterValue,
     SchemaFile,
     When,
 )
+from sensorbench.schemas.shipped import shipped_schemas
 from sensorbench.schemas.time_buckets import SamplingInterval, bucket_of, needs_sampling_interval
 from sensorbench.schemas.types import ValueType, canonical_columns
 
@@ -46,7 +60,7 @@ class LoadQuery:
     table: str
     query: str
     order: tuple[str, ...]
-    batching: dict[str, Any] | None
+    batching: Batching | None
     may_be_empty: bool
 
 
@@ -93,7 +107,7 @@ class Schema:
         """The same for a dataset."""
         return Schema(self.path, self.name, self.file, self.parameters, sampling)
 
-    def bucket_of(self, every: str, key: str) -> dict[str, int]:
+    def bucket_of(self, every: str, key: str) -> BucketLength:
         """A length of stretches for the engine. Raises UsageError naming the key."""
         try:
             return bucket_of(self._put_in(every, key), self._sampling, self._bytes_a_reading())
@@ -118,7 +132,7 @@ class Schema:
             query = f"SELECT DISTINCT {columns} FROM ({query})"
         batching = self._batching(load_query.encode, f"{key}.encode") if load_query.encode else None
         loading = LoadQuery(name, key, table, query, tuple(load_query.order), batching, may_be_empty=False)
-        if self.file.tables is None or _TABLE not in table:
+        if self.file.tables is None or TABLE not in table:
             return [loading]
         count, by = self.table_count, self.file.tables.by
         remainder = f'(("{by}" % {count}) + {count}) % {count}'
@@ -141,17 +155,25 @@ class Schema:
         of_one = length["microseconds"]
         return f"make_timestamp(epoch_us({column}) - (epoch_us({column}) % {of_one} + {of_one}) % {of_one})"
 
-    def _batching(self, encode: Encode, key: str) -> dict[str, Any]:
+    def _batching(self, encode: Encode, key: str) -> Batching:
         """How rows are batched, for the engine."""
-        put_in = {**encode.model_dump(), "encoding": self._encoding(encode.encoding, f"{key}.encoding")}
-        return {**put_in, "every": self.bucket_of(encode.every, f"{key}.every")}
+        return {
+            "encoding": self.encoding(encode.encoding, f"{key}.encoding"),
+            "group": encode.group,
+            "time": encode.time,
+            "value": encode.value,
+            "every": self.bucket_of(encode.every, f"{key}.every"),
+            "start_column": encode.start_column,
+            "bytes_column": encode.bytes_column,
+        }
 
     @property
     def table_count(self) -> int:
         """How many tables that are alike the data are spread over."""
-        return 1 if self.file.tables is None else self._whole_number(self.file.tables.count, "tables.count")
+        return 1 if self.file.tables is None else self.whole_number(self.file.tables.count, "tables.count")
 
-    def _whole_number(self, written: int | str, key: str) -> int:
+    def whole_number(self, written: int | str, key: str) -> int:
+        """A number of the file, which may be a parameter. Raises UsageError naming the key."""
         number = self._put_in(written, key) if isinstance(written, str) else written
         if not str(number).isdigit() or int(number) == 0:
             raise self.error(key, f"{number!r}: expected a whole number above zero, or a parameter that is one")
@@ -190,130 +212,52 @@ class Schema:
                 )
         return columns
 
-    def driver_schema(self, operations: Operations, names: list[str], columns: dict[str, dict[str, ValueType]]) -> dict[str, Any]:
-        """The schema as the engine takes it, with the named operations. Raises UsageError where the file is wrong."""
-        statements = []
+    def driver_schema(self, operations: Operations, names: list[str], columns: dict[str, dict[str, ValueType]]) -> DriverSchema:
+        """The schema as the engine takes it.
+
+        Args:
+            operations: a file of operations.
+            names: those that are used.
+            columns: of each table, as `loaded_columns` gives them.
+
+        Raises:
+            UsageError: where the file is wrong.
+
+        """
+        statements: list[DriverStatement] = []
         for name in names:
             operation = {**operations.operation[name].driver_operation(name), "statement": self.statement(name)}
             work = self.work(name, operations.operation[name])
             statements += json.loads(self._with_place(statement_operations, json.dumps(operation), json.dumps(work)))
-        schema = {
+        schema: DriverSchema = {
             "create": self._substituted(self.file.create, "create"),
             "settle": self._substituted(self.file.settle, "settle"),
-            "tables": {
-                table: [{"name": name, "type": value_type} for name, value_type in of_table.items()]
-                for table, of_table in columns.items()
-            },
+            "tables": {table: typed_names(of_table) for table, of_table in columns.items()},
             "operations": statements,
         }
         self._with_place(check_schema, self.database, json.dumps(schema))
         return schema
 
-    def statement(self, name: str) -> dict[str, Any]:
+    def statement(self, name: str) -> Statement:
         """The operation's own statement."""
-        return self._operation_text(name)[0].statement
+        return self.operation_text(name)[0].statement
 
-    def described_statements(self, name: str) -> dict[str, Any]:
+    def described_statements(self, name: str) -> Statement:
         """The statements of an operation, for people; and how many readings it writes, where it says so."""
-        text, at = self._operation_text(name)
+        text, at = self.operation_text(name)
         listed = text.for_each.list_ if text.for_each else None
-        more: dict[str, Any] = {"list": listed.statement} if listed else {}
+        more: Statement = {"list": listed.statement} if listed else {}
         if text.first:
             more["first"] = text.first.statement
         if text.also:
             more["also"] = [also.statement for also in text.also]
         if text.readings is not None:
-            more["readings"] = self._whole_number(text.readings, f"{at}.readings")
+            more["readings"] = self.whole_number(text.readings, f"{at}.readings")
         return {**text.statement, **more}
 
-    def work(self, name: str, operation: Operation) -> dict[str, Any]:
-        """What the client does besides the statement, with every name turned into a number."""
-        text, at = self._operation_text(name)
-        parameters = list(operation.parameters)
-        returns = [column.name for column in text.returns]
-
-        def parameter(key: str, written: str | None) -> int | None:
-            if written is None:
-                return None
-            if not written.startswith(":") or written[1:] not in parameters:
-                raise self.error(f"{at}.{key}", f"{written!r}: expected one of {', '.join(':' + known for known in parameters)}")
-            return parameters.index(written[1:])
-
-        def column(key: str, written: str, known: list[str]) -> int:
-            if written not in known:
-                raise self.error(f"{at}.{key}", f"there is no column {written!r}; expected one of {', '.join(known)}")
-            return known.index(written)
-
-        def derived(new: str, derive: Derive) -> dict[str, Any]:
-            floor = parameter(f"derive.{new}.floor", derive.floor)
-            return {"name": new, "floor": floor, "every": self.bucket_of(derive.every, f"{at}.derive.{new}.every")}
-
-        def listed(list_: ListOfParts) -> dict[str, Any]:
-            return {"statement": list_.statement, "returns": [column_.model_dump() for column_ in list_.returns]}
-
-        def parts(for_each: ForEach) -> dict[str, Any]:
-            list_ = for_each.list_
-            known = [column_.name for column_ in list_.returns] if list_ else []
-            if list_ and list_.start is None:
-                return {"rows": {**listed(list_), "column": column("for_each.name", for_each.name, known)}}
-            if for_each.every is None:
-                return {"shards": for_each.shards}
-            bounds = {
-                "from": parameter("for_each.from", for_each.from_),
-                "to": parameter("for_each.to", for_each.to),
-                "every": self.bucket_of(for_each.every, f"{at}.for_each.every"),
-            }
-            if list_ is None or list_.start is None:
-                return {"time_buckets": bounds}
-            own = [
-                [column("for_each.list.own", own, known), parameter(f"for_each.list.own.{own}", written)]
-                for own, written in list_.own.items()
-            ]
-            start = column("for_each.list.start", list_.start, known)
-            return {"listed": {**bounds, **listed(list_), "start": start, "own": own}}
-
-        def also(also_text: Also) -> dict[str, Any]:
-            return {"statement": also_text.statement, "once": [name.removeprefix(":") for name in also_text.once]}
-
-        work: dict[str, Any] = {"derive": [derived(new, derive) for new, derive in text.derive.items()]}
-        if text.readings is not None:
-            work["readings"] = self._whole_number(text.readings, f"{at}.readings")
-            if work["readings"] > 1 and not operation.each:
-                raise self.error(
-                    f"{at}.readings",
-                    f"the operation {name} has no each = [parameter sources], so that all readings would be the same",
-                )
-        if text.encode:
-            work["encode"] = {
-                "name": text.encode.name,
-                "encoding": self._encoding(text.encode.encoding, f"{at}.encode.encoding"),
-                "time": parameter("encode.time", text.encode.time),
-                "value": parameter("encode.value", text.encode.value),
-            }
-        if text.first:
-            returned = [column_.model_dump() for column_ in text.first.returns]
-            work["first"] = {"statement": text.first.statement, "returns": returned}
-            if append := text.first.append:
-                found = column("first.append.column", append.column, [column_.name for column_ in text.first.returns])
-                work["first"]["append"] = {"name": append.name, "column": found, "text": append.text}
-        work["also"] = [also(also_text) for also_text in text.also]
-        if self.file.tables is not None and _TABLE in json.dumps(self.described_statements(name)):
-            work["tables"] = {"count": self.table_count, "by": parameter("tables.by", f":{self.file.tables.by}")}
-        if text.for_each:
-            work["for_each"] = {"name": text.for_each.name, "parts": parts(text.for_each)}
-        work["returns"] = [column_.model_dump() for column_ in text.returns]
-        work["distinct"] = [column("distinct", kept, returns) for kept in text.distinct]
-        if text.decode:
-            bounds = {"from": parameter("decode.from", text.decode.from_), "to": parameter("decode.to", text.decode.to)}
-            work["decode"] = {
-                "column": column("decode.column", text.decode.column, returns),
-                "encoding": self._encoding(text.decode.encoding, f"{at}.decode.encoding"),
-                **bounds,
-            }
-        if text.reduce:
-            known = ["time", "value"] if text.decode else returns
-            work["reduce"] = {"function": text.reduce.function, "column": column("reduce.column", text.reduce.column, known)}
-        return work
+    def work(self, name: str, operation: Operation) -> ClientSteps:
+        """What the client does besides the statement, with every name turned into a number. Raises UsageError naming the key."""
+        return client_steps(self, name, operation)
 
     def asks(self, name: str) -> bool:
         """Whether the schema has an operation."""
@@ -323,7 +267,7 @@ class Schema:
         """An error about a key of the file."""
         return toml_file.error_at(self.path, key, message)
 
-    def _operation_text(self, name: str) -> tuple[OperationText, str]:
+    def operation_text(self, name: str) -> tuple[OperationText, str]:
         """How an operation is asked, and the key of that in the file."""
         statement = statement_name(name)
         if statement not in self.file.operation:
@@ -343,7 +287,7 @@ class Schema:
             raise self.error(
                 key, "what is asked like another operation says nothing else, and the other one is asked in its own words"
             )
-        return self._operation_text(text.like)
+        return self.operation_text(text.like)
 
     def _chosen_of(self, parts: list[Part], key: str) -> tuple[Part, str] | None:
         """The one of several parts of the file that is for these parameters, and its key. Raises UsageError for two that are."""
@@ -367,7 +311,8 @@ class Schema:
         """A text with the values of parameters in it."""
         return str(self._substituted(text, key))
 
-    def _encoding(self, written: str, key: str) -> str:
+    def encoding(self, written: str, key: str) -> str:
+        """An encoding of the file, which may be a parameter. Raises UsageError naming the key."""
         encoding = self._put_in(written, key)
         if encoding not in ENCODINGS:
             raise self.error(key, f"{encoding!r}: expected one of {', '.join(ENCODINGS)}")
@@ -388,7 +333,7 @@ class Schema:
         found = re.match(r"operation\.(?P<name>\w+)", path)
         if found is None or not self.asks(found["name"]):
             return path
-        return self._operation_text(found["name"])[1] + path[found.end() :]
+        return self.operation_text(found["name"])[1] + path[found.end() :]
 
     def _substituted(self, part: Any, path: str) -> Any:
         """A part of the file with `${parameter}` replaced by the parameter's value."""
@@ -422,7 +367,7 @@ class Schema:
 
     def _of_tables(self, statement: Any) -> list[Any]:
         """A statement once for each of the tables that are alike, if it is about one of them."""
-        if self.file.tables is None or not isinstance(statement, str) or _TABLE not in statement:
+        if self.file.tables is None or not isinstance(statement, str) or TABLE not in statement:
             return [statement]
         return [_of_table(statement, number) for number in range(self.table_count)]
 
@@ -434,11 +379,10 @@ class Schema:
 
 
 _PLACE = re.compile(PLACE)
-_TABLE = "{table}"
 
 
 def _of_table(text: str, number: int) -> str:
-    return text.replace(_TABLE, str(number))
+    return text.replace(TABLE, str(number))
 
 
 def _encoded(columns: dict[str, ValueType], load_query: LoadQuery) -> dict[str, ValueType]:
@@ -447,11 +391,6 @@ def _encoded(columns: dict[str, ValueType], load_query: LoadQuery) -> dict[str, 
         return columns
     group: dict[str, ValueType] = {name: columns[name] for name in load_query.batching["group"]}
     return {**group, load_query.batching["start_column"]: "timestamp", load_query.batching["bytes_column"]: "bytes"}
-
-
-def shipped_schemas(operations: str, database: str) -> dict[str, Path]:
-    """The shipped schemas of a database for a set of operations, by name."""
-    return {file.stem: file for file in sorted((SHIPPED_FOLDER / operations / database).glob("*.toml"))}
 
 
 def load_schema(
@@ -463,7 +402,20 @@ def load_schema(
     relative_to: Path | None = None,
     fields: Sequence[str] = (),
 ) -> Schema:
-    """A shipped schema by its name, or a user's own file. Of records with `fields`, it has each part once that it has for each field."""
+    """A shipped schema by its name, or a user's own file.
+
+    Args:
+        name_or_path: the name of a shipped one, or a file (.toml).
+        operations: the operation set that shipped ones are looked for in.
+        database: the dialect of the target, which the file must be for.
+        parameters: values of the schema's parameters; others have their defaults.
+        relative_to: the folder that the path starts at, if it is relative.
+        fields: names of a record's fields; what the file says once for each field is there once for each of these.
+
+    Raises:
+        UsageError: naming file, line and key, for a file that is not there, is wrong, or is for another database.
+
+    """
     if name_or_path.endswith(".toml"):
         path = (relative_to or Path()) / name_or_path
         name = path.stem
@@ -478,7 +430,7 @@ def load_schema(
         raise toml_file.error_at(path, "database", f"this schema is for {file.database}, but the target is {database}")
     for load_query, load_queries in file.load_query.items():
         for table in [load_query, *(query.table or load_query for query in load_queries)]:
-            if not re.match(WORD, table.replace(_TABLE, "0")):
+            if not re.match(WORD, table.replace(TABLE, "0")):
                 raise toml_file.error_at(path, f"load_query.{load_query}", f"{table!r}: the name of a table must be a word")
     return Schema(path, name, file, _chosen(path, file, parameters or {}))
 

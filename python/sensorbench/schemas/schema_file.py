@@ -1,10 +1,11 @@
 """What a schema file says, as it stands there."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from sensorbench import toml_file
+from sensorbench.schemas.engine_types import Statement
 from sensorbench.schemas.operations import WORD, Column
 from sensorbench.schemas.time_buckets import check_every
 
@@ -13,6 +14,8 @@ ENCODINGS = ("text", "packed", "gorilla")
 ParameterValue = str | int | float | bool
 # Where a parameter's value is put in.
 PLACE = r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}"
+# In the names of tables that are alike, and in statements: the number of one of them.
+TABLE = "{table}"
 Promises = Literal["quorums", "read_committed", "one_writer", "one_thread", "one_server_a_row", "members"]
 
 
@@ -21,6 +24,8 @@ def _of_encoding(encoding: str) -> str:
         raise ValueError(f"expected one of {', '.join(ENCODINGS)}")
     return encoding
 
+
+_ONE_OR_SEVERAL = BeforeValidator(lambda part: part if isinstance(part, list) else [part])
 
 # Lengths of stretches and encodings may be parameters of the schema.
 Every = Annotated[str, AfterValidator(check_every)]
@@ -62,21 +67,25 @@ class Derive(toml_file.FileModel):
     every: Every
 
 
-class ListOfParts(toml_file.FileModel):
+class WithStatement(toml_file.FileModel):
+    """A part of the file with keys of its own, and a statement in those of the database's driver: all others."""
+
+    model_config = ConfigDict(extra="allow")
+
+    @property
+    def statement(self) -> Statement:
+        """What only the database's driver understands."""
+        return dict(self.model_extra or {})
+
+
+class ListOfParts(WithStatement):
     """A statement that lists parts of the data. Of time buckets, their starts are in the column `start`, and those rows count whose
     columns have the values of the parameters that `own` names.
     """
 
-    model_config = ConfigDict(extra="allow", frozen=True)
-
     returns: list[Column] = Field(min_length=1)
     start: str | None = None
     own: dict[str, str] = {}
-
-    @property
-    def statement(self) -> dict[str, Any]:
-        """What only the database's driver understands."""
-        return dict(self.model_extra or {})
 
 
 class ForEach(toml_file.FileModel):
@@ -138,19 +147,12 @@ class EncodeReadings(toml_file.FileModel):
     value: str = ":value"
 
 
-class Also(toml_file.FileModel):
+class Also(WithStatement):
     """A statement that is issued together with the operation's own: once for each combination of the values of these parameters, as far as
     a client remembers, or each time.
     """
 
-    model_config = ConfigDict(extra="allow", frozen=True)
-
     once: list[str] = []
-
-    @property
-    def statement(self) -> dict[str, Any]:
-        """What only the database's driver understands."""
-        return dict(self.model_extra or {})
 
 
 class Append(toml_file.FileModel):
@@ -161,26 +163,17 @@ class Append(toml_file.FileModel):
     text: str = Field(min_length=1)
 
 
-class First(toml_file.FileModel):
+class First(WithStatement):
     """A statement that is answered before a write is issued, as in read-modify-write; its rows are not used, but for what is appended
     to.
     """
 
-    model_config = ConfigDict(extra="allow", frozen=True)
-
     returns: list[Column] = Field(min_length=1)
     append: Append | None = None
 
-    @property
-    def statement(self) -> dict[str, Any]:
-        """What only the database's driver understands."""
-        return dict(self.model_extra or {})
 
-
-class OperationText(toml_file.FileModel):
+class OperationText(WithStatement):
     """How an operation is asked: in the database's own words, and what the client does besides."""
-
-    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
 
     when: When = {}
     # Asked like another operation, which has the same parameters and columns; then nothing else is said.
@@ -195,11 +188,6 @@ class OperationText(toml_file.FileModel):
     distinct: list[str] = []
     decode: Decode | None = None
     reduce: Reduce | None = None
-
-    @property
-    def statement(self) -> dict[str, Any]:
-        """What only the database's driver understands."""
-        return dict(self.model_extra or {})
 
 
 class ParameterChoice(toml_file.FileModel):
@@ -230,13 +218,8 @@ class SchemaFile(toml_file.FileModel):
     # What a reading takes, by which rows of so many MB are so many readings long: a number, or by the value of a parameter.
     bytes_a_reading: float | dict[str, dict[str, float]] | None = None
     tables: Tables | None = None
-    create: dict[str, Any] = {}
-    settle: dict[str, Any] = {}
+    create: Statement = {}
+    settle: Statement = {}
     # Each as it is for some values of the parameters, or the only one.
-    load_query: dict[str, list[LoadQueryEntry]] = {}
-    operation: dict[str, list[OperationText]] = {}
-
-    @field_validator("load_query", "operation", mode="before")
-    @classmethod
-    def _lists(cls, parts: dict[str, Any]) -> dict[str, Any]:
-        return {name: part if isinstance(part, list) else [part] for name, part in parts.items()}
+    load_query: dict[str, Annotated[list[LoadQueryEntry], _ONE_OR_SEVERAL]] = {}
+    operation: dict[str, Annotated[list[OperationText], _ONE_OR_SEVERAL]] = {}

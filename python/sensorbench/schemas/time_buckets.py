@@ -5,6 +5,8 @@ of a dataset take.
 import re
 from dataclasses import dataclass
 
+from sensorbench.schemas.engine_types import BucketLength
+
 # Days and shorter ones are equally long, in µs; months and years are the calendar's.
 _UNITS: dict[str, tuple[str, int]] = {
     "second": ("microseconds", 1_000_000),
@@ -43,7 +45,7 @@ def needs_sampling_interval(every: str) -> bool:
     return bool(_BATCHES.fullmatch(every) or _ROWS.fullmatch(every))
 
 
-def bucket_of(every: str, sampling: SamplingInterval | None = None, bytes_a_reading: float | None = None) -> dict[str, int]:
+def bucket_of(every: str, sampling: SamplingInterval | None = None, bytes_a_reading: float | None = None) -> BucketLength:
     """Time buckets, for the engine: of a length such as `15 minutes` or `1 month`; `batches of 150` readings; `rows of 100k`
     readings or `rows of 5MB`, which shrink with the scale of the dataset. Raises ValueError.
     """

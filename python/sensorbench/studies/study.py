@@ -6,14 +6,14 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from sensorbench import toml_file
 from sensorbench.claims import Claim, Evidence, Judge, Quantity, Roles, load_claims
 from sensorbench.results import ComparisonResult
-from sensorbench.results.summary.comparison import ComparisonSummary, SectionColumn, StudySection
+from sensorbench.results.summary.comparison import ComparisonSummary, SectionColumn, ShownEffect, ShownFront, StudySection
 from sensorbench.runner import Workload
 from sensorbench.schemas.schema_file import ParameterValue
 from sensorbench.studies.pictures import Effect, Front
@@ -207,8 +207,8 @@ class Section:
             text=self.text,
             columns=[SectionColumn(title=column.title, kind=column.kind) for column in self.columns],
             rows=self.rows,
-            front=asdict(self.front) if self.front else None,
-            effects=[asdict(effect) for effect in self.effects] if self.effects is not None else None,
+            front=cast("ShownFront", asdict(self.front)) if self.front else None,
+            effects=[cast("ShownEffect", asdict(effect)) for effect in self.effects] if self.effects is not None else None,
         )
 
 

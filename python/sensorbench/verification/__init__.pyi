@@ -1,4 +1,12 @@
-from .answers import REFERENCE_SAMPLE, KnownAnswer, applicable_known_answers, check_dataset, check_target, reference_table
+from .answers import (
+    REFERENCE_SAMPLE,
+    KnownAnswer,
+    answers_by_operation,
+    applicable_known_answers,
+    check_dataset,
+    check_target,
+    reference_table,
+)
 from .checksum import checksum_of_all, checksums
 from .contents import check_contents, written_rows
 from .guarantees import guaranteed, register_guarantees
@@ -7,6 +15,7 @@ from .history import keep_history
 __all__ = [
     "REFERENCE_SAMPLE",
     "KnownAnswer",
+    "answers_by_operation",
     "applicable_known_answers",
     "check_contents",
     "check_dataset",

@@ -1,7 +1,7 @@
 """Answers that must be equal: those computed by hand, and those that DuckDB computes from the dataset itself."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -14,6 +14,8 @@ from sensorbench import _engine, toml_file
 from sensorbench.analysis.equality import Answer, difference
 from sensorbench.dataset import Dataset
 from sensorbench.errors import FailedError
+from sensorbench.results.engine_plan import EnginePlan
+from sensorbench.results.summary.comparison import AnswerChecks, AnswerProblem
 from sensorbench.runner import Parameters, as_json
 from sensorbench.schemas import Operation, Operations, Schema
 from sensorbench.schemas.arrow_types import ARROW_TYPES, arrow_schema, canonical_table
@@ -25,6 +27,8 @@ REFERENCE_SAMPLE = 25
 # Relations up to this size are kept in memory while references are computed; larger ones are read from their files for each.
 _MAX_ROWS_IN_MEMORY = 1_000_000
 _MAX_BYTES_IN_MEMORY = 256 << 20
+# What a relation is called whose place another takes that has written rows as well. No question asks it by this name.
+ORIGINAL_PREFIX = "original_"
 _LENGTHS = {"VARCHAR": "strlen", "BLOB": "octet_length"}
 
 
@@ -76,7 +80,7 @@ def check_dataset(workbench: duckdb.DuckDBPyConnection, operations: Operations, 
 
 def check_target(
     target: _engine.Target, operations: Operations, schema: Schema, known: list[KnownAnswer], mix: Sequence[str]
-) -> dict[str, Any]:
+) -> AnswerChecks:
     """Asks a target for the known answers; tells which it gave."""
     problems = []
     queried = [answer for answer in known if answer.operation in mix]
@@ -85,11 +89,13 @@ def check_target(
         given = _ask(target, answer.operation, operation, schema, answer.parameters)
         problem = "no answer came" if given is None else difference(given, _digest_of_known(answer, operation))
         if problem:
-            problems.append({"operation": answer.operation, "parameters": _shown(answer.parameters), "problem": problem})
-    return {"queried": len(queried), "wrong": len(problems), "problems": problems}
+            problems.append(AnswerProblem(operation=answer.operation, parameters=shown(answer.parameters), problem=problem))
+    return AnswerChecks(queried=len(queried), wrong=len(problems), problems=problems)
 
 
-def reference_answer(workbench: duckdb.DuckDBPyConnection, name: str, operation: Operation, parameters: dict[str, Any]) -> Answer:
+def reference_answer(
+    workbench: duckdb.DuckDBPyConnection, name: str, operation: Operation, parameters: Mapping[str, Any]
+) -> Answer:
     """The answer that DuckDB computes from the dataset. It need not use every parameter: some say the same in other words."""
     reference = operation.reference or ""
     used = workbench.extract_statements(reference)[0].named_parameters
@@ -113,49 +119,45 @@ def _digest_of_known(answer: KnownAnswer, operation: Operation) -> Answer:
     return _digest(pa.table(columns, schema=schema), answer.operation, operation)
 
 
-def _ask(target: _engine.Target, name: str, operation: Operation, schema: Schema, parameters: dict[str, Any]) -> Answer | None:
+def _ask(target: _engine.Target, name: str, operation: Operation, schema: Schema, parameters: Mapping[str, Any]) -> Answer | None:
     """One operation with given parameters, by the same engine as everything else."""
     values = {key: pa.array([parameters[key]], ARROW_TYPES[value_type]) for key, value_type in operation.parameters.items()}
-    rows = ask_each(target, name, operation, schema, pa.table(values)).answers.to_pylist()
-    return answer_of_row(rows[0]) if rows else None
+    answers = answers_by_operation(ask_each(target, name, operation, schema, pa.table(values)).answers)
+    return answers.get(0, {}).get(0)
 
 
-def answer_of_row(row: dict[str, Any]) -> Answer:
-    """An answer as results keep it."""
-    return Answer(row["rows"], row["hash"], row["in_order"], tuple(row["computed"] or ()))
+def answers_by_operation(table: pa.Table) -> dict[int, dict[int, Answer]]:
+    """Answers as results keep them, by the number of the operation and by k."""
+    found: dict[int, dict[int, Answer]] = {}
+    columns = (table[name].to_pylist() for name in ("operation", "k", "rows", "hash", "in_order", "computed"))
+    for operation, k, rows, row_hash, in_order, computed in zip(*columns, strict=True):
+        found.setdefault(operation, {})[k] = Answer(rows, row_hash, in_order, tuple(computed or ()))
+    return found
 
 
 def reference_table(
     workbench: duckdb.DuckDBPyConnection,
     operations: Operations,
     names: list[str],
-    plan: dict[str, Any],
+    plan: EnginePlan,
     parameters: Parameters,
     phase: int,
     numbers_of: dict[int, list[int]],
 ) -> pa.Table:
     """Reference answers to some operations of a plan: `numbers_of` has the numbers k by number of the operation."""
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[int, int, int, int, bool | None, list[float | None]]] = []
     with _small_relations_in_memory(workbench):
         for number, numbers in numbers_of.items():
             name = names[number]
             operation = operations.operation[name]
-            of_each: list[dict[str, Any]] = [{} for _ in numbers]
+            of_each: Sequence[Mapping[str, Any]] = [{} for _ in numbers]
             if operation.parameters:
                 of_each = _engine.parameters(as_json(plan), parameters.readers(), phase, number, numbers).to_pylist()
             for k, values in zip(numbers, of_each, strict=True):
                 answer = reference_answer(workbench, name, operation, values)
-                rows.append(
-                    {
-                        "operation": number,
-                        "k": k,
-                        "rows": answer.rows,
-                        "hash": answer.hash,
-                        "in_order": None,
-                        "computed": list(answer.computed),
-                    }
-                )
-    return pa.Table.from_pylist(rows, schema=REFERENCE_SCHEMA)
+                rows.append((number, k, answer.rows, answer.hash, None, list(answer.computed)))
+    columns = [[row[place] for row in rows] for place in range(len(REFERENCE_SCHEMA))]
+    return pa.table(columns, schema=REFERENCE_SCHEMA)
 
 
 @contextmanager
@@ -174,7 +176,8 @@ def _small_relations_in_memory(workbench: duckdb.DuckDBPyConnection) -> Iterator
 
 def _small_views(workbench: duckdb.DuckDBPyConnection) -> list[str]:
     found = workbench.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal AND NOT temporary ORDER BY view_name")
-    return [name for (name,) in found.fetchall() if _fits_in_memory(workbench, name)]
+    names = [name for (name,) in found.fetchall() if not name.startswith(ORIGINAL_PREFIX)]
+    return [name for name in names if _fits_in_memory(workbench, name)]
 
 
 def _fits_in_memory(workbench: duckdb.DuckDBPyConnection, name: str) -> bool:
@@ -200,5 +203,6 @@ REFERENCE_SCHEMA = pa.schema(
 )
 
 
-def _shown(parameters: dict[str, Any]) -> dict[str, str]:
+def shown(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Parameters as results show them."""
     return {key: str(value) for key, value in parameters.items()}

@@ -1,16 +1,17 @@
 """One question asked for each row of a table, by the same engine as everything that is measured, and never beside a measurement."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import pyarrow as pa
 
 from sensorbench import _engine
-from sensorbench.runner import Parameters, as_json, planned_operation
+from sensorbench.results.engine_plan import EnginePlan, ParameterOrigin
+from sensorbench.runner import Parameters, planned_operation, run_to_end
 from sensorbench.schemas import Operation, Schema
 
 _TABLE = "rows"
-_SLICE_S = 0.25
+_RECORDED: tuple[Literal["operations"], Literal["answers"]] = ("operations", "answers")
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Answered:
     """Questions that were asked: the run that did it, which is over, its plan and parameters, and what was recorded."""
 
     run: _engine.Run
-    plan: dict[str, Any]
+    plan: EnginePlan
     parameters: Parameters
     operations: pa.Table
     answers: pa.Table
@@ -36,8 +37,10 @@ def ask_each(
     is_logged: bool = False,
 ) -> Answered:
     """Asks an operation with the parameters of each row, in their order, once if it has none. `k` counts the rows from 0."""
-    columns = [{"source": 0, "column": rows.column_names.index(parameter)} for parameter in operation.parameters]
-    plan = {
+    columns: list[ParameterOrigin] = [
+        {"source": 0, "column": rows.column_names.index(parameter)} for parameter in operation.parameters
+    ]
+    plan: EnginePlan = {
         "seed": 0,
         "operations": [planned_operation(name, operation, schema, columns)],
         "parameter_sources": [{"rows": {"table": 0, "choice": "sequential"}}] if columns else [],
@@ -48,10 +51,7 @@ def ask_each(
         "answers_every": 1,
     }
     parameters = Parameters([_TABLE], {_TABLE: rows} if columns else {})
-    run = target.run(as_json(plan), parameters.readers())
-    segments = []
-    while not run.wait(_SLICE_S):
-        segments.append(run.take())
-    segments.append(run.end()[0])
-    recorded = [pa.Table.from_batches([segment[table] for segment in segments]) for table in ("operations", "answers")]
-    return Answered(run, plan, parameters, *recorded)
+    segments: list[_engine.Segment] = []
+    run, _ = run_to_end(target, plan, parameters.readers(), lambda _, segment: segments.append(segment))
+    operations, answers = ([segment[table] for segment in segments] for table in _RECORDED)
+    return Answered(run, plan, parameters, pa.Table.from_batches(operations), pa.Table.from_batches(answers))

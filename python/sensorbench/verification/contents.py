@@ -8,7 +8,6 @@ MAX_READINGS written readings only some are known here, so that questions are as
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -20,11 +19,13 @@ from sensorbench import _engine
 from sensorbench.analysis.equality import Answer, compare_answers
 from sensorbench.dataset import ARTICLES, Dataset
 from sensorbench.results import RunResult
+from sensorbench.results.engine_plan import EnginePlan
 from sensorbench.results.latencies import of_kind
 from sensorbench.results.manifest import MEASURE
-from sensorbench.runner import Parameters, Schedule, Workload, as_json, build_plan, is_of_registers, parameters_of
+from sensorbench.results.summary.comparison import AnswerChecks, AnswerProblem
+from sensorbench.runner import Parameters, Schedule, Workload, as_json, build_plan, is_of_registers, parameters_of, run_to_end
 from sensorbench.schemas import Operations, Schema
-from sensorbench.verification.answers import REFERENCE_SAMPLE, answer_of_row, reference_table
+from sensorbench.verification.answers import ORIGINAL_PREFIX, REFERENCE_SAMPLE, answers_by_operation, reference_table, shown
 from sensorbench.verification.ask_each import ask_each
 
 CONCURRENCY = 16
@@ -100,7 +101,7 @@ class WrittenRows:
 
 
 def written_rows(
-    operations: Operations, names: list[str], runs: list[RunResult], plans: list[dict[str, Any]], parameters: Parameters
+    operations: Operations, names: list[str], runs: list[RunResult], plans: list[EnginePlan], parameters: Parameters
 ) -> WrittenRows:
     """The rows that the writes of some runs of one variant added."""
     every = _every(operations, names, runs, plans)
@@ -109,7 +110,7 @@ def written_rows(
     acknowledged_count, unknown_count, known = 0, 0, True
     changed: set[str] = set()
     for run, plan in zip(runs, plans, strict=True):
-        for phase_number, phase in enumerate(run.manifest.totals.phases if run.manifest.totals else []):
+        for phase_number, phase in enumerate(run.manifest.phase_figures):
             for number, name in enumerate(names):
                 if operations.operation[name].writes is None or is_of_registers(name):
                     continue
@@ -132,11 +133,11 @@ def written_rows(
     return WrittenRows(_tables(acknowledged), _tables(unknown), acknowledged_count, unknown_count, known, every, sorted(changed))
 
 
-def _every(operations: Operations, names: list[str], runs: list[RunResult], plans: list[dict[str, Any]]) -> int:
+def _every(operations: Operations, names: list[str], runs: list[RunResult], plans: list[EnginePlan]) -> int:
     """Of how many writes one is looked at, so that they are not too many."""
     written = 0
     for run, plan in zip(runs, plans, strict=True):
-        for phase in run.manifest.totals.phases if run.manifest.totals else []:
+        for phase in run.manifest.phase_figures:
             for number, name in enumerate(names):
                 if operations.operation[name].writes is not None:
                     readings = plan["operations"][number]["client_steps"].get("readings", 1)
@@ -161,14 +162,14 @@ def _numbers(run: RunResult, phase: int, operation: int) -> tuple[list[int], lis
 
 def check_contents(
     target: _engine.Target, dataset: Dataset, operations: Operations, schema: Schema, written: WrittenRows, seed: int
-) -> dict[str, Any]:
+) -> AnswerChecks:
     """Asks the sealed database each question that its schema knows, over old and new rows, and compares with the reference."""
     if written.changed:
         reason = f"{', '.join(written.changed)} changed rows that were there; which of several changes of one row came last is not known"
-        return {"queried": 0, "unanswered": 0, "wrong": 0, "problems": [], "not_checked": reason}
+        return AnswerChecks(queried=0, unanswered=0, wrong=0, problems=[], not_checked=reason)
     if not written.known:
         reason = f'{written.unknown_count:,} writes have an unknown outcome and not every operation was logged (log = "all")'
-        return {"queried": 0, "unanswered": 0, "wrong": 0, "problems": [], "not_checked": reason}
+        return AnswerChecks(queried=0, unanswered=0, wrong=0, problems=[], not_checked=reason)
     back = _read_back(target, operations, schema, written)
     workbench = dataset.connect()
     with workbench:
@@ -194,19 +195,19 @@ def check_contents(
         reference = reference_table(workbench, operations, names, plan, parameters, 0, numbers_of)
     problems = [*back.problems, *_problems(names, given, reference)]
     answered = sum(len(numbers) for numbers in numbers_of.values())
-    return {
-        "queried": answered,
+    return AnswerChecks(
+        queried=answered,
         # Questions that failed, such as those that take longer than a layout lets them.
-        "unanswered": REFERENCE_SAMPLE * len(names) - answered,
-        "wrong": len(problems),
-        "problems": problems,
-        "acknowledged_writes": written.acknowledged_count,
-        "one_write_in": written.every * back.one_in,
-        "read_back": back.checked,
-        "lost_writes": back.lost,
-        "unknown_writes": written.unknown_count,
-        "unknown_writes_found": back.found,
-    }
+        unanswered=REFERENCE_SAMPLE * len(names) - answered,
+        wrong=len(problems),
+        problems=problems,
+        acknowledged_writes=written.acknowledged_count,
+        one_write_in=written.every * back.one_in,
+        read_back=back.checked,
+        lost_writes=back.lost,
+        unknown_writes=written.unknown_count,
+        unknown_writes_found=back.found,
+    )
 
 
 @dataclass
@@ -214,7 +215,7 @@ class _ReadBack:
     """What became of the writes. `there`: the rows that are taken for written, by write."""
 
     there: dict[str, pa.Table]
-    problems: list[dict[str, Any]]
+    problems: list[AnswerProblem]
     checked: int = 0
     # Of how many writes known here one was read back.
     one_in: int = 1
@@ -239,9 +240,7 @@ def _read_back(target: _engine.Target, operations: Operations, schema: Schema, w
         if lost:
             first = looked_for.take([int(is_there.argmin())]).to_pylist()[0]
             problem = f"{lost:,} of {looked_for.num_rows:,} acknowledged writes are not there; this is the first"
-            back.problems.append(
-                {"operation": write, "parameters": {key: str(value) for key, value in first.items()}, "problem": problem}
-            )
+            back.problems.append(AnswerProblem(operation=write, parameters=shown(first), problem=problem))
         if write in written.unknown:
             unknown = written.unknown[write]
             was_found = are_there(target, operations, schema, reader, one_of_each(unknown, readings))
@@ -268,32 +267,26 @@ def _add_rows(workbench: duckdb.DuckDBPyConnection, operations: Operations, ther
         workbench.register(f"written_{relation}", rows)
         # Parameters that are no columns of it say the same in other words.
         columns = ", ".join(f'"{name}"' for name in workbench.table(relation).columns if name in rows.column_names)
-        workbench.execute(f"ALTER VIEW {relation} RENAME TO original_{relation}")
+        original = f"{ORIGINAL_PREFIX}{relation}"
+        workbench.execute(f"ALTER VIEW {relation} RENAME TO {original}")
         workbench.execute(
-            f"CREATE VIEW {relation} AS SELECT {columns} FROM original_{relation} UNION ALL SELECT {columns} FROM written_{relation}"
+            f"CREATE VIEW {relation} AS SELECT {columns} FROM {original} UNION ALL SELECT {columns} FROM written_{relation}"
         )
 
 
-def _answers(target: _engine.Target, plan: dict[str, Any], parameters: Parameters) -> dict[int, dict[int, Answer]]:
-    run = target.run(as_json({**plan, "answers_every": 1}), parameters.readers())
-    while not run.wait(0.25):
-        pass
-    segment, _ = run.end()
-    found: dict[int, dict[int, Answer]] = {}
-    for row in segment["answers"].to_pylist():
-        found.setdefault(row["operation"], {})[row["k"]] = answer_of_row(row)
-    return found
+def _answers(target: _engine.Target, plan: EnginePlan, parameters: Parameters) -> dict[int, dict[int, Answer]]:
+    recorded: list[pa.RecordBatch] = []
+    run_to_end(target, {**plan, "answers_every": 1}, parameters.readers(), lambda _, segment: recorded.append(segment["answers"]))
+    return answers_by_operation(pa.Table.from_batches(recorded))
 
 
-def _problems(names: list[str], given: dict[int, dict[int, Answer]], reference: pa.Table) -> list[dict[str, Any]]:
-    expected: dict[int, dict[int, Answer]] = {}
-    for row in reference.to_pylist():
-        expected.setdefault(row["operation"], {})[row["k"]] = answer_of_row(row)
-    problems = []
+def _problems(names: list[str], given: dict[int, dict[int, Answer]], reference: pa.Table) -> list[AnswerProblem]:
+    expected = answers_by_operation(reference)
+    problems: list[AnswerProblem] = []
     for number, of_operation in given.items():
         equality = compare_answers(names[number], {"contents": of_operation}, expected.get(number, {}))
         problems += [
-            {"operation": names[number], "parameters": {"phase": MEASURE, "k": mismatch.k}, "problem": mismatch.problem}
+            AnswerProblem(operation=names[number], parameters={"phase": MEASURE, "k": mismatch.k}, problem=mismatch.problem)
             for mismatch in equality.mismatches
         ]
     return problems

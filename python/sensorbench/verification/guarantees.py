@@ -29,8 +29,8 @@ def guaranteed(result: ComparisonResult) -> dict[str, RegisterGuarantees]:
 def _facts(result: ComparisonResult, variant: VariantManifest, run: RunResult) -> dict[str, str]:
     """What the database says of its variants. A replica that has just joined is not told of by its master, but by the lab."""
     settings: dict[str, str] = dict(run.manifest.description.get("settings", {}))
-    server = result.manifest.environment.get("servers", {}).get(variant.url.partition("?")[0], {})
-    if server.get("replicas"):
+    server = result.server(variant)
+    if server and server.get("replicas"):
         settings["replicas"] = str(server["replicas"])
     return settings
 

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from sensorbench import _engine
 from sensorbench.errors import EngineError
 from sensorbench.results import RunResult, read_run
+from sensorbench.results.engine_plan import EnginePlan
 from sensorbench.results.history import FUNCTIONS, HISTORY_FILE, OUTCOMES, write_history
 from sensorbench.results.latencies import of_kind
 from sensorbench.results.ownership import Owner, new_id
@@ -34,7 +35,7 @@ def keep_history(
     variant: Variant,
     folder: Path,
     run: _engine.Run,
-    plan: dict[str, Any],
+    plan: EnginePlan,
     parameters: Parameters,
     *,
     is_complete: bool,
@@ -49,7 +50,7 @@ def keep_history(
         write_history(folder / HISTORY_FILE, history)
 
 
-def history_of(run: RunResult, plan: dict[str, Any], parameters: Parameters) -> pa.Table:
+def history_of(run: RunResult, plan: EnginePlan, parameters: Parameters) -> pa.Table:
     """The history of a run, in the form of `results.history`, as far as the run came."""
     log, answers = run.table("operations"), run.table("answers")
     if log is None:
@@ -96,7 +97,7 @@ def _answers(table: pa.Table | None, phase: int, number: int) -> _Answers:
 
 
 def _operations(
-    name: str, log: pa.Table, answers: _Answers, plan: dict[str, Any], parameters: Parameters, names: list[str]
+    name: str, log: pa.Table, answers: _Answers, plan: EnginePlan, parameters: Parameters, names: list[str]
 ) -> pa.Table:
     """The operations of one kind and phase. Only what was answered is known to have happened, and of nothing is it known that it
     did not: a database may have refused an operation, or lost the answer.

@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, TypedDict
 
 import duckdb
 import pyarrow as pa
@@ -13,13 +13,17 @@ import pyarrow as pa
 from sensorbench import _engine
 from sensorbench._engine import batch_cost
 from sensorbench.dataset.dataset import MEASUREMENTS, readings_of
-from sensorbench.errors import DiskFullError, EngineError
+from sensorbench.errors import EngineError
 from sensorbench.paths import remove_results
 from sensorbench.progress import ProgressReporter
-from sensorbench.results import ComparisonWriter, RunWriter, has_results, read_run
+from sensorbench.results import ComparisonWriter, has_results, read_run
+from sensorbench.results.described import EncodingCost
+from sensorbench.results.engine_plan import EnginePlan
+from sensorbench.results.engine_report import Snapshot, elapsed_s
 from sensorbench.results.files import release_reserve
-from sensorbench.results.manifest import now
+from sensorbench.results.manifest import PhaseFigures, now
 from sensorbench.results.ownership import Claim, Intent, Owner
+from sensorbench.results.summary.comparison import QueryPlan, QueryPlans
 from sensorbench.results.writer import LOAD_FILE, run_folder, variant_folder
 from sensorbench.runner import (
     ConnectedComparison,
@@ -31,8 +35,7 @@ from sensorbench.runner import (
     is_of_registers,
     load_variant,
     noted,
-    run_and_write,
-    run_manifest,
+    run_plan,
     with_keys_of_run,
 )
 from sensorbench.schemas import Operation, Operations, Schema
@@ -43,14 +46,14 @@ from sensorbench.verification import keep_history
 
 def query_plans(
     target: _engine.Target, variant: Variant, operations: Operations, names: list[str], parameters: Parameters
-) -> dict[str, dict[str, Any]]:
+) -> QueryPlans:
     """For each operation that reads by one statement, and not what was just written: the plan's text, and the access path in a few
     words; for one that cannot be explained why not. Nothing for databases that have no plans.
     """
     explain = explain_of(variant.target.database.dialect)
     if explain is None:
-        return {}
-    plans: dict[str, dict[str, Any]] = {}
+        return QueryPlans({})
+    plans: dict[str, QueryPlan] = {}
     for name in names:
         operation = operations.operation[name]
         work = variant.schema.work(name, operation)
@@ -60,15 +63,20 @@ def query_plans(
         try:
             rows = _explained(target, explain, name, operation, variant.schema.statement(name), parameters)
         except EngineError as error:
-            plans[name] = {"access": None, "text": f"could not be had: {error}"}
+            plans[name] = QueryPlan(access=None, text=f"could not be had: {error}")
             continue
         text = "\n".join(str(row[-1]) for row in rows)
-        plans[name] = {"access": explain.access(text), "text": text}
-    return plans
+        plans[name] = QueryPlan(access=explain.access(text), text=text)
+    return QueryPlans(plans)
 
 
 def _explained(
-    target: _engine.Target, explain: Explain, name: str, operation: Operation, statement: dict[str, Any], parameters: Parameters
+    target: _engine.Target,
+    explain: Explain,
+    name: str,
+    operation: Operation,
+    statement: Mapping[str, Any],
+    parameters: Parameters,
 ) -> list[list[Any]]:
     columns = [{"name": column.name, "type": column.type, "computed": False} for column in explain.columns]
     requested = {
@@ -96,7 +104,7 @@ READINGS = 50_000
 
 def encoding_cost(
     schema: Schema, tables: Sequence[PreparedTable], readings: int, workbench: duckdb.DuckDBPyConnection
-) -> dict[str, Any] | None:
+) -> EncodingCost | None:
     """Of a schema with batches: the encoding, the readings of a batch, bytes a reading, and processor time a reading in ns of encoding
     and of decoding. None for other schemas.
     """
@@ -115,10 +123,19 @@ def encoding_cost(
     }
 
 
+class _BatchCost(TypedDict):
+    """What the engine tells of encoding and decoding batches; CPU time is of a reading."""
+
+    bytes: int
+    readings: int
+    encode_ns: float
+    decode_ns: float
+
+
 @cache
-def _cost(workbench: duckdb.DuckDBPyConnection, encoding: str, batch: int) -> dict[str, Any]:
+def _cost(workbench: duckdb.DuckDBPyConnection, encoding: str, batch: int) -> _BatchCost:
     """What `batch_cost` tells, measured once for all variants of a comparison: they share a workbench."""
-    found: dict[str, Any] = json.loads(batch_cost(canonical_table(workbench.sql(_OF_ONE_SENSOR)).to_reader(), encoding, batch))
+    found: _BatchCost = json.loads(batch_cost(canonical_table(workbench.sql(_OF_ONE_SENSOR)).to_reader(), encoding, batch))
     return found
 
 
@@ -193,7 +210,7 @@ def load_one(
     writer.write_load(variant.id, {**load, "encoding": cost} if cost else load)
     if not variant.only_loads:
         plans = query_plans(target, variant, connected.comparison.operations, connected.names, connected.parameters)
-        if plans:
+        if plans.root:
             writer.write_plans(variant.id, plans)
 
 
@@ -217,48 +234,42 @@ def run_one(
     created = now()
     parameters = with_keys_of_run(connected.parameters, comparison.operations, created, repeat)
     plan = build_plan(comparison.operations, variant.schema, parameters, variant.workload(comparison.workload), repeat - 1)
-    target = connected.targets[variant.id]
-    temperature: Literal["hot", "warm"] = "hot" if comparison.workload.is_warmed_up else "warm"
-    manifest = run_manifest(target, variant, plan, repeat=repeat, temperature=temperature, created=created)
     writer.variant_folder(variant.id).mkdir(parents=True, exist_ok=True)
     with reporter.task(f"{variant.id}, run {repeat} of {comparison.workload.repeat}", total=1.0) as task:
-        run_writer = RunWriter(folder, manifest)
-        try:
-            whole = run_and_write(
-                target,
-                plan,
-                parameters.readers(),
-                run_writer,
-                connected.servers.processes(),
-                lambda _, now: task.advance_to(*_progress(now, plan)),
-                lambda run, is_complete: keep_history(connected, variant, folder, run, plan, parameters, is_complete=is_complete),
-            )
-        except DiskFullError as error:
-            release_reserve(writer.folder)
-            run_writer.finish("out of space", None, str(error))
-            raise
-        except EngineError as error:
-            run_writer.finish("failed", None, str(error))
-            raise
-        task.end(_outcome(whole))
+        run = run_plan(
+            connected.targets[variant.id],
+            variant,
+            plan,
+            list(parameters.tables.values()),
+            folder,
+            connected.servers,
+            lambda _, now: task.advance_to(*_progress(now, plan)),
+            number=repeat,
+            temperature="hot" if comparison.workload.is_warmed_up else "warm",
+            created=created,
+            at_end=lambda run, is_complete: keep_history(
+                connected, variant, folder, run, plan, parameters, is_complete=is_complete
+            ),
+            on_full_disk=lambda: release_reserve(writer.folder),
+        )
+        task.end(_outcome(run.manifest.phase_figures[-1]))
 
 
-def _progress(snapshot: dict[str, Any], plan: dict[str, Any]) -> tuple[float, str]:
+def _progress(snapshot: Snapshot, plan: EnginePlan) -> tuple[float, str]:
     """Share of the current phase that is done, and what is going on."""
     number = snapshot["current_phase"]
     if number >= len(plan["phases"]):
         return 1.0, "ending"
     phase, planned = snapshot["phases"][number], plan["phases"][number]
-    by_count = phase["started"] / planned["operations"] if planned.get("operations") else 0.0
-    elapsed_s = (snapshot["now_ns"] - (phase["start_ns"] or snapshot["now_ns"])) / 1e9
-    by_time = elapsed_s / planned["duration_s"] if planned.get("duration_s") else 0.0
+    operations, duration_s = planned.get("operations"), planned.get("duration_s")
+    by_count = phase["started"] / operations if operations else 0.0
+    by_time = elapsed_s(snapshot) / duration_s if duration_s else 0.0
     return min(1.0, max(by_count, by_time)), f"{phase['name'].replace('_', ' ')}: {phase['started']:,} operations"
 
 
-def _outcome(whole: dict[str, Any]) -> str:
-    phase = whole["phases"][-1]
-    counts = [operation["counts"] for operation in phase["operations"].values()]
+def _outcome(phase: PhaseFigures) -> str:
+    counts = [operation["counts"] for operation in phase.operations.values()]
     ok, bad = sum(count["ok"] for count in counts), sum(count["error"] + count["timeout"] for count in counts)
-    duration_s = ((phase["end_ns"] or 0) - (phase["start_ns"] or 0)) / 1e9
+    duration_s = ((phase.end_ns or 0) - (phase.start_ns or 0)) / 1e9
     failed = f", {bad:,} failed or timed out" if bad else ""
     return f"{ok:,} operations in {duration_s:.1f} s{failed}"

@@ -6,21 +6,21 @@ that was spent on it. At a given rate of arrivals (an open loop) the database wa
 client reaches that waits for each answer.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from sensorbench.analysis.candidate import Measured, Run
 from sensorbench.analysis.intervals import Interval
 from sensorbench.dataset.dataset import readings_of
 from sensorbench.results import ComparisonResult, RunResult, VariantManifest
-from sensorbench.results.manifest import MEASURE, PhaseFigures
+from sensorbench.results.described import Environment
+from sensorbench.results.engine_report import OperationReport
+from sensorbench.results.manifest import PhaseFigures
 from sensorbench.results.server_use import server_use
 from sensorbench.results.summary.claims import MeasuredFigure
-from sensorbench.results.summary.comparison import ComparisonSummary
+from sensorbench.results.summary.comparison import ComparisonSummary, ServerDescription
 from sensorbench.runner import Schedule, is_of_registers
 
 LATENCIES = ("median", "p99")
@@ -105,8 +105,8 @@ class MeasuredVariant:
         """Why an operation does not count, if it does not."""
         result, name = self.comparison.result, self.variant.id
         if failure := result.failures.get(name):
-            return f"it failed at {failure['step']}: {failure['cause']}"
-        if any(known.get(name, {}).get("problems") for known in (result.checks, result.contents)):
+            return f"it failed at {failure.step}: {failure.cause}"
+        if any(known[name].problems for known in (result.checks, result.contents) if name in known):
             return "its answers were wrong, or what was written was not found again"
         if operation in self.comparison.differing:
             return f"the databases did not give equal answers to {operation}"
@@ -132,8 +132,7 @@ class MeasuredVariant:
     def _phases(self) -> list[tuple[RunResult, PhaseFigures]]:
         """The completed runs, with what was measured in each."""
         complete = [run for run in self.comparison.result.runs[self.variant.id] if run.state == "complete"]
-        phases = [(run, phase) for run in complete for phase in (run.manifest.totals.phases if run.manifest.totals else [])]
-        return [(run, phase) for run, phase in phases if phase.name == MEASURE]
+        return [(run, phase) for run in complete for phase in run.manifest.measured]
 
     def _rates(self, operation: str) -> list[float | None]:
         return [rate(phase, operation, is_open=self.comparison.schedule.is_open_loop) for _, phase in self._phases]
@@ -148,16 +147,16 @@ class MeasuredVariant:
         return int(readings or self.variant.schema_parameters.get("batch", 1))
 
     @property
-    def description(self) -> dict[str, Any]:
-        """What the database said of itself after loading."""
-        found: dict[str, Any] = self.comparison.result.loads.get(self.variant.id, {}).get("description", {})
-        return found
+    def description(self) -> ServerDescription | None:
+        """What the database said of itself after loading; None where it was not loaded."""
+        load = self.comparison.result.loads.get(self.variant.id)
+        return load.description if load else None
 
     @property
     def nodes(self) -> int:
         """The nodes of its server; one where the lab did not start it."""
-        servers = self.comparison.result.manifest.environment.get("servers", {})
-        return int(servers.get(self.variant.url.partition("?")[0], {"nodes": 1})["nodes"])
+        server = self.comparison.result.server(self.variant)
+        return int(server["nodes"]) if server else 1
 
     @property
     def bytes_a_reading(self) -> float | None:
@@ -168,11 +167,11 @@ class MeasuredVariant:
     def memory_bytes(self) -> float | None:
         """What its servers had resident, on average; None where no process of theirs was looked at."""
         uses = [server_use(self.comparison.result, run, self.variant.id) for run, _ in self._phases]
-        known = [row["megabytes"] for use in uses for row in use]
+        known = [moment.megabytes for use in uses for moment in use]
         return fmean(known) * 1e6 if known else None
 
 
-def _machine(environment: Mapping[str, Any]) -> str:
+def _machine(environment: Environment) -> str:
     virtual = "virtual machine, " if environment.get("virtual_machine") else ""
     memory = environment.get("memory_bytes")
     of_memory = f", {memory / 1e9:.0f} GB of memory" if memory else ""
@@ -188,18 +187,19 @@ def _load(schedule: Schedule) -> str:
 def rate(phase: PhaseFigures, operation: str, *, is_open: bool) -> float | None:
     """Operations of one kind a second, as the module says; None when none succeeded."""
     of_kind = phase.operations[operation]
-    if not of_kind["counts"]["ok"] or not of_kind["service_ns"] or phase.start_ns is None or phase.end_ns is None:
+    service = of_kind["service_ns"]
+    if not of_kind["counts"]["ok"] or not service or phase.length_s is None:
         return None
     if is_open:
-        return 1e9 / float(of_kind["service_ns"]["mean"])
+        return 1e9 / service["mean"]
     share = _busy_ns(of_kind) / sum(_busy_ns(operation) for operation in phase.operations.values())
-    return float(of_kind["counts"]["ok"] / ((phase.end_ns - phase.start_ns) / 1e9) / share)
+    return of_kind["counts"]["ok"] / phase.length_s / share
 
 
-def _busy_ns(of_kind: Mapping[str, Any]) -> float:
+def _busy_ns(of_kind: OperationReport) -> float:
     """The time that requests of one kind were in flight, all together."""
     response = of_kind["response_ns"]
-    return float(response["count"] * response["mean"]) if response else 0.0
+    return response["count"] * response["mean"] if response else 0.0
 
 
 def _interval(figure: MeasuredFigure) -> Interval:

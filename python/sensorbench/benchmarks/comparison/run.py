@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import pyarrow as pa
 
@@ -15,10 +15,12 @@ from sensorbench.lifecycle import Benchmark, Description, RunContext, check_fold
 from sensorbench.paths import remove_if_empty
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import ComparisonManifest, ComparisonWriter, has_results, read_run
+from sensorbench.results.described import ComparisonWorkload, DescribedDataset, Environment
 from sensorbench.results.latencies import of_kind
 from sensorbench.results.manifest import MEASURE
 from sensorbench.results.ownership import Intent, Owner
 from sensorbench.results.planned import OperationManifest, PlannedComparison
+from sensorbench.results.summary.comparison import Failure
 from sensorbench.runner import (
     DATA_FOLDER,
     Comparison,
@@ -140,9 +142,9 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
                 source=comparison.kind,
                 name=comparison.name,
                 part=comparison.part,
-                dataset={**comparison.dataset.describe().model_dump(mode="json"), "operations": comparison.operations_name},
+                dataset=_described_dataset(comparison),
                 operations={name: _described(comparison.operations.operation[name]) for name in validated.names},
-                workload=comparison.workload.model_dump(mode="json", by_alias=True),
+                workload=cast("ComparisonWorkload", comparison.workload.model_dump(mode="json", by_alias=True)),
                 metric=comparison.metric,
             ),
             variants=[
@@ -198,6 +200,11 @@ def _unfinished(plan: ComparisonPlan, progress: ProgressReporter) -> list[Varian
     return [variant for variant in comparison.variants if variant not in finished]
 
 
+def _described_dataset(comparison: Comparison) -> DescribedDataset:
+    described = {**comparison.dataset.describe().model_dump(mode="json"), "operations": comparison.operations_name}
+    return cast("DescribedDataset", described)
+
+
 def _described(operation: Operation) -> OperationManifest:
     instance = operation.instance
     return OperationManifest(
@@ -210,10 +217,13 @@ def _described(operation: Operation) -> OperationManifest:
     )
 
 
-def _joined(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+def _joined(before: Environment, after: Environment) -> Environment:
     """The environment of work that goes on: with the servers that were not started again, and what was known of them."""
-    kept = {key: {**before.get(key, {}), **after[key]} for key in ("servers", "driver_ceilings_per_s")}
-    return {**after, **kept}
+    return {
+        **after,
+        "servers": {**before.get("servers", {}), **after["servers"]},
+        "driver_ceilings_per_s": {**before.get("driver_ceilings_per_s", {}), **after["driver_ceilings_per_s"]},
+    }
 
 
 def _ceiling_concurrency(workload: Workload) -> int:
@@ -306,7 +316,7 @@ def _succeeds(
         if isinstance(error, CancelledError) or not connected.comparison.continue_on_error:
             raise
         reporter.warn(f"{variant.id} failed at {step} and is left out: {message_of(error)}")
-        writer.write_failure(variant.id, {"step": step, "cause": message_of(error)})
+        writer.write_failure(variant.id, Failure(step=step, cause=message_of(error)))
         _clear(connected, variant, writer, reporter)
         return False
     writer.forget_failure(variant.id)
@@ -348,7 +358,7 @@ def _check_contents(
                 comparison.workload.seed,
             )
             writer.write_contents(variant.id, checks)
-            checked, wrong = checked + checks["queried"], wrong + checks["wrong"]
+            checked, wrong = checked + checks.queried, wrong + checks.wrong
         task.end(f"{checked} answers, {wrong} wrong")
 
 

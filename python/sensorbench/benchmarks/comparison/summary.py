@@ -5,7 +5,7 @@ It is computed from results on disk, so that it can be had again from old result
 
 import math
 from dataclasses import asdict
-from typing import Any
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,20 +16,17 @@ from sensorbench.analysis.intervals import Interval, interval
 from sensorbench.analysis.sample import METRICS, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict, compare
 from sensorbench.results import ComparisonResult, RunResult
+from sensorbench.results.engine_report import OperationReport
 from sensorbench.results.latencies import interval_histograms, is_logged_whole, logged_latencies, of_kind
-from sensorbench.results.manifest import MEASURE
+from sensorbench.results.manifest import MEASURE, OUTCOMES
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.comparison import (
-    AnswerChecks,
     AnswerComparison,
     AnswerMismatch,
     ComparisonFigures,
     ComparisonSummary,
-    Failure,
-    LoadFigures,
     OperationFigures,
     OutcomeCounts,
-    QueryPlan,
     RankedVariant,
     Ranking,
     RankingVerdict,
@@ -37,11 +34,11 @@ from sensorbench.results.summary.comparison import (
     ServiceTimes,
     VariantRuns,
 )
-from sensorbench.results.summary.envelope import envelope
+from sensorbench.results.summary.envelope import envelope, fields_of_plan
 from sensorbench.runner import check_client_health, is_of_registers
-from sensorbench.verification import guaranteed
+from sensorbench.verification import answers_by_operation, guaranteed
 
-_OUTCOMES = ("ok", "error", "timeout", "cancelled")
+_SERVICE_TIMES: tuple[Literal["p50", "p99", "p999", "max"], ...] = ("p50", "p99", "p999", "max")
 
 
 def summarise(result: ComparisonResult) -> ComparisonSummary:
@@ -72,30 +69,18 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
         answers_equal=answers_equal,
         warnings=caveats,
         result=ComparisonFigures(
-            source=manifest.plan.source,
-            name=manifest.plan.name,
+            **fields_of_plan(manifest.plan, ComparisonFigures),
             finished=manifest.finished,
-            dataset=manifest.plan.dataset,
-            workload=manifest.plan.workload,
-            metric=manifest.plan.metric,
-            operations=manifest.plan.operations,
             runs={variant: _runs(result.runs[variant]) for variant in variants},
-            load={variant: LoadFigures.model_validate(load) for variant, load in result.loads.items()},
+            load=result.loads,
             rate_changes={variant: _changes(of_variant) for variant, of_variant in runs.items()},
             figures=[_figures(variant, name, runs[variant], sample) for (variant, name), sample in samples.items()],
             rankings=rankings,
             answers={equality.operation: _answers(equality) for equality in equalities},
-            query_plans={
-                variant: {name: QueryPlan.model_validate(plan) for name, plan in plans.items()}
-                for variant, plans in result.plans.items()
-            },
-            failures={variant: Failure.model_validate(failure) for variant, failure in result.failures.items()},
-            known_answers={
-                variant: checked
-                for variant, checks in result.checks.items()
-                if (checked := AnswerChecks.model_validate(checks)).queried
-            },
-            contents={variant: AnswerChecks.model_validate(checks) for variant, checks in result.contents.items()},
+            query_plans=result.plans,
+            failures=result.failures,
+            known_answers={variant: checks for variant, checks in result.checks.items() if checks.queried},
+            contents=result.contents,
             guarantees=guaranteed(result),
             client_health=health,
         ),
@@ -104,13 +89,13 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
 
 def _unchecked(result: ComparisonResult) -> list[str]:
     """Variants whose contents could not be checked after runs that wrote."""
-    return [variant for variant, checks in result.contents.items() if checks.get("not_checked")]
+    return [variant for variant, checks in result.contents.items() if checks.not_checked]
 
 
 def _wrong(result: ComparisonResult) -> dict[str, str]:
     """Operations that gave a wrong answer to a question with a known one, and why that is known."""
-    by_hand = [problem["operation"] for checks in result.checks.values() for problem in checks["problems"]]
-    after_writing = [problem["operation"] for checks in result.contents.values() for problem in checks["problems"]]
+    by_hand = [problem.operation for checks in result.checks.values() for problem in checks.problems]
+    after_writing = [problem.operation for checks in result.contents.values() for problem in checks.problems]
     return {
         **dict.fromkeys(after_writing, "what was written was not found again as it should be"),
         **dict.fromkeys(by_hand, "an answer computed by hand was not given"),
@@ -149,7 +134,7 @@ def sample_of(runs: list[RunResult], operation: str) -> Sample | None:
 
 def _figures(variant: str, operation: str, runs: list[RunResult], sample: Sample | None) -> OperationFigures:
     measured = [_measured(run, operation) for run in runs]
-    counts = OutcomeCounts(**{outcome: sum(figures["counts"][outcome] for figures in measured) for outcome in _OUTCOMES})
+    counts = OutcomeCounts(**{outcome: sum(figures["counts"][outcome] for figures in measured) for outcome in OUTCOMES})
     rows = sum(figures["rows"] for figures in measured)
     return OperationFigures(
         variant=variant,
@@ -189,26 +174,33 @@ def _changes(runs: list[RunResult]) -> list[RateChange]:
     return changes
 
 
-def _measured(run: RunResult, operation: str) -> dict[str, Any]:
+def _measured(run: RunResult, operation: str) -> OperationReport:
     """Counts of one kind of operation as the engine told them at the end, or, where it could not, as its intervals have them."""
-    totals = run.manifest.totals
-    if totals is not None:
-        return next(phase for phase in totals.phases if phase.name == MEASURE).operations[operation]
-    sums = dict.fromkeys((*_OUTCOMES, "late", "rows"), 0)
+    if run.manifest.totals is not None:
+        return run.manifest.measured[0].operations[operation]
+    sums = dict.fromkeys((*OUTCOMES, "late", "rows"), 0)
     table = run.table("intervals")
     if table is not None and MEASURE in run.manifest.phases:
         phase, number = run.manifest.phases.index(MEASURE), run.manifest.operations.index(operation)
         rows = of_kind(table, phase, number)
         sums = {name: pc.sum(rows[name]).as_py() or 0 for name in sums}
-    return {"counts": {name: sums[name] for name in _OUTCOMES}, "late": sums["late"], "rows": sums["rows"], "service_ns": None}
+    return {
+        "counts": {name: sums[name] for name in OUTCOMES},
+        "late": sums["late"],
+        "rows": sums["rows"],
+        "response_ns": None,
+        "service_ns": None,
+        "schedule_lag_ns": None,
+        "failed_ns": None,
+    }
 
 
-def _service(measured: list[dict[str, Any]]) -> ServiceTimes:
+def _service(measured: list[OperationReport]) -> ServiceTimes:
     """Service times beside the response times; of several runs, the greatest quantiles."""
     known = [figures["service_ns"] for figures in measured if figures["service_ns"]]
-    return ServiceTimes(
-        **{key: max(item[key] for item in known) / 1e9 if known else None for key in ("p50", "p99", "p999", "max")}
-    )
+    if not known:
+        return ServiceTimes(p50=None, p99=None, p999=None, max=None)
+    return ServiceTimes(**{key: max(item[key] for item in known) / 1e9 for key in _SERVICE_TIMES})
 
 
 def _throughput(runs: list[RunResult], operation: str) -> float | None:
@@ -252,15 +244,11 @@ def _equalities(result: ComparisonResult, runs: dict[str, list[RunResult]], read
 
 def _answers_by_operation(table: pa.Table | None, phase: int | None) -> dict[int, dict[int, Answer]]:
     """Answers by number of the operation and k."""
-    found: dict[int, dict[int, Answer]] = {}
     if table is None:
-        return found
+        return {}
     if phase is not None:
         table = table.filter(pc.equal(table["phase"], pa.scalar(phase, table["phase"].type)))
-    columns = (table[name].to_pylist() for name in ("operation", "k", "rows", "hash", "in_order", "computed"))
-    for operation, k, rows, row_hash, in_order, computed in zip(*columns, strict=True):
-        found.setdefault(operation, {})[k] = Answer(rows, row_hash, in_order, tuple(computed or ()))
-    return found
+    return answers_by_operation(table)
 
 
 def _excluded(
@@ -280,8 +268,8 @@ def _excluded(
 
 def _first_error(runs: list[RunResult], name: str) -> str | None:
     """What the first failed operation of one kind was told, if one failed."""
-    errors = [error for run in runs if run.manifest.totals for error in run.manifest.totals.errors if error["operation"] == name]
-    return str(errors[0]["first_message"]) if errors else None
+    errors = (error for run in runs for error in run.manifest.errors if error["operation"] == name)
+    return next((error["first_message"] for error in errors), None)
 
 
 def _ranking(

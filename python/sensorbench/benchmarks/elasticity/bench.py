@@ -1,6 +1,5 @@
 """A cluster with data under a load that can be repeated while it is changed: what each transition is done with."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,10 +7,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sensorbench._engine import Run
 from sensorbench.benchmarks.elasticity.spec import ElasticitySpec
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import RunResult
+from sensorbench.results.described import LoadReport
+from sensorbench.results.engine_plan import KeptPlan
 from sensorbench.results.manifest import now
 from sensorbench.results.ownership import Claim, Owner
 from sensorbench.runner import (
@@ -19,6 +19,7 @@ from sensorbench.runner import (
     Comparison,
     ConnectedComparison,
     MemoryGuard,
+    Observer,
     Parameters,
     PreparedTable,
     Schedule,
@@ -74,7 +75,7 @@ class Bench:
         at = started.at_their_urls([self.variant])[0]
         check_namespace(at.engine_target(), self._claim(owner))
 
-    def load(self, started: Servers, reporter: ProgressReporter, owner: Owner) -> dict[str, Any]:
+    def load(self, started: Servers, reporter: ProgressReporter, owner: Owner) -> LoadReport:
         """Loads the dataset. Raises FailedError, UsageError and EngineError."""
         validated = self._validated
         with validated.workbench as workbench:
@@ -116,8 +117,8 @@ class Bench:
         threads: int,
         rate_per_s: float | None,
         folder: Path,
-        on_snapshot: Callable[[Run, dict[str, Any]], None],
-        described: dict[str, Any],
+        on_snapshot: Observer,
+        described: KeptPlan,
     ) -> RunResult:
         """Carries out a run that goes on until it is stopped."""
         connected = self._is_up()

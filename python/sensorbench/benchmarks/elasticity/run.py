@@ -15,8 +15,10 @@ from sensorbench.errors import UsageError
 from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.elasticity import ElasticityWriter
+from sensorbench.results.engine_plan import KeptPlan
 from sensorbench.results.ownership import Owner
 from sensorbench.results.planned import ArticleCount, ClusterChange, ElasticityManifest, ElasticityWorkload, PlannedElasticity
+from sensorbench.results.writer import write_load
 from sensorbench.runner import Servers, running_servers
 
 
@@ -78,7 +80,7 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
     def execute(self, plan: ElasticityPlan, context: RunContext[ElasticityWriter]) -> None:
         """Loads the data, then carries out one run for each change."""
         spec, bench, cluster = plan.spec, plan.bench, _cluster(plan.spec, context.servers)
-        context.writer.write_load(bench.load(context.servers, context.progress, context.owner))
+        write_load(context.folder, bench.load(context.servers, context.progress, context.owner))
         nodes_at_start = cluster.nodes
         for number, change in enumerate(spec.changes, start=1):
             if spec.grows and cluster.nodes > nodes_at_start:
@@ -130,7 +132,7 @@ def _carry_out(
             change=lambda annotate: carry_out(change, cluster, annotate),
             report=lambda text: task.advance_to(0.0, text),
         )
-        described = {
+        described: KeptPlan = {
             "change": {**asdict(change), "title": change.title, "costs": cluster.at_once_costs if change.is_at_once else ""},
             "nodes": nodes,
             "articles": bench.articles,

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from sensorbench._engine import Run
 from sensorbench.analysis.elasticity import Sets, stability
 from sensorbench.benchmarks.elasticity.changes import Annotate
 from sensorbench.errors import SensorbenchError, message_of
+from sensorbench.results.engine_report import Snapshot
 
 # Events on the run's time axis, besides those of the change itself.
 STABLE, NEVER_STABLE, FAILED = "seen to be stable", "not stable in time", "change failed"
@@ -46,7 +46,7 @@ class Scenario:
     _done_at_s: float | None = None
     _is_over: bool = False
 
-    def on_snapshot(self, run: Run, snapshot: dict[str, Any]) -> None:
+    def on_snapshot(self, run: Run, snapshot: Snapshot) -> None:
         """Does what is next."""
         self._note(snapshot)
         if self._thread is None:
@@ -63,7 +63,7 @@ class Scenario:
         if self._thread is not None:
             self._thread.join()
 
-    def _note(self, snapshot: dict[str, Any]) -> None:
+    def _note(self, snapshot: Snapshot) -> None:
         """Puts down when measurements ended: between two snapshots operations came evenly."""
         now_s, started = snapshot["now_ns"] / 1e9, float(sum(phase["started"] for phase in snapshot["phases"]))
         before_s, before = self._seen

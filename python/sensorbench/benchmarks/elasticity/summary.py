@@ -40,7 +40,7 @@ from sensorbench.results.summary.elasticity import (
     ThroughputDip,
     Transition,
 )
-from sensorbench.results.summary.envelope import Caveat, Caveats, OperationErrors, envelope
+from sensorbench.results.summary.envelope import Caveat, Caveats, envelope, errors_of, fields_of_plan
 from sensorbench.results.summary.guarantees import RegisterGuarantees
 from sensorbench.results.summary.stress import OperationCounts
 from sensorbench.verification import register_guarantees
@@ -54,20 +54,12 @@ def summarise_elasticity(result: ElasticityResult) -> ElasticitySummary:
         **envelope(manifest),
         warnings=_warnings(transitions),
         result=ElasticityFigures(
-            operations=manifest.plan.operations,
-            workload=manifest.plan.workload,
-            dataset=manifest.plan.dataset,
-            changes=manifest.plan.changes,
+            **fields_of_plan(manifest.plan, ElasticityFigures),
             load=result.load,
             transitions=transitions,
             scalability=_scalability(transitions),
             law=_law(transitions),
-            errors=[
-                OperationErrors.model_validate(error)
-                for run in result.runs
-                if run.manifest.totals
-                for error in run.manifest.totals.errors
-            ],
+            errors=errors_of(run.manifest for run in result.runs),
         ),
     )
 
@@ -199,8 +191,7 @@ def _dip(run: RunResult, begun_at_s: float | None) -> ThroughputDip | None:
 
 def _counts(run: RunResult) -> OperationCounts | None:
     """What became of all operations, those on registers included."""
-    phases = run.manifest.totals.phases if run.manifest.totals else []
-    return counts_of(phases[0]) if phases else None
+    return next(map(counts_of, run.manifest.phase_figures), None)
 
 
 def _guarantees(run: RunResult) -> RegisterGuarantees | None:

@@ -9,10 +9,20 @@ from sensorbench.benchmarks.factors.cells import Cell
 from sensorbench.benchmarks.factors.figures import filled_figures, step_figures
 from sensorbench.benchmarks.factors.file import FactorLoad, FactorsFile
 from sensorbench.benchmarks.factors.scaling import Scaled
-from sensorbench.benchmarks.stress import Load, RecordWork, Step, StepsApart, StressPlan, stress, summarise_stress, with_mix
+from sensorbench.benchmarks.stress import (
+    Load,
+    RecordWork,
+    Step,
+    StepsApart,
+    StressPlan,
+    attempted,
+    stress,
+    summarise_stress,
+    with_mix,
+)
 from sensorbench.benchmarks.tune import ConfiguredWork
 from sensorbench.compat.ycsb import CoreWorkload, Property, parse_core_workload
-from sensorbench.errors import CancelledError, DiskFullError, EngineError, FailedError, UsageError, message_of
+from sensorbench.errors import FailedError
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.factors import CellMeasurement, FilledFigures, StepFigures
 from sensorbench.results.writer import write_typed_summary
@@ -59,22 +69,17 @@ def measure(
     Raises InterruptedRunError and DiskFullError.
     """
     start_s = time.monotonic()
-    try:
-        figures = _figures(bench, bench.file.loads[cell.load], cell.settings, rates, folder, seed, reporter)
-    except (DiskFullError, CancelledError):
-        raise
-    except (FailedError, UsageError, EngineError) as error:
-        took_s = time.monotonic() - start_s
-        reason = message_of(error)
-        return CellMeasurement(cell=cell.id, round=round_, outcome="failed", reason=reason, seed=seed, took_s=took_s)
+    load = bench.file.loads[cell.load]
+    figures, reason = attempted(lambda: _figures(bench, load, cell.settings, rates, folder, seed, reporter))
     return CellMeasurement(
         cell=cell.id,
         round=round_,
-        outcome="measured",
+        outcome="measured" if figures else "failed",
+        reason=reason,
         seed=seed,
         took_s=time.monotonic() - start_s,
-        filled=figures.filled,
-        steps=figures.steps,
+        filled=figures.filled if figures else None,
+        steps=figures.steps if figures else [],
     )
 
 

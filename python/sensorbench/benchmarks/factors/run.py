@@ -89,11 +89,13 @@ class FactorsBenchmark(Benchmark[FactorsPlan, FactorsManifest, FactorsWriter]):
 
     def describe(self, plan: FactorsPlan, servers: Servers) -> Description[PlannedFactors]:
         """The study, its cells, and what is done at each."""
-        bench, options = plan.bench, plan.options
+        bench, options, records = plan.bench, plan.options, plan.file.records
         planned = PlannedFactors(
             workload={
                 "records": bench.records,
-                **plan.file.records.model_dump(exclude={"count"}),
+                "fields": records.fields,
+                "field_bytes": records.field_bytes,
+                "distribution": records.distribution,
                 "concurrency": bench.concurrency,
                 "top_per_s": options.rate,
             },

@@ -14,7 +14,7 @@ from sensorbench.benchmarks.factors.scaling import Scaled, scaled
 from sensorbench.benchmarks.tune import measured_figure
 from sensorbench.results.factors import FILLED, CellMeasurement, FactorsResult, Where
 from sensorbench.results.summary.claims import JudgedClaim
-from sensorbench.results.summary.envelope import Caveat, Caveats, envelope
+from sensorbench.results.summary.envelope import Caveat, Caveats, envelope, fields_of_plan
 from sensorbench.results.summary.factors import (
     BestDraftFigures,
     CellOutcome,
@@ -70,19 +70,9 @@ def summarise_factors(
         warnings=_warnings(result),
         claims=list(claims),
         result=FactorsFigures(
-            name=manifest.plan.name,
+            **fields_of_plan(manifest.plan, FactorsFigures, but_not=["cells", "parts"]),
             question=file.question,
             paper=file.source,
-            target=manifest.plan.target,
-            nodes=manifest.plan.nodes,
-            workload=manifest.plan.workload,
-            scale=manifest.plan.scale,
-            sizes=manifest.plan.sizes,
-            step_s=manifest.plan.step_s,
-            rounds=manifest.plan.rounds,
-            seed=manifest.plan.seed,
-            reached=manifest.plan.reached,
-            rates=manifest.plan.rates,
             loads={name: file.loads[name].title for part in parts.values() for name in part.loads},
             parameters=_parameters(file, at),
             parts={name: _part(file, name, part, result) for name, part in parts.items()},

@@ -20,11 +20,6 @@ class Statement(toml_file.FileModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    @property
-    def content(self) -> dict[str, Any]:
-        """As the driver takes it."""
-        return dict(self.model_extra or {})
-
 
 class NativeJob(toml_file.FileModel):
     """A file in `native/`."""
@@ -62,13 +57,13 @@ def native_job(dialect: str) -> NativeJob | None:
 
 def _ask(target: Target, statement: Statement, values: dict[str, str], columns: tuple[str, ...] = ()) -> list[list[Any]]:
     """Asks a statement with those of the values that it names; the rows of integer columns."""
-    used = {name: value for name, value in values.items() if f":{name}" in json.dumps(statement.content)}
+    used = {name: value for name, value in values.items() if f":{name}" in statement.model_dump_json()}
     operation = {
         "name": "native",
         "parameters": [{"name": name, "type": "text"} for name in used],
         "columns": [{"name": name, "type": "integer", "computed": False} for name in columns],
         "order": [],
-        "statement": statement.content,
+        "statement": statement.model_dump(),
     }
     parameters = pa.table({name: pa.array([value]) for name, value in used.items()}) if used else pa.table({})
     rows: list[list[Any]] = json.loads(target.execute_once(json.dumps(operation), parameters.to_reader()))

@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from sensorbench import lab
 from sensorbench.benchmarks.mapreduce.spec import MapReduceSpec
@@ -20,6 +19,7 @@ from sensorbench.interrupts import count
 from sensorbench.lab.spark import Spark
 from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import ProgressReporter
+from sensorbench.results.described import DescribedSpark
 from sensorbench.results.mapreduce import (
     CompleteExecution,
     Execution,
@@ -30,6 +30,7 @@ from sensorbench.results.mapreduce import (
 )
 from sensorbench.results.ownership import Claim, Owner
 from sensorbench.results.planned import ArticlesOfJob, MapReduceManifest, MapReduceWorkload, PlannedMapReduce, WantedWord
+from sensorbench.results.writer import write_load
 from sensorbench.runner import DATA_FOLDER, Servers, Variant, check_namespace, running_servers
 from sensorbench.spark.inverted_index import ARTICLES_A_PART, InvertedIndex, JobFigures, tally_jar
 from sensorbench.spark.session import Driver, Master, driver, find_master, first_line, lab_master, require_pyspark
@@ -67,7 +68,7 @@ class ServersAndSpark(Servers):
     """The servers that are up, the master beside them, and what results say of it."""
 
     master: Master
-    spark: dict[str, Any]
+    spark: DescribedSpark
 
 
 def planned(spec: MapReduceSpec, folder: Path) -> MapReducePlan:
@@ -141,7 +142,7 @@ class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWr
             if spec.with_files:
                 system, loads[system.name] = load_files((context.folder / DATA_FOLDER).resolve(), workbench, spec.splits)
                 systems.append(system)
-        context.writer.write_loads(loads)
+        write_load(context.folder, loads)
         _execute_all(plan, systems, context)
 
     def clean_up(self, plan: MapReducePlan, context: RunContext[MapReduceWriter]) -> None:
@@ -180,7 +181,7 @@ def _servers_and_spark(plan: MapReducePlan, progress: ProgressReporter) -> Itera
 
 
 @contextlib.contextmanager
-def _cluster(plan: MapReducePlan, progress: ProgressReporter) -> Iterator[tuple[Master, dict[str, Any]]]:
+def _cluster(plan: MapReducePlan, progress: ProgressReporter) -> Iterator[tuple[Master, DescribedSpark]]:
     """The user's master, or one that the lab starts for this benchmark alone; and what results say of it."""
     spec, master = plan.spec, plan.master
     if master is not None:
@@ -192,7 +193,12 @@ def _cluster(plan: MapReducePlan, progress: ProgressReporter) -> Iterator[tuple[
             wanted = lab.ServerSpec(Spark.name, nodes=max(spec.workers), settings=resources, stays=False)
             instance = stack.enter_context(lab.borrowed(wanted))
             task.end(f"{instance.version}, {len(instance.nodes)} workers")
-        spark = {"version": instance.version, "nodes": len(instance.nodes), "settings": resources, "started": True}
+        spark: DescribedSpark = {
+            "version": instance.version,
+            "nodes": len(instance.nodes),
+            "settings": resources,
+            "started": True,
+        }
         yield lab_master(instance), spark
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from sensorbench.analysis.intervals import mean_over_runs
 from sensorbench.results.mapreduce import CompleteExecution, JobRecord, MapReduceResult
-from sensorbench.results.summary.envelope import envelope
+from sensorbench.results.summary.envelope import envelope, fields_of_plan
 from sensorbench.results.summary.mapreduce import (
     ExecutionTime,
     Gap,
@@ -34,13 +34,8 @@ def summarise_mapreduce(result: MapReduceResult) -> MapReduceSummary:
         answers_equal=all(word.equal for execution in done for word in execution.words) if done else None,
         warnings=[],
         result=MapReduceFigures(
-            name=manifest.plan.name,
-            dataset=manifest.plan.dataset,
-            systems=manifest.plan.systems,
-            words=manifest.plan.words,
-            workers=manifest.plan.workers,
+            **fields_of_plan(manifest.plan, MapReduceFigures, but_not=["executions"]),
             repetitions=manifest.plan.executions,
-            workload=manifest.plan.workload,
             loads=result.loads,
             cells=jobs,
             speed_ups=_speed_ups(jobs),

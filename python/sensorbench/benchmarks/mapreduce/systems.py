@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
@@ -12,6 +11,7 @@ from sensorbench.benchmarks.mapreduce.native_job import NativeJob, native_job
 from sensorbench.dataset import Dataset
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter
+from sensorbench.results.described import LoadedRows
 from sensorbench.results.ownership import Claim
 from sensorbench.results.planned import SystemOfJob
 from sensorbench.runner import DATA_FOLDER, Servers, TargetSpec, Variant, VariantSpec, load_variant, make_variants, prepare_tables
@@ -79,10 +79,10 @@ def load_systems(
     started: Servers,
     reporter: ProgressReporter,
     claim: Claim,
-) -> tuple[list[System], dict[str, dict[str, Any]]]:
+) -> tuple[list[System], dict[str, LoadedRows]]:
     """Loads the articles into each database; how that went. Raises FailedError, UsageError and EngineError."""
     operations = load_operations(OPERATION_SET)
-    systems, loads = [], {}
+    systems, loads = [], dict[str, LoadedRows]()
     for variant in started.at_their_urls(list(variants)):
         columns = variant.schema.loaded_columns(workbench)
         tables = prepare_tables(dataset, variant.schema, columns, workbench, reporter)
@@ -96,7 +96,7 @@ def load_systems(
     return systems, loads
 
 
-def load_files(folder: Path, workbench: duckdb.DuckDBPyConnection, files: int) -> tuple[System, dict[str, Any]]:
+def load_files(folder: Path, workbench: duckdb.DuckDBPyConnection, files: int) -> tuple[System, LoadedRows]:
     """Writes the articles as so many Parquet files, each with a stretch of ids."""
     place = folder / ARTICLES
     place.mkdir(parents=True)

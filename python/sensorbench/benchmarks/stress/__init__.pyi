@@ -3,7 +3,7 @@ from .objective import parse_objective
 from .options import LoadOptions, StressOptions, WorkOptions
 from .planning import load_of, plan_stress, work_maker
 from .records import RecordWork, with_mix
-from .run import CapacitySearch, Load, StepsApart, StressBenchmark, StressPlan, stress
+from .run import CapacitySearch, Load, StepsApart, StressBenchmark, StressPlan, attempted, stress
 from .steering import request_rate
 from .step import Step
 from .summary import summarise_stress
@@ -21,6 +21,7 @@ __all__ = [
     "StressPlan",
     "Work",
     "WorkOptions",
+    "attempted",
     "counts_of",
     "latencies",
     "load_of",

@@ -133,8 +133,7 @@ def _steady(reported: Insight, from_s: float, to_s: float) -> dict[str, float | 
 def begun_steps(run: RunResult) -> list[PhaseFigures]:
     """The phases of a run that are steps and were begun."""
     names = {step["name"] for step in run.manifest.plan["steps"]}
-    phases = run.manifest.totals.phases if run.manifest.totals else []
-    return [phase for phase in phases if phase.name in names and phase.start_ns is not None]
+    return [phase for phase in run.manifest.phase_figures if phase.name in names and phase.start_ns is not None]
 
 
 def ends_of(phase: PhaseFigures, duration_ns: int) -> tuple[int, int]:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -14,6 +13,7 @@ from sensorbench.compat.ycsb import SCHEMA, CoreWorkload, Phase, driver_schema, 
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import RunResult
+from sensorbench.results.engine_plan import EnginePlan, OperationsPlan
 from sensorbench.results.ownership import Intent, Owner
 from sensorbench.runner import DATA_FOLDER, Servers, TargetSpec, Variant, VariantSpec, make_variants, run_plan
 from sensorbench.schemas import load_schema
@@ -87,7 +87,7 @@ class RecordWork(Work):
         """From which all operations follow."""
         return self._seed
 
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> OperationsPlan:
         """The operations on records that are there."""
         return self._planned
 
@@ -116,7 +116,7 @@ class RecordWork(Work):
         # Where operations add records, others are there the next time.
         target.set_fingerprint(GROWN if self._workload.insertproportion else self._fingerprint())
 
-    def _plan(self, phase: Phase) -> dict[str, Any]:
+    def _plan(self, phase: Phase) -> EnginePlan:
         return plan_of(
             self._workload,
             phase,
@@ -152,8 +152,7 @@ class RecordWork(Work):
 
 
 def _check_all_added(run: RunResult, records: int) -> None:
-    totals = run.manifest.totals
-    added = totals.phases[0].operations["insert"]["counts"]["ok"] if totals else 0
+    added = sum(phase.operations["insert"]["counts"]["ok"] for phase in run.manifest.phase_figures)
     if added != records:
-        why = totals.errors[0]["first_message"] if totals and totals.errors else "the others timed out"
+        why = next((error["first_message"] for error in run.manifest.errors), "the others timed out")
         raise FailedError(f"{added:,} of {records:,} records could be added: {why}")

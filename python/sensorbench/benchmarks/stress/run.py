@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from sensorbench._engine import Run, Target
 from sensorbench.analysis.capacity import Search, Trial, next_rate
@@ -14,16 +14,20 @@ from sensorbench.benchmarks.stress.objective import Objective
 from sensorbench.benchmarks.stress.steering import Steering
 from sensorbench.benchmarks.stress.step import Arrival, Step, phases_of
 from sensorbench.benchmarks.stress.work import Work
-from sensorbench.errors import EngineError
+from sensorbench.errors import CancelledError, DiskFullError, EngineError, FailedError, UsageError, message_of
 from sensorbench.lifecycle import Benchmark, Description, RunContext, run
 from sensorbench.paths import remove_if_empty
 from sensorbench.progress import ProgressReporter, Task
 from sensorbench.results import RunResult
-from sensorbench.results.manifest import PhaseFigures
+from sensorbench.results.described import LoadedWork
+from sensorbench.results.engine_plan import EnginePlan, KeptPlan, PlannedPhase
+from sensorbench.results.engine_report import Snapshot, elapsed_s
 from sensorbench.results.ownership import Claim, Owner
 from sensorbench.results.planned import PlannedStress, StressManifest, StressObjective, StressSearch
 from sensorbench.results.stress import StressResult, StressWriter, read_stress
 from sensorbench.runner import DATA_FOLDER, Observer, Servers, Variant, check_namespace, driver_ceiling, run_plan, running_servers
+
+Figures = TypeVar("Figures")
 
 ANSWERS_WITHIN_S, ASKS_EVERY_S = 60.0, 0.2
 
@@ -40,6 +44,17 @@ class Load:
     arrival: Arrival = "poisson"
     warm_up_s: float = 0.0
     pin: bool = True
+
+    def described(self, work: Work) -> LoadedWork:
+        """What manifests say of work under this load."""
+        return {
+            **work.described,
+            "concurrency": self.concurrency,
+            "threads": self.threads,
+            "timeout_s": self.timeout_s,
+            "arrival": self.arrival,
+            "warm_up_s": self.warm_up_s,
+        }
 
 
 @dataclass(frozen=True)
@@ -97,8 +112,11 @@ class _ConnectedStress:
         for place, phase in enumerate(phases):
             # How many operations a phase has is not known before: they take turns, behind all that was before.
             phase["numbering"] = {"offset": place, "stride": len(phases), "before": list(before)}
-        plan = {
-            **self.work.plan(),
+        asked = self.work.plan()
+        plan: EnginePlan = {
+            "operations": asked["operations"],
+            "order": asked.get("order", "random"),
+            "parameter_sources": asked.get("parameter_sources", []),
             # Trials of a search at the same rate are no trials of the same moments.
             "seed": self.work.seed + number - 1,
             "phases": phases,
@@ -107,12 +125,12 @@ class _ConnectedStress:
             "timeout_s": self.load.timeout_s,
         }
 
-        def on_snapshot(engine_run: Run, snapshot: dict[str, Any]) -> None:
+        def on_snapshot(engine_run: Run, snapshot: Snapshot) -> None:
             for observer in self.observers:
                 observer(engine_run, snapshot)
             report(*_progress(snapshot, phases))
 
-        described = {"steps": [asdict(step) for step in steps]}
+        described: KeptPlan = {"steps": [step.described() for step in steps]}
         return run_plan(
             self.target,
             self.variant,
@@ -162,7 +180,7 @@ class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
             title=f"{work.variant.target.label} under stress",
             plan=PlannedStress(
                 operations=work.operations,
-                workload={**work.described, **asdict(plan.load), "seed": work.seed},
+                workload={**plan.load.described(work), "pin": plan.load.pin, "seed": work.seed},
                 objective=StressObjective(**asdict(search.objective)) if search else None,
                 search=search.described() if search else None,
             ),
@@ -214,6 +232,21 @@ def stress(plan: StressPlan, folder: Path, progress: ProgressReporter) -> Stress
     return read_stress(folder)
 
 
+def attempted(measure: Callable[[], Figures]) -> tuple[Figures | None, str | None]:
+    """What was measured; or why nothing could be, where servers not starting, or ending, is an outcome.
+
+    Raises:
+        InterruptedRunError, DiskFullError: which are none.
+
+    """
+    try:
+        return measure(), None
+    except (DiskFullError, CancelledError):
+        raise
+    except (FailedError, UsageError, EngineError) as error:
+        return None, message_of(error)
+
+
 def _hold_all(connected: _ConnectedStress, steps: Sequence[Step]) -> None:
     """All steps in one run, so that they share its clock and the load never stops."""
     with connected.reporter.task(f"{len(steps)} steps", total=1.0) as task:
@@ -254,7 +287,7 @@ def _search(connected: _ConnectedStress, wanted: CapacitySearch) -> None:
         step = Step(f"trial_{number}", rate, wanted.held_s, wanted.ramp_s)
         with connected.reporter.task(f"trial {number}: {rate:,.6g} operations/s", total=1.0) as task:
             run = _hold_one(connected, step, number, begun, task)
-            within = share_within(run.histograms(), _phases(run)[-1], wanted.objective.limit_s)
+            within = share_within(run.histograms(), run.manifest.phase_figures[-1], wanted.objective.limit_s)
             met = wanted.objective.is_met(within)
             task.end(f"{within:.3%} within {wanted.objective.limit_s * 1e3:g} ms: objective {'met' if met else 'missed'}")
         trials.append(Trial(rate, met))
@@ -263,30 +296,26 @@ def _search(connected: _ConnectedStress, wanted: CapacitySearch) -> None:
 def _hold_one(connected: _ConnectedStress, step: Step, number: int, begun: list[int], task: Task) -> RunResult:
     """A run of one step, behind what phases before have written: `begun` has how many numbers each of them used, and gets this one's."""
     run = connected.hold([step], number, begun, lambda text, share: task.advance_to(share, text))
-    phases = _phases(run)
+    phases = run.manifest.phase_figures
     # Each phase took every n-th number.
     begun += [phase.started + phase.dropped for phase in phases for _ in phases]
     return run
 
 
-def _phases(run: RunResult) -> list[PhaseFigures]:
-    return run.manifest.totals.phases if run.manifest.totals else []
-
-
-def _progress(snapshot: dict[str, Any], phases: Sequence[dict[str, Any]]) -> tuple[str, float]:
+def _progress(snapshot: Snapshot, phases: Sequence[PlannedPhase]) -> tuple[str, float]:
     """What is going on, and which share of the whole is over."""
     number = snapshot["current_phase"]
     if number >= len(phases):
         return "ending", 1.0
-    begun_ns = snapshot["phases"][number]["start_ns"]
-    elapsed_s = (snapshot["now_ns"] - begun_ns) / 1e9 if begun_ns is not None else 0.0
-    over_s = sum(phase["duration_s"] for phase in phases[:number]) + min(elapsed_s, phases[number]["duration_s"])
-    segment = phases[number]["pace"]["segments"][0]
-    rate = segment.get("to_per_s", segment["from_per_s"])
-    return f"{phases[number]['name'].replace('_', ' ')}: {rate:,.6g}/s", over_s / sum(phase["duration_s"] for phase in phases)
+    lengths_s = [phase.get("duration_s") or 0.0 for phase in phases]
+    over_s = sum(lengths_s[:number]) + min(elapsed_s(snapshot), lengths_s[number])
+    pace = phases[number].get("pace")
+    per_s = [segment.get("to_per_s") or segment["from_per_s"] for segment in pace["segments"]] if pace else []
+    rate = f": {per_s[0]:,.6g}/s" if per_s else ""
+    return f"{phases[number]['name'].replace('_', ' ')}{rate}", over_s / sum(lengths_s)
 
 
 def _report_end(task: Task, run: RunResult) -> None:
-    dropped = sum(phase.dropped for phase in _phases(run))
+    dropped = sum(phase.dropped for phase in run.manifest.phase_figures)
     more = f", {dropped:,} could not start in time" if dropped else ""
-    task.end(f"{sum(phase.started for phase in _phases(run)):,} operations{more}")
+    task.end(f"{sum(phase.started for phase in run.manifest.phase_figures):,} operations{more}")

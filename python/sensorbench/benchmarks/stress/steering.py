@@ -1,10 +1,10 @@
 """Changing the rate of a stress run while it goes on: another process leaves the wanted rate in a file, the run picks it up."""
 
 from pathlib import Path
-from typing import Any
 
 from sensorbench._engine import Run
 from sensorbench.errors import EngineError, UsageError
+from sensorbench.results.engine_report import Snapshot
 from sensorbench.results.files import write_text
 from sensorbench.results.stress import read_stress
 
@@ -31,7 +31,7 @@ class Steering:
     def __init__(self, folder: Path) -> None:
         self._file = folder / RATE_FILE
 
-    def on_snapshot(self, run: Run, _: dict[str, Any]) -> None:
+    def on_snapshot(self, run: Run, _: Snapshot) -> None:
         """Sets the rate that is wanted, if one is."""
         if not self._file.exists():
             return

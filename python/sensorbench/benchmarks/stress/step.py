@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 from sensorbench.errors import UsageError
+from sensorbench.results.engine_plan import HeldStep, PlannedPhase, PlannedSegment
 from sensorbench.runner import WARM_UP
 
 EXPECTED = (
@@ -54,6 +55,10 @@ class Step:
     held_s: float
     ramp_s: float = 0.0
 
+    def described(self) -> HeldStep:
+        """What the manifest of its run says of it."""
+        return {"name": self.name, "rate_per_s": self.rate_per_s, "held_s": self.held_s, "ramp_s": self.ramp_s}
+
     @property
     def length_s(self) -> float:
         """How long it takes in all."""
@@ -65,20 +70,20 @@ def steps_of(rates: Sequence[float], held_s: float, ramp_s: float) -> list[Step]
     return [Step(f"step_{number}", rate, held_s, ramp_s) for number, rate in enumerate(rates, start=1)]
 
 
-def phases_of(steps: Sequence[Step], arrival: Arrival, warm_up_s: float = 0.0) -> list[dict[str, Any]]:
+def phases_of(steps: Sequence[Step], arrival: Arrival, warm_up_s: float = 0.0) -> list[PlannedPhase]:
     """The phases of a run for the engine. What comes on a ramp, or while the first rate warms up what is cold (s), is in phases of their
     own, which no figure is of.
     """
-    phases = []
+    phases: list[PlannedPhase] = []
     if warm_up_s:
         phases.append(_phase(WARM_UP, warm_up_s, {"from_per_s": steps[0].rate_per_s}, arrival))
     for before, step in pairwise([Step("", steps[0].rate_per_s if warm_up_s else 0.0, 0.0), *steps]):
         if step.ramp_s and step.rate_per_s != before.rate_per_s:
-            climb = {"from_per_s": before.rate_per_s, "to_per_s": step.rate_per_s, "length_s": step.ramp_s}
+            climb: PlannedSegment = {"from_per_s": before.rate_per_s, "to_per_s": step.rate_per_s, "length_s": step.ramp_s}
             phases.append(_phase(f"ramp_to_{step.name}", step.ramp_s, climb, arrival))
         phases.append(_phase(step.name, step.held_s, {"from_per_s": step.rate_per_s}, arrival))
     return phases
 
 
-def _phase(name: str, duration_s: float, segment: dict[str, float], arrival: Arrival) -> dict[str, Any]:
+def _phase(name: str, duration_s: float, segment: PlannedSegment, arrival: Arrival) -> PlannedPhase:
     return {"name": name, "duration_s": duration_s, "pace": {"arrival": arrival, "segments": [segment]}}

@@ -6,7 +6,7 @@ from sensorbench.analysis.capacity import Search, Trial, capacity
 from sensorbench.benchmarks.stress.figures import step_figures
 from sensorbench.results.planned import StressSearch
 from sensorbench.results.stress import StressResult
-from sensorbench.results.summary.envelope import Caveat, Caveats, OperationErrors, envelope
+from sensorbench.results.summary.envelope import Caveat, Caveats, envelope, errors_of, fields_of_plan
 from sensorbench.results.summary.stress import (
     StressCapacity,
     StressFigures,
@@ -24,18 +24,10 @@ def summarise_stress(result: StressResult) -> StressSummary:
         **envelope(manifest),
         warnings=_damaged(result) + _warnings(manifest.variants[0].embedded, steps, found),
         result=StressFigures(
-            operations=manifest.plan.operations,
-            workload=manifest.plan.workload,
-            objective=manifest.plan.objective,
-            search=search,
+            **fields_of_plan(manifest.plan, StressFigures),
             steps=steps,
             capacity=found,
-            errors=[
-                OperationErrors.model_validate(error)
-                for run in result.runs
-                if run.manifest.totals
-                for error in run.manifest.totals.errors
-            ],
+            errors=errors_of(run.manifest for run in result.runs),
         ),
     )
 

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -10,13 +9,14 @@ from sensorbench._engine import Target
 from sensorbench.benchmarks.stress.work import Work
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter
+from sensorbench.results.engine_plan import OperationsPlan
 from sensorbench.results.files import write_text
 from sensorbench.results.ownership import Claim, Intent, Owner
-from sensorbench.runner import Servers, Variant, build_plan, load_variant, plan_experiment, prepare_tables, validated
+from sensorbench.results.writer import LOAD_FILE
+from sensorbench.runner import Servers, Variant, load_variant, plan_experiment, plan_operations, prepare_tables, validated
 
 # What a stress run leaves at a target is nothing that experiments go on with.
 FINGERPRINT = "stress"
-LOAD_FILE = "load.json"
 
 
 class UserWorkload(Work):
@@ -54,11 +54,11 @@ class UserWorkload(Work):
         """From which all operations follow."""
         return self._ready.comparison.workload.seed
 
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> OperationsPlan:
         """The file's operations in their mix."""
         comparison = self._ready.comparison
-        plan = build_plan(comparison.operations, self._schema_variant().schema, self._ready.parameters, comparison.workload, 0)
-        return {key: plan[key] for key in ("seed", "operations", "order", "parameter_sources")}
+        schema = self._schema_variant().schema
+        return plan_operations(comparison.operations, schema, self._ready.parameters, comparison.workload)
 
     def tables(self) -> list[pa.Table]:
         """What the operations draw their parameters from."""

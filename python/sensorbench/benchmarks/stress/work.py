@@ -2,12 +2,13 @@
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from sensorbench._engine import Target
 from sensorbench.progress import ProgressReporter
+from sensorbench.results.described import DescribedWork
+from sensorbench.results.engine_plan import OperationsPlan
 from sensorbench.results.ownership import Intent, Owner
 from sensorbench.runner import Servers, Variant
 
@@ -20,7 +21,7 @@ class Work(ABC):
     # Titles of the operations by name.
     operations: dict[str, str]
     # What results say of the data, the mix and the choice.
-    described: dict[str, Any]
+    described: DescribedWork
 
     @property
     @abstractmethod
@@ -28,7 +29,7 @@ class Work(ABC):
         """From which all operations follow."""
 
     @abstractmethod
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> OperationsPlan:
         """The plan for the engine, without phases and without what the load decides: concurrency, threads, timeout_s."""
 
     @abstractmethod

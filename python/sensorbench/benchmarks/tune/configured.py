@@ -1,11 +1,9 @@
 """Work at a server with a configuration: settings of a server that the lab starts, or options of an embedded database's URL."""
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -14,8 +12,9 @@ from sensorbench._engine import Target
 from sensorbench.benchmarks.stress import Work
 from sensorbench.errors import EngineUsageError
 from sensorbench.progress import ProgressReporter
+from sensorbench.results.engine_plan import OperationsPlan
 from sensorbench.results.ownership import Intent, Owner
-from sensorbench.runner import Servers, TargetSpec, Variant
+from sensorbench.runner import Servers, TargetSpec, Variant, known_size
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class ConfiguredWork(Work):
         """From which all operations follow."""
         return self._work.seed
 
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> OperationsPlan:
         """The plan of the work."""
         return self._work.plan()
 
@@ -60,8 +59,7 @@ class ConfiguredWork(Work):
         start_s = time.monotonic()
         self._work.make_ready(at, target, started, folder, reporter, owner)
         load_s = time.monotonic() - start_s
-        size = json.loads(target.size())
-        self.loaded = LoadedData(load_s, None if size.get("unknown") else float(size["total_bytes"]))
+        self.loaded = LoadedData(load_s, known_size(target)["total_bytes"])
 
 
 def unknown_settings(target: TargetSpec, configuration: Mapping[str, str]) -> dict[str, str]:

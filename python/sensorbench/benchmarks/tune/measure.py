@@ -4,15 +4,15 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from sensorbench._engine import Run
-from sensorbench.benchmarks.stress import Load, StressPlan, Work, stress, summarise_stress
+from sensorbench.benchmarks.stress import Load, StressPlan, Work, attempted, stress, summarise_stress
 from sensorbench.benchmarks.tune.configured import ConfiguredWork
 from sensorbench.benchmarks.tune.goal import Goal, PercentileGoal
 from sensorbench.benchmarks.tune.space import Choice
-from sensorbench.errors import CancelledError, DiskFullError, EngineError, FailedError, UsageError, message_of
 from sensorbench.progress import ProgressReporter
+from sensorbench.results.engine_report import Snapshot
 from sensorbench.results.tune import Measurement, Role
 from sensorbench.results.writer import write_typed_summary
 
@@ -20,7 +20,8 @@ from sensorbench.results.writer import write_typed_summary
 FAR_WORSE = 3.0
 FIRST_WINDOW = 0.2
 # What snapshots know that is at most the percentile in question.
-_KNOWN = {"p50": "p50", "p90": "p50", "p95": "p95", "p99": "p99", "p999": "p999"}
+_Known = Literal["p50", "p95", "p99", "p999"]
+_KNOWN: dict[str, _Known] = {"p50": "p50", "p90": "p50", "p95": "p95", "p99": "p99", "p999": "p999"}
 
 
 class Pruner:
@@ -34,7 +35,7 @@ class Pruner:
         self._limit_s = best_s * FAR_WORSE
         self._first_s = held_s * FIRST_WINDOW
 
-    def on_snapshot(self, run: Run, snapshot: dict[str, Any]) -> None:
+    def on_snapshot(self, run: Run, snapshot: Snapshot) -> None:
         """Stops the run, if it is."""
         phase = snapshot["phases"][-1]
         if self.is_so or phase["start_ns"] is None or (snapshot["now_ns"] - phase["start_ns"]) / 1e9 < self._first_s:
@@ -76,21 +77,17 @@ def measure(bench: Bench, order: Order, folder: Path, best: float | None) -> Mea
     start_s = time.monotonic()
     work = ConfiguredWork(bench.make_work(folder, order.seed), order.configuration)
     pruner = _pruner(bench.goal, best)
-    value, reason = None, None
-    try:
-        result = stress(
-            StressPlan(work, bench.load, bench.goal.steps, [pruner.on_snapshot] if pruner else []),
-            folder,
-            ProgressReporter(quiet=True),
-        )
+    plan = StressPlan(work, bench.load, bench.goal.steps, [pruner.on_snapshot] if pruner else [])
+
+    def value_of_goal() -> float | None:
+        result = stress(plan, folder, ProgressReporter(quiet=True))
         summary = summarise_stress(result)
         write_typed_summary(folder, summary)
-        value = bench.goal.value(result, summary, work.loaded) if work.loaded else None
-        reason = None if value else "there is no such figure"
-    except (DiskFullError, CancelledError):
-        raise
-    except (FailedError, UsageError, EngineError) as error:
-        reason = message_of(error)
+        return bench.goal.value(result, summary, work.loaded) if work.loaded else None
+
+    value, reason = attempted(value_of_goal)
+    if not value:
+        reason = reason or "there is no such figure"
     is_stopped = value is not None and pruner is not None and pruner.is_so
     return Measurement(
         role=order.role,

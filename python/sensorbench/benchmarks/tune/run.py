@@ -95,10 +95,9 @@ class TuneBenchmark(Benchmark[TunePlan, TuneManifest, TuneWriter]):
     def describe(self, plan: TunePlan, servers: Servers) -> Description[PlannedTune]:
         """The goal, the space, and what is done at the servers."""
         work, goal, load = plan.work, plan.bench.goal, plan.bench.load
-        of_load = {key: getattr(load, key) for key in ("concurrency", "threads", "timeout_s", "arrival", "warm_up_s")}
         planned = PlannedTune(
             operations=work.operations,
-            workload={**work.described, **of_load},
+            workload=load.described(work),
             goal=TuneGoal(text=goal.text, kind=goal.kind, smaller_is_better=goal.smaller_is_better),
             space=plan.space.described(),
             left_out=list(plan.left_out),

@@ -8,7 +8,7 @@ from sensorbench.benchmarks.tune.effects import Effect, effects
 from sensorbench.benchmarks.tune.goal import measured_figure
 from sensorbench.benchmarks.tune.judging import Best, Judged, best_of, judged
 from sensorbench.benchmarks.tune.space import Space
-from sensorbench.results.summary.envelope import Caveat, Caveats, envelope
+from sensorbench.results.summary.envelope import Caveat, Caveats, envelope, fields_of_plan
 from sensorbench.results.summary.tune import (
     DefaultDrift,
     SettingEffect,
@@ -36,15 +36,7 @@ def summarise_tune(result: TuneResult) -> TuneSummary:
         **envelope(manifest),
         warnings=_warnings(result, space, best, drifted, is_gain=is_gain),
         result=TuneFigures(
-            operations=manifest.plan.operations,
-            workload=manifest.plan.workload,
-            goal=goal,
-            space=manifest.plan.space,
-            left_out=manifest.plan.left_out,
-            start=manifest.plan.start,
-            seed=manifest.plan.seed,
-            budget=manifest.plan.budget,
-            pairs=manifest.plan.pairs,
+            **fields_of_plan(manifest.plan, TuneFigures),
             verdict=None if verdict is None else "gain" if is_gain else "no gain",
             reason=verdict.why if verdict else "the search or its confirmation did not come to its end",
             best=best.configuration if best else None,

@@ -24,8 +24,10 @@ from sensorbench.compat.cassandra_stress.visits import (
     rows_of_a_partition,
 )
 from sensorbench.errors import SchemaError, UsageError
+from sensorbench.results.engine_plan import EnginePlan, Pace, ParameterOrigin, PlannedPhase
 from sensorbench.runner import planned_operation
 from sensorbench.schemas import Operation, Operations, Schema, load_schema
+from sensorbench.schemas.engine_types import DriverSchema
 from sensorbench.schemas.operations import Column as AnswerColumn
 from sensorbench.schemas.schema_file import OperationText
 
@@ -209,7 +211,7 @@ def _statement_of_row(table: Table, row: int) -> str:
     return f"UPDATE {name} SET {', '.join(put)} WHERE {where}"
 
 
-def driver_schema(schema: ProfileSchema, planned: list[PlannedOperation]) -> dict[str, Any]:
+def driver_schema(schema: ProfileSchema, planned: list[PlannedOperation]) -> DriverSchema:
     """The schema as the engine takes it. Raises UsageError for a statement that it cannot use."""
     operations = Operations(operation={operation.name: operation.operation for operation in planned})
     return schema.driver_schema(operations, [operation.name for operation in planned], {})
@@ -224,7 +226,7 @@ def plan_of(
     concurrency: int,
     seed: int,
     timeout_s: float,
-) -> dict[str, Any]:
+) -> EnginePlan:
     """The plan of a run. Where batches of several sizes are each to be written once, they come in rounds with as many of each
     size; else an operation is of a kind with the probability that its weight says.
     """
@@ -235,17 +237,20 @@ def plan_of(
         operations, order = rounds * int(sum(weights)), "in turn"
     planned = []
     for number, (operation, weight) in enumerate(zip(planned_operations, weights, strict=True)):
-        sources = [{"source": number, "column": column} for column in range(len(operation.operation.parameters))]
+        sources: list[ParameterOrigin] = [
+            {"source": number, "column": column} for column in range(len(operation.operation.parameters))
+        ]
         planned.append(planned_operation(operation.name, operation.operation, schema, sources, weight))
-    ends: dict[str, float | None] = {"operations": operations}
+    pace: Pace | None = {"segments": [{"from_per_s": rate_per_s}]} if rate_per_s else None
+    phase: PlannedPhase = {"name": "measure", "operations": operations, "pace": pace}
     if mix.duration_s is not None:
-        ends["duration_s"] = mix.duration_s
+        phase["duration_s"] = mix.duration_s
     return {
         "seed": seed,
         "operations": planned,
         "order": order,
         "parameter_sources": [{"rows": {"table": number, "choice": "sequential"}} for number in range(len(planned_operations))],
-        "phases": [{"name": "measure", **ends, "pace": {"segments": [{"from_per_s": rate_per_s}]} if rate_per_s else None}],
+        "phases": [phase],
         "concurrency": concurrency,
         "threads": 1,
         "timeout_s": timeout_s,

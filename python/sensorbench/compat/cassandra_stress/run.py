@@ -5,7 +5,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from sensorbench._engine import Target
 from sensorbench.compat.cassandra_stress.distributions import Distribution
@@ -24,6 +23,7 @@ from sensorbench.errors import NamespaceError, SchemaError, UsageError
 from sensorbench.paths import check_is_free
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import RunResult
+from sensorbench.results.engine_plan import EnginePlan
 from sensorbench.results.ownership import Owner, new_id
 from sensorbench.runner import (
     DATA_FOLDER,
@@ -35,7 +35,8 @@ from sensorbench.runner import (
     parse_target,
     running_servers,
 )
-from sensorbench.schemas.schema import shipped_schemas
+from sensorbench.schemas.engine_types import DriverSchema
+from sensorbench.schemas.shipped import shipped_schemas
 
 _KEY = "cassandra_stress"
 
@@ -190,8 +191,8 @@ def _after(spec: CassandraStressSpec, loaded: Loaded | None, planned: list[Plann
     return Loaded(_digest(spec.profile), spec.seed, max(before, written) if INSERT in spec.weights else before)
 
 
-def _notes(spec: CassandraStressSpec, plan: dict[str, Any]) -> list[str]:
-    operations = plan["phases"][0]["operations"]
+def _notes(spec: CassandraStressSpec, plan: EnginePlan) -> list[str]:
+    operations = plan["phases"][0].get("operations")
     if operations is None or operations == spec.operations:
         return []
     return [f"{operations:,} insertions instead of {spec.operations:,}, so that batches of all sizes come in rounds"]
@@ -214,7 +215,7 @@ def _as_keyspace_says(profile: Profile, variant: Variant, reporter: ProgressRepo
 def _make_ready(
     target: Target,
     schema: ProfileSchema,
-    for_driver: dict[str, Any],
+    for_driver: DriverSchema,
     spec: CassandraStressSpec,
     loaded: Loaded | None,
     after: Loaded,

@@ -12,8 +12,11 @@ import pyarrow as pa
 
 from sensorbench.compat.ycsb.core_workload import CoreWorkload
 from sensorbench.errors import UsageError
+from sensorbench.results import engine_plan
+from sensorbench.results.engine_plan import EnginePlan, Pace, ParameterOrigin, PlannedPhase, PlannedSource
 from sensorbench.runner import planned_operation
 from sensorbench.schemas import Operation, Operations, Schema
+from sensorbench.schemas.engine_types import DriverSchema
 from sensorbench.schemas.operations import Column
 from sensorbench.schemas.types import ValueType
 
@@ -70,7 +73,7 @@ def operation_of(planned: PlannedOperation) -> Operation:
     return Operation(title=planned.kind, question=planned.kind, parameters=texts, writes="usertable")
 
 
-def driver_schema(workload: CoreWorkload, phase: Phase, schema: Schema) -> dict[str, Any]:
+def driver_schema(workload: CoreWorkload, phase: Phase, schema: Schema) -> DriverSchema:
     """What the driver is told of the table and of the operations of a phase."""
     operations = {operation.name: operation_of(operation) for operation in operations_of_phase(workload, phase)}
     return schema.driver_schema(Operations(operation=operations), list(operations), {})
@@ -86,7 +89,7 @@ def plan_of(
     seed: int,
     timeout_s: float,
     ycsb_zipfian: bool,
-) -> dict[str, Any]:
+) -> EnginePlan:
     """The plan of a phase. Raises UsageError for a workload without records."""
     if workload.loaded == 0:
         keys = f"recordcount is {workload.recordcount}, insertstart {workload.insertstart}"
@@ -97,21 +100,22 @@ def plan_of(
     inserts = next((number for number, each in enumerate(planned) if each.kind == "INSERT"), None)
     # As in YCSB, new records follow all that there are, also those that others load.
     first = workload.insertstart if phase == "load" else workload.recordcount
-    sources: list[dict[str, Any]] = [{"new_records": {"first": first, "names": names}}, {"texts": fields}]
+    sources: list[PlannedSource] = [{"new_records": {"first": first, "names": names}}, {"texts": fields}]
     if phase == "run":
         grown = None if inserts is None else {"operation": inserts, "parameter": 0, "window": WINDOW_OF_ONE * concurrency}
         records = {"first": workload.insertstart, "present": workload.loaded, "names": names, "grown": grown}
         sources.append({"records": {**records, "choice": _choice(workload, ycsb_zipfian=ycsb_zipfian)}})
         sources.append({"rows": {"table": 0, "choice": _of_scans(workload)}})
-    ends: dict[str, float | None] = {"operations": workload.loaded if phase == "load" else workload.operationcount or None}
+    pace: Pace | None = {"segments": [{"from_per_s": workload.target}]} if workload.target else None
+    operations = workload.loaded if phase == "load" else workload.operationcount or None
+    measured: PlannedPhase = {"name": "measure", "operations": operations, "pace": pace}
     if workload.maxexecutiontime:
-        ends["duration_s"] = workload.maxexecutiontime
-    pace = {"segments": [{"from_per_s": workload.target}]} if workload.target else None
+        measured["duration_s"] = workload.maxexecutiontime
     return {
         "seed": seed,
         "operations": [_planned(each, workload, schema) for each in planned],
         "parameter_sources": sources,
-        "phases": [{"name": "measure", **ends, "pace": pace}],
+        "phases": [measured],
         "concurrency": concurrency,
         "threads": threads,
         "timeout_s": timeout_s,
@@ -128,12 +132,12 @@ def tables_of(workload: CoreWorkload, phase: Phase) -> list[pa.Table]:
 _NEW, _TEXTS, _RECORDS, _SCANS = range(4)
 
 
-def _planned(planned: PlannedOperation, workload: CoreWorkload, schema: Schema) -> dict[str, Any]:
+def _planned(planned: PlannedOperation, workload: CoreWorkload, schema: Schema) -> engine_plan.PlannedOperation:
     operation = operation_of(planned)
     fields = workload.field_names
     key = _NEW if planned.kind == "INSERT" else _RECORDS
-    sources = {KEY: {"source": key, "column": 0}, COUNT: {"source": _SCANS, "column": 0}}
-    of_fields = {name: {"source": _TEXTS, "column": number} for number, name in enumerate(fields)}
+    sources: dict[str, ParameterOrigin] = {KEY: {"source": key, "column": 0}, COUNT: {"source": _SCANS, "column": 0}}
+    of_fields: dict[str, ParameterOrigin] = {name: {"source": _TEXTS, "column": number} for number, name in enumerate(fields)}
     found = [{**sources, **of_fields}[name] for name in operation.parameters]
     return planned_operation(planned.name, operation, schema, found, planned.weight)
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from sensorbench._engine import Target
 from sensorbench.compat.ycsb.core_workload import CoreWorkload
@@ -13,6 +13,7 @@ from sensorbench.errors import NamespaceError, UsageError
 from sensorbench.paths import check_is_free
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import RunResult
+from sensorbench.results.engine_plan import EnginePlan
 from sensorbench.results.ownership import Owner, new_id
 from sensorbench.runner import (
     DATA_FOLDER,
@@ -25,6 +26,7 @@ from sensorbench.runner import (
     running_servers,
 )
 from sensorbench.schemas import Schema, load_schema
+from sensorbench.schemas.engine_types import DriverSchema
 
 SCHEMA = "usertable"
 # What is noted at a target that has records: the names of their fields, under this key.
@@ -76,7 +78,7 @@ def _variant(spec: YcsbSpec, folder: Path) -> Variant:
     return make_variants([VariantSpec(target, schema)], folder / DATA_FOLDER)[0]
 
 
-def _plan(spec: YcsbSpec, schema: Schema) -> dict[str, Any]:
+def _plan(spec: YcsbSpec, schema: Schema) -> EnginePlan:
     if spec.phase == "run" and not spec.workload.operationcount and not spec.workload.maxexecutiontime:
         raise UsageError("the run has no end: expected -p operationcount=…, or -p maxexecutiontime=… (s)")
     return plan_of(
@@ -91,7 +93,7 @@ def _plan(spec: YcsbSpec, schema: Schema) -> dict[str, Any]:
     )
 
 
-def _make_ready(target: Target, schema: dict[str, Any], spec: YcsbSpec, owner: Owner) -> None:
+def _make_ready(target: Target, schema: DriverSchema, spec: YcsbSpec, owner: Owner) -> None:
     """An empty table to load into, or the one that was loaded. Records that follow others go to where those are. Until all that are
     loaded are there, the fingerprint says so.
     """

@@ -3,8 +3,8 @@
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
+from html import escape
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 from sensorbench.errors import UsageError
 
@@ -127,7 +127,7 @@ def hbase_site(of_the_lab: Mapping[str, str], settings: Mapping[str, str]) -> st
     # Users' own coprocessors stand behind the one that counts requests.
     counted = {_COPROCESSORS: ",".join(filter(None, (_REQUESTS, users.get(_COPROCESSORS, ""))))}
     lines = [
-        f"<property><name>{escape(key)}</name><value>{escape(value)}</value></property>\n"
+        f"<property><name>{escape(key, quote=False)}</name><value>{escape(value, quote=False)}</value></property>\n"
         for key, value in {**_DEFAULTS, **users, **of_the_lab, **counted}.items()
     ]
     return f"<configuration>\n{''.join(lines)}</configuration>\n"

@@ -1,10 +1,12 @@
 """The summary of a comparison."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import AliasChoices, ConfigDict, Field, RootModel
 
+from sensorbench.results.as_written import AsWritten
+from sensorbench.results.described import ComparisonWorkload, DescribedDataset, EncodingCost, LoadedTable
 from sensorbench.results.manifest import Status
 from sensorbench.results.planned import OperationManifest
 from sensorbench.results.summary.claims import MeasuredFigure
@@ -27,6 +29,12 @@ class LoadSize(SummaryPart):
     model_config = ConfigDict(extra="allow", frozen=True)
 
     total_bytes: int | None
+
+    @property
+    def largest_partitions(self) -> dict[str, int]:
+        """The largest partition of each table, where the database has some and tells."""
+        known: dict[str, int] = (self.model_extra or {}).get("largest_partitions", {})
+        return known
 
 
 class ServerDescription(SummaryPart):
@@ -52,8 +60,8 @@ class LoadFigures(SummaryPart):
     settled_readings_per_s: float | None = None
     size: LoadSize
     description: ServerDescription
-    tables: list[dict[str, Any]] = []
-    encoding: dict[str, Any] | None = None
+    tables: list[Annotated[LoadedTable, AsWritten]] = []
+    encoding: Annotated[EncodingCost, AsWritten] | None = None
 
 
 class AnswerProblem(SummaryPart):
@@ -251,6 +259,40 @@ class SectionColumn(SummaryPart):
     kind: str
 
 
+class ShownPoint(TypedDict):
+    """A variant by two figures, of which larger is better, with the interval of each. Each group has a front of its own."""
+
+    label: str
+    group: str
+    x: float
+    x_low: float | None
+    x_high: float | None
+    y: float
+    y_low: float | None
+    y_high: float | None
+    is_on_front: bool
+
+
+class ShownFront(TypedDict):
+    """A Pareto front for each group of points."""
+
+    x_title: str
+    y_title: str
+    points: list[ShownPoint]
+
+
+class ShownEffect(TypedDict):
+    """What a change of one factor does to an operation: it multiplies a figure by `ratio`."""
+
+    factor: str
+    change: str
+    operation: str
+    ratio: float
+    low: float | None
+    high: float | None
+    runs: int | None
+
+
 class StudySection(SummaryPart):
     """A section that a study has to itself: a text, a table and pictures."""
 
@@ -258,8 +300,8 @@ class StudySection(SummaryPart):
     text: str
     columns: list[SectionColumn]
     rows: list[list[Any]]
-    front: dict[str, Any] | None = None
-    effects: list[dict[str, Any]] | None = None
+    front: Annotated[ShownFront, AsWritten] | None = None
+    effects: list[Annotated[ShownEffect, AsWritten]] | None = None
 
 
 class ComparisonFigures(SummaryPart):
@@ -269,8 +311,8 @@ class ComparisonFigures(SummaryPart):
     name: str
     part: str = Field(default="", description="The part of a study that it is.")
     finished: datetime | None
-    dataset: dict[str, Any]
-    workload: dict[str, Any]
+    dataset: Annotated[DescribedDataset, AsWritten]
+    workload: Annotated[ComparisonWorkload, AsWritten]
     metric: str = Field(description="The metric by which variants are ranked.")
     operations: dict[str, OperationManifest]
     runs: dict[str, VariantRuns]

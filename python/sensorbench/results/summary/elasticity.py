@@ -1,9 +1,11 @@
 """The summaries of changes of a cluster under load: of one cluster, and of several side by side."""
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from sensorbench.results.as_written import AsWritten
+from sensorbench.results.described import LoadReport
 from sensorbench.results.manifest import Status
 from sensorbench.results.planned import ArticleCount, ClusterChange, ElasticityWorkload
 from sensorbench.results.summary.claims import MeasuredFigure
@@ -166,7 +168,7 @@ class ElasticityFigures(SummaryPart):
     workload: ElasticityWorkload
     dataset: ArticleCount
     changes: list[ClusterChange]
-    load: dict[str, Any] | None = Field(description="How loading went, as in load.json.")
+    load: Annotated[LoadReport, AsWritten] | None = Field(description="How loading went, as in load.json.")
     transitions: list[Transition]
     scalability: list[Scalability]
     law: ScalabilityLaw | None

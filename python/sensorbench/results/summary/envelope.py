@@ -1,11 +1,14 @@
 """The envelope that the summaries of all kinds share."""
 
+from collections.abc import Collection, Iterable
 from datetime import datetime
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
-from sensorbench.results.manifest import BaseManifest, Status, VariantManifest
+from sensorbench.results.as_written import AsWritten
+from sensorbench.results.described import Environment
+from sensorbench.results.manifest import BaseManifest, RunManifest, Status, VariantManifest
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.part import SummaryPart
 
@@ -41,6 +44,11 @@ class OperationErrors(SummaryPart):
     first_message: str
 
 
+def errors_of(runs: Iterable[RunManifest]) -> list[OperationErrors]:
+    """How operations of some runs failed."""
+    return [OperationErrors.model_validate(error) for run in runs for error in run.errors]
+
+
 class Summary(SummaryPart, Generic[Result]):
     """`summary.json`: what a benchmark found. All kinds have these keys; `result` has what is the kind's own."""
 
@@ -52,7 +60,7 @@ class Summary(SummaryPart, Generic[Result]):
     created: datetime
     version: str = Field(description="The version of sensorbench that measured.")
     command: list[str]
-    environment: dict[str, Any] = Field(description="The machine, versions and servers, as in manifest.json.")
+    environment: Annotated[Environment, AsWritten] = Field(description="The machine, versions and servers, as in manifest.json.")
     variants: list[VariantManifest]
     answers_equal: bool | None = Field(
         default=None, description="Whether all variants gave the same answers; null where answers were not validated."
@@ -60,6 +68,12 @@ class Summary(SummaryPart, Generic[Result]):
     warnings: list[Caveat]
     claims: list[JudgedClaim] = []
     result: Result
+
+
+def fields_of_plan(plan: BaseModel, figures: type[SummaryPart], *, but_not: Collection[str] = ()) -> dict[str, Any]:
+    """What a kind's figures say of its plan in the same words; fields of `but_not` mean something else there."""
+    shared = [name for name in figures.model_fields if name in type(plan).model_fields and name not in but_not]
+    return {name: getattr(plan, name) for name in shared}
 
 
 def envelope(manifest: BaseManifest[Any]) -> dict[str, Any]:

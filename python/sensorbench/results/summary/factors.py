@@ -1,9 +1,11 @@
 """The summary of a study of factors."""
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from sensorbench.results.as_written import AsWritten
+from sensorbench.results.described import FactorsWorkload
 from sensorbench.results.factors import Where
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.envelope import Summary
@@ -105,7 +107,7 @@ class FactorsFigures(SummaryPart):
     paper: str
     target: str
     nodes: int | None
-    workload: dict[str, Any]
+    workload: Annotated[FactorsWorkload, AsWritten]
     scale: float
     sizes: dict[str, float] = Field(description="By which factor each setting that is a size was multiplied.")
     step_s: float

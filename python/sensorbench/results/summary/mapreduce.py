@@ -1,9 +1,11 @@
 """The summary of the MapReduce study."""
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from sensorbench.results.as_written import AsWritten
+from sensorbench.results.described import LoadedRows
 from sensorbench.results.mapreduce import CompleteExecution, FailedExecution, JobRecord
 from sensorbench.results.planned import ArticlesOfJob, MapReduceWorkload, SystemOfJob, WantedWord
 from sensorbench.results.summary.claims import MeasuredFigure
@@ -112,7 +114,7 @@ class MapReduceFigures(SummaryPart):
     workers: list[int]
     repetitions: int = Field(description="How many executions of each cell were wanted.")
     workload: MapReduceWorkload
-    loads: dict[str, dict[str, Any]] = Field(description="How each system was loaded, as in load.json.")
+    loads: dict[str, Annotated[LoadedRows, AsWritten]] = Field(description="How each system was loaded, as in load.json.")
     cells: list[JobFigures]
     speed_ups: list[SpeedUp]
     gaps: list[Gap]

@@ -1,9 +1,11 @@
 """The summary of a stress run."""
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from sensorbench.results.as_written import AsWritten
+from sensorbench.results.described import StressWorkload
 from sensorbench.results.planned import StressObjective, StressSearch
 from sensorbench.results.summary.envelope import OperationErrors, Summary
 from sensorbench.results.summary.part import SummaryPart
@@ -99,7 +101,7 @@ class StressFigures(SummaryPart):
     """The steps of a stress run, and the capacity where it was searched."""
 
     operations: dict[str, str]
-    workload: dict[str, Any]
+    workload: Annotated[StressWorkload, AsWritten]
     objective: StressObjective | None
     search: StressSearch | None
     steps: list[StressStep]

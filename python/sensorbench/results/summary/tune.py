@@ -1,9 +1,11 @@
 """The summary of a search for better settings of a server."""
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from sensorbench.results.as_written import AsWritten
+from sensorbench.results.described import LoadedWork
 from sensorbench.results.planned import SearchSpace, TuneBudget, TuneGoal
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.envelope import Summary
@@ -42,7 +44,7 @@ class TuneFigures(SummaryPart):
     """What was searched, and what came out."""
 
     operations: dict[str, str]
-    workload: dict[str, Any]
+    workload: Annotated[LoadedWork, AsWritten]
     goal: TuneGoal
     space: SearchSpace
     left_out: list[str] = Field(description="Settings that trade durability for speed, and were left out for that.")

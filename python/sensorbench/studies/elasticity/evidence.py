@@ -122,12 +122,12 @@ def _scales(summary: ElasticitySummary) -> dict[str, float]:
     """What findings depend on, as far as results say it. All nodes of the lab share one machine, so that data over memory of a node are all data
     over all memory; of a user's cluster the memory is not known.
     """
-    transitions, load, (variant,) = summary.result.transitions, summary.result.load or {}, summary.variants
+    transitions, load, (variant,) = summary.result.transitions, summary.result.load, summary.variants
     scales = {
         "requests_per_set": float(min((transition.requests_per_set for transition in transitions), default=0)),
         "nodes": float(min((transition.nodes for transition in transitions), default=0)),
     }
-    stored, memory = load.get("size", {}).get("total_bytes"), summary.environment.get("memory_bytes")
+    stored, memory = load["size"]["total_bytes"] if load else None, summary.environment.get("memory_bytes")
     if stored and memory and variant.url.startswith("lab:"):
         scales["bytes_per_node_over_memory"] = stored / memory
     return scales

@@ -87,8 +87,10 @@ def _five_years_bytes(evidence: Evidence, role: str, _: Sequence[str]) -> RunVal
     if largest is None:
         raise NotMeasuredError("the server's nodetool, which reports the sizes of partitions, was not there")
     dataset = evidence.result.manifest.plan.dataset
-    first, last = (datetime.fromisoformat(dataset[key]) for key in ("first_time", "last_time"))
-    per_sensor = (last - first).total_seconds() / dataset["interval_s"]
+    first, last, interval_s = dataset.get("first_time"), dataset.get("last_time"), dataset.get("interval_s")
+    if not (first and last and interval_s):
+        raise NotMeasuredError("readings of this dataset come at no usual interval")
+    per_sensor = (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds() / interval_s
     return RunValues.once(largest / per_sensor * FIVE_YEARS_READINGS, SIZE_VARIATION)
 
 

@@ -83,7 +83,7 @@ def _sizes(results: Sequence[ComparisonResult]) -> Section:
     ):
         for variant, load in result.loads.items():
             seconds = result.loaded_s(variant)
-            loaded_per_s = load["readings"] / seconds if seconds else None
+            loaded_per_s = load.readings / seconds if seconds else None
             own = [variant, result.bytes_a_reading(variant), result.largest_partition_bytes(variant), loaded_per_s]
             rows.setdefault(variant, own)
     return Section(

@@ -65,7 +65,7 @@ def _loaded_share(evidence: Evidence, role: str, others: Sequence[str]) -> RunVa
     """The share of the dataset's records that a variant holds."""
     del others
     load = evidence.result.loads.get(evidence.roles[role])
-    return RunValues.exactly(load["readings"] / _records(evidence)) if load else None
+    return RunValues.exactly(load.readings / _records(evidence)) if load else None
 
 
 def _records(evidence: Evidence) -> int:
@@ -122,7 +122,8 @@ def _outcome(evidence: Evidence, variant: str) -> Outcome | None:
     """Whether fetching the narrowest range failed whenever it was tried, or never; None where it was not tried."""
     counts = evidence.counts(variant, FETCH[0])
     failed = counts["error"] + counts["timeout"]
-    if evidence.result.failures.get(variant, {}).get("step") == "running" and not counts["ok"]:
+    failure = evidence.result.failures.get(variant)
+    if failure and failure.step == "running" and not counts["ok"]:
         return "failed"
     if not failed + counts["ok"]:
         return None
@@ -133,7 +134,7 @@ def _outcome(evidence: Evidence, variant: str) -> Outcome | None:
 
 def _cause(evidence: Evidence, variant: str) -> str:
     failure = evidence.result.failures.get(variant)
-    return evidence.first_error(variant, FETCH[0]) or (failure["cause"] if failure else "time limit")
+    return evidence.first_error(variant, FETCH[0]) or (failure.cause if failure else "time limit")
 
 
 def _never_scans(evidence: Evidence) -> Judgement:

@@ -164,7 +164,7 @@ def _loaded(variant: str, result: ComparisonResult) -> tuple[FigureState, str]:
     if variant in result.loads:
         return "run", ""
     failure = result.failures.get(variant)
-    return ("failed", failure["cause"]) if failure else ("not applicable", f"the work ended before {variant} was loaded")
+    return ("failed", failure.cause) if failure else ("not applicable", f"the work ended before {variant} was loaded")
 
 
 def _measured_at(variant: str, operation: str, result: ComparisonResult) -> tuple[FigureState, str]:
@@ -173,7 +173,7 @@ def _measured_at(variant: str, operation: str, result: ComparisonResult) -> tupl
     counts = evidence.counts(variant, operation)
     failed = counts["error"] + counts["timeout"]
     failure = result.failures.get(variant)
-    cause = evidence.first_error(variant, operation) or (failure["cause"] if failure else "it took longer than the time limit")
+    cause = evidence.first_error(variant, operation) or (failure.cause if failure else "it took longer than the time limit")
     if counts["ok"]:
         return "run", f"{variant}; {failed} of {failed + counts['ok']} requests failed: {cause}" if failed else ""
     if failed or failure:

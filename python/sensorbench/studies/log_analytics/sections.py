@@ -283,8 +283,8 @@ def _optimizers(measured: Measured) -> str:
     """Where each database plans to scan although there is an index on the value."""
     parts = []
     for name, levels in _families(measured).items():
-        plans = measured.evidence.result.plans.get(levels.get("key+value", ""), {})
-        access = {range_: plans.get(f"{FETCH_RANGE}.{range_}", {}).get("access") for range_ in RANGES}
+        variant, result = levels.get("key+value", ""), measured.evidence.result
+        access = {range_: result.access(variant, f"{FETCH_RANGE}.{range_}") or "" for range_ in RANGES}
         known = [range_ for range_ in RANGES if access[range_]]
         scans = [name for name in known if not access[name].startswith("index ")]
         if known:

@@ -212,12 +212,12 @@ def _sizes(evidence: Evidence) -> Section:
         load = evidence.result.loads.get(variant.id)
         if load is None:
             continue
-        cost = load.get("encoding") or {}
+        cost = load.encoding
         rows.append(
             [
                 variant.id,
                 evidence.result.bytes_a_reading(variant.id),
-                cost.get("bytes_a_reading"),
+                cost["bytes_a_reading"] if cost else None,
                 _meant_row(variant, scale),
                 evidence.result.largest_partition_bytes(variant.id),
                 cost["encode_ns"] / 1e9 if cost else None,

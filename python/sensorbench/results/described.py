@@ -1,0 +1,205 @@
+"""What manifests say of machine, servers, data and load, by the keys that are written today; see `AsWritten`. Times are in s, sizes in bytes."""
+
+from typing import NotRequired, Required, TypedDict
+
+
+class TargetDescription(TypedDict, total=False):
+    """What a database says that it is."""
+
+    database: str
+    version: str
+    settings: dict[str, str]
+
+
+class SizeReport(TypedDict, total=False):
+    """What data take, in bytes; what else the database reports of it. `unknown`: why it does not tell."""
+
+    total_bytes: Required[int | None]
+    unknown: str
+    largest_partitions: dict[str, int]
+
+
+class LoadedPart(TypedDict):
+    """How long rows took, and the batches that they came in."""
+
+    rows: int
+    duration_s: float
+    batches: int
+    batch_s: dict[str, float]
+
+
+class LoadedTable(LoadedPart):
+    """How one table was loaded."""
+
+    table: str
+    prepare_s: float
+    prepared_bytes: int
+
+
+class EncodingCost(TypedDict):
+    """Of a schema with batches: the encoding, how many readings are a batch and the bytes of one, and CPU time of a reading in ns."""
+
+    encoding: str
+    readings_a_batch: int
+    bytes_a_reading: float
+    encode_ns: float
+    decode_ns: float
+
+
+class LoadedRows(TypedDict):
+    """How many rows were loaded, and what they take."""
+
+    rows: int
+    size: SizeReport
+
+
+class LoadReport(LoadedRows):
+    """`load.json`: how a variant was loaded."""
+
+    variant: str
+    tables: list[LoadedTable]
+    readings: int
+    load_s: float
+    settle_s: float
+    readings_per_s: float | None
+    settled_readings_per_s: float | None
+    description: TargetDescription
+    encoding: NotRequired[EncodingCost]
+
+
+class DescribedServer(TypedDict):
+    """A server of the lab, and how its limits are kept."""
+
+    instance: str
+    database: str
+    version: str
+    nodes: int
+    replicas: int
+    settings: dict[str, str]
+    cpus: list[int] | None
+    cpus_by: str | None
+    memory_bytes: int | None
+    memory_by: str | None
+    server_user: str | None
+
+
+class DescribedSpark(TypedDict, total=False):
+    """The Spark that executes: the user's, which has a URL, or one that was started for the benchmark."""
+
+    url: str
+    version: str
+    nodes: int
+    settings: dict[str, str]
+    started: Required[bool]
+
+
+class Environment(TypedDict, total=False):
+    """What could change a figure and is not in the plan. `servers` are by the URL that targets have; ceilings are operations per second."""
+
+    sensorbench: str
+    python: str
+    system: str
+    kernel: str
+    processor: str
+    processors: int | None
+    processors_allowed: int
+    memory_bytes: int
+    memory_limit_bytes: int | None
+    clock_source: str | None
+    frequency_governor: str | None
+    virtual_machine: bool
+    load_before: list[float]
+    file_system: str | None
+    disk_free_bytes: int
+    driver_ceilings_per_s: dict[str, float | None]
+    driver_ceiling_per_s: float | None
+    servers: dict[str, DescribedServer]
+    spark: DescribedSpark
+
+
+class DescribedRelation(TypedDict):
+    """A relation of a dataset, as far as results are read by it."""
+
+    rows: int
+
+
+class DescribedDataset(TypedDict):
+    """The dataset of a comparison, as `data describe` says it, and which operations are asked of it."""
+
+    name: str
+    title: str
+    generated: bool
+    source: str
+    license: str
+    how_made: str
+    notes: list[str]
+    relations: dict[str, DescribedRelation]
+    operations: str
+    fingerprint: NotRequired[str]
+    scale: NotRequired[float]
+    # ISO 8601; null where readings have no time.
+    first_time: NotRequired[str | None]
+    last_time: NotRequired[str | None]
+    # Null where readings do not come at a usual interval.
+    interval_s: NotRequired[float]
+
+
+class DescribedSchedule(TypedDict):
+    """When operations come."""
+
+    concurrency: int | None
+    rate: float | None
+    arrival: str
+
+
+class ComparisonWorkload(TypedDict):
+    """The workload of a comparison."""
+
+    mix: dict[str, float]
+    schedule: DescribedSchedule
+    warm_up: str | int
+    duration: str | None
+    operations: int | None
+    repeat: int
+    timeout: str
+    seed: int
+    answers: NotRequired[str]
+
+
+class DescribedWork(TypedDict):
+    """What a stress run asks, whatever the rate: the data in words, how many records there are, shares of the operations, and how records
+    are chosen.
+    """
+
+    data: str
+    records: int
+    mix: dict[str, float]
+    choice: str | None
+
+
+class LoadedWork(DescribedWork):
+    """The same, and how operations come."""
+
+    concurrency: int
+    threads: int
+    timeout_s: float
+    arrival: str
+    warm_up_s: float
+
+
+class StressWorkload(LoadedWork):
+    """The same, with what else decides a stress run."""
+
+    pin: bool
+    seed: int
+
+
+class FactorsWorkload(TypedDict):
+    """What is asked of each cell of a study of factors."""
+
+    records: int
+    fields: int
+    field_bytes: int
+    distribution: str
+    concurrency: int
+    top_per_s: float | None

@@ -1,0 +1,166 @@
+"""What the engine is requested to do, as its JSON has it (`crates/sensorbench-engine/src/plan.rs`), and what manifests keep of it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict, cast
+
+
+class PlannedSegment(TypedDict):
+    """A stretch of a schedule: a rate, or one that changes evenly to another."""
+
+    from_per_s: float
+    to_per_s: NotRequired[float | None]
+    length_s: NotRequired[float | None]
+
+
+class Pace(TypedDict):
+    """When operations of an open loop come."""
+
+    arrival: NotRequired[str]
+    segments: list[PlannedSegment]
+
+
+class Numbering(TypedDict):
+    """How the operations of a phase are numbered for writes; `before`: how many operations each phase before has."""
+
+    offset: int
+    stride: int
+    before: NotRequired[list[int]]
+
+
+class PlannedPhase(TypedDict):
+    """A phase of a run; it ends after so many operations, or after so many seconds. Without a pace it is a closed loop."""
+
+    name: str
+    operations: NotRequired[int | None]
+    duration_s: NotRequired[float | None]
+    pace: NotRequired[Pace | None]
+    numbering: NotRequired[Numbering]
+
+
+class ParameterOrigin(TypedDict):
+    """Where a parameter of an operation comes from: numbers of the parameter source and of its column."""
+
+    source: int
+    column: int
+    each: NotRequired[bool]
+
+
+class PlannedOperation(TypedDict):
+    """An operation: its share of the mix, how a schema asks it, where its parameters come from, and what the client does besides."""
+
+    weight: float
+    operation: Mapping[str, Any]
+    parameters: NotRequired[Sequence[ParameterOrigin]]
+    client_steps: NotRequired[Mapping[str, Any]]
+
+
+class RowsSource(TypedDict):
+    """Rows of the table with this number."""
+
+    table: int
+    choice: NotRequired[str | Mapping[str, object]]
+
+
+class PlannedNumber(TypedDict):
+    """A column of numbers, each used once."""
+
+    type: str
+    start: int
+    step: int
+
+
+class NumbersSource(TypedDict):
+    """Numbers, counted for each row of another parameter source where there is one."""
+
+    columns: list[PlannedNumber]
+    per: int | None
+
+
+class PlannedSpan(TypedDict):
+    """A span of time that ends with a write: its time is that parameter of it, its length from `min` to `max` units."""
+
+    time: int
+    unit_us: int
+    min: int
+    max: int
+
+
+class WrittenSource(TypedDict):
+    """What was written earlier by the operation with this number."""
+
+    operation: int
+    window: int
+    exponent: float | None
+    span: PlannedSpan | None
+
+
+class PlannedSource(TypedDict, total=False):
+    """A parameter source: one of these."""
+
+    rows: RowsSource
+    numbers: NumbersSource
+    written: WrittenSource
+    records: Mapping[str, object]
+    new_records: Mapping[str, object]
+    texts: Sequence[Mapping[str, object]]
+
+
+class OperationsPlan(TypedDict):
+    """What is asked, whatever the load: operations in their order, and what they take their parameters from."""
+
+    seed: int
+    operations: list[PlannedOperation]
+    order: NotRequired[str]
+    parameter_sources: NotRequired[list[PlannedSource]]
+
+
+class EnginePlan(OperationsPlan):
+    """A run."""
+
+    phases: list[PlannedPhase]
+    concurrency: int
+    timeout_s: float
+    threads: NotRequired[int]
+    spin: NotRequired[bool]
+    log_every: NotRequired[int | None]
+    answers_every: NotRequired[int | None]
+    answers_whole: NotRequired[int]
+
+
+class HeldStep(TypedDict):
+    """A rate that was held, as the manifest of its run has it."""
+
+    name: str
+    rate_per_s: float
+    held_s: float
+    ramp_s: float
+
+
+class KeptPlan(TypedDict, total=False):
+    """What the manifest of a run keeps of its plan; and what benchmarks say of it besides: the steps of stress, the change of a cluster."""
+
+    phases: list[PlannedPhase]
+    concurrency: int
+    threads: int
+    timeout_s: float
+    spin: bool
+    log_every: int | None
+    answers_every: int | None
+    answers_whole: int
+    steps: list[HeldStep]
+    change: Mapping[str, object]
+    nodes: int
+    articles: int
+    request_threads: int
+    requests_per_set: int
+    executions: int
+    warm_up: int
+
+
+# The operations themselves are long, and follow from schema and seed.
+_KEPT = ("phases", "concurrency", "threads", "timeout_s", "spin", "log_every", "answers_every", "answers_whole")
+
+
+def kept_of(plan: EnginePlan) -> KeptPlan:
+    """What a manifest keeps of a plan, as far as it is there."""
+    return cast("KeptPlan", {key: value for key, value in plan.items() if key in _KEPT})

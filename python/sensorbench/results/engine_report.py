@@ -1,0 +1,79 @@
+"""What the engine reports of a run, as its JSON has it: while the run goes on, and at its end. Times are in ns on the run's clock."""
+
+import json
+from typing import Annotated, TypedDict
+
+from sensorbench._engine import Run
+from sensorbench.results.as_written import AsWritten
+
+
+class LatencyReport(TypedDict):
+    """Mean, quantiles and maximum of latencies, in ns, and of how many."""
+
+    count: int
+    mean: float
+    p50: int
+    p90: int
+    p95: int
+    p99: int
+    p999: int
+    max: int
+
+
+class OperationReport(TypedDict):
+    """What became of one kind of operation in a phase: how many ended how (`OUTCOMES`); latencies are null where nothing ended that has one."""
+
+    counts: dict[str, int]
+    late: int
+    rows: int
+    response_ns: LatencyReport | None
+    service_ns: LatencyReport | None
+    schedule_lag_ns: LatencyReport | None
+    failed_ns: LatencyReport | None
+
+
+class PhaseReport(TypedDict):
+    """How far a phase is; it has no start before it begins, and no end before it is over."""
+
+    name: str
+    start_ns: int | None
+    end_ns: int | None
+    started: int
+    dropped: int
+    operations: dict[str, OperationReport]
+
+
+class Snapshot(TypedDict):
+    """How far a run is."""
+
+    now_ns: int
+    current_phase: int
+    phases: list[PhaseReport]
+
+
+class ErrorReport(TypedDict):
+    """Operations of one kind that failed alike in a phase."""
+
+    phase: str
+    operation: str
+    kind: str
+    count: int
+    first_message: str
+
+
+# In manifests, which earlier versions wrote with fewer keys.
+OperationTotals = Annotated[OperationReport, AsWritten]
+LatencyTotals = Annotated[LatencyReport, AsWritten]
+ErrorTotals = Annotated[ErrorReport, AsWritten]
+
+
+def elapsed_s(snapshot: Snapshot) -> float:
+    """For how long its present phase has gone on by now (s)."""
+    start_ns = snapshot["phases"][snapshot["current_phase"]]["start_ns"]
+    return 0.0 if start_ns is None else (snapshot["now_ns"] - start_ns) / 1e9
+
+
+def snapshot_of(run: Run) -> Snapshot:
+    """How far a run is by now."""
+    snapshot: Snapshot = json.loads(run.snapshot())
+    return snapshot
