@@ -23,9 +23,11 @@ from sensorbench.results.series import is_series, parts_with_results, read_serie
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
 from sensorbench.results.summary.envelope import Summary
+from sensorbench.results.summary.tools import CassandraStressSummary, YcsbSummary
 from sensorbench.studies import summarise
 from sensorbench.studies.series import summarise_series
 
+AnySummary = ComparisonSummary | SeriesSummary | YcsbSummary | CassandraStressSummary
 Folder = Annotated[Path, typer.Argument(help="Folder of the results.")]
 
 
@@ -34,8 +36,10 @@ def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
     show_written(write_report(folder), _PRINTS.get(kind_at(folder), _print), no_open=no_open, as_json=json)
 
 
-def _print(summary: ComparisonSummary | SeriesSummary, page: Path) -> None:
-    if isinstance(summary, SeriesSummary):
+def _print(summary: AnySummary, page: Path) -> None:
+    if not isinstance(summary, ComparisonSummary):
+        if isinstance(summary, YcsbSummary | CassandraStressSummary):
+            typer.echo((page.parent / f"{summary.kind}.txt").read_text(encoding="utf-8"), nl=False)
         console().print(f"report: {page}", highlight=False)
         return
     print_outcome(summary, page)

@@ -7,8 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from sensorbench._engine import Run, Target
-from sensorbench.errors import DiskFullError, EngineError, InterruptedRunError
-from sensorbench.progress import Task
+from sensorbench.errors import DiskFullError, EngineError
 from sensorbench.results import RunResult, RunWriter, read_run
 from sensorbench.runner.run import run_and_write, run_manifest
 from sensorbench.runner.servers import Servers
@@ -31,17 +30,16 @@ def run_plan(
     on_snapshot: Observer,
     *,
     number: int = 1,
-    id_: str | None = None,
     described: Mapping[str, Any] | None = None,
     at_end: Callable[[Run, bool], None] = _nothing_more,
 ) -> RunResult:
-    """Carries out a plan and writes the run into `folder`. `on_snapshot` is called some times a second with the run and its snapshot; `id_` is
-    that of the results folder, where the run is all there is in it; `described` is what the manifest says of the plan besides; `at_end` is called when all is recorded, with whether the run is complete.
+    """Carries out a plan and writes the run into `folder`. `on_snapshot` is called some times a second with the run and its snapshot;
+    `described` is what the manifest says of the plan besides; `at_end` is called when all is recorded, with whether the run is complete.
 
     Raises what ended it early, after what was done until then is on disk.
     """
     whole = {"spin": False, "log_every": None, "answers_every": None, **plan}
-    manifest = run_manifest(target, variant, whole, repeat=number, id_=id_, described=described)
+    manifest = run_manifest(target, variant, whole, repeat=number, described=described)
     writer = RunWriter(folder, manifest)
     try:
         readers = [table.to_reader() for table in tables]
@@ -53,37 +51,3 @@ def run_plan(
         writer.finish("failed", None, str(error))
         raise
     return read_run(folder)
-
-
-def drive_one_phase(
-    target: Target,
-    variant: Variant,
-    plan: dict[str, Any],
-    tables: Sequence[pa.Table],
-    folder: Path,
-    started: Servers,
-    observers: Sequence[Observer],
-    task: Task,
-    id_: str,
-) -> RunResult:
-    """Carries out a plan of one phase and tells how far it is. Raises InterruptedRunError after what was done until then is on disk."""
-
-    def on_snapshot(run: Run, snapshot: dict[str, Any]) -> None:
-        task.advance_to(*_progress(snapshot, plan))
-        for observer in observers:
-            observer(run, snapshot)
-
-    try:
-        result = run_plan(target, variant, plan, tables, folder, started, on_snapshot, id_=id_)
-    except KeyboardInterrupt:
-        raise InterruptedRunError(f"interrupted; what was measured until then is in {folder}") from None
-    totals = result.manifest.totals
-    ended = totals.phases[0].operations.values() if totals else []
-    task.end(f"{sum(entry['counts']['ok'] for entry in ended):,} operations")
-    return result
-
-
-def _progress(snapshot: dict[str, Any], plan: dict[str, Any]) -> tuple[float, str]:
-    """Of a run of one phase, the share of its operations that were started, where their number is known, and how many they are."""
-    started, operations = snapshot["phases"][0]["started"], plan["phases"][0].get("operations")
-    return (min(1.0, started / operations) if operations else 0.0), f"{started:,} operations"

@@ -1,0 +1,108 @@
+"""What happened over the time of one run: charts that share its clock."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import altair as alt
+import numpy as np
+
+from sensorbench.report import charts
+from sensorbench.results import RunResult
+from sensorbench.results.insight import Insight, insight
+from sensorbench.results.page import Chart, Grid, Section, Text
+from sensorbench.results.quantities import QUANTITIES
+
+Rows: TypeAlias = list[dict[str, Any]]
+
+
+def over_time(run: RunResult, database: str, last_s: float, borders: Sequence[float] = ()) -> Section | None:
+    """Rates, latencies and what the servers said until `last_s`; `borders`: where steps begin, in s."""
+    drawn: list[Chart] = []
+
+    def draw(name: str, title: str, rows: Rows, y: alt.Y) -> None:
+        if rows:
+            drawn.append(Chart(name, _lines(rows, borders, last_s, y), title))
+
+    rates, latencies = _intervals(run)
+    draw("rate", "Operations a second", rates, alt.Y("value:Q", title="operations a second", axis=charts.COUNT_AXIS))
+    scale = alt.Scale(type="log", nice=False)
+    axis = alt.Y("value:Q", title=charts.LATENCY_TITLE, scale=scale, axis=charts.LATENCY_AXIS)
+    draw("latency", "Response time", latencies, axis)
+    of_client = len(drawn)
+    said = insight(run, database)
+    hit_rates = [row for name in said.caches for row in _hit_rates(said, name)]
+    axis = alt.Y("value:Q", title="hit rate", axis=alt.Axis(format="%"), scale=alt.Scale(zero=False))
+    draw("server-hit_rate", "Share of requests that caches answered", hit_rates, axis)
+    for name in said.series:
+        rows, unit = _quantity(said, name)
+        title = QUANTITIES[name].title.capitalize()
+        draw(f"server-{name}", title, rows, alt.Y("value:Q", title=unit, axis=charts.COUNT_AXIS))
+    if not of_client:
+        return None
+    lines = "; dashed lines are where steps begin" if borders else ""
+    note = f"One clock for all{lines}. What a server does not tell is not shown."
+    return Section("time", "Over time", [Grid(drawn), Text(note, "note")])
+
+
+def _intervals(run: RunResult) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Completed operations a second, and the worst percentiles of the operations, of each interval."""
+    table = run.table("intervals")
+    rates: dict[float, float] = {}
+    worst: dict[tuple[float, str], float] = {}
+    for row in table.to_pylist() if table is not None else []:
+        time_s, length_s = row["start_ns"] / 1e9, row["length_ns"] / 1e9
+        rates[time_s] = rates.get(time_s, 0.0) + row["ok"] / length_s
+        for quantile in ("p50", "p99"):
+            value_ns = row[f"response_{quantile}_ns"]
+            if value_ns is not None:
+                worst[time_s, quantile] = max(worst.get((time_s, quantile), 0.0), value_ns / 1e9)
+    completed = [{"time_s": time_s, "value": value, "name": "completed"} for time_s, value in sorted(rates.items())[:-1]]
+    return completed, [{"time_s": time_s, "value": value, "name": name} for (time_s, name), value in sorted(worst.items())]
+
+
+def _hit_rates(said: Insight, name: str) -> list[dict[str, Any]]:
+    times_s, hits, requests = said.caches[name]
+    return [
+        {
+            "time_s": float(times_s[after]),
+            "value": float((hits[after] - hits[before]) / (requests[after] - requests[before])),
+            "name": name,
+        }
+        for before, after in pairwise(range(len(times_s)))
+        if requests[after] > requests[before]
+    ]
+
+
+def _quantity(said: Insight, name: str) -> tuple[list[dict[str, Any]], str]:
+    """A gauge as it is, and how fast a counter grows; nothing of those that never were anything else than zero."""
+    times_s, values = said.series[name]
+    quantity = QUANTITIES[name]
+    if quantity.kind == "counter":
+        lengths_s = np.diff(times_s)
+        times_s, values = times_s[1:][lengths_s > 0], (np.diff(values) / np.maximum(lengths_s, 1e-9))[lengths_s > 0]
+    if not np.any(values):
+        return [], ""
+    rows = [
+        {"time_s": float(time_s), "value": float(value), "name": quantity.name}
+        for time_s, value in zip(times_s, values, strict=True)
+    ]
+    return rows, f"{quantity.unit} a second" if quantity.kind == "counter" else quantity.unit
+
+
+def _lines(rows: list[dict[str, Any]], borders: Sequence[float], last_s: float, y: alt.Y) -> dict[str, Any]:
+    """Lines over the run's time; where steps begin is marked."""
+    names = list(dict.fromkeys(row["name"] for row in rows))
+    legend = alt.Legend(orient="bottom", symbolType="stroke") if len(names) > 1 else None
+    colour = alt.Color("name:N", title=None, scale=alt.Scale(domain=names, range=charts.COLOURS[: len(names)]), legend=legend)
+    line = alt.Chart(alt.InlineData(values=rows)).mark_line(strokeWidth=1.6)
+    marks = alt.Chart(alt.InlineData(values=[{"border": border} for border in borders])).mark_rule(
+        strokeDash=[3, 4], color=charts.QUIET
+    )
+    shown = line.encode(
+        x=charts.time_axis(last_s),
+        y=y,
+        color=colour,
+        tooltip=[alt.Tooltip("name:N"), alt.Tooltip("time_s:Q"), alt.Tooltip("value:Q", format=".4~g")],
+    )
+    return charts.sized(marks.encode(x=alt.X("border:Q")) + shown, height=190)
