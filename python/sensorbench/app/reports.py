@@ -22,7 +22,8 @@ from sensorbench.results.factors import FactorsResult, read_factors
 from sensorbench.results.files import write_text
 from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.page import Page
-from sensorbench.results.series import SeriesManifest, is_series, parts_with_results, read_series
+from sensorbench.results.planned import SeriesManifest
+from sensorbench.results.series import parts_with_results, read_series
 from sensorbench.results.stress import read_stress
 from sensorbench.results.summary.comparison import SeriesSummary
 from sensorbench.results.summary.elasticity import ElasticityComparisonSummary
@@ -153,8 +154,6 @@ REPORTS: dict[str, Report[Any, Any]] = {
 
 def kind_at(folder: Path) -> str:
     """Of which kind results on disk are. What is none of the others is taken for a comparison, which says what is missing there."""
-    if is_series(folder):
-        return "series"
     if works_of(folder):
         return CLUSTERS_KIND
     kind = kind_of(folder)

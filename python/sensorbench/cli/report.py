@@ -19,7 +19,7 @@ from sensorbench.cli.tune import print_tune
 from sensorbench.progress import console, error_console, print_labelled
 from sensorbench.results import read_comparison
 from sensorbench.results.elasticity import COMPARISON
-from sensorbench.results.series import is_series, parts_with_results, read_series
+from sensorbench.results.series import parts_with_results, read_series
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
 from sensorbench.results.summary.envelope import Summary
@@ -62,7 +62,7 @@ _WITH_CLAIMS = {"factors", "mapreduce", COMPARISON}
 
 def claims(folder: Folder, json: Json = False) -> None:
     """List the claims of a study with their verdicts."""
-    if is_series(folder):
+    if kind_at(folder) == "series":
         _claims_of_series(folder, as_json=json)
         return
     _show_claims(_claims_of(folder), as_json=json)

@@ -153,7 +153,8 @@ class ManifestWriter(Generic[Manifest]):
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self.manifest = manifest
-        self._is_new_folder = not folder.exists()
+        self._is_new, self._is_new_folder = not (folder / MANIFEST_FILE).exists(), not folder.exists()
+        self._is_withdrawn = False
         folder.mkdir(parents=True, exist_ok=True)
         reserve(folder)
         write_manifest(self.folder, self.manifest)
@@ -173,18 +174,21 @@ class ManifestWriter(Generic[Manifest]):
         self.update(plan=_changed(self.manifest.plan, changes))
 
     def withdraw_if_bare(self) -> bool:
-        """Removes the manifest where nothing else was written, as if nothing had begun. Returns whether that was so."""
+        """Removes the manifest that was begun here where nothing else was written, as if nothing had begun. Returns whether that was so."""
         own = (MANIFEST_FILE, CHECKSUMS_FILE, RESERVE_FILE)
-        if any(entry.name not in own for entry in self.folder.iterdir()):
+        if not self._is_new or any(entry.name not in own for entry in self.folder.iterdir()):
             return False
         for name in own:
             (self.folder / name).unlink(missing_ok=True)
         if self._is_new_folder:
             self.folder.rmdir()
+        self._is_withdrawn = True
         return True
 
     def finish(self, status: Status, reason: str | None = None) -> None:
-        """Says how it ended."""
+        """Says how it ended, unless it was withdrawn."""
+        if self._is_withdrawn:
+            return
         release_reserve(self.folder)
         self.update(status=status, reason=reason, finished=now())
 
