@@ -4,7 +4,7 @@ from typing import Any
 
 from sensorbench.report import formatting, parts
 from sensorbench.report.over_time import over_time
-from sensorbench.results.page import Code, Columns, Facts, Line, Page, Section, Table, Text
+from sensorbench.results.page import Code, Columns, Facts, Line, Page, Piece, Section, Table, Text
 from sensorbench.results.summary.tools import CassandraStressSummary, KindFigures, YcsbSummary
 from sensorbench.results.tools import ToolResult
 
@@ -36,6 +36,7 @@ def tool_page(summary: YcsbSummary | CassandraStressSummary, result: ToolResult[
                 [
                     Facts(
                         [
+                            *_properties(summary),
                             ("target", variant.url),
                             ("schema", f"{variant.schema_name}: {variant.schema_summary}"),
                             *parts.servers(summary.environment),
@@ -54,9 +55,7 @@ def tool_page(summary: YcsbSummary | CassandraStressSummary, result: ToolResult[
 def _about(summary: YcsbSummary | CassandraStressSummary) -> str:
     """What was done, in a sentence."""
     if isinstance(summary, YcsbSummary):
-        ycsb = summary.result.plan
-        said = ", ".join(f"{key.replace('exponential_', 'exponential.')}={value}" for key, value in ycsb.properties.items())
-        return f"Properties: {said}. Seed {ycsb.seed}"
+        return f"Seed {summary.result.plan.seed}"
     plan = summary.result.plan
     weights = ", ".join(f"{name}={weight:g}" for name, weight in plan.weights.items())
     pace = f"{formatting.count(plan.rate_per_s)} operations per second, " if plan.rate_per_s else ""
@@ -65,6 +64,15 @@ def _about(summary: YcsbSummary | CassandraStressSummary) -> str:
         f"Profile {plan.profile}. {weights}; {partitions}; {pace}at most {plan.concurrency:,} in flight; consistency level "
         f"{plan.consistency}. Seed {plan.seed}"
     )
+
+
+def _properties(summary: YcsbSummary | CassandraStressSummary) -> list[tuple[str, Line]]:
+    """The fact of YCSB's properties, as its files have them."""
+    if not isinstance(summary, YcsbSummary):
+        return []
+    said = {key: value for key, value in summary.result.plan.properties.items() if value is not None}
+    lines = (f"{key.replace('exponential_', 'exponential.')}={str(value).lower()}" for key, value in said.items())
+    return [("properties", Piece(" ".join(lines), "code"))]
 
 
 def _kinds(kinds: dict[str, KindFigures], total: KindFigures, run_s: float | None) -> Table:
