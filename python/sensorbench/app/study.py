@@ -9,6 +9,7 @@ from sensorbench.app.reports import SERIES
 from sensorbench.app.run import run_and_report
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle import ChildPlan, SeriesBenchmark, SeriesPlan, check_folder
+from sensorbench.paths import check_summary_is_free
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import has_results
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
@@ -75,6 +76,8 @@ def _run_series(
     of: Literal["datasets", "parts"] = "parts" if study.file.parts else "datasets"
     if resume and not any(has_results(part.folder) for part in parts):
         raise UsageError(f"--resume: {folder} holds no results of these {of} to go on with; name the folder with --out")
+    if resume and not has_results(folder):
+        check_summary_is_free(folder, "series")
 
     def child(part: Part) -> ChildPlan:
         def run_part(is_begun: bool) -> None:
