@@ -6,13 +6,13 @@ use std::sync::Arc;
 use arrow_array::RecordBatchReader;
 use sensorbench_driver::{
     Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
-    SqlSchema, quoted,
+    SqlSchema,
 };
 use tokio_postgres::Error;
 
 use crate::namespace::Namespace;
 use crate::statement::OperationStatement;
-use crate::wire::{Connector, Control, Target, check_tables, errors, load, run};
+use crate::wire::{Connector, Control, LoadOrder, Target, check_tables, errors, run};
 
 /// A target of whichever dialect.
 pub struct WireDriver {
@@ -41,11 +41,11 @@ impl WireDriver {
 
 impl Driver for WireDriver {
     fn describe(&self) -> Result<Description, DriverError> {
-        self.control.with(async |client| self.target.dialect.describe(client).await.map_err(self.refused()))
+        self.control.with(async |client| self.target.dialect.describe(client, &self.target).await.map_err(self.refused()))
     }
 
     fn namespace(&self) -> String {
-        format!("{}, schema {}", self.target.place, self.target.namespace)
+        format!("{}, {}", self.target.place, self.target.dialect.namespace(&self.target.namespace))
     }
 
     fn occupant(&self) -> Result<Occupant, DriverError> {
@@ -84,23 +84,27 @@ impl Driver for WireDriver {
 
     fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
         let schema = self.schema()?;
-        load(&self.control, &self.target, table, schema.table(table)?, rows, progress)
+        let columns = schema.table(table)?;
+        self.target.dialect.load(&LoadOrder { control: &self.control, target: &self.target, table, columns, progress }, rows)
     }
 
-    /// Runs the schema's statements, then has the server write everything to its tables' files, where the user may ask for that.
+    /// Waits until all rows can be read, runs the schema's statements, then has the server write everything to its tables' files, where the user may ask for that.
     fn settle(&self) -> Result<(), DriverError> {
         let schema = self.schema()?;
         self.control.with(async |client| {
+            self.target.dialect.catch_up(client, &self.target).await?;
             run(schema.settle(), client, &self.target).await?;
+            self.target.dialect.catch_up(client, &self.target).await?;
             self.target.dialect.flush(client).await.map_err(self.refused())
         })
     }
 
     fn count(&self, table: &str) -> Result<u64, DriverError> {
-        let query = format!("SELECT count(*) FROM {}", quoted(table));
-        let rows: i64 = self
-            .control
-            .with(async |client| client.query_one(&query, &[]).await.and_then(|row| row.try_get(0)).map_err(self.refused()))?;
+        let query = format!("SELECT count(*) FROM {}", self.target.dialect.table(&self.target.namespace, table));
+        let rows: i64 = self.control.with(async |client| {
+            self.target.dialect.catch_up(client, &self.target).await?;
+            client.query_one(&query, &[]).await.and_then(|row| row.try_get(0)).map_err(self.refused())
+        })?;
         Ok(rows as u64)
     }
 

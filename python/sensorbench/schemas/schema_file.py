@@ -13,7 +13,7 @@ ENCODINGS = ("text", "packed", "gorilla")
 ParameterValue = str | int | float | bool
 # Where a parameter's value is put in.
 PLACE = r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}"
-Promises = Literal["quorums", "read_committed", "one_writer", "one_thread", "one_server_a_row", "members"]
+Promises = Literal["quorums", "read_committed", "one_writer", "one_thread", "one_server_a_row", "members", "applied_later"]
 
 
 def _of_encoding(encoding: str) -> str:

@@ -6,6 +6,8 @@ use sensorbench_driver::{DriverError, SchemaError};
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
+use crate::dialect::Dialect;
+
 /// The server's own words, or the library's with their causes.
 pub fn describe(error: &Error) -> String {
     if let Some(refusal) = error.as_db_error() {
@@ -57,9 +59,10 @@ pub fn data_error(place: &str, table: &str, error: Error) -> DriverError {
 }
 
 /// A connection that the server at `place` did not take.
-pub fn not_connected(place: &str, scheme: &str, error: &Error) -> DriverError {
+pub fn not_connected(place: &str, dialect: &dyn Dialect, error: &Error) -> DriverError {
+    let scheme = dialect.about().name;
     let advice = match error.code() {
-        Some(&SqlState::INVALID_PASSWORD | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
+        Some(_) if error.as_db_error().is_some_and(|refusal| dialect.refuses_login(refusal)) => {
             let variables = format!("SENSORBENCH_{}", scheme.to_uppercase());
             format!(
                 "check user and password (in the URL, in the file that credentials= names, or in {variables}_USER and \

@@ -26,6 +26,10 @@ pub struct Target {
     pub namespace: String,
     /// Connections of one client thread, if the URL says so.
     pub connections: Option<usize>,
+    /// What the URL says of the server, for what a dialect has besides this protocol.
+    pub server: Server,
+    /// The URL, for the options of a dialect.
+    pub url: TargetUrl,
     config: Config,
     tls: MakeRustlsConnect,
 }
@@ -39,8 +43,10 @@ impl Target {
             config: config(&server, dialect.default_database(), &dialect.session_settings(url, &server.namespace)?),
             // Where encryption is off it is never asked to.
             tls: MakeRustlsConnect::new(server.tls.client_config(url)?),
-            namespace: server.namespace,
+            namespace: server.namespace.clone(),
             connections: server.connections,
+            server,
+            url: url.clone(),
         })
     }
 
@@ -51,8 +57,7 @@ impl Target {
         config.application_name(name);
         let limit = CONNECT_TIMEOUT * config.get_hosts().len() as u32;
         let connected = timeout(limit, config.connect(self.tls.clone())).await.map_err(|_| self.no_answer(limit))?;
-        let (client, connection) =
-            connected.map_err(|error| errors::not_connected(&self.place, self.dialect.about().name, &error))?;
+        let (client, connection) = connected.map_err(|error| errors::not_connected(&self.place, self.dialect, &error))?;
         // Whoever waits for an answer is told when it ends; nobody else needs to know.
         tokio::spawn(connection);
         Ok(client)
