@@ -107,9 +107,23 @@ fn version_in(build: &str) -> &str {
     after.split(',').next().unwrap_or_default()
 }
 
-/// Bytes of the tables of the namespace on disk, with their write-ahead logs. Files that QuestDB has open count with the room that it keeps
-/// in them.
+/// For how long a table that is not written keeps its files open, with room for what comes next, and how often that is looked at.
+const IDLE: &str = "\
+    SELECT value::long FROM (SHOW PARAMETERS) WHERE property_path IN ('cairo.inactive.writer.ttl', 'cairo.idle.check.interval')";
+/// Who has set it shorter than this wants to know sizes, and they are waited for.
+const LONGEST_IDLE: Duration = Duration::from_secs(5);
+
+/// Bytes of the tables of the namespace on disk, with their write-ahead logs. An open file counts with the room that QuestDB keeps in it; it gives
+/// that back when the table was not written for a while, which is waited for where the while is short.
 pub async fn size(client: &Client, namespace: &str) -> Result<Size, Error> {
+    let mut idle_ms = 0;
+    for row in client.query(IDLE, &[]).await? {
+        idle_ms += row.try_get::<_, i64>(0)?.unsigned_abs();
+    }
+    let idle = Duration::from_millis(idle_ms + idle_ms / 4);
+    if idle <= LONGEST_IDLE {
+        sleep(idle).await;
+    }
     let prefix = format!("{namespace}.");
     let mut parts = BTreeMap::new();
     for row in client.query("SELECT tableName, diskSize FROM table_storage()", &[]).await? {

@@ -70,12 +70,15 @@ impl LineConnection {
         let text = String::from_utf8_lossy(&body).trim().to_owned();
         match status {
             200 | 204 => Ok(Outcome::Taken),
-            400 => Ok(Outcome::Refused(serde_json::from_str(&text).unwrap_or(Refusal { message: text, line: None }))),
             401 | 403 => Err(DriverError::Connection(format!(
                 "{}: {text}; check user and password (in the URL or in the file that credentials= names)",
                 self.place
             ))),
-            _ => Err(DriverError::Connection(format!("{}: the server answers with status {status}: {text}", self.place))),
+            // What only shows when a line is written is an internal error for it, and yet one of that line.
+            _ => match serde_json::from_str::<Refusal>(&text) {
+                Ok(refusal) if refusal.line.is_some() || status == 400 => Ok(Outcome::Refused(refusal)),
+                _ => Err(DriverError::Connection(format!("{}: the server answers with status {status}: {text}", self.place))),
+            },
         }
     }
 
