@@ -27,6 +27,7 @@ def url_with_password(instance: lab.Instance, scheme: str) -> str:
         ("mongodb", "ferretdb-postgresql"),
         ("mysql", "mariadb"),
         ("postgresql", "postgresql"),
+        ("postgresql", "questdb"),
         ("redis", "redis"),
     ],
 )

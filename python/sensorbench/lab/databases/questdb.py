@@ -25,7 +25,9 @@ _HEAP_SIZE = re.compile(r"[1-9]\d*[mMgG]")
 # Most of its memory is not on the heap.
 _DEFAULT_HEAP = "512M"
 # Whoever changes these would leave the addresses, users and folders of the lab.
-_OF_THE_LAB = re.compile(r"(.*\.bind\.to|(http|pg)\.(user|password)|line\.tcp\..*|http\.min\..*|pg\.enabled|http\.enabled|metrics\.enabled)")
+_OF_THE_LAB = re.compile(
+    r"(.*\.bind\.to|(http|pg)\.(user|password)|line\.tcp\..*|http\.min\..*|pg\.enabled|http\.enabled|metrics\.enabled)"
+)
 _CLASS_OF_SETTINGS = "io/questdb/PropertyKey.class"
 
 # Not QuestDB's own: room for values of a megabyte in both directions, as many connections as other servers have, and sessions that may ask
@@ -83,7 +85,7 @@ class Questdb(LabDatabase):
             known = archive.read(_CLASS_OF_SETTINGS) if asked else b""
         # A text in a class file: a one, its length, and its bytes.
         unknown = [key for key in asked if b"\x01" + len(key.encode()).to_bytes(2, "big") + key.encode() not in known]
-        return {key: f"it is neither a property of its server.conf nor {_HEAP} or {_PROCESSORS}" for key in unknown}
+        return dict.fromkeys(unknown, f"it is neither a property of its server.conf nor {_HEAP} or {_PROCESSORS}")
 
     def set_up(self, place: Place) -> None:
         """Empty folders."""
@@ -94,7 +96,11 @@ class Questdb(LabDatabase):
     def command(self, place: Place) -> list[str | Path]:
         """The server with a file of settings, because a command line would show the password."""
         settings = place.instance.settings
-        lines = [f"{key}={value}" for key, value in {**_DEFAULTS, **settings, **_of_the_lab(place)}.items() if not key.startswith("jvm.")]
+        lines = [
+            f"{key}={value}"
+            for key, value in {**_DEFAULTS, **settings, **_of_the_lab(place)}.items()
+            if not key.startswith("jvm.")
+        ]
         conf = place.data.relative_to(place.folder) / "conf"
         place.write_secret(f"{conf}/server.conf", "\n".join(lines) + "\n")
         place.write_secret(f"{conf}/log.conf", _LOGGING)
