@@ -10,6 +10,7 @@
 mod database;
 pub mod dialect;
 mod driver;
+mod lines;
 mod namespace;
 mod statement;
 mod wire;

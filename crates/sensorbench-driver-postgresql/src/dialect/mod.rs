@@ -5,7 +5,7 @@
 
 mod catalog;
 mod postgresql;
-mod questdb;
+pub mod questdb;
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Error};
 
 use crate::statement::OperationStatement;
-use crate::wire::{self, LoadOrder, Nulls, Rows, Target};
+use crate::wire::values::Nulls;
 
 pub use self::postgresql::Postgresql;
 pub use self::questdb::Questdb;
@@ -27,6 +27,15 @@ const LOCK_TIMEOUT: &str = "30s";
 /// A relational server with schemas of its own.
 pub const fn relational(name: &'static str, summary: &'static str) -> About {
     About { relational: true, bulk_load: Some("binary COPY"), ..About::server(name, summary) }
+}
+
+/// How much data at once is loaded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BulkLoad {
+    /// By COPY in its binary form.
+    Copy,
+    /// By lines over HTTP, as QuestDB takes them.
+    Lines,
 }
 
 /// One database that speaks PostgreSQL's protocol. Texts are SQL; `namespace` is the name of sensorbench's schema, not quoted.
@@ -94,7 +103,7 @@ pub trait Dialect: Send + Sync {
     }
 
     /// The query whose answer says that what an operation wrote can be read, where the URL asks for such waiting.
-    fn after_write(&self, _target: &Target, _operation: &OperationStatement) -> Option<String> {
+    fn after_write(&self, _url: &TargetUrl, _namespace: &str, _operation: &OperationStatement) -> Option<String> {
         None
     }
 
@@ -176,9 +185,9 @@ pub trait Dialect: Send + Sync {
         Box::pin(async move { client.batch_execute(&self.remove_namespace(namespace)).await })
     }
 
-    /// Loads rows into a table.
-    fn load(&self, order: &LoadOrder, rows: Rows) -> Result<(), DriverError> {
-        wire::copy(order, rows)
+    /// How much data at once is loaded.
+    fn bulk_load(&self) -> BulkLoad {
+        BulkLoad::Copy
     }
 
     /// The statement that takes in rows in COPY's binary form. Table and columns are quoted.
@@ -195,12 +204,17 @@ pub trait Dialect: Send + Sync {
     }
 
     /// Waits until everything that was acknowledged can be read.
-    fn catch_up<'a>(&'a self, _client: &'a Client, _target: &'a Target) -> LocalBoxFuture<'a, Result<(), DriverError>> {
+    fn catch_up<'a>(
+        &'a self,
+        _client: &'a Client,
+        _place: &'a str,
+        _namespace: &'a str,
+    ) -> LocalBoxFuture<'a, Result<(), DriverError>> {
         Box::pin(async { Ok(()) })
     }
 
     /// What answers, and how it is set.
-    fn describe<'a>(&'a self, client: &'a Client, _target: &'a Target) -> LocalBoxFuture<'a, Result<Description, Error>> {
+    fn describe<'a>(&'a self, client: &'a Client, _url: &'a TargetUrl) -> LocalBoxFuture<'a, Result<Description, Error>> {
         Box::pin(catalog::describe(client))
     }
 

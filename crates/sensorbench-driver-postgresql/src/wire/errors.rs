@@ -6,8 +6,6 @@ use sensorbench_driver::{DriverError, SchemaError};
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
-use crate::dialect::Dialect;
-
 /// The server's own words, or the library's with their causes.
 pub fn describe(error: &Error) -> String {
     if let Some(refusal) = error.as_db_error() {
@@ -59,10 +57,11 @@ pub fn data_error(place: &str, table: &str, error: Error) -> DriverError {
 }
 
 /// A connection that the server at `place` did not take.
-pub fn not_connected(place: &str, dialect: &dyn Dialect, error: &Error) -> DriverError {
-    let scheme = dialect.about().name;
+///
+/// `is_login` says that it means user and password.
+pub fn not_connected(place: &str, scheme: &str, is_login: bool, error: &Error) -> DriverError {
     let advice = match error.code() {
-        Some(_) if error.as_db_error().is_some_and(|refusal| dialect.refuses_login(refusal)) => {
+        Some(_) if is_login => {
             let variables = format!("SENSORBENCH_{}", scheme.to_uppercase());
             format!(
                 "check user and password (in the URL, in the file that credentials= names, or in {variables}_USER and \

@@ -12,7 +12,7 @@ mod prepared;
 mod session;
 mod tables;
 mod target;
-mod values;
+pub mod values;
 
 pub use control::Control;
 pub use copy::{LoadOrder, Rows, copy};
@@ -20,4 +20,3 @@ pub use inserts::insert;
 pub use session::Connector;
 pub use tables::{check_tables, run, table_forms};
 pub use target::Target;
-pub use values::{Form, Nulls};

@@ -50,7 +50,7 @@ impl Prepared {
         let refused = |error| errors::schema_error(&target.place, &operation.path, error);
         let text = target.dialect.place(&target.namespace, &operation.positional.text);
         let statement = prepare(client, target, operation, &text).await.map_err(refused)?;
-        let after_write = match target.dialect.after_write(target, operation) {
+        let after_write = match target.dialect.after_write(&target.url, &target.namespace, operation) {
             Some(query) => Some(client.prepare(&query).await.map_err(refused)?),
             None => None,
         };

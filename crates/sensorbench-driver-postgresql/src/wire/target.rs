@@ -57,7 +57,10 @@ impl Target {
         config.application_name(name);
         let limit = CONNECT_TIMEOUT * config.get_hosts().len() as u32;
         let connected = timeout(limit, config.connect(self.tls.clone())).await.map_err(|_| self.no_answer(limit))?;
-        let (client, connection) = connected.map_err(|error| errors::not_connected(&self.place, self.dialect, &error))?;
+        let (client, connection) = connected.map_err(|error| {
+            let is_login = error.as_db_error().is_some_and(|refusal| self.dialect.refuses_login(refusal));
+            errors::not_connected(&self.place, self.dialect.about().name, is_login, &error)
+        })?;
         // Whoever waits for an answer is told when it ends; nobody else needs to know.
         tokio::spawn(connection);
         Ok(client)

@@ -56,7 +56,7 @@ class Questdb(LabDatabase):
     """QuestDB, one server."""
 
     name = "questdb"
-    summary = "QuestDB, one server; commits are left to the system's cache unless asked for (--set cairo.commit.mode=sync)"
+    summary = "QuestDB, one server; commits are left to the system's cache unless requested (--set cairo.commit.mode=sync)"
     port = 8812
     other_ports = (_HTTP_PORT, _METRICS_PORT)
     sources = (
@@ -80,11 +80,11 @@ class Questdb(LabDatabase):
             raise UsageError(f"--set {_HEAP}={heap}: expected a size such as 512M or 2G")
         if not re.fullmatch(r"[1-9]\d{0,3}", processors := settings.get(_PROCESSORS, "1")):
             raise UsageError(f"--set {_PROCESSORS}={processors}: expected a number of processors")
-        asked = [key for key in settings if key not in (_HEAP, _PROCESSORS)]
+        of_the_server = [key for key in settings if key not in (_HEAP, _PROCESSORS)]
         with zipfile.ZipFile(_jar(software)) as archive:
-            known = archive.read(_CLASS_OF_SETTINGS) if asked else b""
+            known = archive.read(_CLASS_OF_SETTINGS) if of_the_server else b""
         # A text in a class file: a one, its length, and its bytes.
-        unknown = [key for key in asked if b"\x01" + len(key.encode()).to_bytes(2, "big") + key.encode() not in known]
+        unknown = [key for key in of_the_server if b"\x01" + len(key.encode()).to_bytes(2, "big") + key.encode() not in known]
         return dict.fromkeys(unknown, f"it is neither a property of its server.conf nor {_HEAP} or {_PROCESSORS}")
 
     def set_up(self, place: Place) -> None:

@@ -7,7 +7,7 @@ use sensorbench_driver::{Description, DriverError, Size, quoted};
 use tokio::time::sleep;
 use tokio_postgres::{Client, Error};
 
-use crate::wire::{Target, errors};
+use crate::wire::errors;
 
 /// For the namespace `$1`: are there tables, and does one have the marker's column?
 pub const OCCUPANT: &str = "\
@@ -48,8 +48,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Waits until the write-ahead logs of the namespace are applied.
-pub async fn catch_up(client: &Client, target: &Target) -> Result<(), DriverError> {
-    let refused = |error| errors::statement_error(&target.place, error);
+pub async fn catch_up(client: &Client, place: &str, namespace: &str) -> Result<(), DriverError> {
+    let refused = |error| errors::statement_error(place, error);
     // A view is refreshed when its table has what was written, and has a log of its own.
     for (query, what) in [
         (BEHIND, "has stopped applying its write-ahead log; mend the cause, then ALTER TABLE … RESUME WAL"),
@@ -59,7 +59,7 @@ pub async fn catch_up(client: &Client, target: &Target) -> Result<(), DriverErro
         let query = client.prepare(query).await.map_err(refused)?;
         let mut pause = FIRST_PAUSE;
         loop {
-            let rows = client.query(&query, &[&target.namespace]).await.map_err(refused)?;
+            let rows = client.query(&query, &[&namespace]).await.map_err(refused)?;
             if rows.is_empty() {
                 break;
             }
@@ -68,7 +68,7 @@ pub async fn catch_up(client: &Client, target: &Target) -> Result<(), DriverErro
                     let name: String = row.try_get(0).map_err(refused)?;
                     let words: Option<String> = row.try_get(2).map_err(refused)?;
                     let words = words.unwrap_or_default();
-                    return Err(DriverError::Data(format!("table {name}: {} {what} ({words})", target.place)));
+                    return Err(DriverError::Data(format!("table {name}: {} {what} ({words})", place)));
                 }
             }
             sleep(pause).await;

@@ -17,9 +17,6 @@
 //! would change them without a word.
 
 mod catalog;
-mod http;
-mod lines;
-mod load;
 
 use std::collections::BTreeMap;
 
@@ -29,9 +26,9 @@ use sensorbench_driver::{About, Description, DriverError, Size, TargetUrl, Type,
 use tokio_postgres::error::DbError;
 use tokio_postgres::{Client, Error};
 
-use super::{Dialect, relational};
+use super::{BulkLoad, Dialect, relational};
 use crate::statement::OperationStatement;
-use crate::wire::{LoadOrder, Nulls, Rows, Target};
+use crate::wire::values::Nulls;
 
 /// The only database that there is.
 const DATABASE: &str = "qdb";
@@ -99,11 +96,11 @@ impl Dialect for Questdb {
         Nulls::InBand
     }
 
-    fn after_write(&self, target: &Target, operation: &OperationStatement) -> Option<String> {
-        let waits = waits_until_applied(&target.url).unwrap_or(false) && operation.columns.is_empty();
+    fn after_write(&self, url: &TargetUrl, namespace: &str, operation: &OperationStatement) -> Option<String> {
+        let waits = waits_until_applied(url).unwrap_or(false) && operation.columns.is_empty();
         let mut waited = Vec::new();
         place_tables(&operation.positional.text, |name| {
-            waited.push(format!("wait_wal_table('{}')", stored(&target.namespace, name)));
+            waited.push(format!("wait_wal_table('{}')", stored(namespace, name)));
             String::new()
         });
         (waits && !waited.is_empty()).then(|| format!("SELECT {}", waited.join(", ")))
@@ -169,8 +166,8 @@ impl Dialect for Questdb {
         Box::pin(catalog::remove(client, namespace))
     }
 
-    fn load(&self, order: &LoadOrder, rows: Rows) -> Result<(), DriverError> {
-        load::load(order, rows)
+    fn bulk_load(&self) -> BulkLoad {
+        BulkLoad::Lines
     }
 
     /// QuestDB ends what a connection executes when it is closed.
@@ -178,12 +175,17 @@ impl Dialect for Questdb {
         None
     }
 
-    fn catch_up<'a>(&'a self, client: &'a Client, target: &'a Target) -> LocalBoxFuture<'a, Result<(), DriverError>> {
-        Box::pin(catalog::catch_up(client, target))
+    fn catch_up<'a>(
+        &'a self,
+        client: &'a Client,
+        place: &'a str,
+        namespace: &'a str,
+    ) -> LocalBoxFuture<'a, Result<(), DriverError>> {
+        Box::pin(catalog::catch_up(client, place, namespace))
     }
 
-    fn describe<'a>(&'a self, client: &'a Client, target: &'a Target) -> LocalBoxFuture<'a, Result<Description, Error>> {
-        Box::pin(catalog::describe(client, waits_until_applied(&target.url).unwrap_or(false)))
+    fn describe<'a>(&'a self, client: &'a Client, url: &'a TargetUrl) -> LocalBoxFuture<'a, Result<Description, Error>> {
+        Box::pin(catalog::describe(client, waits_until_applied(url).unwrap_or(false)))
     }
 
     /// There is nothing to ask for: data are in the tables' files when the write-ahead log was applied.
@@ -200,12 +202,13 @@ impl Dialect for Questdb {
     }
 }
 
-/// What a table of the namespace is called.
-fn stored(namespace: &str, name: &str) -> String {
+/// What a table of the namespace is called in the database.
+pub fn stored(namespace: &str, name: &str) -> String {
     format!("{namespace}.{name}")
 }
 
-fn http_port(url: &TargetUrl) -> Result<u16, DriverError> {
+/// The port of the HTTP server, at the same host.
+pub fn http_port(url: &TargetUrl) -> Result<u16, DriverError> {
     Ok(url.parsed_option("http", "the port of QuestDB's HTTP server")?.unwrap_or(HTTP_PORT))
 }
 

@@ -3,7 +3,7 @@
 use sensorbench_dataset::{Column, ValueRef};
 use sensorbench_driver::ConversionError;
 
-use crate::wire::{Form, Nulls};
+use crate::wire::values::{Form, Nulls};
 
 /// What goes before the bits of a double in place of its digits.
 const DOUBLE: &[u8] = b"=\x10";

@@ -7,9 +7,9 @@ use std::time::Instant;
 use sensorbench_driver::{DriverError, TlsMode, Type};
 use tokio_postgres::Client;
 
+use super::encoder::LineEncoder;
 use super::http::{LineConnection, Outcome};
-use super::lines::LineEncoder;
-use super::{http_port, stored};
+use crate::dialect::questdb::{http_port, stored};
 use crate::wire::{LoadOrder, Rows, errors, insert, table_forms};
 
 /// A request is sent when it is as large as this. QuestDB makes one transaction of each.
