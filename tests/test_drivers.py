@@ -7,7 +7,6 @@ import pytest
 from sensorbench import lab
 from tests.contract import keeps_the_contract
 
-
 # Dialects of one protocol share a program of tests, and each has some for itself.
 CHOSEN = {"postgresql": ("--skip", "questdb::"), "questdb": ("questdb::",)}
 

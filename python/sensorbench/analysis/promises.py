@@ -101,7 +101,9 @@ def promises_of_a_log_applied_later(*, waits: bool) -> Promises:
     """Of one server that acknowledges a write when it is in a log, and lets it be read when the log was applied, as QuestDB does. With `waits`
     clients take a write for done when it was applied.
     """
-    acknowledged = "A write is acknowledged when the system has it for the write-ahead log, which outlives the process, but not the machine"
+    acknowledged = (
+        "A write is acknowledged when the system has it for the write-ahead log, which outlives the process, but not the machine"
+    )
     applied = "is applied in order, some milliseconds later"
     read = f"clients wait until the log, which {applied}, has their write in the table" if waits else f"the log {applied}"
     return {
