@@ -97,6 +97,11 @@ pub trait Dialect: Send + Sync {
         statement.to_owned()
     }
 
+    /// Whether a statement with the words of an earlier one may be taken for that, though its tables were dropped and made anew since.
+    fn remembers_statements(&self) -> bool {
+        false
+    }
+
     /// Whether null is told from all other values.
     fn nulls(&self) -> Nulls {
         Nulls::Apart

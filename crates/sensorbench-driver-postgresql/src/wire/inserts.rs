@@ -24,8 +24,10 @@ pub fn insert(order: &LoadOrder, rows: Rows) -> Result<(), DriverError> {
         let table = order.target.dialect.table(&order.target.namespace, order.table);
         let placeholders: Vec<String> = (1..=forms.len()).map(|number| format!("${number}")).collect();
         let text = format!("INSERT INTO {table} ({}) VALUES ({})", column_list(order.columns), placeholders.join(", "));
-        let statement =
-            client.prepare(&text).await.map_err(|error| errors::data_error(&order.target.place, order.table, error))?;
+        let statement = client
+            .prepare(&order.target.fresh(&text))
+            .await
+            .map_err(|error| errors::data_error(&order.target.place, order.table, error))?;
         for batch in rows {
             order.progress.check()?;
             let batch = batch.map_err(|error| DriverError::Data(error.to_string()))?;

@@ -48,7 +48,7 @@ pub enum Failure {
 impl Prepared {
     pub async fn of(client: &Client, target: &Target, operation: &OperationStatement) -> Result<Self, DriverError> {
         let refused = |error| errors::schema_error(&target.place, &operation.path, error);
-        let text = target.dialect.place(&target.namespace, &operation.positional.text);
+        let text = target.fresh(&target.dialect.place(&target.namespace, &operation.positional.text));
         let statement = prepare(client, target, operation, &text).await.map_err(refused)?;
         let after_write = match target.dialect.after_write(&target.url, &target.namespace, operation) {
             Some(query) => Some(client.prepare(&query).await.map_err(refused)?),

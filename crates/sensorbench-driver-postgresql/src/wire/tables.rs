@@ -32,7 +32,8 @@ pub async fn run<'a>(
 pub async fn table_forms(client: &Client, target: &Target, table: &str, columns: &[Parameter]) -> Result<Vec<Form>, DriverError> {
     let path = format!("fill.{table}");
     let statement = format!("SELECT {} FROM {}", column_list(columns), target.dialect.table(&target.namespace, table));
-    let described = client.prepare(&statement).await.map_err(|error| errors::schema_error(&target.place, &path, error))?;
+    let described =
+        client.prepare(&target.fresh(&statement)).await.map_err(|error| errors::schema_error(&target.place, &path, error))?;
     let form = |(column, found): (&Parameter, &tokio_postgres::Column)| {
         Form::of(column.value_type, found.type_()).ok_or_else(|| {
             let (expected, _) = target.dialect.type_words(column.value_type);

@@ -1,5 +1,6 @@
 //! Where the server is, and how connections to it are made.
 
+use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use sensorbench_driver::{DriverError, Server, TargetUrl, TlsMode};
@@ -30,6 +31,8 @@ pub struct Target {
     pub server: Server,
     /// The URL, for the options of a dialect.
     pub url: TargetUrl,
+    /// What sets the statements of this target apart from those of earlier ones.
+    nonce: Option<u64>,
     config: Config,
     tls: MakeRustlsConnect,
 }
@@ -44,10 +47,19 @@ impl Target {
             // Where encryption is off it is never asked to.
             tls: MakeRustlsConnect::new(server.tls.client_config(url)?),
             namespace: server.namespace.clone(),
+            nonce: dialect.remembers_statements().then(|| RandomState::new().hash_one(())),
             connections: server.connections,
             server,
             url: url.clone(),
         })
+    }
+
+    /// Words for the server that it was never given before, where it would take the statement for an earlier one otherwise.
+    pub fn fresh(&self, statement: &str) -> String {
+        match self.nonce {
+            Some(nonce) => format!("{statement} /* {nonce:016x} */"),
+            None => statement.to_owned(),
+        }
     }
 
     /// Opens a connection whose statements find sensorbench's tables, and that the server lists under this name. It is kept going

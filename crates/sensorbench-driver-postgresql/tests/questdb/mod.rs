@@ -292,6 +292,27 @@ fn statements_that_do_not_fit_are_refused_before_the_run() {
     assert!(message.contains("column c should be double (double), but QuestDB returns int4; cast it with ::double"), "{message}");
 }
 
+#[test]
+fn a_table_that_was_made_anew_is_not_taken_for_the_earlier_one() {
+    let server = Server::with_namespace("test_anew");
+    for column in ["DOUBLE", "VARCHAR", "LONG"] {
+        let canonical = match column {
+            "DOUBLE" => "double",
+            "VARCHAR" => "text",
+            _ => "integer",
+        };
+        let schema = schema(&format!(
+            "[create]\nstatements = ['CREATE TABLE {{t}} (value {column})']\n[tables]\nt = [{{ name = 'value', type = '{canonical}' }}]\n\
+             [[operations]]\nname = 'all'\ncolumns = [{{ name = 'value', type = '{canonical}' }}]\n\
+             statement.statement = 'SELECT value FROM {{t}}'"
+        ));
+        let driver = open(&server.url);
+        driver.guard(&owner()).create(&schema, "mark", Intent::Replace).expect("the column is of its type");
+        let session = TestSession::connect(driver.as_ref(), &schema, 1).expect("and so is the answer's");
+        assert!(session.execute("all", &[]).unwrap().is_empty());
+    }
+}
+
 fn double(value: &Value) -> f64 {
     let Value::Double(value) = value else { panic!("a double: {value:?}") };
     *value

@@ -31,7 +31,7 @@ _OF_THE_LAB = re.compile(
 _CLASS_OF_SETTINGS = "io/questdb/PropertyKey.class"
 
 # Not QuestDB's own: room for values of a megabyte in both directions, as many connections as other servers have, and sessions that may ask
-# for more than a minute. A table that is not written for a second gives back the room that it keeps in its
+# for more than a minute. A table that is not written for half a second gives back the room that it keeps in its
 # files (16 MB for each column of the last partition), which would be the size of small tables.
 _DEFAULTS = {
     "pg.recv.buffer.size": "4m",
@@ -40,8 +40,8 @@ _DEFAULTS = {
     "pg.net.connection.limit": "256",
     "query.timeout": "10m",
     "telemetry.enabled": "false",
-    "cairo.inactive.writer.ttl": "1000",
-    "cairo.wal.inactive.writer.ttl": "1000",
+    "cairo.inactive.writer.ttl": "500",
+    "cairo.wal.inactive.writer.ttl": "500",
     "cairo.idle.check.interval": "250",
 }
 

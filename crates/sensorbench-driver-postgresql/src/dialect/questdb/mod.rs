@@ -92,6 +92,11 @@ impl Dialect for Questdb {
         place_tables(statement, |name| self.table(namespace, name))
     }
 
+    /// Statements and their types are cached by their text, also those of tables that are no longer the same (seen with 9.3.4).
+    fn remembers_statements(&self) -> bool {
+        true
+    }
+
     fn nulls(&self) -> Nulls {
         Nulls::InBand
     }
