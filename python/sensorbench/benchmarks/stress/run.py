@@ -266,7 +266,7 @@ def _hold_apart(connected: _ConnectedStress, wanted: StepsApart) -> None:
 
 
 def _wait_until_it_answers(target: Target) -> None:
-    """The connection by which a server is requested what it is comes back by itself after a restart, but not at once. Raises EngineError."""
+    """The connection by which a server says what it is comes back by itself after a restart, but not at once. Raises EngineError."""
     give_up_s = time.monotonic() + ANSWERS_WITHIN_S
     while True:
         try:
