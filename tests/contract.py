@@ -11,12 +11,12 @@ CRATES = Path(__file__).parent.parent / "crates"
 OCCUPANTS = ("absent ", "ours, of this folder ", "ours, of another ", "foreign ")
 
 
-def keeps_the_contract(driver: str, environment: Mapping[str, str]) -> None:
-    """Asserts that a driver passes its contract tests, which find their servers in the environment. Prints the table of occupants and
-    intents that they went through (pytest -s shows it).
+def keeps_the_contract(driver: str, environment: Mapping[str, str], *chosen: str) -> None:
+    """Asserts that a driver passes its contract tests, which find their servers in the environment; `chosen` are arguments that choose some of
+    them. Prints the table of occupants and intents that they went through (pytest -s shows it).
     """
     ended = subprocess.run(
-        [_programs()[driver], "--quiet", "--show-output"],
+        [_programs()[driver], "--quiet", "--show-output", *chosen],
         cwd=CRATES / f"sensorbench-driver-{driver}",
         env={**os.environ, **environment},
         capture_output=True,

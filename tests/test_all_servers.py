@@ -28,6 +28,9 @@ VARIANTS = {
     "postgresql-star_composite",
     "postgresql-natural",
     "postgresql-partitioned",
+    "questdb-by_time",
+    "questdb-series",
+    "questdb-as_sent",
     "redis-by_sensor",
     "redis-cluster-by_sensor",
 }

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from sensorbench.lab import LAB_DATABASES
+from sensorbench.results import json_schemas  # noqa: F401 - it imports every manifest
+from sensorbench.results.manifest import ManifestHead
 from tests.planted import planted
 
 ROOT = Path(__file__).parent.parent
@@ -69,9 +71,13 @@ MODULES_MAY_IMPORT = {"__main__": {"cli"}}
 
 OF_A_STUDY = "one published study's claims and tables, which name what it measured"
 URLS = "one example of a URL of each form, for help and messages: drivers do not say theirs"
+KIND_OF_A_TOOL = "the kind of results that the tool of one database has"
 # Modules outside of lab/databases whose texts name databases, and why. An entry that no longer applies fails the test.
 MAY_NAME_DATABASES = {
     "analysis/promises.py": "citations of the documents that make a promise",
+    "app/reports.py": KIND_OF_A_TOOL,
+    "results/planned.py": KIND_OF_A_TOOL,
+    "results/summary/tools.py": KIND_OF_A_TOOL,
     "cli/cassandra_stress.py": "the tool of one database",
     "cli/main.py": "the command that is that tool's",
     "runner/variants.py": URLS,
@@ -441,20 +447,40 @@ def test_printed_files_are_those_of_the_example() -> None:
         assert tomllib.loads(printed) == tomllib.loads((example / file).read_text(encoding="utf-8")), document
 
 
+def manifests_with_a_process(of: type = ManifestHead) -> set[str]:
+    """The names of all manifests that say who writes them."""
+    below = {name for each in of.__subclasses__() for name in manifests_with_a_process(each)}
+    return below | {of.__name__.partition("[")[0]}
+
+
 def files_that_begin_results(package: Path = PACKAGE) -> set[str]:
-    """The files that name the process which writes results: each of them begins a manifest."""
+    """The files that make a manifest by the name of its class, or ask for the process that writes results, under whatever name."""
+    classes = manifests_with_a_process()
     return {
         file.relative_to(package).as_posix()
         for file in package.rglob("*.py")
-        if re.search(r"\bprocess=Process\.this\(\)", file.read_text(encoding="utf-8"))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        # The lab has a process of its own kind, of a server.
+        if (isinstance(node, ast.Attribute) and node.attr == "this" and file.parent != package / "lab")
+        or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in classes)
     }
 
 
 def test_manifests_begin_at_one_place_each() -> None:
     """Those of benchmarks in their lifecycle, those of runs where runs are."""
+    assert {"RunManifest", "ComparisonManifest", "YcsbManifest", "SeriesManifest"} <= manifests_with_a_process()
     assert files_that_begin_results() == {"lifecycle/benchmark.py", "runner/run.py"}
 
 
-def test_another_place_that_begins_a_manifest_is_found(tmp_path: Path) -> None:
-    planted(tmp_path, {"sensorbench/compat/run.py": "manifest = RunManifest(process=Process.this())", "sensorbench/a.py": ""})
+@pytest.mark.parametrize(
+    "source",
+    [
+        "manifest = RunManifest(process=Process.this())",
+        "this = Process.this\nmanifest = make(process=this())",
+        "from sensorbench.results.manifest import Process as P\nkeys = {'process': P.this()}",
+        "manifest = SeriesManifest(**keys)",
+    ],
+)
+def test_another_place_that_begins_a_manifest_is_found(tmp_path: Path, source: str) -> None:
+    planted(tmp_path, {"sensorbench/compat/run.py": source, "sensorbench/a.py": "manifest: RunManifest = read()"})
     assert files_that_begin_results(tmp_path / "sensorbench") == {"compat/run.py"}

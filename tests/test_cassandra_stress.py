@@ -15,8 +15,8 @@ import pytest
 import scipy
 
 from sensorbench import _engine, lab
-from sensorbench.compat.cassandra_stress import parse_operations, parse_partitions, read_profile
 from sensorbench.compat.cassandra_stress.distributions import Distribution, parse_distribution, parse_ratio
+from sensorbench.compat.cassandra_stress.options import parse_operations
 from sensorbench.compat.cassandra_stress.plan import (
     Mix,
     PlannedOperation,
@@ -26,12 +26,12 @@ from sensorbench.compat.cassandra_stress.plan import (
     plan_of,
 )
 from sensorbench.compat.cassandra_stress.population import Population
-from sensorbench.compat.cassandra_stress.profile import Profile
+from sensorbench.compat.cassandra_stress.profile import Profile, read_profile
 from sensorbench.compat.cassandra_stress.queries import parse_query
 from sensorbench.compat.cassandra_stress.streams import split, stream_of
 from sensorbench.compat.cassandra_stress.table import parse_table
 from sensorbench.compat.cassandra_stress.values import binary_values
-from sensorbench.compat.cassandra_stress.visits import arguments, insertions
+from sensorbench.compat.cassandra_stress.visits import arguments, insertions, parse_partitions
 from sensorbench.errors import UsageError
 from tests.conftest import TEST_OWNER, Cli, server_url
 

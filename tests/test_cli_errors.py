@@ -204,7 +204,7 @@ def _plant_defect(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ValueError("planted")
 
     for module in ("cli.report", "app.reports"):
-        monkeypatch.setattr(f"sensorbench.{module}.is_series", planted)
+        monkeypatch.setattr(f"sensorbench.{module}.kind_at", planted)
 
 
 @pytest.mark.parametrize("command", [("report", "x"), ("claims", "x", "--json")])

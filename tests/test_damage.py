@@ -19,7 +19,7 @@ from sensorbench.results.factors import read_measurements as read_cell
 from sensorbench.results.files import write_result
 from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.planned import FactorsManifest
-from sensorbench.results.series import SeriesManifest, read_series, write_series
+from sensorbench.results.series import read_series
 from sensorbench.results.stored import DamagedResultsError
 from sensorbench.results.tune import Measurement, read_measurements
 from sensorbench.results.writer import write_table
@@ -372,12 +372,20 @@ def a_comparison_of_clusters(folder: Path) -> tuple[Path, Callable[[], object]]:
 
 
 def a_series(folder: Path) -> tuple[Path, Callable[[], object]]:
-    write_series(folder, SeriesManifest(name="n", title="t", parts={"a": "a"}))
-    return folder / "series.json", lambda: read_series(folder)
+    head = {key: value for key, value in HEAD.items() if key != "workload"}
+    own = {"format": 2, "kind": "series", "variants": [], "plan": {"name": "n", "of": "parts", "parts": {"a": "a"}}}
+    return write_json(folder / "manifest.json", {**head, **own}), lambda: read_series(folder)
+
+
+def a_series_of_format_1(folder: Path) -> tuple[Path, Callable[[], object]]:
+    series = {"format": 1, "name": "n", "title": "t", "parts": {"a": "a"}}
+    return write_json(folder / "series.json", series), lambda: read_series(folder)
 
 
 @pytest.mark.parametrize("damage", [name for name in DAMAGES if name != "of another run"])
-@pytest.mark.parametrize("make", [a_tune_measurement, a_cell, an_execution, a_load, a_comparison_of_clusters, a_series])
+@pytest.mark.parametrize(
+    "make", [a_tune_measurement, a_cell, an_execution, a_load, a_comparison_of_clusters, a_series, a_series_of_format_1]
+)
 def test_readers_of_every_kind_name_a_damaged_file(
     tmp_path: Path, make: Callable[[Path], tuple[Path, Callable[[], object]]], damage: str
 ) -> None:

@@ -25,6 +25,13 @@ JOIN_FROM_A_SCAN = """{"query_block": {"table": {"table_name": "b", "access_type
         ("postgresql", "Bitmap Heap Scan on log\n  ->  Bitmap Index Scan on log_key", "index log_key"),
         ("postgresql", "Sort\n  ->  Seq Scan on log", "scan"),
         ("postgresql", "Result", None),
+        ("questdb", "PageFrame\n    Index forward scan on: s deferred: true\n    Interval forward scan on: m", "index s"),
+        (
+            "questdb",
+            "Async JIT Filter workers: 2\n    PageFrame\n        Row forward scan\n        Interval forward scan on: m",
+            "scan of an interval of time",
+        ),
+        ("questdb", "LatestByValueDeferredFiltered\n    Frame backward scan on: m", "scan"),
         ("mysql", '{"query_block": {"table": {"access_type": "ALL", "rows": 9}}}', "scan"),
         ("mysql", '{"query_block": {"table": {"access_type": "range", "key": "log_key", "rows": 9}}}', "index log_key"),
         ("mysql", '{"query_block": {\n"table": {"access_type": "index",\n"key": "log_key"}}}', "scan of index log_key"),

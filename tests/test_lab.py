@@ -22,7 +22,7 @@ from tests.servers import LabServers
 
 
 @pytest.mark.parametrize(
-    "database", ["mariadb", "postgresql", "redis", "redis+cluster", "ferretdb", "ferretdb+postgresql", "hbase"]
+    "database", ["mariadb", "postgresql", "questdb", "redis", "redis+cluster", "ferretdb", "ferretdb+postgresql", "hbase"]
 )
 def test_the_lab_says_what_it_can_start(cli: Cli, database: str) -> None:
     (row,) = [row for row in cli("lab", "databases", "--json").json if row["database"] == database]
@@ -36,7 +36,7 @@ def test_postgresql_comes_in_several_versions(cli: Cli) -> None:
     assert {version["version"].split(".")[0] for version in row["versions"]} >= {"15", "16", "17", "18"}
 
 
-@pytest.mark.parametrize("instance", ["mariadb", "postgresql", "redis", "redis-cluster", "ferretdb-postgresql"])
+@pytest.mark.parametrize("instance", ["mariadb", "postgresql", "questdb", "redis", "redis-cluster", "ferretdb-postgresql"])
 def test_servers_answer_on_loopback_as_an_unprivileged_user_and_show_no_password(
     cli: Cli, lab_servers: dict[str, lab.Instance], instance: str
 ) -> None:
@@ -60,7 +60,7 @@ def test_servers_answer_on_loopback_as_an_unprivileged_user_and_show_no_password
 
 
 def test_a_wrong_password_is_one_clear_message(lab_servers: dict[str, lab.Instance]) -> None:
-    for name, user in [("postgresql", "sensorbench"), ("mariadb", "sensorbench"), ("redis", "")]:
+    for name, user in [("postgresql", "sensorbench"), ("questdb", "sensorbench"), ("mariadb", "sensorbench"), ("redis", "")]:
         node = lab_servers[name].nodes[0]
         target = _engine.Target(f"{name}://{user}:wrong-secret@{node.host}:{node.port}")
         with pytest.raises(EngineError) as refused:
@@ -76,6 +76,7 @@ def test_settings_reach_the_server_and_unknown_ones_are_refused(cli: Cli, lab_ho
     assert (settings["maxmemory"], settings["appendonly"]) == (str(123 * 1024 * 1024), "yes")
     assert cli("lab", "down", "small").exit_code == 0
     for database, key in [("redis", "maxmemori"), ("postgresql", "shared_bufers"), ("mariadb", "innodb_bufer_pool_size"),
+                          ("questdb", "cairo.commit.mod"),
                           ("ferretdb", "log-levl"), ("ferretdb+postgresql", "postgresql.shared_bufers")]:  # fmt: skip
         refused = cli("lab", "up", database, "--name", "wrong", "--set", f"{key}=1")
         assert refused.exit_code == 2

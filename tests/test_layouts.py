@@ -21,7 +21,7 @@ from tests.given_evidence import verdict_on
 OPERATIONS = load_operations("patterns")
 FILES = sorted(SHIPPED_FOLDER.glob("patterns/*/*.toml"))
 # The dialect of a server is not always its name in the lab.
-SERVERS = {"cassandra": "cassandra", "mysql": "mariadb", "postgresql": "postgresql", "redis": "redis"}
+SERVERS = {"cassandra": "cassandra", "mysql": "mariadb", "postgresql": "postgresql", "questdb": "questdb", "redis": "redis"}
 OWN = "sensorbench_layouts"
 
 EXPERIMENT = """

@@ -142,7 +142,7 @@ def test_what_only_another_part_measured_under_the_same_load_is_taken_from_there
     _pass_off((folder / "more" / "experiments" / name).rename(folder / "more" / "experiments" / other_name))
     for summary in ("read", "more"):
         (folder / summary / "summary.json").unlink()
-    _change(folder / "series.json", lambda series: series["parts"].update(more="more"))
+    _change(folder / "manifest.json", lambda series: series["plan"]["parts"].update(more="more"))
     _change(
         read, lambda manifest: manifest.update(variants=[variant for variant in manifest["variants"] if variant["id"] != name])
     )

@@ -9,7 +9,6 @@ import pytest
 
 from sensorbench.claims import Evidence
 from sensorbench.dataset.machine_log import records_of
-from sensorbench.results.series import SeriesManifest, write_series
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.comparison import ComparisonFigures, ComparisonSummary, OperationFigures, OutcomeCounts
 from sensorbench.studies.log_analytics.claims import FETCH
@@ -236,8 +235,9 @@ def test_a_study_has_claims_sections_and_cells(cli: Cli, tmp_path: Path) -> None
     assert {figure["state"] for figure in shown} == {"not applicable"}
     assert cli("study", "show", "iot", "--results", out).exit_code == 2
     # Of several sizes, those that have results.
-    series = SeriesManifest(name="log-analytics", title="", parts={"machine-log-1gb": "log", "machine-log-2gb": "not there yet"})
-    write_series(tmp_path, series)
+    parts = {"machine-log-1gb": "log", "machine-log-2gb": "not there yet"}
+    series = {"format": 1, "name": "log-analytics", "title": "", "of": "datasets", "parts": parts}
+    (tmp_path / "series.json").write_text(json.dumps(series), encoding="utf-8")
     assert cli("study", "show", "log-analytics", "--results", tmp_path, "--json").json["cells"] == shown
 
 

@@ -2,18 +2,21 @@
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 import vl_convert
 
 from sensorbench.analysis.pareto import Box, significantly_dominated
 from sensorbench.analysis.sample import Sample
+from sensorbench.app import study as study_app
 from sensorbench.claims import Evidence, Expression, Judge, Judgement, Quantity, RunValues, measured
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import ProgressReporter
@@ -21,8 +24,10 @@ from sensorbench.report.effects import effects
 from sensorbench.report.fronts import front
 from sensorbench.report.sections import own_sections
 from sensorbench.results import ComparisonResult, read_comparison
+from sensorbench.results.json_schemas import json_schemas
 from sensorbench.results.page import Chart, Page
-from sensorbench.results.series import SeriesManifest, read_series
+from sensorbench.results.planned import PlannedSeries
+from sensorbench.results.series import is_series, read_series
 from sensorbench.results.summary.comparison import ComparisonSummary, StudySection
 from sensorbench.studies import STUDIES, Part, StudyOptions, plan_study
 from sensorbench.studies.pictures import Effect, Front, Point, with_fronts
@@ -299,9 +304,13 @@ def test_claims_name_parts_that_there_are(tmp_path: Path) -> None:
 
 
 def test_each_part_is_a_comparison_of_its_own(whole: Path) -> None:
-    assert read_series(whole) == SeriesManifest(
-        name="small-parts", title="Small parts", of="parts", parts={name: name for name in ("read", "write", "days")}
-    )
+    manifest = read_series(whole)
+    parts = {name: name for name in ("read", "write", "days")}
+    assert manifest.plan == PlannedSeries(name="small-parts", of="parts", parts=parts)
+    assert (manifest.title, manifest.status, manifest.command[:4]) == (
+        "Small parts", "complete", ["sensorbench", "study", "run", "small-parts"],
+    )  # fmt: skip
+    jsonschema.validate(json.loads((whole / "manifest.json").read_text(encoding="utf-8")), json_schemas()["series-manifest"])
     results = {name: read_comparison(whole / name) for name in ("read", "write", "days")}
     assert {name: result.manifest.plan.part for name, result in results.items()} == {name: name for name in results}
     assert results["write"].manifest.title == "Small parts: Writing"
@@ -451,7 +460,7 @@ def test_one_part_alone_is_no_series(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "alone"
     outcome = cli("study", "run", "small-parts", "--part", "read", "--schema", "natural", *TINY, "--out", out)
     assert outcome.exit_code == 0, outcome.err
-    assert not (out / "series.json").exists()
+    assert not is_series(out)
     summary = summary_of(out)
     assert summary["result"]["part"] == "read"
     assert [variant["id"] for variant in summary["variants"]] == ["sqlite-natural"]
@@ -471,7 +480,7 @@ def test_parts_without_layouts_for_the_targets_are_left_out(cli: Cli, tmp_path: 
     assert outcome.exit_code == 0, outcome.err
     assert "part days is left out: it has no schema for sqlite" in outcome.err
     assert outcome.err.index("Small parts: Reading: 42,869 readings") < outcome.err.index("Small parts: Writing: 42,869 readings")
-    assert list(read_series(out).parts) == ["read", "write"], "in the order of the study"
+    assert list(read_series(out).plan.parts) == ["read", "write"], "in the order of the study"
     claims = {claim["id"]: claim for claim in summary_of(out)["claims"]}
     assert (claims["P-5"]["verdict"], claims["P-5"]["reason"]) == ("not tested", "part days was not run")
     assert (claims["P-6"]["verdict"], claims["P-6"]["reason"]) == ("not tested", "needs part days")
@@ -553,8 +562,84 @@ def test_claims_of_all_parts_are_printed(cli: Cli, whole: Path) -> None:
     assert "differs by part" in cli("claims", whole).out
 
 
-def test_a_series_from_before_there_were_parts_is_of_datasets() -> None:
-    assert SeriesManifest.model_validate_json('{"format": 1, "name": "x", "title": "X", "parts": {"a": "a"}}').of == "datasets"
+def test_a_series_from_before_there_were_parts_is_of_datasets(tmp_path: Path) -> None:
+    (tmp_path / "series.json").write_text('{"format": 1, "name": "x", "title": "X", "parts": {"a": "a"}}', encoding="utf-8")
+    assert read_series(tmp_path).plan.of == "datasets"
+
+
+def as_format_1(whole: Path, folder: Path, **changes: Any) -> Path:
+    """A series as the version before wrote it, `series.json` in the place of a manifest: in place, or a copy."""
+    if folder != whole:
+        shutil.copytree(whole, folder)
+    plan = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["plan"]
+    for name in ("manifest.json", "checksums.txt", "summary.json", "report.html"):
+        (folder / name).unlink()
+    series = {"format": 1, "title": "Small parts", **plan, **changes}
+    (folder / "series.json").write_text(json.dumps(series), encoding="utf-8")
+    return folder
+
+
+def test_a_series_of_format_1_says_what_it_said(cli: Cli, whole: Path, tmp_path: Path) -> None:
+    folder = as_format_1(whole, tmp_path / "old")
+    reported = cli("report", folder, "--no-open", "--json")
+    assert reported.exit_code == 0, reported.err
+    of_parts = {key: summary_of(whole / "read")[key] for key in ("created", "version", "command", "environment")}
+    assert reported.json == {**summary_of(whole), **of_parts}
+    assert cli("claims", folder, "--json").json == summary_of(whole)["claims"]
+    missing = as_format_1(whole, tmp_path / "missing", parts={"read": "read", "write": "write", "days": "days", "more": "more"})
+    assert cli("report", missing, "--no-open", "--json").json["status"] == "interrupted"
+
+
+def test_a_series_of_format_1_goes_on(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ("study", "run", "small-parts", "--part", "read", "--part", "days", "--target", "fjall", *TINY, "--out", out)
+    assert cli(*arguments).exit_code == 0
+    before = read_series(out).plan
+    as_format_1(out, out)
+    shutil.rmtree(out / "days")
+    resumed = cli(*arguments, "--resume")
+    assert resumed.exit_code == 0, resumed.err
+    assert resumed.err.count("finished before, not repeated") == 1
+    assert (read_series(out).status, read_series(out).plan, summary_of(out)["status"]) == ("complete", before, "complete")
+
+
+def test_a_series_goes_on_with_its_own_study_alone(cli: Cli, whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "other"
+    shutil.copytree(whole, folder)
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    manifest["plan"]["name"] = "another"
+    (folder / "checksums.txt").unlink()
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    resumed = cli("study", "run", "small-parts", *TINY, "--out", folder, "--resume")
+    assert (resumed.exit_code, "was begun with another name" in resumed.err) == (2, True), resumed.err
+
+
+def test_an_interrupted_series_says_so_itself(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, begun = tmp_path / "out", []
+    run_part = study_app._run_part
+
+    def interrupted(part: Part, *arguments: Any, **options: Any) -> None:
+        begun.append(part.name)
+        if part.name == "write":
+            raise KeyboardInterrupt
+        run_part(part, *arguments, **options)
+
+    monkeypatch.setattr("sensorbench.app.study._run_part", interrupted)
+    ended = cli("study", "run", "small-parts", "--target", "sqlite", *TINY, "--out", out)
+    assert ended.exit_code == 130
+    assert f"interrupted; what was measured until then is in {out}; --resume goes on" in ended.err
+    assert (read_series(out).status, summary_of(out)["status"], list(summary_of(out)["result"]["parts"])) == (
+        "interrupted", "interrupted", ["read"],
+    )  # fmt: skip
+
+
+def test_a_series_whose_first_part_is_refused_leaves_nothing(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "mine-natural.db").write_bytes(b"")
+    sqlite3.connect(tmp_path / "mine-natural.db").executescript("CREATE TABLE mine (a); INSERT INTO mine VALUES (1)").close()
+    target = ("--target", f"sqlite:{tmp_path / 'mine.db'}", "--part", "read", "--part", "write")
+    refused = cli("study", "run", "small-parts", *target, *TINY, "--out", tmp_path / "out")
+    assert refused.exit_code == 2, refused.err
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_page_has_parts_pictures_and_claims(cli: Cli, whole: Path) -> None:

@@ -69,7 +69,7 @@ def goal_of(text: str, *, timeout_s: float = 10.0, held_s: float = 1.0) -> Any:
 
 
 def test_spaces_come_for_these_databases() -> None:
-    assert SHIPPED == ["cassandra", "mariadb", "postgresql", "redis", "sqlite"]
+    assert SHIPPED == ["cassandra", "mariadb", "postgresql", "questdb", "redis", "sqlite"]
 
 
 @pytest.mark.parametrize("name", SHIPPED)

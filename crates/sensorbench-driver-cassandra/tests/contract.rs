@@ -25,6 +25,7 @@ fn the_driver_keeps_the_contract() {
         schema,
         stores_nan: true,
         stores_infinity: true,
+        nulls_apart: true,
         put_foreign: &put_foreign,
         foreign_rows: &foreign_rows,
         remove_foreign: &remove_foreign,

@@ -26,6 +26,7 @@ fn keeps_the_contract() {
         schema: contract_schema(),
         stores_nan: true,
         stores_infinity: true,
+        nulls_apart: true,
         put_foreign: &|| {
             std::fs::create_dir(&path).unwrap();
             std::fs::write(path.join("mine"), "x\ny").unwrap();

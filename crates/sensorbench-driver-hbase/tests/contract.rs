@@ -154,6 +154,7 @@ fn the_cluster_keeps_the_contract() {
         schema: toml::from_str(include_str!("contract.toml")).expect("the schema of the contract"),
         stores_nan: true,
         stores_infinity: true,
+        nulls_apart: true,
         put_foreign: &|| put_foreign_rows("contract"),
         foreign_rows: &|| foreign_rows("contract"),
         remove_foreign: &|| remove_foreign_rows("contract"),

@@ -107,6 +107,7 @@ fn the_server_keeps_the_contract() {
         schema: serde_json::from_str(include_str!("contract.json")).expect("the schema of the contract"),
         stores_nan: !is_ferretdb,
         stores_infinity: !is_ferretdb,
+        nulls_apart: true,
         put_foreign: &|| {
             as_owner(async |client| {
                 client.database("contract").drop().await.unwrap();

@@ -129,6 +129,7 @@ fn keeps_the_contract() {
         schema: toml::from_str(include_str!("contract.toml")).expect("the schema of the contract"),
         stores_nan: false,
         stores_infinity: false,
+        nulls_apart: true,
         put_foreign: &|| {
             ask(&["CREATE DATABASE sb_contract", "CREATE TABLE sb_contract.sensorbench (mark TEXT)"]);
             ask(&["INSERT INTO sb_contract.sensorbench VALUES ('mine'), ('too')"]);

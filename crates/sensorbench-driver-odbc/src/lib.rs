@@ -58,12 +58,12 @@ mod values;
 
 use std::collections::BTreeSet;
 
-use sensorbench_driver::{About, Database, Driver, DriverError, Schema, SchemaError, SqlSchema, TargetUrl};
+use sensorbench_driver::{About, Database, Driver, DriverError, Schema, SchemaError, SqlSchema, TargetUrl, is_word};
 use serde_json::json;
 
 use crate::driver::OdbcDriver;
 use crate::link::Link;
-use crate::names::{MARK, Names, is_word};
+use crate::names::{MARK, Names};
 use crate::operation_statement::OperationStatement;
 
 /// The driver.

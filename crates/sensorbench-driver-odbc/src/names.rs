@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use sensorbench_driver::place_tables;
+
 /// What the mark table is called in a namespace.
 pub const MARK: &str = "mark";
 
@@ -37,30 +39,13 @@ impl Names {
 
     /// Writes the names of tables into a statement, wherever they stand.
     pub fn place(&self, statement: &str) -> Placed {
-        let mut placed = Placed { text: String::with_capacity(statement.len()), tables: BTreeSet::new() };
-        let mut rest = statement;
-        while let Some((before, after)) = rest.split_once('{') {
-            placed.text.push_str(before);
-            rest = after;
-            match after.split_once('}').filter(|(name, _)| is_word(name)) {
-                Some((name, after)) => {
-                    placed.text.push_str(&self.table(name));
-                    placed.tables.insert(name.to_owned());
-                    rest = after;
-                }
-                None => placed.text.push('{'),
-            }
-        }
-        placed.text.push_str(rest);
-        placed
+        let mut tables = BTreeSet::new();
+        let text = place_tables(statement, |name| {
+            tables.insert(name.to_owned());
+            self.table(name)
+        });
+        Placed { text, tables }
     }
-}
-
-/// Whether this can be a name without quotes, whatever the database.
-pub fn is_word(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && name.len() <= 48
 }
 
 #[cfg(test)]
@@ -72,11 +57,5 @@ mod tests {
         let placed = Names::of("mine").place("CREATE INDEX {log}_value ON {log} (value), {machines} {fn now()} {ts '1'} {} {");
         assert_eq!(placed.text, "CREATE INDEX mine_log_value ON mine_log (value), mine_machines {fn now()} {ts '1'} {} {");
         assert_eq!(placed.tables, BTreeSet::from(["log".to_owned(), "machines".to_owned()]));
-    }
-
-    #[test]
-    fn only_words_are_names() {
-        assert!(is_word("log") && is_word("log_2"));
-        assert!(!is_word("") && !is_word("2log") && !is_word("a b") && !is_word("a\"b") && !is_word(&"a".repeat(49)));
     }
 }

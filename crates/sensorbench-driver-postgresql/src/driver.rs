@@ -6,13 +6,15 @@ use std::sync::Arc;
 use arrow_array::RecordBatchReader;
 use sensorbench_driver::{
     Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
-    SqlSchema, quoted,
+    SqlSchema,
 };
-use tokio_postgres::Error;
+use tokio_postgres::{Client, Error};
 
+use crate::dialect::BulkLoad;
+use crate::lines;
 use crate::namespace::Namespace;
 use crate::statement::OperationStatement;
-use crate::wire::{Connector, Control, Target, check_tables, errors, load, run};
+use crate::wire::{Connector, Control, LoadOrder, Target, check_tables, copy, errors, run};
 
 /// A target of whichever dialect.
 pub struct WireDriver {
@@ -34,6 +36,11 @@ impl WireDriver {
         self.control.with(async |client| work(Namespace { target: &self.target, client }).await)
     }
 
+    async fn catch_up(&self, client: &Client) -> Result<(), DriverError> {
+        let Target { dialect, place, namespace, .. } = &*self.target;
+        dialect.catch_up(client, place, namespace).await
+    }
+
     fn refused(&self) -> impl Fn(Error) -> DriverError {
         |error| errors::statement_error(&self.target.place, error)
     }
@@ -41,11 +48,11 @@ impl WireDriver {
 
 impl Driver for WireDriver {
     fn describe(&self) -> Result<Description, DriverError> {
-        self.control.with(async |client| self.target.dialect.describe(client).await.map_err(self.refused()))
+        self.control.with(async |client| self.target.dialect.describe(client, &self.target.url).await.map_err(self.refused()))
     }
 
     fn namespace(&self) -> String {
-        format!("{}, schema {}", self.target.place, self.target.namespace)
+        format!("{}, {}", self.target.place, self.target.dialect.namespace(&self.target.namespace))
     }
 
     fn occupant(&self) -> Result<Occupant, DriverError> {
@@ -84,23 +91,31 @@ impl Driver for WireDriver {
 
     fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
         let schema = self.schema()?;
-        load(&self.control, &self.target, table, schema.table(table)?, rows, progress)
+        let columns = schema.table(table)?;
+        let order = LoadOrder { control: &self.control, target: &self.target, table, columns, progress };
+        match self.target.dialect.bulk_load() {
+            BulkLoad::Copy => copy(&order, rows),
+            BulkLoad::Lines => lines::load(&order, rows),
+        }
     }
 
-    /// Runs the schema's statements, then has the server write everything to its tables' files, where the user may ask for that.
+    /// Waits until all rows can be read, runs the schema's statements, then has the server write everything to its tables' files, where the user may ask for that.
     fn settle(&self) -> Result<(), DriverError> {
         let schema = self.schema()?;
         self.control.with(async |client| {
+            self.catch_up(client).await?;
             run(schema.settle(), client, &self.target).await?;
+            self.catch_up(client).await?;
             self.target.dialect.flush(client).await.map_err(self.refused())
         })
     }
 
     fn count(&self, table: &str) -> Result<u64, DriverError> {
-        let query = format!("SELECT count(*) FROM {}", quoted(table));
-        let rows: i64 = self
-            .control
-            .with(async |client| client.query_one(&query, &[]).await.and_then(|row| row.try_get(0)).map_err(self.refused()))?;
+        let query = format!("SELECT count(*) FROM {}", self.target.dialect.table(&self.target.namespace, table));
+        let rows: i64 = self.control.with(async |client| {
+            self.catch_up(client).await?;
+            client.query_one(&query, &[]).await.and_then(|row| row.try_get(0)).map_err(self.refused())
+        })?;
         Ok(rows as u64)
     }
 

@@ -5,14 +5,15 @@
 //! [`Dialect`](dialect::Dialect): a file in `dialect/`, and one line where databases are registered.
 //!
 //! Options of PostgreSQL's URL besides those of every server: `synchronous_commit` (on, off, local, remote_write or remote_apply), set
-//! in every session; the server's own if not given.
+//! in every session; the server's own if not given. QuestDB's are in `dialect/questdb/`.
 
 mod database;
 pub mod dialect;
 mod driver;
+mod lines;
 mod namespace;
 mod statement;
 mod wire;
 
 pub use database::PostgresqlWire;
-pub use dialect::Postgresql;
+pub use dialect::{Postgresql, Questdb};

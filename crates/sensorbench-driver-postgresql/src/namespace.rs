@@ -38,7 +38,7 @@ impl Namespace<'_> {
             (true, false) => None,
             (true, true) => self.marker_text(&self.target.namespace).await?,
         };
-        Ok(Occupant::by_text(text.as_deref(), || "it is somebody's schema".to_owned()))
+        Ok(Occupant::by_text(text.as_deref(), || self.target.dialect.foreign().to_owned()))
     }
 
     /// Names of all schemas of the database with a marker of ours, of those that the user may read.
@@ -61,7 +61,8 @@ impl Namespace<'_> {
     }
 
     pub async fn remove(&self) -> Result<(), DriverError> {
-        self.run(&self.target.dialect.remove_namespace(&self.target.namespace)).await
+        let removed = self.target.dialect.remove(self.client, &self.target.namespace).await;
+        removed.map_err(|error| self.refused(error))
     }
 
     async fn run(&self, statements: &str) -> Result<(), DriverError> {
@@ -80,9 +81,11 @@ impl Namespace<'_> {
             Some(&SqlState::LOCK_NOT_AVAILABLE) => "; somebody else uses its tables",
             _ => "",
         };
-        let Target { place, namespace, .. } = self.target;
+        let Target { place, namespace, dialect, .. } = self.target;
         match errors::statement_error(place, error) {
-            DriverError::Statement(words) => DriverError::Namespace(format!("{place}: the schema {namespace}: {words}{advice}")),
+            DriverError::Statement(words) => {
+                DriverError::Namespace(format!("{place}: the {}: {words}{advice}", dialect.namespace(namespace)))
+            }
             other => other,
         }
     }

@@ -1,6 +1,7 @@
 //! PostgreSQL keeps the driver contract, and what else is promised of its driver.
 
 mod common;
+mod questdb;
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -20,6 +21,7 @@ fn keeps_the_contract() {
         schema: schema(include_str!("contract.toml")),
         stores_nan: true,
         stores_infinity: true,
+        nulls_apart: true,
         put_foreign: &|| {
             server.run("CREATE SCHEMA test_contract; CREATE TABLE test_contract.sensorbench (mark text)");
             server.run("INSERT INTO test_contract.sensorbench VALUES ('mine'), ('too')");

@@ -27,6 +27,7 @@ fn keeps_the_contract(database: &dyn Database, url: String) {
         schema: contract_schema(),
         stores_nan: true,
         stores_infinity: true,
+        nulls_apart: true,
         put_foreign: &|| {
             admin.clear();
             foreign.iter().for_each(|key| drop(admin.run(key, &["SET", key, "x"])));

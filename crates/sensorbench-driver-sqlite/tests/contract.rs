@@ -20,6 +20,7 @@ fn keeps_the_contract() {
         schema: contract_schema(),
         stores_nan: false,
         stores_infinity: true,
+        nulls_apart: true,
         put_foreign: &|| {
             let mine = rusqlite::Connection::open(&path).unwrap();
             mine.execute_batch("CREATE TABLE sensorbench (mark TEXT); INSERT INTO sensorbench VALUES ('mine'), ('too')").unwrap();

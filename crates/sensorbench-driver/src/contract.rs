@@ -60,6 +60,7 @@ pub fn check(subject: &Subject) {
     finds_its_tables_again(subject);
     keeps_large_values(subject);
     refuses_or_keeps_nan(subject);
+    refuses_or_keeps_what_may_stand_for_null(subject);
     refuses_rows_that_do_not_fit(subject);
     stops_loading_when_requested(subject);
     removes_what_it_created(subject);
@@ -248,6 +249,24 @@ fn refuses_or_keeps_nan(subject: &Subject) {
         assert_eq!(error.kind(), ErrorKind::Data, "{error}");
         assert!(error.to_string().contains("NaN"), "{error}");
     }
+}
+
+/// What a database keeps as null it must refuse, not change: in loading and in writing.
+fn refuses_or_keeps_what_may_stand_for_null(subject: &Subject) {
+    if subject.nulls_apart {
+        // The readings of the suite have the smallest integer and a boolean that is null.
+        return;
+    }
+    let driver = created(subject);
+    for (column, value) in [(1, Value::Null), (2, Value::Integer(i64::MIN))] {
+        let mut reading = readings(subject)[0].clone();
+        reading[column] = value;
+        let error = load(driver.as_ref(), "readings", vec![reading_rows(std::slice::from_ref(&reading))]).expect_err("refused");
+        assert_eq!(error.kind(), ErrorKind::Data, "{error}");
+        let error = Client::of(subject, driver.as_ref()).execute("insert", &reading, NO_LIMIT).expect_err("refused");
+        assert_eq!(error.kind(), ErrorKind::Data, "{error}");
+    }
+    assert_eq!(driver.count("readings").unwrap(), 0);
 }
 
 fn refuses_rows_that_do_not_fit(subject: &Subject) {

@@ -6,6 +6,7 @@
 //!
 //! Every driver passes the suite in [`contract`].
 
+mod braces;
 pub mod contract;
 mod conversion;
 mod deadline;
@@ -28,6 +29,7 @@ mod sql;
 mod tls;
 mod url;
 
+pub use braces::{is_word, place_tables};
 pub use conversion::{ConversionError, fixed, narrowed};
 pub use deadline::Deadline;
 pub use digest::{Digest, digest};

@@ -30,6 +30,8 @@ const DATABASES: &[&dyn Database] = &[
     &sensorbench_driver_odbc::OdbcDatabase,
     #[cfg(feature = "postgresql")]
     &sensorbench_driver_postgresql::PostgresqlWire(&sensorbench_driver_postgresql::Postgresql),
+    #[cfg(feature = "postgresql")]
+    &sensorbench_driver_postgresql::PostgresqlWire(&sensorbench_driver_postgresql::Questdb),
     #[cfg(feature = "redis")]
     &sensorbench_driver_redis::RedisDatabase,
     #[cfg(feature = "redis")]

@@ -25,6 +25,7 @@ REDIS_PERSISTENCE = "Redis documentation, Persistence"
 MONGODB_CONCERNS = "MongoDB documentation, Read Isolation, Consistency, and Recency; Write Concern"
 MONGODB_JOURNAL = "MongoDB documentation, Journaling"
 HBASE_ACID = "Apache HBase (TM) ACID Properties"
+QUESTDB_WAL = "QuestDB documentation, Write-Ahead Log; Guarantees of durability, cairo.commit.mode"
 REDIS_CLUSTER = "Redis Cluster specification, Write safety"
 _NEVER_WRITTEN = Promise(
     True, "A read returns what some client wrote, or null.", 'Lamport, "On interprocess communication", 1986'
@@ -94,6 +95,24 @@ def promises_of_one_server_a_row(*, durable: bool = True) -> Promises:
         durable,
         HBASE_ACID,
     )
+
+
+def promises_of_a_log_applied_later(*, waits: bool) -> Promises:
+    """Of one server that acknowledges a write when it is in a log, and lets it be read when the log was applied, as QuestDB does. With `waits`
+    clients take a write for done when it was applied.
+    """
+    acknowledged = (
+        "A write is acknowledged when the system has it for the write-ahead log, which outlives the process, but not the machine"
+    )
+    applied = "is applied in order, some milliseconds later"
+    read = f"clients wait until the log, which {applied}, has their write in the table" if waits else f"the log {applied}"
+    return {
+        "lost_writes": Promise(True, f"{acknowledged}.", QUESTDB_WAL),
+        "stale_reads": Promise(waits, f"{acknowledged}; {read}.", QUESTDB_WAL),
+        "non_monotonic_reads": Promise(True, f"One server applies the log in order; it {applied}.", QUESTDB_WAL),
+        "never_written": _NEVER_WRITTEN,
+        "failed_writes_seen": Promise(True, f"A refused statement does nothing. {_REFUSED}", QUESTDB_WAL),
+    }
 
 
 def promises_of_asynchronous_replicas() -> Promises:

@@ -11,19 +11,26 @@ from sensorbench.benchmarks.elasticity import summarise_elasticity
 from sensorbench.benchmarks.stress import summarise_stress
 from sensorbench.benchmarks.tune import summarise_tune
 from sensorbench.catalog import classification_claims
+from sensorbench.compat.cassandra_stress import as_text as cassandra_stress_text
+from sensorbench.compat.cassandra_stress import summarise_cassandra_stress
+from sensorbench.compat.ycsb import as_text as ycsb_text
+from sensorbench.compat.ycsb import summarise_ycsb
 from sensorbench.paths import check_summary_is_free
 from sensorbench.results import ComparisonResult, kind_of, read_comparison, write_summary
 from sensorbench.results.elasticity import COMPARISON as CLUSTERS_KIND
 from sensorbench.results.elasticity import read_elasticity, works_of
 from sensorbench.results.factors import FactorsResult, read_factors
+from sensorbench.results.files import write_text
 from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.page import Page
-from sensorbench.results.series import SeriesManifest, is_series, parts_with_results, read_series
+from sensorbench.results.planned import SeriesManifest
+from sensorbench.results.series import parts_with_results, read_series
 from sensorbench.results.stress import read_stress
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
 from sensorbench.results.summary.elasticity import ElasticityComparisonSummary
 from sensorbench.results.summary.envelope import Summary as AnySummary
 from sensorbench.results.summary.factors import FactorsSummary
+from sensorbench.results.tools import read_cassandra_stress, read_ycsb
 from sensorbench.results.tune import read_tune
 from sensorbench.results.writer import write_typed_summary
 from sensorbench.studies import require_factor_study, summarise
@@ -103,6 +110,16 @@ def _summarise_factors(result: FactorsResult) -> FactorsSummary:
     return require_factor_study(result.manifest.plan.name).summarise(result)
 
 
+def _storing_text(as_text: Callable[[Summary], str]) -> Callable[[Path, Summary], None]:
+    """What writes a summary, and in a file beside it what the other tool prints."""
+
+    def store(folder: Path, summary: Summary) -> None:
+        write_typed_summary(folder, summary)
+        write_text(folder / f"{summary.kind}.txt", as_text(summary))
+
+    return store
+
+
 STRESS = Report(read_stress, summarise_stress, lambda summary, result: report.stress_page(summary, result))
 TUNE = Report(read_tune, summarise_tune, lambda summary, _: report.tune_page(summary))
 FACTORS = Report(read_factors, _summarise_factors, lambda summary, _: report.factors_page(summary))
@@ -117,6 +134,18 @@ COMPARISON = Report(
     read_comparison, _summarise_comparison, lambda summary, result: report.comparison_page(summary, result), write_summary
 )
 SERIES = Report(_read_series, _summarise_series, lambda summary, _: report.series_page(summary))
+YCSB = Report(
+    read_ycsb,
+    summarise_ycsb,
+    lambda summary, result: report.tool_page(summary, result, ycsb_text(summary)),
+    _storing_text(ycsb_text),
+)
+CASSANDRA_STRESS = Report(
+    read_cassandra_stress,
+    summarise_cassandra_stress,
+    lambda summary, result: report.tool_page(summary, result, cassandra_stress_text(summary)),
+    _storing_text(cassandra_stress_text),
+)
 
 REPORTS: dict[str, Report[Any, Any]] = {
     "stress": STRESS,
@@ -127,13 +156,13 @@ REPORTS: dict[str, Report[Any, Any]] = {
     "mapreduce": MAPREDUCE,
     "comparison": COMPARISON,
     "series": SERIES,
+    "ycsb": YCSB,
+    "cassandra-stress": CASSANDRA_STRESS,
 }
 
 
 def kind_at(folder: Path) -> str:
     """Of which kind results on disk are. What is none of the others is taken for a comparison, which says what is missing there."""
-    if is_series(folder):
-        return "series"
     if works_of(folder):
         return CLUSTERS_KIND
     kind = kind_of(folder)

@@ -6,12 +6,12 @@ from typing import Literal
 
 from sensorbench.app.comparison import fail_if_wrong, run_comparison_and_report
 from sensorbench.app.reports import SERIES
-from sensorbench.errors import DiskFullError, FailedError, UsageError
-from sensorbench.lifecycle import check_folder
+from sensorbench.app.run import run_and_report
+from sensorbench.errors import UsageError
+from sensorbench.lifecycle import ChildPlan, SeriesBenchmark, SeriesPlan, check_folder
 from sensorbench.paths import check_summary_is_free
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import has_results
-from sensorbench.results.series import SeriesManifest, is_series, write_series
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
 from sensorbench.studies import Part, Study, StudyOptions, plan_study
 
@@ -72,36 +72,24 @@ def _run_series(
     replace: bool,
     drop_after: bool,
 ) -> None:
-    """One comparison after the other; whatever ends them, those that were begun are summed up. Where the study says that it goes on,
-    one that fails does not end the others, but the whole has failed.
-    """
+    """One comparison after the other; whatever ends them, those that were begun are summed up."""
     of: Literal["datasets", "parts"] = "parts" if study.file.parts else "datasets"
     if resume and not any(has_results(part.folder) for part in parts):
         raise UsageError(f"--resume: {folder} holds no results of these {of} to go on with; name the folder with --out")
-    if resume and not is_series(folder):
+    if resume and not has_results(folder):
         check_summary_is_free(folder, "series")
-    failed = []
-    try:
-        for part in parts:
-            # Those that were not begun yet begin now.
-            is_begun = resume and has_results(part.folder)
-            try:
-                _run_part(part, progress, show_part, resume=is_begun, replace=replace, drop_after=drop_after)
-            except DiskFullError:
-                raise
-            except FailedError as error:
-                if not study.file.continue_on_error:
-                    raise
-                failed.append(part.name)
-                progress.warn(f"{part.name} failed: {error}")
-    finally:
-        if any(has_results(part.folder) for part in parts):
-            folders = {part.name: str(part.folder.relative_to(folder)) for part in parts}
-            write_series(folder, SeriesManifest(name=study.name, title=study.file.title, of=of, parts=folders))
-            summary, page = SERIES.write(folder)
-            show(summary, page)
-            progress.say(f"all {of}: {page}")
-    if failed:
-        raise FailedError(
-            f"{', '.join(failed)} failed; what each failed of is said above. --resume --out {folder} goes on with it"
-        )
+
+    def child(part: Part) -> ChildPlan:
+        def run_part(is_begun: bool) -> None:
+            _run_part(part, progress, show_part, resume=is_begun, replace=replace, drop_after=drop_after)
+
+        return ChildPlan(part.name, str(part.folder.relative_to(folder)), run_part)
+
+    def write(folder: Path) -> tuple[SeriesSummary, Path]:
+        summary, page = SERIES.write(folder)
+        show(summary, page)
+        return summary, page
+
+    plan = SeriesPlan(study.name, study.file.title, of, [child(part) for part in parts], study.file.continue_on_error)
+    _, page = run_and_report(SeriesBenchmark(), plan, folder, progress, write, resume=resume)
+    progress.say(f"all {of}: {page}")

@@ -18,13 +18,15 @@ from sensorbench.cli.tune import print_tune
 from sensorbench.progress import console, error_console, print_labelled
 from sensorbench.results import read_comparison
 from sensorbench.results.elasticity import COMPARISON
-from sensorbench.results.series import is_series, parts_with_results, read_series
+from sensorbench.results.series import parts_with_results, read_series
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
 from sensorbench.results.summary.envelope import Summary
+from sensorbench.results.summary.tools import CassandraStressSummary, YcsbSummary
 from sensorbench.studies import summarise
 from sensorbench.studies.series import summarise_series
 
+AnySummary = ComparisonSummary | SeriesSummary | YcsbSummary | CassandraStressSummary
 Folder = Annotated[Path, typer.Argument(help="Folder of the results.")]
 
 
@@ -33,8 +35,10 @@ def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
     show_written(write_report(folder), _PRINTS.get(kind_at(folder), _print), no_open=no_open, as_json=json)
 
 
-def _print(summary: ComparisonSummary | SeriesSummary, page: Path) -> None:
-    if isinstance(summary, SeriesSummary):
+def _print(summary: AnySummary, page: Path) -> None:
+    if not isinstance(summary, ComparisonSummary):
+        if isinstance(summary, YcsbSummary | CassandraStressSummary):
+            typer.echo((page.parent / f"{summary.kind}.txt").read_text(encoding="utf-8"), nl=False)
         console().print(f"report: {page}", highlight=False)
         return
     print_outcome(summary, page)
@@ -57,7 +61,7 @@ _WITH_CLAIMS = {"factors", "mapreduce", COMPARISON}
 
 def claims(folder: Folder, json: Json = False) -> None:
     """List the claims of a study with their verdicts."""
-    if is_series(folder):
+    if kind_at(folder) == "series":
         _claims_of_series(folder, as_json=json)
         return
     _show_claims(_claims_of(folder), as_json=json)

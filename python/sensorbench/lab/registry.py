@@ -7,12 +7,23 @@ from sensorbench.lab.databases.ferretdb import Ferretdb, FerretdbPostgresql
 from sensorbench.lab.databases.hbase import Hbase
 from sensorbench.lab.databases.mariadb import Mariadb
 from sensorbench.lab.databases.postgresql import Postgresql
+from sensorbench.lab.databases.questdb import Questdb
 from sensorbench.lab.databases.redis import Redis, RedisCluster
 from sensorbench.lab.spark import Spark
 
 LAB_DATABASES: dict[str, LabDatabase] = {
     database.name: database
-    for database in (Mariadb(), Postgresql(), Redis(), RedisCluster(), Cassandra(), Ferretdb(), FerretdbPostgresql(), Hbase())
+    for database in (
+        Mariadb(),
+        Postgresql(),
+        Questdb(),
+        Redis(),
+        RedisCluster(),
+        Cassandra(),
+        Ferretdb(),
+        FerretdbPostgresql(),
+        Hbase(),
+    )
 }
 
 # What the lab starts: databases, and what computes beside them, which is no target.

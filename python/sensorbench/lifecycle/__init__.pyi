@@ -1,3 +1,14 @@
 from .benchmark import Benchmark, Description, Plan, RunContext, check_folder, run
+from .series import ChildPlan, SeriesBenchmark, SeriesPlan
 
-__all__ = ["Benchmark", "Description", "Plan", "RunContext", "check_folder", "run"]
+__all__ = [
+    "Benchmark",
+    "ChildPlan",
+    "Description",
+    "Plan",
+    "RunContext",
+    "SeriesBenchmark",
+    "SeriesPlan",
+    "check_folder",
+    "run",
+]

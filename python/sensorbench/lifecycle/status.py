@@ -4,7 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sensorbench.errors import CancelledError, DiskFullError, EngineError, FailedError, InterruptedRunError, message_of
+from sensorbench.errors import (
+    CancelledError,
+    DiskFullError,
+    EngineError,
+    FailedError,
+    InterruptedRunError,
+    UsageError,
+    message_of,
+)
 from sensorbench.interrupts import count, held_back, let_through
 from sensorbench.results.writer import ManifestWriter
 
@@ -15,7 +23,7 @@ _INTERRUPTED = (KeyboardInterrupt, CancelledError, InterruptedRunError)
 def record_status(writer: ManifestWriter[Any], otherwise: str = "") -> Iterator[None]:
     """Records how what is done in this context ends; `otherwise` says how it can go on after an interruption.
 
-    Raises InterruptedRunError, DiskFullError and FailedError.
+    What is refused before anything was done leaves nothing. Raises InterruptedRunError, DiskFullError and FailedError.
     """
     with held_back():
         interruptions = count()
@@ -30,6 +38,8 @@ def record_status(writer: ManifestWriter[Any], otherwise: str = "") -> Iterator[
                 writer.finish("interrupted", "interrupted by the user")
                 where = f"interrupted; what was measured until then is in {writer.folder}{otherwise}"
                 raise InterruptedRunError(where) from None
+            if isinstance(error, UsageError) and writer.withdraw_if_bare():
+                raise
             if isinstance(error, (EngineError, FailedError)):
                 message = message_of(error)
                 writer.finish("failed", message)

@@ -6,6 +6,7 @@ from .factors import factors_page
 from .mapreduce import mapreduce_page
 from .series import series_page
 from .stress import stress_page
+from .tools import tool_page
 from .tune import tune_page
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "mapreduce_page",
     "series_page",
     "stress_page",
+    "tool_page",
     "tune_page",
     "write_page",
 ]

@@ -1,9 +1,14 @@
 """Results of format 1 in the words of format 2: manifests, in which each kind had keys of its own beside those of all, and tables."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from sensorbench.results.manifest import BaseManifest, Process, now
+
+# What a study of several datasets or parts had in the place of a manifest.
+SERIES_FILE = "series.json"
 # The keys that all kinds have. All others of format 1 are part of the plan.
 _SHARED = ("id", "title", "reason", "process", "created", "finished", "version", "command", "environment")
 _STATUS = {"incomplete": "out of space"}
@@ -51,6 +56,27 @@ def of_format_2(content: dict[str, Any]) -> dict[str, Any]:
     if head["kind"] == "comparison":
         plan["source"] = content["kind"]
     return {**{key: own[key] for key in _SHARED if key in own}, **head, "variants": variants, "plan": plan}
+
+
+def series_of_format_2(series: dict[str, Any], begun: Sequence[BaseManifest[Any]]) -> dict[str, Any]:
+    """A series of format 1 as a manifest of format 2. It knew its parts alone: what all kinds say is that of its parts that were `begun`."""
+    unfinished = next((part for part in begun if part.state != "complete"), None)
+    is_complete = unfinished is None and len(begun) == len(series["parts"])
+    first = begun[0] if begun else None
+    return {
+        "format": 2,
+        "kind": "series",
+        "title": series["title"],
+        "status": "complete" if is_complete else unfinished.state if unfinished else "interrupted",
+        "reason": unfinished.reason if unfinished else None,
+        "process": (first.process if first else Process(pid=0, started=0.0)).model_dump(),
+        "created": (first.created if first else now()).isoformat(),
+        "version": first.version if first else "",
+        "command": first.command if first else [],
+        "environment": first.environment if first else {},
+        "variants": [],
+        "plan": {"name": series["name"], "of": series.get("of", "datasets"), "parts": series["parts"]},
+    }
 
 
 def with_present_names(table: pa.Table) -> pa.Table:

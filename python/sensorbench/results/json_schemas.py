@@ -9,18 +9,22 @@ from pydantic import BaseModel
 from sensorbench.results.files import write_text
 from sensorbench.results.manifest import RunManifest
 from sensorbench.results.planned import (
+    CassandraStressManifest,
     ComparisonManifest,
     ElasticityManifest,
     FactorsManifest,
     MapReduceManifest,
+    SeriesManifest,
     StressManifest,
     TuneManifest,
+    YcsbManifest,
 )
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
 from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, ElasticitySummary
 from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.results.summary.mapreduce import MapReduceSummary
 from sensorbench.results.summary.stress import StressSummary
+from sensorbench.results.summary.tools import CassandraStressSummary, YcsbSummary
 from sensorbench.results.summary.tune import TuneSummary
 
 SCHEMAS_FOLDER = Path(__file__).parent / "schemas"
@@ -34,6 +38,9 @@ _MANIFESTS: tuple[type[BaseModel], ...] = (
     TuneManifest,
     FactorsManifest,
     MapReduceManifest,
+    YcsbManifest,
+    CassandraStressManifest,
+    SeriesManifest,
 )
 _SUMMARIES: tuple[type[BaseModel], ...] = (
     ComparisonSummary,
@@ -44,6 +51,8 @@ _SUMMARIES: tuple[type[BaseModel], ...] = (
     ElasticitySummary,
     ElasticityComparisonSummary,
     MapReduceSummary,
+    YcsbSummary,
+    CassandraStressSummary,
 )
 
 

@@ -122,7 +122,9 @@ class RunManifest(ManifestHead):
     """`manifest.json` of a run of the engine."""
 
     kind: Literal["run"] = "run"
-    id: str | None = Field(default=None, description="The id of the results folder, where the run is all there is in it.")
+    id: str | None = Field(
+        default=None, description="The id of the results folder, where the run is all there is in it, as earlier versions had it."
+    )
     variant: VariantManifest
     repeat: int
     temperature: Literal["cold", "warm", "hot"]

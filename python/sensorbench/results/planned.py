@@ -268,3 +268,83 @@ class MapReduceManifest(BaseManifest[PlannedMapReduce]):
     """`manifest.json` of the MapReduce study."""
 
     kind: Literal["mapreduce"] = "mapreduce"
+
+
+class ToolOperation(SummaryPart):
+    """An operation of the engine, in the words of the other tool."""
+
+    kind: str = Field(description="What the other tool calls it; several operations may be of one kind.")
+    rows: int | None = Field(default=None, description="Rows that it writes; null where rows are counted.")
+    partitions: float | None = Field(
+        default=None, description="Partitions that it writes to, on average; null where answers tell, or there are none."
+    )
+
+
+class PlannedOfTool(SummaryPart):
+    """What other tools' workloads have in common."""
+
+    operations: dict[str, ToolOperation]
+    seed: int
+    timeout_s: float
+
+
+class PlannedYcsb(PlannedOfTool):
+    """A phase of a core workload."""
+
+    phase: Literal["load", "run"]
+    properties: dict[str, bool | int | float | str | None] = Field(description="By YCSB's keys, with _ for a dot.")
+    ycsb_zipfian: bool
+
+
+class YcsbManifest(BaseManifest[PlannedYcsb]):
+    """`manifest.json` of a phase of YCSB."""
+
+    kind: Literal["ycsb"] = "ycsb"
+
+
+class Population(SummaryPart):
+    """Numbers of partitions: from `min` to `max` in turn (seq), or by a distribution as cassandra-stress has it."""
+
+    kind: str
+    min: int
+    max: int
+    shape: float
+    quantas: int
+    mean: float
+    deviation: float
+    inverted: bool
+
+
+class PlannedCassandraStress(PlannedOfTool):
+    """Operations of a profile. Times are how long the run was to be, rates operations per second."""
+
+    profile: str
+    weights: dict[str, float] = Field(description="How often each of the profile's operations comes.")
+    population: Population = Field(description="The partitions that it is about.")
+    count: int | None = Field(description="How many operations were to be carried out; null where a time was given.")
+    duration_s: float | None
+    rate_per_s: float | None
+    concurrency: int
+    consistency: str
+
+
+class CassandraStressManifest(BaseManifest[PlannedCassandraStress]):
+    """`manifest.json` of a run of a profile of cassandra-stress."""
+
+    kind: Literal["cassandra-stress"] = "cassandra-stress"
+
+
+class PlannedSeries(SummaryPart):
+    """The comparisons of a study of several datasets or parts."""
+
+    name: str
+    of: Literal["datasets", "parts"]
+    parts: dict[str, str] = Field(
+        description="The folders of the comparisons, by the name of their dataset or of their part of the study, in order."
+    )
+
+
+class SeriesManifest(BaseManifest[PlannedSeries]):
+    """`manifest.json` of a study of several datasets or parts."""
+
+    kind: Literal["series"] = "series"

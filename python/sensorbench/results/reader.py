@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
 from sensorbench.errors import UsageError
 from sensorbench.results.described import DescribedServer
-from sensorbench.results.format_1 import kind_in, of_format_2
+from sensorbench.results.format_1 import SERIES_FILE, kind_in, of_format_2, series_of_format_2
 from sensorbench.results.manifest import FORMAT, MANIFEST_FILE, ManifestHead, RunManifest, Status, VariantManifest
 from sensorbench.results.planned import ComparisonManifest
 from sensorbench.results.stored import (
@@ -222,8 +222,8 @@ def runs_below(folder: Path) -> list[Path]:
 
 
 def has_results(folder: Path) -> bool:
-    """Whether results, or what is left of some, are in a folder: of a run, or of a comparison."""
-    return (folder / MANIFEST_FILE).exists()
+    """Whether results, or what is left of some, are in a folder: of a run, or of a benchmark."""
+    return (folder / MANIFEST_FILE).exists() or (folder / SERIES_FILE).exists()
 
 
 def kind_of(folder: Path) -> str | None:
@@ -231,8 +231,19 @@ def kind_of(folder: Path) -> str | None:
 
     Raises DamagedResultsError.
     """
-    path = folder / MANIFEST_FILE
-    return kind_in(read_json(path, ["kind"])) if is_stored(path) else None
+    content = _manifest_content(folder)
+    return kind_in(content) if content is not None else None
+
+
+def _manifest_content(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a folder as it is, or that of a series of format 1, which had a file of its own; None when there is none."""
+    if is_stored(folder / MANIFEST_FILE):
+        return read_json(folder / MANIFEST_FILE, ["kind"])
+    if not is_stored(folder / SERIES_FILE):
+        return None
+    series = read_json(folder / SERIES_FILE, ["name", "title", "parts"])
+    begun = [folder / part for part in series["parts"].values() if is_stored(folder / part / MANIFEST_FILE)]
+    return series_of_format_2(series, [read_manifest(part, ComparisonManifest) for part in begun])
 
 
 def read_comparison(folder: Path) -> ComparisonResult:
@@ -305,11 +316,11 @@ def _of_variants(folder: Path, variants: list[str], name: str, model: type[Model
 
 def read_manifest(folder: Path, model: type[Manifest]) -> Manifest:
     """The manifest of a folder of results. Raises UsageError when there is none, or one of something else; DamagedResultsError."""
-    path = folder / MANIFEST_FILE
-    if not is_stored(path):
+    content = _manifest_content(folder)
+    if content is None:
         inner = f"; its experiments are in {EXPERIMENTS_FOLDER}/" if (folder / EXPERIMENTS_FOLDER).exists() else ""
         raise UsageError(f"{folder}: no results are there ({MANIFEST_FILE} is missing){inner}")
-    content = read_json(path, ["kind"])
+    path = folder / (MANIFEST_FILE if (folder / MANIFEST_FILE).exists() else SERIES_FILE)
     found, kind, expected = content.get("format", 0), kind_in(content), model.model_fields["kind"].default
     if not isinstance(found, int):
         raise DamagedResultsError(path, f"format: {found!r} is no number")

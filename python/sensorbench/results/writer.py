@@ -10,8 +10,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel
 
+from sensorbench.results.checksums import CHECKSUMS_FILE
 from sensorbench.results.described import LoadedRows, LoadReport
-from sensorbench.results.files import release_reserve, remove_result, reserve, whole_file, write_result, write_result_lines
+from sensorbench.results.files import (
+    RESERVE_FILE,
+    release_reserve,
+    remove_result,
+    reserve,
+    whole_file,
+    write_result,
+    write_result_lines,
+)
 from sensorbench.results.manifest import MANIFEST_FILE, BaseManifest, ManifestHead, RunManifest, RunTotals, Status, now
 from sensorbench.results.ownership import Owner
 from sensorbench.results.planned import ComparisonManifest
@@ -165,6 +174,8 @@ class ManifestWriter(Generic[Manifest]):
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self.manifest = manifest
+        self._is_new, self._is_new_folder = not (folder / MANIFEST_FILE).exists(), not folder.exists()
+        self._is_withdrawn = False
         folder.mkdir(parents=True, exist_ok=True)
         reserve(folder)
         write_manifest(self.folder, self.manifest)
@@ -183,8 +194,22 @@ class ManifestWriter(Generic[Manifest]):
         """Changes the part of the manifest that is the kind's own."""
         self.update(plan=_changed(self.manifest.plan, changes))
 
+    def withdraw_if_bare(self) -> bool:
+        """Removes the manifest that was begun here where nothing else was written, as if nothing had begun. Returns whether that was so."""
+        own = (MANIFEST_FILE, CHECKSUMS_FILE, RESERVE_FILE)
+        if not self._is_new or any(entry.name not in own for entry in self.folder.iterdir()):
+            return False
+        for name in own:
+            (self.folder / name).unlink(missing_ok=True)
+        if self._is_new_folder:
+            self.folder.rmdir()
+        self._is_withdrawn = True
+        return True
+
     def finish(self, status: Status, reason: str | None = None) -> None:
-        """Says how it ended."""
+        """Says how it ended, unless it was withdrawn."""
+        if self._is_withdrawn:
+            return
         release_reserve(self.folder)
         self.update(status=status, reason=reason, finished=now())
 

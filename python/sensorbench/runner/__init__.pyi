@@ -1,7 +1,7 @@
 from .ceiling import driver_ceiling, server_ceiling
-from .client_health import check_client_health, client_bound
+from .client_health import check_client_health, client_bound, health_of_client, warn_of_client
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, ValidatedComparison
-from .drive import drive_one_phase, run_plan
+from .drive import run_plan
 from .experiment_file import plan_experiment
 from .lengths import Length, Seconds, SecondsOrNone, seconds
 from .load import check_namespace, known_size, load_variant, noted, wait_for
@@ -74,8 +74,8 @@ __all__ = [
     "client_bound",
     "connect",
     "databases",
-    "drive_one_phase",
     "driver_ceiling",
+    "health_of_client",
     "is_of_registers",
     "known_size",
     "load_variant",
@@ -98,5 +98,6 @@ __all__ = [
     "swept",
     "validated",
     "wait_for",
+    "warn_of_client",
     "with_keys_of_run",
 ]

@@ -26,15 +26,16 @@ def check_client_health(
     health, caveats = {}, Caveats()
     _add_damaged(caveats, result)
     for variant in result.manifest.variants:
-        facts = _facts(runs[variant.id], variant.embedded, ceilings.get(variant.database))
+        facts = health_of_client(runs[variant.id], variant.embedded, ceilings.get(variant.database))
         health[variant.id] = facts
-        _add_of_client(caveats, facts, variant.id)
+        warn_of_client(caveats, facts, variant.id)
     _add_failed(caveats, result)
     _add_general(caveats, result)
     return health, caveats
 
 
-def _facts(runs: list[RunResult], embedded: bool, ceiling: float | None) -> ClientHealth:
+def health_of_client(runs: list[RunResult], embedded: bool, ceiling: float | None) -> ClientHealth:
+    """Load-generator health over runs of a variant; `ceiling`: operations per second of its driver when the database does nothing."""
     all_totals = [run.manifest.totals for run in runs if run.manifest.totals]
     phases = [phase for run in runs for phase in run.manifest.measured]
     operations = [operation for phase in phases for operation in phase.operations.values()]
@@ -122,7 +123,8 @@ def _hidden(phases: list[PhaseFigures], timer_lag_ns: int) -> list[HiddenWait]:
     return hidden
 
 
-def _add_of_client(caveats: Caveats, facts: ClientHealth, variant: str) -> None:
+def warn_of_client(caveats: Caveats, facts: ClientHealth, variant: str = "") -> None:
+    """Adds what is to be minded of a client's health; `variant` is empty where there is only one."""
     if facts.client_bound:
         caveats.add(
             "client-bound",

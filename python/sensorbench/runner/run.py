@@ -39,7 +39,6 @@ def run_manifest(
     *,
     repeat: int,
     temperature: Literal["cold", "warm", "hot"] = "warm",
-    id_: str | None = None,
     created: datetime | None = None,
     described: KeptPlan | None = None,
 ) -> RunManifest:
@@ -51,13 +50,11 @@ def run_manifest(
         plan: The plan for the engine.
         repeat: Number of the repetition, from 1.
         temperature: Whether caches were filled before.
-        id_: Id of the results folder, where the run is all there is in it.
         created: When it began, if that was needed before.
         described: What the manifest says of the plan besides.
 
     """
     return RunManifest(
-        id=id_,
         process=Process.this(),
         created=created or now(),
         variant=variant.manifest({}),

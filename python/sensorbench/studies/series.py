@@ -1,12 +1,10 @@
 """A study of several datasets or parts, summed up: each claim over all of them, and how figures grow with the data."""
 
-from datetime import UTC, datetime
-
 from sensorbench.claims import Claim, Measured, common_verdict, judged, measured, not_tested
 from sensorbench.dataset.dataset import readings_of
 from sensorbench.results import ComparisonResult
 from sensorbench.results.manifest import Status
-from sensorbench.results.series import SeriesManifest
+from sensorbench.results.planned import SeriesManifest
 from sensorbench.results.summary.claims import JudgedClaim, VerdictOf
 from sensorbench.results.summary.comparison import (
     ComparisonSummary,
@@ -16,6 +14,7 @@ from sensorbench.results.summary.comparison import (
     SeriesSummary,
     StudySection,
 )
+from sensorbench.results.summary.envelope import envelope
 from sensorbench.studies.registry import STUDIES
 from sensorbench.studies.study import Study
 
@@ -58,24 +57,16 @@ def summarise_series(
     manifest: SeriesManifest, results: dict[str, ComparisonResult], summaries: dict[str, ComparisonSummary]
 ) -> SeriesSummary:
     """The summary of a series, by results and summaries of those of its comparisons that were begun, by dataset or part."""
-    first = next(iter(summaries.values()), None)
     equal = [summary.answers_equal for summary in summaries.values()]
     growth, claims, sections = _of_study(manifest, results, summaries)
     return SeriesSummary(
-        title=manifest.title,
-        status=_status(manifest, summaries),
-        reason=next((summary.reason for summary in summaries.values() if summary.status != "complete"), None),
-        created=first.created if first else datetime.now(UTC).replace(microsecond=0),
-        version=first.version if first else "",
-        command=first.command if first else [],
-        environment=first.environment if first else {},
-        variants=[],
+        **{**envelope(manifest), **_status(manifest, summaries)},
         answers_equal=False if False in equal else None if None in equal or not equal else True,
         warnings=[],
         claims=claims,
         result=SeriesFigures(
-            name=manifest.name,
-            of=manifest.of,
+            name=manifest.plan.name,
+            of=manifest.plan.of,
             parts={name: _part(manifest, name, summary) for name, summary in summaries.items()},
             growth=growth,
             sections=sections,
@@ -83,21 +74,25 @@ def summarise_series(
     )
 
 
-def _status(manifest: SeriesManifest, summaries: dict[str, ComparisonSummary]) -> Status:
-    """Complete when all parts are; else that of the first part that is not, or interrupted where one was not begun."""
-    other = next((summary.status for summary in summaries.values() if summary.status != "complete"), None)
-    return other or ("complete" if len(summaries) == len(manifest.parts) else "interrupted")
+def _status(manifest: SeriesManifest, summaries: dict[str, ComparisonSummary]) -> dict[str, Status | str | None]:
+    """Complete when all parts are, also where one was completed by itself later on; else why and how the work ended."""
+    unfinished = next((summary for summary in summaries.values() if summary.status != "complete"), None)
+    if unfinished is None and len(summaries) == len(manifest.plan.parts):
+        return {"status": "complete", "reason": None}
+    if manifest.state != "complete":
+        return {"status": manifest.state, "reason": manifest.reason}
+    return {"status": unfinished.status, "reason": unfinished.reason} if unfinished else {"status": "interrupted", "reason": None}
 
 
 def _of_study(
     manifest: SeriesManifest, results: dict[str, ComparisonResult], summaries: dict[str, ComparisonSummary]
 ) -> tuple[list[GrowthPoint], list[JudgedClaim], list[StudySection]]:
     """What follows from all comparisons together. Growth is that with the size of the datasets; parts have none."""
-    study = STUDIES.get(manifest.name)
+    study = STUDIES.get(manifest.plan.name)
     by = measured(study, results, summaries) if study else {}
     evidence = {name: measurement.evidence for name, measurement in by.items()}
     sections = study.series_sections(evidence, summaries) if study and study.series_sections else []
-    if manifest.of == "datasets":
+    if manifest.plan.of == "datasets":
         growth = [row for dataset, summary in summaries.items() for row in _growth(dataset, summary)]
         claims = _claims(summaries)
     else:
@@ -107,7 +102,7 @@ def _of_study(
 
 def _part(manifest: SeriesManifest, name: str, summary: ComparisonSummary) -> SeriesPart:
     return SeriesPart(
-        folder=manifest.parts[name],
+        folder=manifest.plan.parts[name],
         title=summary.title.removeprefix(f"{manifest.title}: "),
         readings=_readings(summary),
         status=summary.status,

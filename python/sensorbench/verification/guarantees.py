@@ -87,6 +87,8 @@ def promised(kind: str | None, settings: Mapping[str, str]) -> Promises | None:
             by_majority='"majority"' in settings["write concern"],
             linearizable='"linearizable"' in settings["read concern"] and settings["read preference"] == "primary",
         )
+    if kind == "applied_later":
+        return promises.promises_of_a_log_applied_later(waits=settings.get("a write waits until it is") == "applied")
     known = {
         "read_committed": promises.promises_of_read_committed,
         "one_writer": promises.promises_of_one_writer,

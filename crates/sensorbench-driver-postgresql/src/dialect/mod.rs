@@ -5,14 +5,21 @@
 
 mod catalog;
 mod postgresql;
+pub mod questdb;
 
 use std::collections::BTreeMap;
 
 use futures::future::LocalBoxFuture;
+use postgres_types::Type as ServerType;
 use sensorbench_driver::{About, Description, DriverError, Size, TargetUrl, Type, quoted};
+use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Error};
 
+use crate::statement::OperationStatement;
+use crate::wire::values::Nulls;
+
 pub use self::postgresql::Postgresql;
+pub use self::questdb::Questdb;
 
 /// How long removing waits for others to be done with the tables.
 const LOCK_TIMEOUT: &str = "30s";
@@ -20,6 +27,15 @@ const LOCK_TIMEOUT: &str = "30s";
 /// A relational server with schemas of its own.
 pub const fn relational(name: &'static str, summary: &'static str) -> About {
     About { relational: true, bulk_load: Some("binary COPY"), ..About::server(name, summary) }
+}
+
+/// How much data at once is loaded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BulkLoad {
+    /// By COPY in its binary form.
+    Copy,
+    /// By lines over HTTP, as QuestDB takes them.
+    Lines,
 }
 
 /// One database that speaks PostgreSQL's protocol. Texts are SQL; `namespace` is the name of sensorbench's schema, not quoted.
@@ -56,6 +72,46 @@ pub trait Dialect: Send + Sync {
         Ok(settings)
     }
 
+    /// Whether a server that takes no connection means user and password by that.
+    fn refuses_login(&self, refusal: &DbError) -> bool {
+        [SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION].contains(refusal.code())
+    }
+
+    /// The namespace as messages name it: which kind of thing, and its name.
+    fn namespace(&self, namespace: &str) -> String {
+        format!("schema {namespace}")
+    }
+
+    /// What somebody else has there.
+    fn foreign(&self) -> &'static str {
+        "it is somebody's schema"
+    }
+
+    /// The name of a table of the namespace in a statement.
+    fn table(&self, _namespace: &str, name: &str) -> String {
+        quoted(name)
+    }
+
+    /// A statement of a schema file, in which tables are those of the namespace.
+    fn place(&self, _namespace: &str, statement: &str) -> String {
+        statement.to_owned()
+    }
+
+    /// Whether a statement with the words of an earlier one may be taken for that, though its tables were dropped and made anew since.
+    fn remembers_statements(&self) -> bool {
+        false
+    }
+
+    /// Whether null is told from all other values.
+    fn nulls(&self) -> Nulls {
+        Nulls::Apart
+    }
+
+    /// The query whose answer says that what an operation wrote can be read, where the URL asks for such waiting.
+    fn after_write(&self, _url: &TargetUrl, _namespace: &str, _operation: &OperationStatement) -> Option<String> {
+        None
+    }
+
     /// A statement that does as little as possible and returns one integer.
     fn no_op(&self) -> &'static str {
         "SELECT 1::bigint"
@@ -71,6 +127,11 @@ pub trait Dialect: Send + Sync {
             Type::Text => ("text, varchar or name", "text"),
             Type::Bytes => ("bytea", "bytea"),
         }
+    }
+
+    /// The type that a parameter is declared as where the server would take it for another; none where only a cast helps.
+    fn declared(&self, _canonical: Type) -> Option<ServerType> {
+        None
     }
 
     /// For the namespace `$1`: is there such a schema, and is there a table in it that could hold our marker?
@@ -124,19 +185,41 @@ pub trait Dialect: Send + Sync {
         format!("BEGIN; SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'; DROP SCHEMA {} CASCADE; COMMIT", quoted(namespace))
     }
 
+    /// Removes the namespace with all that is in it.
+    fn remove<'a>(&'a self, client: &'a Client, namespace: &'a str) -> LocalBoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move { client.batch_execute(&self.remove_namespace(namespace)).await })
+    }
+
+    /// How much data at once is loaded.
+    fn bulk_load(&self) -> BulkLoad {
+        BulkLoad::Copy
+    }
+
     /// The statement that takes in rows in COPY's binary form. Table and columns are quoted.
     fn copy_into(&self, table: &str, columns: &str) -> String {
         format!("COPY {table} ({columns}) FROM STDIN (FORMAT binary)")
     }
 
-    /// Ends the connections that are called `$1` and execute something.
-    fn end_connections(&self) -> &'static str {
-        "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
-            WHERE application_name = $1 AND state = 'active'"
+    /// Ends the connections that are called `$1` and execute something; none where the server ends what a closed connection executes.
+    fn end_connections(&self) -> Option<&'static str> {
+        Some(
+            "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
+            WHERE application_name = $1 AND state = 'active'",
+        )
+    }
+
+    /// Waits until everything that was acknowledged can be read.
+    fn catch_up<'a>(
+        &'a self,
+        _client: &'a Client,
+        _place: &'a str,
+        _namespace: &'a str,
+    ) -> LocalBoxFuture<'a, Result<(), DriverError>> {
+        Box::pin(async { Ok(()) })
     }
 
     /// What answers, and how it is set.
-    fn describe<'a>(&'a self, client: &'a Client) -> LocalBoxFuture<'a, Result<Description, Error>> {
+    fn describe<'a>(&'a self, client: &'a Client, _url: &'a TargetUrl) -> LocalBoxFuture<'a, Result<Description, Error>> {
         Box::pin(catalog::describe(client))
     }
 

@@ -7,7 +7,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use bytes::{BufMut, Bytes};
 use futures::SinkExt;
 use sensorbench_dataset::Column;
-use sensorbench_driver::{DriverError, Parameter, Progress, quoted};
+use sensorbench_driver::{ConversionError, DriverError, Parameter, Progress};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio_postgres::{Client, Error, Statement, Transaction};
 
@@ -37,26 +37,46 @@ struct Chunk {
 
 /// A table and how its columns are written.
 struct Encoder<'a> {
-    table: &'a str,
-    columns: &'a [Parameter],
+    order: &'a LoadOrder<'a>,
     forms: Vec<Form>,
 }
 
-/// Loads rows into a table in one transaction.
-pub fn load(
-    control: &Control,
-    target: &Target,
-    table: &str,
-    columns: &[Parameter],
-    rows: Box<dyn RecordBatchReader + Send>,
-    progress: &Progress,
-) -> Result<(), DriverError> {
+/// Rows that are to be loaded.
+pub type Rows = Box<dyn RecordBatchReader + Send>;
+
+/// Where rows are to be loaded.
+pub struct LoadOrder<'a> {
+    pub control: &'a Control,
+    pub target: &'a Target,
+    pub table: &'a str,
+    pub columns: &'a [Parameter],
+    pub progress: &'a Progress,
+}
+
+impl LoadOrder<'_> {
+    /// The columns of a batch, in the order of the table's.
+    pub fn arrays<'b>(&self, batch: &'b RecordBatch) -> Result<Vec<Column<'b>>, DriverError> {
+        let array = |column: &Parameter| {
+            Column::of(batch, &column.name).map_err(|error| DriverError::Data(format!("table {}: {error}", self.table)))
+        };
+        self.columns.iter().map(array).collect()
+    }
+
+    /// A value of a column that cannot be loaded.
+    pub fn refused(&self, column: &str, error: &ConversionError) -> DriverError {
+        DriverError::Data(format!("table {}, column {column}: {error}", self.table))
+    }
+}
+
+/// Loads rows into a table by binary COPY, in one transaction.
+pub fn copy(order: &LoadOrder, rows: Rows) -> Result<(), DriverError> {
+    let &LoadOrder { control, target, table, columns, progress } = order;
     let forms = control.with(async |client| table_forms(client, target, table, columns).await)?;
-    let encoder = Encoder { table, columns, forms };
+    let encoder = Encoder { order, forms };
     let (encoded, chunks) = channel(CHUNKS_AHEAD);
     std::thread::scope(|scope| {
         scope.spawn(move || encoder.encode_all(rows, progress, &encoded));
-        let statement = target.dialect.copy_into(&quoted(table), &column_list(columns));
+        let statement = target.dialect.copy_into(&target.dialect.table(&target.namespace, table), &column_list(columns));
         let loading = Loading { target, table, chunks, progress };
         control.with(async |client| loading.send_all(client, &statement).await)
     })
@@ -64,12 +84,7 @@ pub fn load(
 
 impl Encoder<'_> {
     /// Encodes every batch, until one cannot be encoded or nobody takes them any more.
-    fn encode_all(
-        &self,
-        rows: Box<dyn RecordBatchReader + Send>,
-        progress: &Progress,
-        encoded: &Sender<Result<Chunk, DriverError>>,
-    ) {
+    fn encode_all(&self, rows: Rows, progress: &Progress, encoded: &Sender<Result<Chunk, DriverError>>) {
         for batch in rows {
             let done = progress
                 .check()
@@ -84,17 +99,14 @@ impl Encoder<'_> {
     }
 
     fn encode_batch(&self, batch: &RecordBatch, encoded: &Sender<Result<Chunk, DriverError>>) -> Result<(), DriverError> {
-        let refused = |column: &str, what: String| DriverError::Data(format!("table {}{column}: {what}", self.table));
-        let array = |column: &Parameter| Column::of(batch, &column.name).map_err(|error| refused("", error.to_string()));
-        let arrays: Vec<Column> = self.columns.iter().map(array).collect::<Result<_, _>>()?;
+        let arrays = self.order.arrays(batch)?;
         let mut chunk = empty_chunk();
         let mut rows = 0;
         for row in 0..batch.num_rows() {
             chunk.put_i16(arrays.len() as i16);
             for (place, array) in arrays.iter().enumerate() {
                 let value = self.forms[place].encode(array.value(row));
-                let value =
-                    value.map_err(|error| refused(&format!(", column {}", self.columns[place].name), error.to_string()))?;
+                let value = value.map_err(|error| self.order.refused(&self.order.columns[place].name, &error))?;
                 chunk.put_i32(value.length());
                 value.put(&mut chunk);
             }

@@ -57,9 +57,11 @@ pub fn data_error(place: &str, table: &str, error: Error) -> DriverError {
 }
 
 /// A connection that the server at `place` did not take.
-pub fn not_connected(place: &str, scheme: &str, error: &Error) -> DriverError {
+///
+/// `is_login` says that it means user and password.
+pub fn not_connected(place: &str, scheme: &str, is_login: bool, error: &Error) -> DriverError {
     let advice = match error.code() {
-        Some(&SqlState::INVALID_PASSWORD | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
+        Some(_) if is_login => {
             let variables = format!("SENSORBENCH_{}", scheme.to_uppercase());
             format!(
                 "check user and password (in the URL, in the file that credentials= names, or in {variables}_USER and \

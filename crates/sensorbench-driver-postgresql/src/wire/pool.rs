@@ -148,18 +148,15 @@ impl Pool {
     /// server is asked to end the connections. The runtime may be gone right after this, so another one does it.
     pub fn close(&self) {
         let state = std::mem::take(&mut *self.state());
-        if state.recovering.is_empty() {
+        let Some(end_connections) = self.target.dialect.end_connections().filter(|_| !state.recovering.is_empty()) else {
             return;
-        }
+        };
         let (target, name) = (self.target.clone(), self.name.clone());
         let end = move || {
             let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };
             let ended = async {
                 let client = target.connect(CONTROL).await?;
-                client
-                    .execute(target.dialect.end_connections(), &[&name])
-                    .await
-                    .map_err(|error| errors::lost(&target.place, &error))
+                client.execute(end_connections, &[&name]).await.map_err(|error| errors::lost(&target.place, &error))
             };
             // A server that cannot be reached has ended them itself.
             let _ = runtime.block_on(async { timeout(ENDING_TIMEOUT, ended).await });

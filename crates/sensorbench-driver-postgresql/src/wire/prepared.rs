@@ -7,11 +7,11 @@ use bytes::BytesMut;
 use futures::TryStreamExt;
 use postgres_types::{FromSql, IsNull, ToSql, Type as ServerType};
 use sensorbench_driver::{Column, DriverError, Rows, Value, ValueRef};
-use tokio_postgres::{Client, Row, Statement};
+use tokio_postgres::{Client, Error, Row, Statement};
 
 use super::errors;
 use super::target::Target;
-use super::values::{Encoded, Form};
+use super::values::{Encoded, Form, Nulls};
 use crate::statement::OperationStatement;
 
 /// An operation's statement with the forms of its parameters and columns.
@@ -20,6 +20,9 @@ pub struct Prepared {
     /// For each placeholder the parameter that it stands for.
     parameters: Vec<BoundParameter>,
     columns: Vec<AnswerColumn>,
+    nulls: Nulls,
+    /// What says that a write can be read, where that is waited for.
+    after_write: Option<Statement>,
 }
 
 struct BoundParameter {
@@ -37,20 +40,23 @@ struct AnswerColumn {
 /// How an answer did not come.
 pub enum Failure {
     /// The server or the library says so.
-    Library(tokio_postgres::Error),
+    Library(Error),
     /// It came and could not be read.
     Data(DriverError),
 }
 
 impl Prepared {
     pub async fn of(client: &Client, target: &Target, operation: &OperationStatement) -> Result<Self, DriverError> {
-        let statement = client
-            .prepare(&operation.positional.text)
-            .await
-            .map_err(|error| errors::schema_error(&target.place, &operation.path, error))?;
+        let refused = |error| errors::schema_error(&target.place, &operation.path, error);
+        let text = target.fresh(&target.dialect.place(&target.namespace, &operation.positional.text));
+        let statement = prepare(client, target, operation, &text).await.map_err(refused)?;
+        let after_write = match target.dialect.after_write(&target.url, &target.namespace, operation) {
+            Some(query) => Some(client.prepare(&query).await.map_err(refused)?),
+            None => None,
+        };
         let parameters = bound_parameters(target, operation, &statement)?;
         let columns = answer_columns(target, operation, &statement)?;
-        Ok(Self { statement, parameters, columns })
+        Ok(Self { statement, parameters, columns, nulls: target.dialect.nulls(), after_write })
     }
 
     /// Refuses values that the statement's parameters cannot hold.
@@ -58,7 +64,7 @@ impl Prepared {
     pub fn check(&self, values: &[Value]) -> Result<(), DriverError> {
         for parameter in &self.parameters {
             let value = values[parameter.place].as_ref();
-            let encoded = parameter.form.encode(value);
+            let encoded = parameter.form.encode(value).and_then(|_| self.nulls.check(parameter.form, value));
             encoded.map_err(|refused| DriverError::Data(format!("parameter {}: {refused}", parameter.name)))?;
         }
         Ok(())
@@ -74,6 +80,9 @@ impl Prepared {
         // What follows a row that cannot be read is awaited, too: only then the connection is free again.
         while let Some(row) = answer.try_next().await.map_err(Failure::Library)? {
             read = read.and_then(|()| self.read(&row, rows));
+        }
+        if let Some(query) = &self.after_write {
+            client.query(query, &[]).await.map_err(Failure::Library)?;
         }
         read.map_err(Failure::Data)
     }
@@ -91,6 +100,15 @@ impl Prepared {
         rows.end_row();
         Ok(())
     }
+}
+
+/// Prepares a statement. Where the server takes parameters for something else than they are, it is told, if the dialect can.
+async fn prepare(client: &Client, target: &Target, operation: &OperationStatement, text: &str) -> Result<Statement, Error> {
+    let canonical = || operation.positional.parameters.iter().map(|place| operation.parameters[*place].value_type);
+    let declared: Vec<ServerType> = canonical().map_while(|canonical| target.dialect.declared(canonical)).collect();
+    let found = client.prepare(text).await;
+    let fits = |found: &Statement| canonical().zip(found.params()).all(|(canonical, found)| Form::of(canonical, found).is_some());
+    if declared.is_empty() || found.as_ref().is_ok_and(fits) { found } else { client.prepare_typed(text, &declared).await }
 }
 
 fn bound_parameters(
@@ -147,9 +165,9 @@ fn answer_columns(
 
 /// A parameter's value, for the library.
 #[derive(Debug)]
-struct Bound<'a> {
-    value: ValueRef<'a>,
-    form: Form,
+pub struct Bound<'a> {
+    pub value: ValueRef<'a>,
+    pub form: Form,
 }
 
 impl ToSql for Bound<'_> {

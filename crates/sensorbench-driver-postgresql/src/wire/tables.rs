@@ -22,7 +22,7 @@ pub async fn run<'a>(
     target: &Target,
 ) -> Result<(), DriverError> {
     for (place, statement) in statements {
-        let done = client.batch_execute(statement).await;
+        let done = client.batch_execute(&target.dialect.place(&target.namespace, statement)).await;
         done.map_err(|error| errors::schema_error(&target.place, place, error))?;
     }
     Ok(())
@@ -31,8 +31,9 @@ pub async fn run<'a>(
 /// In which form the columns of a table take the values of its fill.
 pub async fn table_forms(client: &Client, target: &Target, table: &str, columns: &[Parameter]) -> Result<Vec<Form>, DriverError> {
     let path = format!("fill.{table}");
-    let statement = format!("SELECT {} FROM {}", column_list(columns), quoted(table));
-    let described = client.prepare(&statement).await.map_err(|error| errors::schema_error(&target.place, &path, error))?;
+    let statement = format!("SELECT {} FROM {}", column_list(columns), target.dialect.table(&target.namespace, table));
+    let described =
+        client.prepare(&target.fresh(&statement)).await.map_err(|error| errors::schema_error(&target.place, &path, error))?;
     let form = |(column, found): (&Parameter, &tokio_postgres::Column)| {
         Form::of(column.value_type, found.type_()).ok_or_else(|| {
             let (expected, _) = target.dialect.type_words(column.value_type);

@@ -1,5 +1,6 @@
 //! Where the server is, and how connections to it are made.
 
+use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use sensorbench_driver::{DriverError, Server, TargetUrl, TlsMode};
@@ -26,6 +27,12 @@ pub struct Target {
     pub namespace: String,
     /// Connections of one client thread, if the URL says so.
     pub connections: Option<usize>,
+    /// What the URL says of the server, for what a dialect has besides this protocol.
+    pub server: Server,
+    /// The URL, for the options of a dialect.
+    pub url: TargetUrl,
+    /// What sets the statements of this target apart from those of earlier ones.
+    nonce: Option<u64>,
     config: Config,
     tls: MakeRustlsConnect,
 }
@@ -39,9 +46,20 @@ impl Target {
             config: config(&server, dialect.default_database(), &dialect.session_settings(url, &server.namespace)?),
             // Where encryption is off it is never asked to.
             tls: MakeRustlsConnect::new(server.tls.client_config(url)?),
-            namespace: server.namespace,
+            namespace: server.namespace.clone(),
+            nonce: dialect.remembers_statements().then(|| RandomState::new().hash_one(())),
             connections: server.connections,
+            server,
+            url: url.clone(),
         })
+    }
+
+    /// Words for the server that it was never given before, where it would take the statement for an earlier one otherwise.
+    pub fn fresh(&self, statement: &str) -> String {
+        match self.nonce {
+            Some(nonce) => format!("{statement} /* {nonce:016x} */"),
+            None => statement.to_owned(),
+        }
     }
 
     /// Opens a connection whose statements find sensorbench's tables, and that the server lists under this name. It is kept going
@@ -51,8 +69,10 @@ impl Target {
         config.application_name(name);
         let limit = CONNECT_TIMEOUT * config.get_hosts().len() as u32;
         let connected = timeout(limit, config.connect(self.tls.clone())).await.map_err(|_| self.no_answer(limit))?;
-        let (client, connection) =
-            connected.map_err(|error| errors::not_connected(&self.place, self.dialect.about().name, &error))?;
+        let (client, connection) = connected.map_err(|error| {
+            let is_login = error.as_db_error().is_some_and(|refusal| self.dialect.refuses_login(refusal));
+            errors::not_connected(&self.place, self.dialect.about().name, is_login, &error)
+        })?;
         // Whoever waits for an answer is told when it ends; nobody else needs to know.
         tokio::spawn(connection);
         Ok(client)

@@ -100,6 +100,39 @@ impl Form {
     }
 }
 
+/// How a database tells null from other values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Nulls {
+    /// Null is a value of its own.
+    Apart,
+    /// The smallest integer of a type, NaN and the infinities are null; booleans and narrow integers have no null.
+    InBand,
+}
+
+impl Nulls {
+    /// Refuses what the database would turn into null, or null into something else, without a word.
+    #[inline]
+    pub fn check(self, form: Form, value: ValueRef) -> Result<(), ConversionError> {
+        if self == Nulls::Apart {
+            return Ok(());
+        }
+        let (found, expected) = match (form, value) {
+            (Form::Boolean | Form::Int2, ValueRef::Null) => ("null", "columns of this type have no null"),
+            (Form::Int4, ValueRef::Integer(value)) if value == i64::from(i32::MIN) => {
+                ("the smallest integer", "it stands for null; declare the column as long")
+            }
+            (Form::Int8, ValueRef::Integer(i64::MIN)) => ("the smallest integer", "it stands for null"),
+            (Form::Timestamp, ValueRef::Timestamp(time)) if time == i64::MIN + EPOCH_US => {
+                ("the earliest time", "it stands for null")
+            }
+            (Form::Float8, ValueRef::Double(value)) if value.is_nan() => ("NaN", "it stands for null"),
+            (Form::Float8, ValueRef::Double(value)) if value.is_infinite() => ("an infinity", "it stands for null"),
+            _ => return Ok(()),
+        };
+        Err(ConversionError(format!("{found} cannot be stored: {expected}")))
+    }
+}
+
 impl Encoded<'_> {
     /// The length that goes before the value in a row of COPY; -1 says null.
     #[inline]
@@ -185,6 +218,19 @@ mod tests {
         assert!(Form::Timestamp.read(&i64::MAX.to_be_bytes()).is_err());
         assert!(Form::Int8.read(&[0; 4]).is_err());
         assert!(Form::Text.read(&[0xff]).is_err());
+    }
+
+    #[test]
+    fn what_stands_for_null_is_refused_where_null_is_not_apart() {
+        let refused = |form: Form, value| Nulls::InBand.check(form, value).unwrap_err().to_string();
+        assert!(refused(Form::Int8, ValueRef::Integer(i64::MIN)).contains("smallest integer cannot be stored"));
+        assert!(refused(Form::Int4, ValueRef::Integer(i32::MIN.into())).contains("declare the column as long"));
+        assert!(refused(Form::Float8, ValueRef::Double(f64::NAN)).contains("NaN"));
+        assert!(refused(Form::Float8, ValueRef::Double(f64::NEG_INFINITY)).contains("infinity"));
+        assert!(refused(Form::Boolean, ValueRef::Null).contains("have no null"));
+        assert_eq!(Nulls::InBand.check(Form::Int8, ValueRef::Null), Ok(()));
+        assert_eq!(Nulls::InBand.check(Form::Int8, ValueRef::Integer(i64::MIN + 1)), Ok(()));
+        assert_eq!(Nulls::Apart.check(Form::Int8, ValueRef::Integer(i64::MIN)), Ok(()));
     }
 
     #[test]

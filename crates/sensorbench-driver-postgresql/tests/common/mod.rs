@@ -216,6 +216,6 @@ pub fn load(driver: &dyn Driver, ids: &[i64]) -> Result<u64, DriverError> {
     Ok(progress.rows())
 }
 
-fn runtime() -> Runtime {
+pub fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }

@@ -21,6 +21,9 @@ pub struct Subject<'a> {
     pub stores_nan: bool,
     /// Whether the database stores the two infinities. If not, the suite goes without them.
     pub stores_infinity: bool,
+    /// Whether null is told from every integer and boolean. If not, values that would become null, and nulls that would become a value, must
+    /// be refused; the suite goes without them otherwise.
+    pub nulls_apart: bool,
     /// Puts something with rows at the target that sensorbench did not create.
     pub put_foreign: &'a dyn Fn(),
     /// The rows of it, read past the driver.
@@ -76,17 +79,17 @@ pub(super) fn schema(subject: &Subject) -> Schema {
 
 pub(super) fn readings(subject: &Subject) -> Vec<Reading> {
     let infinity = if subject.stores_infinity { f64::INFINITY } else { f64::MAX };
+    let (smallest, no_flag) = if subject.nulls_apart { (i64::MIN, Value::Null) } else { (i64::MIN + 1, Value::Boolean(false)) };
     let text = |text: &str| Value::Text(text.into());
     let bytes = |bytes: &[u8]| Value::Bytes(bytes.into());
     let second = 1_000_000;
     let reading = |id: i64, flag: Value, number: i64, value: f64, time: i64, name: Value, data: Value| {
         [Value::Integer(id), flag, Value::Integer(number), Value::Double(value), Value::Timestamp(time), name, data]
     };
-    let nulls =
-        [Value::Integer(3), Value::Null, Value::Null, Value::Null, Value::Timestamp(3 * second), Value::Null, Value::Null];
+    let nulls = [Value::Integer(3), no_flag, Value::Null, Value::Null, Value::Timestamp(3 * second), Value::Null, Value::Null];
     vec![
         reading(1, Value::Boolean(true), i64::MAX, 0.1 + 0.2, second, text("AC1"), bytes(b"\0\x01\xff")),
-        reading(2, Value::Boolean(false), i64::MIN, f64::MIN_POSITIVE, 2 * second, text("日本 été 🌡 ' \" \\ ;--"), bytes(b"")),
+        reading(2, Value::Boolean(false), smallest, f64::MIN_POSITIVE, 2 * second, text("日本 été 🌡 ' \" \\ ;--"), bytes(b"")),
         nulls,
         reading(4, Value::Boolean(true), 0, -1.797e308, 3 * second + 1, text(""), bytes(&[0; 3])),
         reading(

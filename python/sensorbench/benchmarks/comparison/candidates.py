@@ -72,7 +72,7 @@ def _read(folder: Path) -> tuple[dict[str, ComparisonResult], list[str]]:
     """The comparisons of a folder, by the names of their parts; and which are missing."""
     if not is_series(folder):
         return {"": read_comparison(folder)}, []
-    series, begun = read_series(folder), parts_with_results(folder)
+    series, begun = read_series(folder).plan, parts_with_results(folder)
     if series.of == "datasets" and len(series.parts) > 1:
         places = ", ".join(str(folder / part) for part in series.parts.values())
         raise UsageError(f"{folder}: results of several datasets, which are not compared; name one of {places}")

@@ -112,11 +112,11 @@ class _ConnectedStress:
         for place, phase in enumerate(phases):
             # How many operations a phase has is not known before: they take turns, behind all that was before.
             phase["numbering"] = {"offset": place, "stride": len(phases), "before": list(before)}
-        asked = self.work.plan()
+        requested = self.work.plan()
         plan: EnginePlan = {
-            "operations": asked["operations"],
-            "order": asked.get("order", "random"),
-            "parameter_sources": asked.get("parameter_sources", []),
+            "operations": requested["operations"],
+            "order": requested.get("order", "random"),
+            "parameter_sources": requested.get("parameter_sources", []),
             # Trials of a search at the same rate are no trials of the same moments.
             "seed": self.work.seed + number - 1,
             "phases": phases,
@@ -266,7 +266,7 @@ def _hold_apart(connected: _ConnectedStress, wanted: StepsApart) -> None:
 
 
 def _wait_until_it_answers(target: Target) -> None:
-    """The connection by which a server is asked what it is comes back by itself after a restart, but not at once. Raises EngineError."""
+    """The connection by which a server says what it is comes back by itself after a restart, but not at once. Raises EngineError."""
     give_up_s = time.monotonic() + ANSWERS_WITHIN_S
     while True:
         try:

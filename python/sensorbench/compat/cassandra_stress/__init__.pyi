@@ -1,16 +1,12 @@
-from .options import parse_operations, parse_rate
-from .profile import read_profile
-from .run import CassandraStressSpec, carry_out
+from .options import CassandraStressOptions
+from .run import CassandraStressBenchmark, plan_cassandra_stress
+from .summary import summarise_cassandra_stress
 from .text import as_text
-from .visits import Partitions, parse_partitions
 
 __all__ = [
-    "CassandraStressSpec",
-    "Partitions",
+    "CassandraStressBenchmark",
+    "CassandraStressOptions",
     "as_text",
-    "carry_out",
-    "parse_operations",
-    "parse_partitions",
-    "parse_rate",
-    "read_profile",
+    "plan_cassandra_stress",
+    "summarise_cassandra_stress",
 ]

@@ -1,10 +1,15 @@
-"""Options of the command line, as cassandra-stress has them."""
+"""What can be chosen of a run of a profile, as cassandra-stress has it."""
 
 import re
+from typing import Annotated
 
 from sensorbench.compat.cassandra_stress.profile import INSERT, Profile
+from sensorbench.compat.cassandra_stress.visits import Partitions, parse_partitions
 from sensorbench.errors import UsageError
+from sensorbench.options import OptionModel, option, parsed
+from sensorbench.runner import SERVER_URL, Seconds
 
+CONSISTENCIES = ("any", "one", "two", "three", "quorum", "all", "local_one", "local_quorum", "each_quorum")
 _OPERATIONS = re.compile(r"(?:ops)?\(?(?P<inner>[^()]*)\)?")
 
 
@@ -38,3 +43,34 @@ def parse_rate(text: str) -> float:
 
 def _is_weight(text: str) -> bool:
     return re.fullmatch(r"\d+(\.\d*)?", text) is not None
+
+
+def _population(text: str) -> Partitions:
+    try:
+        return parse_partitions(text)
+    except ValueError as error:
+        raise ValueError(f"{text}: expected FIRST..LAST or a distribution ({error})") from None
+
+
+def _consistency(text: str) -> str:
+    if text.lower() not in CONSISTENCIES:
+        raise ValueError(f"{text}: expected one of {', '.join(CONSISTENCIES)}")
+    return text.lower()
+
+
+class CassandraStressOptions(OptionModel):
+    """What is done with a profile, on a target. `population` is None for the partitions that are usual."""
+
+    target: str = option(..., f"lab:NAME or a URL: {SERVER_URL}.")
+    ops: str = option("insert=1", "What is done how often: insert=1,QUERY=2.")
+    operations: int | None = option(None, "How many operations.", "--operations", "-n", ge=1)
+    duration: Seconds | None = option(None, "How long: 30s, 5m.")
+    population: Annotated[Partitions, parsed(_population)] | None = option(
+        None,
+        "Partitions: 1..N one after the other, or a distribution: 'gaussian(1..N)'. If not given, insertions alone write to as many as "
+        "they need, and other operations are gaussian over those.",
+    )
+    rate: Annotated[float, parsed(parse_rate)] | None = option(None, "Operations a second, whether or not others are answered.")
+    concurrency: int = option(64, "Operations in flight (with --rate, at most).", ge=1)
+    consistency: Annotated[str, parsed(_consistency)] = option("local_one", "Consistency level.", "--cl")
+    seed: int = option(1, "From which all rows and operations follow.")

@@ -1,13 +1,14 @@
-"""Carries out a run of a profile on a target, and writes it down as any other run."""
+"""The benchmark that a run of a profile is: insertions that make the table, or operations on what they left."""
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from sensorbench._engine import Target
 from sensorbench.compat.cassandra_stress.distributions import Distribution
+from sensorbench.compat.cassandra_stress.options import CassandraStressOptions, parse_operations
 from sensorbench.compat.cassandra_stress.plan import (
     SCHEMAS,
     Mix,
@@ -17,53 +18,31 @@ from sensorbench.compat.cassandra_stress.plan import (
     operations_of_mix,
     plan_of,
 )
-from sensorbench.compat.cassandra_stress.profile import INSERT, Profile
+from sensorbench.compat.cassandra_stress.profile import INSERT, Profile, read_profile
 from sensorbench.compat.cassandra_stress.visits import Partitions
-from sensorbench.errors import NamespaceError, SchemaError, UsageError
-from sensorbench.paths import check_is_free
+from sensorbench.compat.drive import drive
+from sensorbench.errors import SchemaError, UsageError
+from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import ProgressReporter
-from sensorbench.results import RunResult
 from sensorbench.results.engine_plan import EnginePlan
-from sensorbench.results.ownership import Owner, new_id
+from sensorbench.results.ownership import Claim, Intent, Owner
+from sensorbench.results.planned import CassandraStressManifest, PlannedCassandraStress, Population, ToolOperation
+from sensorbench.results.writer import ManifestWriter
 from sensorbench.runner import (
     DATA_FOLDER,
     Observer,
+    Servers,
     Variant,
     VariantSpec,
-    drive_one_phase,
+    check_namespace,
     make_variants,
     parse_target,
     running_servers,
 )
-from sensorbench.schemas.engine_types import DriverSchema
 from sensorbench.schemas.shipped import shipped_schemas
 
 _KEY = "cassandra_stress"
-
-
-@dataclass(frozen=True)
-class CassandraStressSpec:
-    """What somebody asks for: operations of a profile on a target. `partitions` are those of the population; None for those
-    that are usual.
-    """
-
-    profile: Profile
-    weights: dict[str, float]
-    target: str
-    operations: int | None
-    duration_s: float | None = None
-    partitions: Partitions | None = None
-    rate_per_s: float | None = None
-    concurrency: int = 1
-    consistency: str = "local_one"
-    seed: int = 1
-    timeout_s: float = 60.0
-    replace: bool = False
-
-    @property
-    def may_begin(self) -> bool:
-        """Whether the table may be made for it: for insertions alone, of the partitions from the first on."""
-        return set(self.weights) == {INSERT} and (self.partitions is None or self.partitions.first == 1)
+TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -88,58 +67,173 @@ class Loaded:
         return json.dumps({_KEY: self.__dict__})
 
 
-def carry_out(
-    spec: CassandraStressSpec, folder: Path, reporter: ProgressReporter, observers: Sequence[Observer] = ()
-) -> tuple[RunResult, list[PlannedOperation]]:
-    """Does what is asked for. `observers` are called some times a second with the run and its snapshot. Raises UsageError before anything is
-    written; FailedError and InterruptedRunError after what was done until then is on disk.
+@dataclass(frozen=True)
+class Ready:
+    """What follows from what is at the target: the partitions, the operations with their rows, and what is there afterwards."""
+
+    variant: Variant
+    schema: ProfileSchema
+    mix: Mix
+    planned: list[PlannedOperation]
+    engine: EnginePlan
+    driver_schema: str
+    loaded: Loaded | None
+    after: Loaded
+    intent: Intent
+
+    @property
+    def fingerprint(self) -> str:
+        """What is noted at the target until the run has come to its end."""
+        return replace(self.after, is_whole=self.after == self.loaded).written()
+
+
+@dataclass(frozen=True)
+class CassandraStressPlan:
+    """Operations of a profile at a target. `observers` are called some times a second with the run and its snapshot; `ready` is filled once
+    the server is up.
     """
-    check_is_free(folder)
-    variant = _variant(spec, folder)
-    with running_servers([variant], reporter, pin=False) as started:
-        at = started.at_their_urls([variant])[0]
-        loaded = _loaded(spec, at)
-        mix = Mix(spec.weights, spec.operations, spec.duration_s, spec.partitions or _default_partitions(spec, loaded))
-        with reporter.task("making rows") as task:
-            planned, notes = operations_of_mix(spec.profile, mix, spec.seed)
-            task.end(f"{sum(operation.parameters.num_rows for operation in planned):,} operations")
-        schema = ProfileSchema(spec.profile, variant.schema.database, planned, spec.consistency)
-        plan = plan_of(
-            planned,
-            schema,
-            mix,
-            rate_per_s=spec.rate_per_s,
-            concurrency=spec.concurrency,
-            seed=spec.seed,
-            timeout_s=spec.timeout_s,
-        )
-        for note in [*notes, *_notes(spec, plan)]:
-            reporter.warn(note)
-        at = replace(at if loaded else _as_keyspace_says(spec.profile, at, reporter), schema=schema)
-        target = at.engine_target()
-        after = _after(spec, loaded, planned, mix)
-        owner = Owner.of(new_id(), folder)
-        _make_ready(target, schema, driver_schema(schema, planned), spec, loaded, replace(after, is_whole=after == loaded), owner)
-        with reporter.task(f"{', '.join(spec.weights)} at {spec.target}", total=1.0) as task:
-            try:
-                result = drive_one_phase(
-                    target, at, plan, [operation.parameters for operation in planned], folder, started, observers, task, owner.id
+
+    profile: Profile
+    options: CassandraStressOptions
+    weights: dict[str, float]
+    variant: Variant
+    replace: bool
+    observers: Sequence[Observer]
+    ready: list[Ready] = field(default_factory=list)
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether the table may be made for it: for insertions alone, of the partitions from the first on."""
+        population = self.options.population
+        return set(self.weights) == {INSERT} and (population is None or population.first == 1)
+
+
+def plan_cassandra_stress(
+    file: Path,
+    options: CassandraStressOptions,
+    folder: Path,
+    progress: ProgressReporter,
+    *,
+    observers: Sequence[Observer] = (),
+    replace: bool = False,
+) -> CassandraStressPlan:
+    """The plan of what options ask for of a profile. Raises UsageError for what makes no sense."""
+    profile, notes = read_profile(file)
+    weights = parse_operations(options.ops, profile)
+    if options.operations is None and options.duration is None:
+        raise UsageError("the run has no end: expected --operations or --duration")
+    for note in notes:
+        progress.warn(note)
+    progress.say(
+        f"the keyspace {profile.keyspace.name} of the profile is sensorbench's own here (namespace= in the URL names another)"
+    )
+    return CassandraStressPlan(profile, options, weights, _variant(profile, options.target, folder), replace, observers)
+
+
+class CassandraStressBenchmark(Benchmark[CassandraStressPlan, CassandraStressManifest, ManifestWriter[CassandraStressManifest]]):
+    """Carries out operations of a profile."""
+
+    manifest = CassandraStressManifest
+    writer = ManifestWriter
+
+    @contextmanager
+    def servers(self, plan: CassandraStressPlan, progress: ProgressReporter) -> Iterator[Servers]:
+        """The target's server; which operations there are follows from what is there."""
+        with running_servers([plan.variant], progress, pin=False) as started:
+            plan.ready.append(_made_ready(plan, started.at_their_urls([plan.variant])[0], progress))
+            yield started
+
+    def check(self, plan: CassandraStressPlan, servers: Servers, owner: Owner) -> None:
+        """Raises UsageError where the target's namespace is refused."""
+        del servers
+        (ready,) = plan.ready
+        check_namespace(ready.variant.engine_target(), Claim(owner, ready.intent))
+
+    def describe(self, plan: CassandraStressPlan, servers: Servers) -> Description[PlannedCassandraStress]:
+        """The profile, and what is done with it."""
+        (ready,), options = plan.ready, plan.options
+        return Description(
+            title=f"{plan.profile.path.name} at {plan.variant.target.label}",
+            plan=PlannedCassandraStress(
+                operations={
+                    operation.name: ToolOperation(
+                        kind=operation.kind,
+                        rows=operation.rows,
+                        partitions=None if operation.rows is None else operation.partitions,
+                    )
+                    for operation in ready.planned
+                },
+                seed=options.seed,
+                timeout_s=TIMEOUT_S,
+                profile=str(plan.profile.path),
+                weights=plan.weights,
+                population=Population(**asdict(ready.mix.partitions.distribution)),
+                count=ready.engine["phases"][0]["operations"],
+                duration_s=options.duration,
+                rate_per_s=options.rate,
+                concurrency=options.concurrency,
+                consistency=options.consistency,
+            ),
+            variants=[
+                ready.variant.manifest(
+                    {operation.name: ready.schema.described_statements(operation.name) for operation in ready.planned}
                 )
-            except SchemaError as error:
-                raise schema.refusal(error) from None
-        if after != loaded:
-            target.set_fingerprint(after.written())
-        return result, planned
+            ],
+            environment={"servers": servers.described()},
+        )
+
+    def execute(self, plan: CassandraStressPlan, context: RunContext[ManifestWriter[CassandraStressManifest]]) -> None:
+        """Makes the table, or finds it, and carries out the operations."""
+        (ready,) = plan.ready
+        target, owner = ready.variant.engine_target(), context.owner.to_json()
+        tables = [operation.parameters for operation in ready.planned]
+        try:
+            if ready.loaded is None:
+                target.create(ready.driver_schema, ready.fingerprint, intent=ready.intent, owner=owner)
+            else:
+                target.attach(ready.driver_schema, intent=ready.intent, owner=owner)
+                if ready.after != ready.loaded:
+                    target.set_fingerprint(ready.fingerprint)
+            drive(context, target, ready.variant, ready.engine, tables, plan.observers, ", ".join(plan.weights))
+        except SchemaError as error:
+            raise ready.schema.refusal(error) from None
+        if ready.after != ready.loaded:
+            target.set_fingerprint(ready.after.written())
 
 
-def _variant(spec: CassandraStressSpec, folder: Path) -> Variant:
-    target = parse_target(spec.target)
+def _made_ready(plan: CassandraStressPlan, at: Variant, progress: ProgressReporter) -> Ready:
+    options, loaded = plan.options, _loaded(plan, at)
+    partitions = options.population or _default_partitions(plan, loaded)
+    mix = Mix(plan.weights, options.operations, options.duration, partitions)
+    with progress.task("making rows") as task:
+        planned, notes = operations_of_mix(plan.profile, mix, options.seed)
+        task.end(f"{sum(operation.parameters.num_rows for operation in planned):,} operations")
+    schema = ProfileSchema(plan.profile, plan.variant.schema.database, planned, options.consistency)
+    engine = plan_of(
+        planned,
+        schema,
+        mix,
+        rate_per_s=options.rate,
+        concurrency=options.concurrency,
+        seed=options.seed,
+        timeout_s=TIMEOUT_S,
+    )
+    for note in [*notes, *_notes(options, engine)]:
+        progress.warn(note)
+    variant = replace(at if loaded else _as_keyspace_says(plan.profile, at, progress), schema=schema)
+    after = _after(plan, loaded, planned, mix)
+    intent: Intent = "attach" if loaded else "replace" if plan.replace else "create"
+    return Ready(variant, schema, mix, planned, engine, json.dumps(driver_schema(schema, planned)), loaded, after, intent)
+
+
+def _variant(profile: Profile, target_text: str, folder: Path) -> Variant:
+    target = parse_target(target_text)
     if not shipped_schemas(SCHEMAS, target.database.dialect) or target.place in ("folder", "started"):
         raise UsageError(
-            f"--target {spec.target}: expected a server of Cassandra's kind that stays: "
+            f"--target {target_text}: expected a server of Cassandra's kind that stays: "
             "lab:NAME (sensorbench lab up cassandra) or a URL"
         )
-    schema = ProfileSchema(spec.profile, target.database.dialect)
+    schema = ProfileSchema(profile, target.database.dialect)
     return make_variants([VariantSpec(target, schema)], folder / DATA_FOLDER)[0]
 
 
@@ -148,54 +242,56 @@ def _digest(profile: Profile) -> str:
     return hashlib.blake2b(repr((profile.table, profile.columns)).encode(), digest_size=8).hexdigest()
 
 
-def _loaded(spec: CassandraStressSpec, variant: Variant) -> Loaded | None:
+def _loaded(plan: CassandraStressPlan, variant: Variant) -> Loaded | None:
     """What is there to go on with; None where the table is to be made. Insertions that do not go through all partitions go on
     with what is there, if anything is.
     """
     loaded = Loaded.read(variant.engine_target().fingerprint())
-    covers_all = spec.partitions is None or spec.partitions.in_turn
-    if spec.may_begin and (spec.replace or loaded is None or covers_all):
+    covers_all = plan.options.population is None or plan.options.population.in_turn
+    if plan.may_begin and (plan.replace or loaded is None or covers_all):
         return None
-    if spec.replace:
+    if plan.replace:
         raise UsageError("--replace makes the table anew, for insertions alone: --ops insert=1")
     if loaded is None:
-        raise UsageError(f"--target {spec.target}: nothing of a profile is there; insert first: --ops insert=1 --operations N")
+        raise UsageError(
+            f"--target {plan.options.target}: nothing of a profile is there; insert first: --ops insert=1 --operations N"
+        )
     if not loaded.is_whole:
         raise UsageError(
-            f"--target {spec.target}: insertions there were cut short; make the table anew: --ops insert=1 --replace"
+            f"--target {plan.options.target}: insertions there were cut short; make the table anew: --ops insert=1 --replace"
         )
-    if loaded.profile != _digest(spec.profile):
-        raise UsageError(f"{spec.profile.path}: what is there was inserted by another table_definition or columnspec")
-    if loaded.seed != spec.seed:
-        raise UsageError(f"--seed {spec.seed}: what is there was inserted with --seed {loaded.seed}, and has other rows")
+    if loaded.profile != _digest(plan.profile):
+        raise UsageError(f"{plan.profile.path}: what is there was inserted by another table_definition or columnspec")
+    if loaded.seed != plan.options.seed:
+        raise UsageError(f"--seed {plan.options.seed}: what is there was inserted with --seed {loaded.seed}, and has other rows")
     return loaded
 
 
-def _default_partitions(spec: CassandraStressSpec, loaded: Loaded | None) -> Partitions:
+def _default_partitions(plan: CassandraStressPlan, loaded: Loaded | None) -> Partitions:
     """For insertions as many partitions as they write, one after the other; else a Gaussian over those that are there."""
     if loaded is not None:
         half = (loaded.partitions - 1) / 2
         return Partitions(Distribution("gaussian", 1, loaded.partitions, mean=1 + half, deviation=half / 3))
-    if spec.operations is None:
+    if plan.options.operations is None:
         raise UsageError("--operations is missing: expected how many insertions to make, or --population FIRST..LAST")
-    limit = spec.operations * spec.profile.insert.partitions.max
+    limit = plan.options.operations * plan.profile.insert.partitions.max
     return Partitions(Distribution("seq", 1, limit))
 
 
-def _after(spec: CassandraStressSpec, loaded: Loaded | None, planned: list[PlannedOperation], mix: Mix) -> Loaded:
+def _after(plan: CassandraStressPlan, loaded: Loaded | None, planned: list[PlannedOperation], mix: Mix) -> Loaded:
     """What is there afterwards."""
     written = mix.partitions.last
-    if spec.partitions is None and loaded is None:
+    if plan.options.population is None and loaded is None:
         written = round(sum(operation.parameters.num_rows * operation.partitions for operation in planned))
     before = loaded.partitions if loaded else 0
-    return Loaded(_digest(spec.profile), spec.seed, max(before, written) if INSERT in spec.weights else before)
+    return Loaded(_digest(plan.profile), plan.options.seed, max(before, written) if INSERT in plan.weights else before)
 
 
-def _notes(spec: CassandraStressSpec, plan: EnginePlan) -> list[str]:
-    operations = plan["phases"][0].get("operations")
-    if operations is None or operations == spec.operations:
+def _notes(options: CassandraStressOptions, engine: EnginePlan) -> list[str]:
+    operations = engine["phases"][0].get("operations")
+    if operations is None or operations == options.operations:
         return []
-    return [f"{operations:,} insertions instead of {spec.operations:,}, so that batches of all sizes come in rounds"]
+    return [f"{operations:,} insertions instead of {options.operations:,}, so that batches of all sizes come in rounds"]
 
 
 def _as_keyspace_says(profile: Profile, variant: Variant, reporter: ProgressReporter) -> Variant:
@@ -210,27 +306,3 @@ def _as_keyspace_says(profile: Profile, variant: Variant, reporter: ProgressRepo
     if keyspace.durable_writes is not None and "durable_writes" not in said:
         variant = variant.with_option("durable_writes", "on" if keyspace.durable_writes else "off")
     return variant
-
-
-def _make_ready(
-    target: Target,
-    schema: ProfileSchema,
-    for_driver: DriverSchema,
-    spec: CassandraStressSpec,
-    loaded: Loaded | None,
-    after: Loaded,
-    owner: Owner,
-) -> None:
-    """An empty table, or the one that is there."""
-    try:
-        if loaded is None:
-            intent = "replace" if spec.replace else "create"
-            target.create(json.dumps(for_driver), after.written(), intent=intent, owner=owner.to_json())
-            return
-        target.attach(json.dumps(for_driver), intent="attach", owner=owner.to_json())
-        if after != loaded:
-            target.set_fingerprint(after.written())
-    except SchemaError as error:
-        raise schema.refusal(error) from None
-    except NamespaceError as error:
-        raise UsageError(str(error)) from None

@@ -1,7 +1,9 @@
 from .core_workload import CoreWorkload, parse_core_workload
+from .options import YcsbOptions, YcsbRunOptions
 from .plan import Phase, driver_schema, operations_of_phase, plan_of, tables_of
 from .properties import Property, overridden, read_all_properties
-from .run import SCHEMA, YcsbSpec, carry_out
+from .run import SCHEMA, YcsbBenchmark, plan_ycsb
+from .summary import summarise_ycsb
 from .text import as_text
 
 __all__ = [
@@ -9,14 +11,17 @@ __all__ = [
     "CoreWorkload",
     "Phase",
     "Property",
-    "YcsbSpec",
+    "YcsbBenchmark",
+    "YcsbOptions",
+    "YcsbRunOptions",
     "as_text",
-    "carry_out",
     "driver_schema",
     "operations_of_phase",
     "overridden",
     "parse_core_workload",
     "plan_of",
+    "plan_ycsb",
     "read_all_properties",
+    "summarise_ycsb",
     "tables_of",
 ]

@@ -1,122 +1,168 @@
-"""Carries out a phase of a core workload on a target, and writes it down as any other run."""
+"""The benchmark that a phase of a core workload is: records that are loaded, or transactions on those that were."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from sensorbench._engine import Target
-from sensorbench.compat.ycsb.core_workload import CoreWorkload
-from sensorbench.compat.ycsb.plan import Phase, driver_schema, plan_of, tables_of
-from sensorbench.errors import NamespaceError, UsageError
-from sensorbench.paths import check_is_free
+from sensorbench.compat.drive import drive
+from sensorbench.compat.ycsb.core_workload import CoreWorkload, parse_core_workload
+from sensorbench.compat.ycsb.options import YcsbOptions, YcsbRunOptions
+from sensorbench.compat.ycsb.plan import Phase, driver_schema, operations_of_phase, plan_of, tables_of
+from sensorbench.compat.ycsb.properties import overridden, read_all_properties
+from sensorbench.errors import UsageError
+from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import ProgressReporter
-from sensorbench.results import RunResult
 from sensorbench.results.engine_plan import EnginePlan
-from sensorbench.results.ownership import Owner, new_id
+from sensorbench.results.ownership import Claim, Intent, Owner
+from sensorbench.results.planned import PlannedYcsb, ToolOperation, YcsbManifest
+from sensorbench.results.writer import ManifestWriter
 from sensorbench.runner import (
     DATA_FOLDER,
     Observer,
+    Servers,
     Variant,
     VariantSpec,
-    drive_one_phase,
+    check_namespace,
+    driver_ceiling,
     make_variants,
     parse_target,
     running_servers,
 )
-from sensorbench.schemas import Schema, load_schema
-from sensorbench.schemas.engine_types import DriverSchema
+from sensorbench.schemas import load_schema
 
 SCHEMA = "usertable"
 # What is noted at a target that has records: the names of their fields, under this key.
 FIELDS = "ycsb"
+TIMEOUT_S = 60.0
 _DONE: dict[Phase, str] = {"load": "loading", "run": "transactions"}
 
 
 @dataclass(frozen=True)
-class YcsbSpec:
-    """What somebody asks for: a phase, on a target, with so many operations in flight."""
+class YcsbPlan:
+    """A phase at a target: its plan for the engine, and the schema for the driver (JSON). `observers` are called some times a second with the run and its snapshot."""
 
     workload: CoreWorkload
     phase: Phase
-    target: str
-    seed: int = 1
-    timeout_s: float = 60.0
-    ycsb_zipfian: bool = False
-    replace: bool = False
+    variant: Variant
+    engine: EnginePlan
+    driver_schema: str
+    intent: Intent
+    ycsb_zipfian: bool
+    observers: Sequence[Observer]
 
 
-def carry_out(spec: YcsbSpec, folder: Path, reporter: ProgressReporter, observers: Sequence[Observer] = ()) -> RunResult:
-    """Does what is asked for. `observers` are called some times a second with the run and its snapshot. Raises UsageError before anything is
-    written; FailedError and InterruptedRunError after what was done until then is on disk.
-    """
-    check_is_free(folder)
-    variant = _variant(spec, folder)
-    plan, schema = _plan(spec, variant.schema), driver_schema(spec.workload, spec.phase, variant.schema)
-    with running_servers([variant], reporter, pin=False) as started:
-        at = started.at_their_urls([variant])[0]
-        target = at.engine_target()
-        owner = Owner.of(new_id(), folder)
-        _make_ready(target, schema, spec, owner)
-        with reporter.task(f"{_DONE[spec.phase]} at {spec.target}", total=1.0) as task:
-            result = drive_one_phase(
-                target, at, plan, tables_of(spec.workload, spec.phase), folder, started, observers, task, owner.id
-            )
-        if spec.phase == "load":
-            target.set_fingerprint(_fingerprint(spec, "loaded"))
-        return result
+def plan_ycsb(
+    phase: Phase,
+    options: YcsbOptions,
+    folder: Path,
+    progress: ProgressReporter,
+    *,
+    observers: Sequence[Observer] = (),
+    replace: bool = False,
+) -> YcsbPlan:
+    """The plan of what options ask for. Raises UsageError for what makes no sense."""
+    workload, notes = parse_core_workload(overridden(read_all_properties(options.files), options.properties))
+    for note in notes:
+        progress.warn(note)
+    variant = _variant(workload, options.target, folder)
+    if phase == "run" and not workload.operationcount and not workload.maxexecutiontime:
+        raise UsageError("the run has no end: expected -p operationcount=…, or -p maxexecutiontime=… (s)")
+    ycsb_zipfian = isinstance(options, YcsbRunOptions) and options.ycsb_zipfian
+    engine = plan_of(
+        workload,
+        phase,
+        variant.schema,
+        concurrency=workload.threadcount,
+        threads=1,
+        seed=options.seed,
+        timeout_s=TIMEOUT_S,
+        ycsb_zipfian=ycsb_zipfian,
+    )
+    schema = json.dumps(driver_schema(workload, phase, variant.schema))
+    # Records that follow others go to where those are.
+    begins = phase == "load" and workload.insertstart == 0
+    intent: Intent = ("replace" if replace else "create") if begins else "attach"
+    return YcsbPlan(workload, phase, variant, engine, schema, intent, ycsb_zipfian, observers)
 
 
-def _variant(spec: YcsbSpec, folder: Path) -> Variant:
-    target = parse_target(spec.target)
+def _variant(workload: CoreWorkload, target_text: str, folder: Path) -> Variant:
+    target = parse_target(target_text)
     if target.place in ("folder", "started"):
         name = target.database.name
         place = f"{name}:PATH" if target.database.embedded else f"lab:NAME (sensorbench lab up {name}) or a URL"
-        raise UsageError(f"--target {spec.target}: what is loaded must still be there afterwards; expected {place}")
-    schema = load_schema(SCHEMA, operations="ycsb", database=target.database.dialect, fields=spec.workload.field_names)
+        raise UsageError(f"--target {target_text}: what is loaded must still be there afterwards; expected {place}")
+    schema = load_schema(SCHEMA, operations="ycsb", database=target.database.dialect, fields=workload.field_names)
     return make_variants([VariantSpec(target, schema)], folder / DATA_FOLDER)[0]
 
 
-def _plan(spec: YcsbSpec, schema: Schema) -> EnginePlan:
-    if spec.phase == "run" and not spec.workload.operationcount and not spec.workload.maxexecutiontime:
-        raise UsageError("the run has no end: expected -p operationcount=…, or -p maxexecutiontime=… (s)")
-    return plan_of(
-        spec.workload,
-        spec.phase,
-        schema,
-        concurrency=spec.workload.threadcount,
-        threads=1,
-        seed=spec.seed,
-        timeout_s=spec.timeout_s,
-        ycsb_zipfian=spec.ycsb_zipfian,
-    )
+class YcsbBenchmark(Benchmark[YcsbPlan, YcsbManifest, ManifestWriter[YcsbManifest]]):
+    """Loads the records of a core workload, or executes its transactions."""
+
+    manifest = YcsbManifest
+    writer = ManifestWriter
+
+    def servers(self, plan: YcsbPlan, progress: ProgressReporter) -> AbstractContextManager[Servers]:
+        """The target's server."""
+        return running_servers([plan.variant], progress, pin=False)
+
+    def check(self, plan: YcsbPlan, servers: Servers, owner: Owner) -> None:
+        """Raises UsageError where the target's namespace is refused, or has no records of the workload to go on with."""
+        target = servers.at_their_urls([plan.variant])[0].engine_target()
+        if plan.intent == "attach":
+            _check_loaded(target, plan)
+        check_namespace(target, Claim(owner, plan.intent))
+
+    def describe(self, plan: YcsbPlan, servers: Servers) -> Description[PlannedYcsb]:
+        """The phase, the properties and what they make of it."""
+        database, planned = plan.variant.target.database, operations_of_phase(plan.workload, plan.phase)
+        return Description(
+            title=f"YCSB, {_DONE[plan.phase]} at {plan.variant.target.label}",
+            plan=PlannedYcsb(
+                operations={operation.name: ToolOperation(kind=operation.kind) for operation in planned},
+                phase=plan.phase,
+                properties=asdict(plan.workload),
+                ycsb_zipfian=plan.ycsb_zipfian,
+                seed=plan.engine["seed"],
+                timeout_s=TIMEOUT_S,
+            ),
+            variants=[
+                plan.variant.manifest(
+                    {operation.name: plan.variant.schema.described_statements(operation.name) for operation in planned}
+                )
+            ],
+            environment={
+                "driver_ceiling_per_s": driver_ceiling(database) if database.embedded else None,
+                "servers": servers.described(),
+            },
+        )
+
+    def execute(self, plan: YcsbPlan, context: RunContext[ManifestWriter[YcsbManifest]]) -> None:
+        """Makes the table, or finds it, and carries out the phase. Until all records that are loaded are there, the fingerprint says so."""
+        variant = context.servers.at_their_urls([plan.variant])[0]
+        target, owner = variant.engine_target(), context.owner.to_json()
+        if plan.intent == "attach":
+            target.attach(plan.driver_schema, intent=plan.intent, owner=owner)
+        else:
+            target.create(plan.driver_schema, _fingerprint(plan, "loading"), intent=plan.intent, owner=owner)
+        if plan.phase == "load":
+            target.set_fingerprint(_fingerprint(plan, "loading"))
+        tables = tables_of(plan.workload, plan.phase)
+        drive(context, target, variant, plan.engine, tables, plan.observers, _DONE[plan.phase])
+        if plan.phase == "load":
+            target.set_fingerprint(_fingerprint(plan, "loaded"))
 
 
-def _make_ready(target: Target, schema: DriverSchema, spec: YcsbSpec, owner: Owner) -> None:
-    """An empty table to load into, or the one that was loaded. Records that follow others go to where those are. Until all that are
-    loaded are there, the fingerprint says so.
-    """
-    try:
-        if spec.phase == "load" and spec.workload.insertstart == 0:
-            intent = "replace" if spec.replace else "create"
-            target.create(json.dumps(schema), _fingerprint(spec, "loading"), intent=intent, owner=owner.to_json())
-            return
-        _check_loaded(target, spec)
-        target.attach(json.dumps(schema), intent="attach", owner=owner.to_json())
-        if spec.phase == "load":
-            target.set_fingerprint(_fingerprint(spec, "loading"))
-    except NamespaceError as error:
-        raise UsageError(str(error)) from None
+def _fingerprint(plan: YcsbPlan, state: Literal["loading", "loaded"]) -> str:
+    return json.dumps({FIELDS: plan.workload.field_names, "state": state})
 
 
-def _fingerprint(spec: YcsbSpec, state: Literal["loading", "loaded"]) -> str:
-    return json.dumps({FIELDS: spec.workload.field_names, "state": state})
-
-
-def _check_loaded(target: Target, spec: YcsbSpec) -> None:
+def _check_loaded(target: Target, plan: YcsbPlan) -> None:
     """Raises UsageError unless records with the fields of the workload are there."""
-    at, wanted = f"--target {spec.target}", list(spec.workload.field_names)
+    at, wanted = f"--target {plan.variant.target.text}", list(plan.workload.field_names)
     noted = json.loads(target.fingerprint() or "{}")
     there = noted.get(FIELDS)
     if there is None:

@@ -1,0 +1,42 @@
+"""One run of the engine for another tool's workload: a plan of one phase at a target, described while it goes on."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from sensorbench._engine import Run, Target
+from sensorbench.lifecycle import RunContext
+from sensorbench.results.engine_plan import EnginePlan
+from sensorbench.results.engine_report import Snapshot
+from sensorbench.results.tools import RUN_FOLDER
+from sensorbench.runner import Observer, Variant, run_plan
+
+
+def drive(
+    context: RunContext[Any],
+    target: Target,
+    variant: Variant,
+    plan: EnginePlan,
+    tables: Sequence[pa.Table],
+    observers: Sequence[Observer],
+    what: str,
+) -> None:
+    """Carries out a plan of one phase and describes how far it is; `what` says what that is. Raises what ended it early."""
+    with context.progress.task(f"{what} at {variant.target.text}", total=1.0) as task:
+
+        def on_snapshot(run: Run, snapshot: Snapshot) -> None:
+            task.advance_to(*_progress(snapshot, plan))
+            for observer in observers:
+                observer(run, snapshot)
+
+        result = run_plan(target, variant, plan, tables, context.folder / RUN_FOLDER, context.servers, on_snapshot)
+        totals = result.manifest.totals
+        ended = totals.phases[0].operations.values() if totals else []
+        task.end(f"{sum(entry['counts']['ok'] for entry in ended):,} operations")
+
+
+def _progress(snapshot: Snapshot, plan: EnginePlan) -> tuple[float, str]:
+    """The share of its operations that were started, where their number is known, and how many they are."""
+    started, operations = snapshot["phases"][0]["started"], plan["phases"][0].get("operations")
+    return (min(1.0, started / operations) if operations else 0.0), f"{started:,} operations"
