@@ -7,7 +7,8 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any, cast
 
 from sensorbench.analysis.intervals import Interval
-from sensorbench.claims import Evidence, Expression, FigureEvidence, Quantity, RunValues
+from sensorbench.claims import Evidence, FigureEvidence, Quantity, RunValues
+from sensorbench.claims.expression import Expression
 from sensorbench.results import ComparisonResult
 from sensorbench.results.summary.comparison import LoadFigures, LoadSize
 

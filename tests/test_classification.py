@@ -9,7 +9,8 @@ import pytest
 
 from sensorbench.catalog.classification import JUDGES, RegisterEvidence, _roles_of, judged_claims
 from sensorbench.catalog.serialize import catalog_claims
-from sensorbench.claims import Expression, Figure, FigureEvidence, RunValues, judged_by
+from sensorbench.claims import Figure, FigureEvidence, RunValues, judged_by
+from sensorbench.claims.expression import Expression
 from sensorbench.results import ComparisonResult
 from tests.given_evidence import NOISE
 

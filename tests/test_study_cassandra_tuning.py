@@ -9,13 +9,12 @@ import pytest
 from sensorbench.benchmarks.factors.cells import cells_of
 from sensorbench.benchmarks.factors.scaling import scaled
 from sensorbench.claims import Claim
-from sensorbench.claims.simulation import is_decidable
+from sensorbench.claims.simulated import simulated_claims
 from sensorbench.results.factors import FILLED, CellMeasurement, FactorsResult, FilledFigures, StepFigures, Where
 from sensorbench.results.manifest import Process, now
 from sensorbench.results.planned import FactorsManifest, PlannedCell, PlannedFactors
 from sensorbench.results.summary.stress import Latencies
 from sensorbench.studies import FACTOR_STUDIES
-from tests.given_evidence import check_simulated
 from tests.test_factors import filled_of, step_of
 
 TUNING = FACTOR_STUDIES["cassandra-tuning"]
@@ -189,10 +188,11 @@ def test_where_levels_do_not_differ_no_difference_is_reproduced(claim: Claim) ->
 UNDECIDABLE = {f"TUN-{number}" for number in (1, 5, 7, 8, 11, 12, 15, 16, 22, 24, 27, 28, 29, 30, 32)}
 
 
-@pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
-def test_simulated_rounds_rarely_deceive(claim: Claim) -> None:
-    outcomes = check_simulated(claim)
-    assert is_decidable(outcomes) == (claim.id not in UNDECIDABLE), outcomes
+def test_claims_that_ten_repetitions_do_not_decide_are_known() -> None:
+    """By the simulation that the documents show (`make bench-claims`)."""
+    known = simulated_claims().claims
+    judged_by_rules = [claim.id for claim in CLAIMS.values() if claim.rules]
+    assert {name for name in judged_by_rules if known[name].repetitions_at(0.10) is None} == UNDECIDABLE
 
 
 def test_at_most_one_of_two_contradictory_claims_is_reproduced() -> None:

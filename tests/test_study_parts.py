@@ -17,7 +17,8 @@ import vl_convert
 from sensorbench.analysis.pareto import Box, significantly_dominated
 from sensorbench.analysis.sample import Sample
 from sensorbench.app import study as study_app
-from sensorbench.claims import Evidence, Expression, Judge, Judgement, Quantity, RunValues, measured
+from sensorbench.claims import Evidence, Judge, Judgement, Quantity, RunValues, measured
+from sensorbench.claims.expression import Expression
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import ProgressReporter
 from sensorbench.report.effects import effects

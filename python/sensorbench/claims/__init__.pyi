@@ -1,39 +1,20 @@
-from .claim import SCALES, Claim, ClaimsFile, load_claims
+from .claim import Claim, load_claims
 from .deciding import decide
-from .evidence import QUANTITIES, Evidence, Quantity, Roles, variant_name
-from .expression import Expression, Figure
-from .figures import LOAD_VARIATION, SIZE_VARIATION, FigureEvidence, NotMeasuredError, RunValues, WindowedSeries, interval_of
-from .judgement import NOT_MEASURED, Band, Cell, Judgement, Verdict, all_of, any_of, untested_for, weakest
-from .judging import (
-    Judge,
-    Measured,
-    below_scale,
-    common_verdict,
-    decided,
-    judged,
-    judged_by,
-    judged_claim,
-    measured,
-    needs,
-    not_tested,
-)
-from .rules import MIN_EFFECT, WORDS, Equal, Greater
+from .evidence import Evidence, Quantity, Roles, variant_name
+from .expression import Figure
+from .figures import SIZE_VARIATION, FigureEvidence, NotMeasuredError, RunValues, WindowedSeries
+from .judgement import NOT_MEASURED, Cell, Judgement, Verdict, all_of, untested_for
+from .judging import Judge, Measured, common_verdict, judged, judged_by, judged_claim, measured, needs, not_tested
+from .rules import MIN_EFFECT, Equal, Greater
 
 __all__ = [
-    "LOAD_VARIATION",
     "MIN_EFFECT",
     "NOT_MEASURED",
-    "QUANTITIES",
-    "SCALES",
     "SIZE_VARIATION",
-    "WORDS",
-    "Band",
     "Cell",
     "Claim",
-    "ClaimsFile",
     "Equal",
     "Evidence",
-    "Expression",
     "Figure",
     "FigureEvidence",
     "Greater",
@@ -47,12 +28,8 @@ __all__ = [
     "Verdict",
     "WindowedSeries",
     "all_of",
-    "any_of",
-    "below_scale",
     "common_verdict",
     "decide",
-    "decided",
-    "interval_of",
     "judged",
     "judged_by",
     "judged_claim",
@@ -62,5 +39,4 @@ __all__ = [
     "not_tested",
     "untested_for",
     "variant_name",
-    "weakest",
 ]

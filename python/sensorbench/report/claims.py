@@ -119,7 +119,8 @@ def _columns(*, with_parts: bool) -> Columns:
 
 def finding(claim: JudgedClaim) -> list[Line]:
     """What was found, in the paper's words where they are known, and what was published of it."""
-    return [claim.id, [claim.text, muted(f"“{claim.sentence}”" if claim.sentence else claim.form)], claim.published]
+    words = muted(f"“{claim.sentence}”" if claim.sentence else claim.form)
+    return [claim.id, [claim.text, words, *([muted(claim.note)] if claim.note else [])], claim.published]
 
 
 def verdict(word: str, style: str = "verdict") -> Piece:

@@ -147,14 +147,9 @@ def _over_all(claim: JudgedClaim, summaries: dict[str, ComparisonSummary]) -> Ju
         dataset: next(judged_claim for judged_claim in summary.claims if judged_claim.id == claim.id)
         for dataset, summary in summaries.items()
     }
-    return JudgedClaim(
-        id=claim.id,
-        text=claim.text,
-        form=claim.form,
-        published=claim.published,
-        verdict=common_verdict([claim.verdict for claim in of_each.values()], "differs by dataset"),
-        of_each={
-            dataset: VerdictOf(verdict=claim.verdict, reason=claim.reason, measured=claim.measured)
-            for dataset, claim in of_each.items()
-        },
-    )
+    found = {
+        dataset: VerdictOf(verdict=judged_claim.verdict, reason=judged_claim.reason, measured=judged_claim.measured)
+        for dataset, judged_claim in of_each.items()
+    }
+    together = common_verdict([judged_claim.verdict for judged_claim in of_each.values()], "differs by dataset")
+    return claim.model_copy(update={"verdict": together, "reason": "", "measured": None, "cells": [], "of_each": found})
