@@ -13,13 +13,15 @@ from tests.planted import planted
 
 PACKAGE = Path(__file__).parent.parent / "python" / "sensorbench"
 
-# Parts of the package that are held to it.
-HELD = ("analysis", "benchmarks", "report", "results", "runner", "verification")
-
 FREE = "keys of what it holds are a user's or a database's own"
 PARSES = "reads JSON, of which it finds out what it is"
 # Modules that may have dictionaries of anything in public signatures, and why. An entry that no longer applies fails the test.
 MAY_BE_UNTYPED = {
+    "catalog/serialize.py": "what `--json` prints of the catalog",
+    "cli/output.py": "what `--json` prints of claims",
+    "dataset/parquet.py": "options of a library's function",
+    "lab/databases/hbase_admin.py": PARSES,
+    "toml_file.py": PARSES,
     "report/catalog.py": "hands on what `--json` prints of the catalog to the template of its page",
     "report/findings.py": "shows examples of histories, of which each kind of finding has others",
     "results/format_1.py": "reads manifests of format 1, in which each kind had keys of its own",
@@ -73,8 +75,8 @@ def _names_untyped(expression: ast.expr | None) -> bool:
 
 
 def untyped_modules(package: Path = PACKAGE) -> dict[str, list[str]]:
-    """The modules of the held parts with what is untyped in them."""
-    files = [file for part in HELD for file in sorted((package / part).rglob("*.py"))]
+    """The modules of the package with what is untyped in them."""
+    files = sorted(package.rglob("*.py"))
     assert files
     found = {file.relative_to(package).as_posix(): untyped(file.read_text(encoding="utf-8")) for file in files}
     return {file: names for file, names in found.items() if names}

@@ -13,6 +13,7 @@ from sensorbench.errors import UsageError
 from sensorbench.lifecycle.status import record_status
 from sensorbench.paths import check_is_free
 from sensorbench.progress import ProgressReporter
+from sensorbench.results.described import Environment
 from sensorbench.results.environment import environment
 from sensorbench.results.manifest import BaseManifest, Planned, Process, VariantManifest, now
 from sensorbench.results.ownership import Owner, new_id
@@ -60,7 +61,7 @@ class Description(Generic[Planned]):
     title: str
     plan: Planned
     variants: Sequence[VariantManifest] = ()
-    environment: dict[str, Any] = field(default_factory=dict)
+    environment: Environment = field(default_factory=lambda: Environment())
 
 
 class Benchmark(ABC, Generic[Plan, Manifest, Writer]):

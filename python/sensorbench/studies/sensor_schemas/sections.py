@@ -3,7 +3,7 @@ and what each choice changes, on all systems that were measured.
 """
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -16,6 +16,7 @@ from sensorbench.claims import Evidence, variant_name
 from sensorbench.results import VariantManifest
 from sensorbench.results.manifest import MEASURE
 from sensorbench.results.summary.comparison import ComparisonSummary
+from sensorbench.schemas.schema_file import ParameterValue
 from sensorbench.studies.pictures import Effect, Front, Point, with_fronts
 from sensorbench.studies.sensor_schemas.claims import NEW_RANGE, READ, WRITE, rate, rates
 from sensorbench.studies.sensor_schemas.use_cases import use_case_sections
@@ -34,7 +35,7 @@ class Laid:
     name: str
     system: str
     schema: str
-    parameters: dict[str, Any]
+    parameters: Mapping[str, ParameterValue]
 
     @property
     def readings(self) -> int:
