@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use sensorbench_dataset::array_of;
-use sensorbench_driver::contract::{Subject, check, owner};
+use sensorbench_driver::contract::{Keeps, Subject, check, owner};
 use sensorbench_driver::{
     BlockingConnector, BlockingSession, Database, Deadline, Driver, DriverError, ErrorKind, Intent, Progress, Request, Rows,
     Schema, Sessions, TargetUrl, Type, Value, ValueRef,
