@@ -19,8 +19,8 @@ pub struct PointsText {
     fields: Columns,
     /// A column whose text is the name of the field that has the value of another one.
     named: Option<NamedText>,
-    /// `time` if not given.
-    time: Option<String>,
+    /// A column, or one time for all points in µs since 1970; the column `time` if not given.
+    time: Option<TimeText>,
     /// Columns of bytes, which become text.
     #[serde(default)]
     base64: Vec<String>,
@@ -31,6 +31,13 @@ pub struct PointsText {
 struct NamedText {
     name: String,
     value: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum TimeText {
+    Column(String),
+    Constant(i64),
 }
 
 /// Columns under their own names, or under others.
@@ -57,6 +64,22 @@ impl Columns {
     }
 }
 
+impl PointsText {
+    /// The columns of a table that the schema does not fill: what its points are made of, of types that they can have.
+    pub fn columns(&self) -> Vec<Parameter> {
+        let column = |name: &str, value_type| Parameter { name: name.to_owned(), value_type };
+        let mut columns: Vec<_> = self.tags.pairs().iter().map(|(_, name)| column(name, Type::Text)).collect();
+        columns.extend(self.fields.pairs().iter().map(|(_, name)| column(name, Type::Double)));
+        columns.extend(self.named.iter().flat_map(|named| [column(&named.name, Type::Text), column(&named.value, Type::Double)]));
+        if let Some(TimeText::Column(name)) = &self.time {
+            columns.push(column(name, Type::Timestamp));
+        } else if self.time.is_none() {
+            columns.push(column("time", Type::Timestamp));
+        }
+        columns
+    }
+}
+
 /// What a server's line protocol can hold, where servers differ.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -66,6 +89,8 @@ pub struct Limits {
     pub times_us: (i64, i64),
     /// Whether fields are numbers alone.
     pub only_numbers: bool,
+    /// Whether a backslash in a tag is written as two; else it stands for itself where nothing follows that it would escape.
+    pub escapes_backslash: bool,
     /// The longest value of a tag in bytes, beyond which a server cuts it without a word.
     pub max_tag_bytes: usize,
 }
@@ -82,7 +107,14 @@ pub struct Points {
     limits: Limits,
     tags: Vec<(String, usize)>,
     values: Vec<(Name, usize, bool)>,
-    time: usize,
+    time: Time,
+}
+
+/// Where the time of a point is.
+#[derive(Clone, Copy, Debug)]
+enum Time {
+    Column(usize),
+    Constant(i64),
 }
 
 /// The name of a field, as it is written.
@@ -147,10 +179,22 @@ impl Points {
         for name in &text.base64 {
             place("base64", name)?;
         }
-        let time = place("time", text.time.as_deref().unwrap_or("time"))?;
-        if !matches!(columns[time].value_type, Type::Timestamp | Type::Integer) {
-            return Err(SchemaError::at(format!("{path}.time"), "expected a timestamp, or an integer of µs since 1970"));
-        }
+        let time = match &text.time {
+            Some(TimeText::Constant(time)) => {
+                Time::Constant(limits.time(*time).map_err(|error| SchemaError::at(format!("{path}.time"), error.to_string()))?)
+            }
+            column => {
+                let name = if let Some(TimeText::Column(name)) = column { name } else { "time" };
+                let at = place("time", name)?;
+                if !matches!(columns[at].value_type, Type::Timestamp | Type::Integer) {
+                    return Err(SchemaError::at(
+                        format!("{path}.time"),
+                        "expected a timestamp, or an integer in the server's own unit",
+                    ));
+                }
+                Time::Column(at)
+            }
+        };
         Ok(Self { columns: columns.to_vec(), measurement, fields, limits, tags, values, time })
     }
 
@@ -184,7 +228,7 @@ impl Points {
             line.push(b',');
             line.extend_from_slice(name.as_bytes());
             line.push(b'=');
-            append_tag(line, value(*place), self.limits.max_tag_bytes).map_err(at(*place))?;
+            append_tag(line, value(*place), self.limits).map_err(at(*place))?;
         }
         let mut separator = b' ';
         for (number, (name, place, is_base64)) in self.values.iter().enumerate() {
@@ -202,15 +246,19 @@ impl Points {
             separator = b',';
             match name {
                 Name::Literal(name) => line.extend_from_slice(name.as_bytes()),
-                Name::Column(name) => append_tag(line, value(*name), self.limits.max_tag_bytes).map_err(at(*name))?,
+                Name::Column(name) => append_tag(line, value(*name), self.limits).map_err(at(*name))?,
             }
             line.push(b'=');
             append_field(line, field, *is_base64, self.limits.only_numbers).map_err(at(*place))?;
         }
         line.push(b' ');
-        let time = match value(self.time) {
-            ValueRef::Timestamp(time) | ValueRef::Integer(time) => self.limits.time(time).map_err(at(self.time))?,
-            other => return Err(at(self.time)(ConversionError(format!("{other} is no time; every point has one")))),
+        let time = match self.time {
+            Time::Constant(time) => time,
+            Time::Column(place) => match value(place) {
+                ValueRef::Timestamp(time) => self.limits.time(time).map_err(at(place))?,
+                ValueRef::Integer(time) => time,
+                other => return Err(at(place)(ConversionError(format!("{other} is no time; every point has one")))),
+            },
         };
         line.extend_from_slice(itoa::Buffer::new().format(time).as_bytes());
         line.push(b'\n');
@@ -276,7 +324,7 @@ fn escaped(name: &str) -> String {
 }
 
 /// A value as a tag, or as the name of a field. What the protocol cannot say is refused, because servers would take it for something else.
-fn append_tag(line: &mut Vec<u8>, value: ValueRef, max_bytes: usize) -> Result<(), ConversionError> {
+fn append_tag(line: &mut Vec<u8>, value: ValueRef, limits: Limits) -> Result<(), ConversionError> {
     match value {
         ValueRef::Integer(value) => line.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()),
         ValueRef::Boolean(value) => line.extend_from_slice(if value { b"true" } else { b"false" }),
@@ -286,19 +334,20 @@ fn append_tag(line: &mut Vec<u8>, value: ValueRef, max_bytes: usize) -> Result<(
             if bytes.is_empty() {
                 return refused("an empty one is the same as none");
             }
-            if bytes.len() > max_bytes {
-                return refused(&format!("it is longer than {max_bytes} bytes"));
+            if bytes.len() > limits.max_tag_bytes {
+                return refused(&format!("it is longer than {} bytes", limits.max_tag_bytes));
             }
             if bytes.iter().any(|byte| *byte < b' ') {
                 return refused("line ends and other control characters cannot be written in one");
             }
-            if text.ends_with('\\') || ["\\,", "\\=", "\\ "].iter().any(|pair| text.contains(pair)) {
+            let is_ambiguous = text.ends_with('\\') || ["\\,", "\\=", "\\ "].iter().any(|pair| text.contains(pair));
+            if is_ambiguous && !limits.escapes_backslash {
                 return refused(
                     "a backslash at the end, or before a comma, a space or an equals sign, would be read as another value",
                 );
             }
             for byte in bytes {
-                if matches!(byte, b',' | b'=' | b' ') {
+                if matches!(byte, b',' | b'=' | b' ') || (*byte == b'\\' && limits.escapes_backslash) {
                     line.push(b'\\');
                 }
                 line.push(*byte);
@@ -359,10 +408,11 @@ mod tests {
         time_unit_us: 1,
         times_us: (-9_223_372_036_854_775, 9_223_372_036_854_775),
         only_numbers: false,
+        escapes_backslash: false,
         max_tag_bytes: 100,
     };
     const NUMBERS: Limits =
-        Limits { time_unit_us: 1000, times_us: (0, 4_102_444_800_000_000), only_numbers: true, max_tag_bytes: 100 };
+        Limits { time_unit_us: 1000, times_us: (0, 4_102_444_800_000_000), only_numbers: true, escapes_backslash: true, max_tag_bytes: 100 };
 
     fn columns() -> Vec<Parameter> {
         [
@@ -440,6 +490,8 @@ mod tests {
             let refused = line(&tagged, with(1, ValueRef::Text(hostile))).unwrap_err();
             assert!(refused.starts_with("column sensor") && refused.contains("cannot be a tag"), "{refused}");
         }
+        let escaping = super::tests::points(json!({"tags": ["sensor"], "fields": ["value"]}), Limits { escapes_backslash: true, ..LIMITS }).unwrap();
+        assert!(line(&escaping, with(1, ValueRef::Text("a\\, b\\"))).unwrap().starts_with("readings,sensor=a\\\\\\,\\ b\\\\ value="));
         assert!(line(&tagged, with(1, ValueRef::Text("a,b=1 c"))).unwrap().starts_with("readings,sensor=a\\,b\\=1\\ c value="));
     }
 

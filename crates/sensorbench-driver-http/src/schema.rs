@@ -13,6 +13,8 @@ use crate::protocol::{Protocol, Reading};
 #[derive(Clone, Debug)]
 pub struct HttpSchema {
     tables: BTreeMap<String, Points>,
+    /// How the rows of tables become points that are only written to.
+    unfilled: BTreeMap<String, PointsText>,
 }
 
 #[derive(Default, Deserialize)]
@@ -50,17 +52,15 @@ impl HttpSchema {
             })?;
             tables.insert(table.clone(), Points::of(table, &text, columns, protocol.limits())?);
         }
-        match texts.keys().next() {
-            Some(table) if !schema.tables.is_empty() => {
-                Err(SchemaError::at(format!("create.points.{table}"), "the schema fills no such table").into())
-            }
-            _ => Ok(Self { tables }),
+        for (table, text) in &texts {
+            tables.insert(table.clone(), Points::of(table, text, &text.columns(), protocol.limits())?);
         }
+        Ok(Self { tables, unfilled: texts })
     }
 
     /// How the rows of a table become points.
     pub fn table(&self, name: &str) -> Result<&Points, DriverError> {
-        self.tables.get(name).ok_or_else(|| DriverError::Data(format!("the schema fills no table {name}")))
+        self.tables.get(name).ok_or_else(|| DriverError::Data(format!("the schema has no table {name}")))
     }
 
     /// An operation.
@@ -70,13 +70,18 @@ impl HttpSchema {
         }
         let path = format!("operation.{}", operation.name);
         let text: WriteText = parse_part(&path, &operation.statement)?;
-        let points = self.tables.get(&text.write).ok_or_else(|| {
+        let known = self.tables.get(&text.write).ok_or_else(|| {
             let known: Vec<_> = self.tables.keys().map(String::as_str).collect();
             SchemaError::at(
                 format!("{path}.write"),
                 format!("there is no table {}; expected one of {}", text.write, known.join(", ")),
             )
         })?;
+        // What is only written to has the types of what is written.
+        let points = match self.unfilled.get(&text.write) {
+            Some(unfilled) => Points::of(&text.write, unfilled, &operation.parameters, protocol.limits())?,
+            None => known.clone(),
+        };
         let mut places = Vec::new();
         for column in &points.columns {
             let place = operation.require_parameter(&column.name)?;
@@ -86,7 +91,7 @@ impl HttpSchema {
             }
             places.push(place);
         }
-        Ok(Prepared::Write(points.clone(), places))
+        Ok(Prepared::Write(points, places))
     }
 }
 

@@ -2,11 +2,13 @@
 
 mod influxdb;
 mod server;
+mod victoriametrics;
 
 #[test]
 fn the_server_keeps_the_contract() {
     match server::scheme().as_str() {
         "influxdb" => influxdb::keeps_the_contract(),
+        "victoriametrics" => victoriametrics::keeps_the_contract(),
         other => panic!("no server is called {other}"),
     }
 }
@@ -15,6 +17,7 @@ fn the_server_keeps_the_contract() {
 fn what_the_server_does_with_writes_is_as_stated() {
     match server::scheme().as_str() {
         "influxdb" => influxdb::does_as_stated(),
+        "victoriametrics" => victoriametrics::does_as_stated(),
         other => panic!("no server is called {other}"),
     }
 }

@@ -5,6 +5,7 @@ from sensorbench.lab.database import LabCluster, LabDatabase
 from sensorbench.lab.databases.cassandra import Cassandra
 from sensorbench.lab.databases.ferretdb import Ferretdb, FerretdbPostgresql
 from sensorbench.lab.databases.hbase import Hbase
+from sensorbench.lab.databases.influxdb import Influxdb
 from sensorbench.lab.databases.mariadb import Mariadb
 from sensorbench.lab.databases.postgresql import Postgresql
 from sensorbench.lab.databases.redis import Redis, RedisCluster
@@ -12,7 +13,17 @@ from sensorbench.lab.spark import Spark
 
 LAB_DATABASES: dict[str, LabDatabase] = {
     database.name: database
-    for database in (Mariadb(), Postgresql(), Redis(), RedisCluster(), Cassandra(), Ferretdb(), FerretdbPostgresql(), Hbase())
+    for database in (
+        Mariadb(),
+        Postgresql(),
+        Redis(),
+        RedisCluster(),
+        Cassandra(),
+        Ferretdb(),
+        FerretdbPostgresql(),
+        Hbase(),
+        Influxdb(),
+    )
 }
 
 # What the lab starts: databases, and what computes beside them, which is no target.

@@ -153,6 +153,7 @@ impl Protocol for Influxdb {
             time_unit_us: 1,
             times_us: (-9_223_372_036_854_775, 9_223_372_036_854_775),
             only_numbers: false,
+            escapes_backslash: false,
             max_tag_bytes: usize::MAX,
         }
     }
