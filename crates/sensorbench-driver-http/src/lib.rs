@@ -43,6 +43,7 @@ mod schema;
 mod session;
 mod target;
 mod template;
+mod victoriametrics;
 
 use sensorbench_driver::{About, Database, Driver, DriverError, Schema, TargetUrl};
 
@@ -51,12 +52,16 @@ use crate::influxdb::Influxdb;
 use crate::protocol::Protocol;
 use crate::schema::HttpSchema;
 use crate::target::Target;
+use crate::victoriametrics::Victoriametrics;
 
 /// A database that speaks HTTP.
 pub struct HttpDatabase(&'static dyn Protocol);
 
 /// InfluxDB 1.
 pub const INFLUXDB: HttpDatabase = HttpDatabase(&Influxdb);
+
+/// VictoriaMetrics on one server.
+pub const VICTORIAMETRICS: HttpDatabase = HttpDatabase(&Victoriametrics);
 
 impl Database for HttpDatabase {
     fn about(&self) -> About {
@@ -83,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_least_that_a_database_does_is_a_sound_schema() {
-        for database in [INFLUXDB] {
+        for database in [INFLUXDB, VICTORIAMETRICS] {
             database.check(&database.no_op().unwrap()).unwrap();
         }
     }

@@ -411,8 +411,13 @@ mod tests {
         escapes_backslash: false,
         max_tag_bytes: 100,
     };
-    const NUMBERS: Limits =
-        Limits { time_unit_us: 1000, times_us: (0, 4_102_444_800_000_000), only_numbers: true, escapes_backslash: true, max_tag_bytes: 100 };
+    const NUMBERS: Limits = Limits {
+        time_unit_us: 1000,
+        times_us: (0, 4_102_444_800_000_000),
+        only_numbers: true,
+        escapes_backslash: true,
+        max_tag_bytes: 100,
+    };
 
     fn columns() -> Vec<Parameter> {
         [
@@ -490,8 +495,12 @@ mod tests {
             let refused = line(&tagged, with(1, ValueRef::Text(hostile))).unwrap_err();
             assert!(refused.starts_with("column sensor") && refused.contains("cannot be a tag"), "{refused}");
         }
-        let escaping = super::tests::points(json!({"tags": ["sensor"], "fields": ["value"]}), Limits { escapes_backslash: true, ..LIMITS }).unwrap();
-        assert!(line(&escaping, with(1, ValueRef::Text("a\\, b\\"))).unwrap().starts_with("readings,sensor=a\\\\\\,\\ b\\\\ value="));
+        let escaping =
+            super::tests::points(json!({"tags": ["sensor"], "fields": ["value"]}), Limits { escapes_backslash: true, ..LIMITS })
+                .unwrap();
+        assert!(
+            line(&escaping, with(1, ValueRef::Text("a\\, b\\"))).unwrap().starts_with("readings,sensor=a\\\\\\,\\ b\\\\ value=")
+        );
         assert!(line(&tagged, with(1, ValueRef::Text("a,b=1 c"))).unwrap().starts_with("readings,sensor=a\\,b\\=1\\ c value="));
     }
 
@@ -513,8 +522,9 @@ mod tests {
         }
         let numbers = points(json!({"tags": ["sensor"], "fields": ["value", "number"]}), NUMBERS).unwrap();
         let early = with(2, ValueRef::Timestamp(5_000));
+        let fine = points(json!({"tags": ["sensor"], "fields": ["value"]}), NUMBERS).unwrap();
         assert!(line(&numbers, early).unwrap_err().contains("beyond 2^53"));
-        assert!(line(&numbers, with(2, ValueRef::Timestamp(5_001))).unwrap_err().contains("no whole number of milliseconds"));
+        assert!(line(&fine, with(2, ValueRef::Timestamp(5_001))).unwrap_err().contains("no whole number of milliseconds"));
     }
 
     #[test]

@@ -34,7 +34,8 @@ fn sample(line: &str) -> Option<Sample> {
         return None;
     }
     let (before, value) = line.trim().rsplit_once(' ')?;
-    let (name, labels) = before.split_once('{').map_or((before, ""), |(name, rest)| (name, rest.strip_suffix('}').unwrap_or(rest)));
+    let (name, labels) =
+        before.split_once('{').map_or((before, ""), |(name, rest)| (name, rest.strip_suffix('}').unwrap_or(rest)));
     let mut read = BTreeMap::new();
     let mut rest = labels;
     while let Some((label, after)) = rest.split_once("=\"") {

@@ -17,13 +17,13 @@
 //! to = ":to"
 //! ```
 //!
-//! `::name` is the namespace's metric of this name. `:name` is a parameter as a text between quotes, which is what labels are compared with.
+//! `at = ":time"` asks for one time. `::name` is the namespace's metric of this name. `:name` is a parameter as a text between quotes, which is what labels are compared with.
 //! Rows have labels by their names, `time` and `value`; `row` says which column is which, in this order.
 
 mod metrics;
 mod reading;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
@@ -100,17 +100,21 @@ fn other_answer(control: &Control, problem: impl std::fmt::Display) -> DriverErr
     control.target.unreachable(format!("it does not answer as VictoriaMetrics does: {problem}"))
 }
 
-/// The values of a label, of the series that are selected or of all.
-fn values_of(control: &Control, label: &str, encoded_selector: Option<&str>) -> Result<Vec<String>, DriverError> {
+/// The names of the metrics that are selected, each once. (Lists of the values of a label have what was deleted, too.)
+fn metric_names(control: &Control, encoded_selector: &str) -> Result<BTreeSet<String>, DriverError> {
     #[derive(Deserialize)]
     struct Answer {
-        data: Vec<String>,
+        data: Vec<Labels>,
     }
-    let matching = encoded_selector.map_or(String::new(), |selector| format!("&match%5B%5D={selector}"));
+    #[derive(Deserialize)]
+    struct Labels {
+        #[serde(rename = "__name__")]
+        name: String,
+    }
     let end = now_ms() / 1000 + 3 * 86_400;
-    let reply = control.answer(Call::get(format!("/api/v1/label/{label}/values?start=1&end={end}{matching}")))?;
+    let reply = control.answer(Call::get(format!("/api/v1/series?match%5B%5D={encoded_selector}&start=1&end={end}")))?;
     let answer: Answer = serde_json::from_slice(&reply.body).map_err(|error| other_answer(control, error))?;
-    Ok(answer.data)
+    Ok(answer.data.into_iter().map(|labels| labels.name).collect())
 }
 
 /// The text of the marker that was written last.
@@ -139,7 +143,13 @@ impl Protocol for Victoriametrics {
     }
 
     fn limits(&self) -> Limits {
-        Limits { time_unit_us: 1000, times_us: (0, LAST_US), only_numbers: true, escapes_backslash: true, max_tag_bytes: MAX_LABEL_BYTES }
+        Limits {
+            time_unit_us: 1000,
+            times_us: (0, LAST_US),
+            only_numbers: true,
+            escapes_backslash: true,
+            max_tag_bytes: MAX_LABEL_BYTES,
+        }
     }
 
     fn namespace(&self, control: &Control) -> String {
@@ -173,9 +183,7 @@ impl Protocol for Victoriametrics {
         let namespace = &control.target.namespace;
         // What was written a moment ago may not be visible yet.
         flush(control)?;
-        let names = values_of(control, "__name__", Some(&everything(namespace)))?;
-        let prefix = format!("{namespace}:");
-        if !names.iter().any(|name| name.starts_with(&prefix)) {
+        if metric_names(control, &everything(namespace))?.is_empty() {
             return Ok(Occupant::Absent);
         }
         let text = marker_text(control, namespace)?;
@@ -218,8 +226,11 @@ impl Protocol for Victoriametrics {
     fn namespaces(&self, control: &Control) -> Result<Vec<String>, DriverError> {
         let end = format!(":{MARK_METRIC}");
         let mut ours = Vec::new();
-        for name in values_of(control, "__name__", None)? {
-            let Some(namespace) = name.strip_suffix(&end).filter(|namespace| sensorbench_driver::is_namespace(namespace)) else { continue };
+        let marks = utf8_percent_encode(&format!("{{__name__=~\".+{end}\"}}"), ENCODED).to_string();
+        for name in metric_names(control, &marks)? {
+            let Some(namespace) = name.strip_suffix(&end).filter(|namespace| sensorbench_driver::is_namespace(namespace)) else {
+                continue;
+            };
             if marker_text(control, namespace)?.is_some_and(|text| Marker::parse(&text).is_some()) {
                 ours.push(namespace.to_owned());
             }
@@ -259,7 +270,8 @@ impl Protocol for Victoriametrics {
     /// What the server tells of all its data, where all of them are ours.
     fn size(&self, control: &Control) -> Result<Size, DriverError> {
         let prefix = format!("{}:", control.target.namespace);
-        if values_of(control, "__name__", None)?.iter().any(|name| !name.starts_with(&prefix)) {
+        let all = utf8_percent_encode("{__name__!=\"\"}", ENCODED).to_string();
+        if metric_names(control, &all)?.iter().any(|name| !name.starts_with(&prefix)) {
             let unknown = Some("the server tells the size of all its data together, and others have data there, too".to_owned());
             return Ok(Size { unknown, ..Size::default() });
         }

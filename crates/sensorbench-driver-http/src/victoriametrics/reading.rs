@@ -29,6 +29,7 @@ struct ReadText {
     export: Option<String>,
     from: Option<String>,
     to: Option<String>,
+    at: Option<String>,
     row: Option<Vec<String>>,
 }
 
@@ -39,6 +40,8 @@ pub struct MetricsReading {
     pieces: Vec<Option<Piece>>,
     from: Option<usize>,
     to: Option<usize>,
+    /// The one time that is asked for.
+    at: Option<usize>,
     parameters: Vec<Parameter>,
     columns: Vec<Column>,
     /// Where each column is in the answer.
@@ -81,7 +84,10 @@ impl MetricsReading {
                 _ => Err(SchemaError::at(format!("{path}.{key}"), format!("{text:?}: expected a timestamp, written as :name"))),
             }
         };
-        let (from, to) = (time("from", &text.from)?, time("to", &text.to)?);
+        let (from, to, only) = (time("from", &text.from)?, time("to", &text.to)?, time("at", &text.at)?);
+        if only.is_some() && (from.is_some() || to.is_some()) {
+            return Err(SchemaError::at(format!("{path}.at"), "expected either at, or from and to").into());
+        }
         if pieces.contains(&None) && (from.is_none() || to.is_none()) {
             return Err(SchemaError::at(at, "[:range] is the stretch between from and to; expected both").into());
         }
@@ -96,6 +102,7 @@ impl MetricsReading {
             pieces,
             from,
             to,
+            at: only,
             parameters: operation.parameters.clone(),
             columns: operation.columns.clone(),
             row,
@@ -108,13 +115,21 @@ impl MetricsReading {
 
     /// The ms of a request: from a time on, until before another one. A time between two ms is after the first.
     fn times(&self, parameters: &[Value]) -> Result<Times, DriverError> {
-        let time = |place: Option<usize>| {
-            let Some(place) = place else { return Ok(None) };
-            match parameters[place].as_ref() {
-                ValueRef::Timestamp(time) => Ok(Some(time.div_euclid(UNIT_US) + i64::from(time.rem_euclid(UNIT_US) != 0))),
-                other => Err(self.refused(ConversionError(format!("{other} is no time")).at("parameter", &self.parameters[place].name))),
-            }
-        };
+        let time =
+            |place: Option<usize>| {
+                let Some(place) = place else { return Ok(None) };
+                match parameters[place].as_ref() {
+                    ValueRef::Timestamp(time) => Ok(Some(time.div_euclid(UNIT_US) + i64::from(time.rem_euclid(UNIT_US) != 0))),
+                    other => Err(self
+                        .refused(ConversionError(format!("{other} is no time")).at("parameter", &self.parameters[place].name))),
+                }
+            };
+        if self.at.is_some() {
+            let first = time(self.at)?.unwrap_or(0);
+            // Between two ms there is nothing.
+            let is_whole = self.at.is_some_and(|place| parameters[place] == Value::Timestamp(first * UNIT_US));
+            return Ok(Times { first, last: if is_whole { first } else { first - 1 } });
+        }
         // Negative times mean nothing to the server.
         let first = time(self.from)?.unwrap_or(0).max(0);
         let last = time(self.to)?.map_or_else(|| super::now_ms() + 2 * 86_400_000, |to| to - 1);
@@ -299,6 +314,9 @@ mod tests {
         assert!(sent(&export, &parameters("a", 1_001, 2_001)).unwrap().ends_with("start=0.002&end=0.002"));
         assert_eq!(sent(&export, &parameters("a", 5_000, 5_000)), None);
         assert_eq!(sent(&export, &parameters("a", -5_000_000, -1_000_000)), None);
+        let at = reading(json!({"export": "::m_v", "at": ":from", "row": row})).unwrap();
+        assert!(sent(&at, &parameters("a", 5_000, 0)).unwrap().ends_with("start=0.005&end=0.005"));
+        assert_eq!(sent(&at, &parameters("a", 5_001, 0)), None);
         let peak = reading(json!({"query": "max_over_time(::m_v[:range])", "from": ":from", "to": ":to", "row": row})).unwrap();
         assert_eq!(
             sent(&peak, &parameters("a", 1_000_000, 3_000_000)).unwrap(),
@@ -313,9 +331,14 @@ mod tests {
         let mut rows = Rows::new();
         let line = br#"{"metric":{"__name__":"ours:m_v","site":"7"},"values":[1.5,null,9],"timestamps":[1000,2000,3000]}"#;
         export.read(line, &parameters("a", 0, 2_001_000), &mut rows).unwrap();
-        let values: Vec<_> = rows.iter().map(|row| (0..3).map(|column| row.value(column).to_value()).collect::<Vec<_>>()).collect();
+        let values: Vec<_> =
+            rows.iter().map(|row| (0..3).map(|column| row.value(column).to_value()).collect::<Vec<_>>()).collect();
         let row = |time: i64, value| vec![Value::Timestamp(time), value, Value::Integer(7)];
-        assert_eq!(values, [row(1_000_000, Value::Double(1.5)), row(2_000_000, Value::Null)], "what is beyond the range is not taken");
+        assert_eq!(
+            values,
+            [row(1_000_000, Value::Double(1.5)), row(2_000_000, Value::Null)],
+            "what is beyond the range is not taken"
+        );
         let other = br#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#;
         let query = reading(json!({"query": "::m_v", "row": ["site", "value", "site"]})).unwrap();
         assert!(query.read(other, &parameters("a", 0, 1), &mut rows).unwrap_err().to_string().contains("expected a vector"));
@@ -328,6 +351,7 @@ mod tests {
             (json!({"query": "x", "export": "y"}), "operation.q: expected query or export"),
             (json!({"query": "x[:range]", "from": ":from"}), "operation.q.query: [:range] is the stretch between"),
             (json!({"query": "x", "from": ":site"}), "operation.q.from: \":site\": expected a timestamp"),
+            (json!({"export": "x", "at": ":to", "to": ":to"}), "operation.q.at: expected either at"),
             (json!({"query": "x", "row": ["time"]}), "operation.q.row: expected 3 names"),
         ] {
             let message = reading(statement).err().unwrap().to_string();

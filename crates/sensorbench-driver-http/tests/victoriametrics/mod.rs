@@ -38,8 +38,10 @@ pub fn keeps_the_contract() {
         keeps: Keeps {
             columns: &["id", "value", "time"],
             nulls: false,
+            all_doubles: false,
             time_step_us: 1000,
             times_us: (SECOND_US / 2, 1_700_000_000 * SECOND_US),
+            sorts: false,
             shows_at_once: false,
         },
         put_foreign: &|| write("contract:sensorbench,mark=mine value=1 1700000000000\ncontract:mine x=7 1700000000000\n"),
@@ -121,7 +123,11 @@ pub fn does_as_stated() {
 fn counts_show_what_is_dropped(driver: &dyn Driver) {
     let before = driver.count("t").unwrap();
     let future = 4_102_444_800 * SECOND_US;
-    let columns = vec![("sensor", texts(&["p", "q", "r"])), ("time", times(&[DAY_US, future, DAY_US])), ("value", doubles(&[1.0, 2.0, 3.0]))];
+    let columns = vec![
+        ("sensor", texts(&["p", "q", "r"])),
+        ("time", times(&[DAY_US, future, DAY_US])),
+        ("value", doubles(&[1.0, 2.0, 3.0])),
+    ];
     let (rows, outcome) = load(driver, "t", columns);
     outcome.unwrap();
     assert_eq!((rows, driver.count("t").unwrap()), (3, before + 2));

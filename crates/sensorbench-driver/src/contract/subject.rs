@@ -38,10 +38,14 @@ pub struct Keeps {
     pub columns: &'static [&'static str],
     /// Whether values may be null.
     pub nulls: bool,
+    /// Whether a double is kept exactly whatever it is; if not, those of few decimal digits are.
+    pub all_doubles: bool,
     /// The smallest difference between two times, in µs.
     pub time_step_us: i64,
     /// The first and the last time, in µs since 1970.
     pub times_us: (i64, i64),
+    /// Whether an answer can be sorted by time; if not, the suite sorts it.
+    pub sorts: bool,
     /// Whether a write is visible when it is answered; if not, when the driver has settled.
     pub shows_at_once: bool,
 }
@@ -50,7 +54,15 @@ impl Default for Keeps {
     /// Everything.
     fn default() -> Self {
         let columns = &["id", "flag", "number", "value", "time", "name", "data"];
-        Self { columns, nulls: true, time_step_us: 1, times_us: (i64::MIN, i64::MAX), shows_at_once: true }
+        Self {
+            columns,
+            nulls: true,
+            all_doubles: true,
+            time_step_us: 1,
+            times_us: (i64::MIN, i64::MAX),
+            sorts: true,
+            shows_at_once: true,
+        }
     }
 }
 
@@ -128,7 +140,8 @@ pub(super) fn schema(subject: &Subject) -> Schema {
 }
 
 pub(super) fn readings(subject: &Subject) -> Vec<Reading> {
-    let infinity = if subject.stores_infinity { f64::INFINITY } else { f64::MAX };
+    let double = |value: f64, of_few_digits: f64| if subject.keeps.all_doubles { value } else { of_few_digits };
+    let infinity = if subject.stores_infinity { f64::INFINITY } else { double(f64::MAX, 1.25e10) };
     let text = |text: &str| Value::Text(text.into());
     let bytes = |bytes: &[u8]| Value::Bytes(bytes.into());
     let second = 1_000_000;
@@ -146,10 +159,26 @@ pub(super) fn readings(subject: &Subject) -> Vec<Reading> {
         null(bytes(b"3")),
     ];
     let all = [
-        reading(1, Value::Boolean(true), i64::MAX, 0.1 + 0.2, second, text("AC1"), bytes(b"\0\x01\xff")),
-        reading(2, Value::Boolean(false), i64::MIN, f64::MIN_POSITIVE, 2 * second, text("日本 été 🌡 ' \" \\ ;--"), bytes(b"")),
+        reading(1, Value::Boolean(true), i64::MAX, double(0.1 + 0.2, 0.3), second, text("AC1"), bytes(b"\0\x01\xff")),
+        reading(
+            2,
+            Value::Boolean(false),
+            i64::MIN,
+            double(f64::MIN_POSITIVE, 1.5e-9),
+            2 * second,
+            text("日本 été 🌡 ' \" \\ ;--"),
+            bytes(b""),
+        ),
         nulls,
-        reading(4, Value::Boolean(true), 0, -1.797e308, 3 * second + subject.keeps.time_step_us, text(""), bytes(&[0; 3])),
+        reading(
+            4,
+            Value::Boolean(true),
+            0,
+            double(-1.797e308, -0.001),
+            3 * second + subject.keeps.time_step_us,
+            text(""),
+            bytes(&[0; 3]),
+        ),
         reading(
             5,
             Value::Boolean(true),
