@@ -38,7 +38,7 @@ from sensorbench.results.summary.comparison import (
     ServiceTimes,
     VariantRuns,
 )
-from sensorbench.results.summary.envelope import envelope
+from sensorbench.results.summary.envelope import Caveat, envelope
 from sensorbench.runner import check_client_health, is_of_registers
 from sensorbench.verification import guaranteed
 
@@ -73,7 +73,8 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
     health, caveats = check_client_health(result, runs)
     for variant, why in outdated.items():
         if any(variant in ranking.outdated for ranking in rankings):
-            caveats.add("outdated", f"It is not ranked against the others: {why}.", "--include-outdated ranks it.", variant)
+            text, action = f"It is not ranked against the others: {why}.", "--include-outdated ranks it."
+            caveats.append(Caveat(kind="outdated", text=text, action=action, variant=variant))
     return ComparisonSummary(
         **envelope(manifest),
         answers_equal=answers_equal,
