@@ -20,6 +20,8 @@ VARIANTS = {
     "cassandra-by_sensor_month",
     "cassandra-by_sensor_tables",
     "cassandra-generic",
+    "influxdb-by_sensor",
+    "influxdb-wide",
     "mariadb-star",
     "mariadb-star_composite",
     "mariadb-star_wide",

@@ -26,6 +26,7 @@ def url_with_password(instance: lab.Instance, scheme: str) -> str:
     [
         ("cassandra", "cassandra"),
         ("hbase", "hbase"),
+        ("http", "influxdb"),
         ("mongodb", "ferretdb"),
         ("mongodb", "ferretdb-postgresql"),
         ("mysql", "mariadb"),

@@ -22,7 +22,8 @@ from tests.servers import LabServers
 
 
 @pytest.mark.parametrize(
-    "database", ["mariadb", "postgresql", "questdb", "redis", "redis+cluster", "ferretdb", "ferretdb+postgresql", "hbase"]
+    "database",
+    ["mariadb", "postgresql", "questdb", "redis", "redis+cluster", "ferretdb", "ferretdb+postgresql", "hbase", "influxdb"],
 )
 def test_the_lab_says_what_it_can_start(cli: Cli, database: str) -> None:
     (row,) = [row for row in cli("lab", "databases", "--json").json if row["database"] == database]
@@ -77,7 +78,7 @@ def test_settings_reach_the_server_and_unknown_ones_are_refused(cli: Cli, lab_ho
     assert cli("lab", "down", "small").exit_code == 0
     for database, key in [("redis", "maxmemori"), ("postgresql", "shared_bufers"), ("mariadb", "innodb_bufer_pool_size"),
                           ("questdb", "cairo.commit.mod"),
-                          ("ferretdb", "log-levl"), ("ferretdb+postgresql", "postgresql.shared_bufers")]:  # fmt: skip
+                          ("ferretdb", "log-levl"), ("ferretdb+postgresql", "postgresql.shared_bufers"), ("influxdb", "data.wal-fsync-dely")]:  # fmt: skip
         refused = cli("lab", "up", database, "--name", "wrong", "--set", f"{key}=1")
         assert refused.exit_code == 2
         assert f"--set {key}" in " ".join(refused.err.split())

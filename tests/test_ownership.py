@@ -218,7 +218,7 @@ def test_a_target_without_a_place_of_its_own_is_refused(cli: Cli) -> None:
     assert (refused.exit_code, "expected the URL of a server, sqlite:PATH, or lab:NAME" in refused.err) == (2, True)
 
 
-@pytest.mark.parametrize("server", ["cassandra", "ferretdb", "hbase", "mariadb", "postgresql", "questdb", "redis"])
+@pytest.mark.parametrize("server", ["cassandra", "ferretdb", "hbase", "influxdb", "mariadb", "postgresql", "questdb", "redis"])
 def test_namespaces_at_a_server_are_listed_and_cleaned(cli: Cli, server: str, lab_servers: LabServers) -> None:
     lab_servers.start(server)
     at = f"lab:{server}"

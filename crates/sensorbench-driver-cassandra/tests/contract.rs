@@ -3,7 +3,7 @@
 mod common;
 
 use common::{TestCluster, TestSession, first_host, load, open, schema};
-use sensorbench_driver::contract::{Subject, check, owner};
+use sensorbench_driver::contract::{Keeps, Subject, check, owner};
 use sensorbench_driver::{ErrorKind, Intent, Schema, Value};
 use sensorbench_driver_cassandra::CassandraDatabase;
 
@@ -25,7 +25,7 @@ fn the_driver_keeps_the_contract() {
         schema,
         stores_nan: true,
         stores_infinity: true,
-        nulls_apart: true,
+        keeps: Keeps::default(),
         put_foreign: &put_foreign,
         foreign_rows: &foreign_rows,
         remove_foreign: &remove_foreign,

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use sensorbench_dataset::array_of;
-use sensorbench_driver::contract::{Subject, check, owner};
+use sensorbench_driver::contract::{Keeps, Subject, check, owner};
 use sensorbench_driver::{
     BlockingConnector, BlockingSession, Database, Deadline, Driver, DriverError, ErrorKind, Intent, Operation, Progress, Request,
     Rows, Schema, Sessions, TargetUrl, Type, Value, ValueRef,
@@ -26,7 +26,7 @@ fn keeps_the_contract() {
         schema: contract_schema(),
         stores_nan: true,
         stores_infinity: true,
-        nulls_apart: true,
+        keeps: Keeps::default(),
         put_foreign: &|| {
             std::fs::create_dir(&path).unwrap();
             std::fs::write(path.join("mine"), "x\ny").unwrap();

@@ -9,7 +9,7 @@ use std::time::Instant;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
 use sensorbench_dataset::array_of;
 use sensorbench_dataset::encoding::append_key;
-use sensorbench_driver::contract::{Subject, check, owner};
+use sensorbench_driver::contract::{Keeps, Subject, check, owner};
 use sensorbench_driver::{
     BlockingSession, Database, Deadline, Driver, DriverError, ErrorKind, Intent, Progress, Request, Rows, Schema, Sessions,
     TargetUrl, Type, Value, ValueRef,
@@ -154,7 +154,7 @@ fn the_cluster_keeps_the_contract() {
         schema: toml::from_str(include_str!("contract.toml")).expect("the schema of the contract"),
         stores_nan: true,
         stores_infinity: true,
-        nulls_apart: true,
+        keeps: Keeps::default(),
         put_foreign: &|| put_foreign_rows("contract"),
         foreign_rows: &|| foreign_rows("contract"),
         remove_foreign: &|| remove_foreign_rows("contract"),

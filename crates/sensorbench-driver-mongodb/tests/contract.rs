@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
 use bson::{Document, doc};
 use mongodb::Client;
 use sensorbench_dataset::array_of;
-use sensorbench_driver::contract::{Subject, check, owner};
+use sensorbench_driver::contract::{Keeps, Subject, check, owner};
 use sensorbench_driver::{
     AsyncSession, Database, Driver, DriverError, ErrorKind, Intent, Progress, Request, Rows, Schema, Sessions, TargetUrl, Type,
     Value, ValueRef,
@@ -107,7 +107,7 @@ fn the_server_keeps_the_contract() {
         schema: serde_json::from_str(include_str!("contract.json")).expect("the schema of the contract"),
         stores_nan: !is_ferretdb,
         stores_infinity: !is_ferretdb,
-        nulls_apart: true,
+        keeps: Keeps::default(),
         put_foreign: &|| {
             as_owner(async |client| {
                 client.database("contract").drop().await.unwrap();

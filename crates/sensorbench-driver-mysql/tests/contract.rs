@@ -9,7 +9,7 @@ use futures::pin_mut;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Row};
 use sensorbench_dataset::array_of;
-use sensorbench_driver::contract::{Subject, check, owner};
+use sensorbench_driver::contract::{Keeps, Subject, check, owner};
 use sensorbench_driver::{
     AsyncSession, Database, Driver, DriverError, ErrorKind, Intent, Progress, Request, Rows, Schema, Sessions, TargetUrl, Type,
     Value, ValueRef,
@@ -129,7 +129,7 @@ fn keeps_the_contract() {
         schema: toml::from_str(include_str!("contract.toml")).expect("the schema of the contract"),
         stores_nan: false,
         stores_infinity: false,
-        nulls_apart: true,
+        keeps: Keeps::default(),
         put_foreign: &|| {
             ask(&["CREATE DATABASE sb_contract", "CREATE TABLE sb_contract.sensorbench (mark TEXT)"]);
             ask(&["INSERT INTO sb_contract.sensorbench VALUES ('mine'), ('too')"]);

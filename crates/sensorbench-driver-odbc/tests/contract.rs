@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use sensorbench_dataset::array_of;
-use sensorbench_driver::contract::{Subject, check, owner};
+use sensorbench_driver::contract::{Keeps, Subject, check, owner};
 use sensorbench_driver::{
     BlockingConnector, BlockingSession, Database, Deadline, Driver, DriverError, ErrorKind, Intent, Progress, Request, Rows,
     Schema, Sessions, TargetUrl, Type, Value, ValueRef,
@@ -106,7 +106,6 @@ fn keeps_the_contract(driver: (&str, &str), namespace: &str, schema: &str, store
         schema: toml::from_str(schema).expect("the schema of the contract"),
         stores_nan,
         stores_infinity,
-        nulls_apart: true,
         put_foreign: &|| somebody.guard(&owner()).create(&foreign, "", Intent::Replace).unwrap(),
         foreign_rows: &|| {
             let connector = connector(somebody.as_ref(), &foreign);

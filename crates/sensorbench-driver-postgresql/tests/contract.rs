@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use common::{POSTGRESQL, TestServer, TestSession, load, open, schema, table_of};
-use sensorbench_driver::contract::{Subject, check, owner};
+use sensorbench_driver::contract::{Keeps, Subject, check, owner};
 use sensorbench_driver::{Database, DriverError, ErrorKind, Intent, Schema, Value};
 
 const SHORT: Duration = Duration::from_millis(50);
@@ -21,7 +21,7 @@ fn keeps_the_contract() {
         schema: schema(include_str!("contract.toml")),
         stores_nan: true,
         stores_infinity: true,
-        nulls_apart: true,
+        keeps: Keeps::default(),
         put_foreign: &|| {
             server.run("CREATE SCHEMA test_contract; CREATE TABLE test_contract.sensorbench (mark text)");
             server.run("INSERT INTO test_contract.sensorbench VALUES ('mine'), ('too')");

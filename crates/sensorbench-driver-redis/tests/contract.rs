@@ -5,7 +5,7 @@ use std::time::Duration;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
 use futures::future::join_all;
 use sensorbench_dataset::array_of;
-use sensorbench_driver::contract::{Subject, check, owner};
+use sensorbench_driver::contract::{Keeps, Subject, check, owner};
 use sensorbench_driver::{Database, Driver, DriverError, ErrorKind, Intent, Progress, Schema, Type, Value, ValueRef};
 use sensorbench_driver_redis::{RedisClusterDatabase, RedisDatabase};
 use serde_json::json;
@@ -27,7 +27,7 @@ fn keeps_the_contract(database: &dyn Database, url: String) {
         schema: contract_schema(),
         stores_nan: true,
         stores_infinity: true,
-        nulls_apart: true,
+        keeps: Keeps::default(),
         put_foreign: &|| {
             admin.clear();
             foreign.iter().for_each(|key| drop(admin.run(key, &["SET", key, "x"])));

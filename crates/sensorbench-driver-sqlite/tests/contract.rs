@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use sensorbench_driver::contract::{Subject, check, owner};
+use sensorbench_driver::contract::{Keeps, Subject, check, owner};
 use sensorbench_driver::{Database, Driver, ErrorKind, Intent, Schema, TargetUrl};
 use sensorbench_driver_sqlite::SqliteDatabase;
 
@@ -20,7 +20,7 @@ fn keeps_the_contract() {
         schema: contract_schema(),
         stores_nan: false,
         stores_infinity: true,
-        nulls_apart: true,
+        keeps: Keeps::default(),
         put_foreign: &|| {
             let mine = rusqlite::Connection::open(&path).unwrap();
             mine.execute_batch("CREATE TABLE sensorbench (mark TEXT); INSERT INTO sensorbench VALUES ('mine'), ('too')").unwrap();

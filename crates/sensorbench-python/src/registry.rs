@@ -16,6 +16,8 @@ const DATABASES: &[&dyn Database] = &[
     &sensorbench_driver_cassandra::CassandraDatabase,
     #[cfg(feature = "hbase")]
     &sensorbench_driver_hbase::HbaseDatabase,
+    #[cfg(feature = "http")]
+    &sensorbench_driver_http::INFLUXDB,
     #[cfg(feature = "mongodb")]
     &sensorbench_driver_mongodb::MongodbWire(sensorbench_driver_mongodb::MONGODB),
     #[cfg(feature = "mongodb")]

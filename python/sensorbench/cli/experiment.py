@@ -30,7 +30,9 @@ def run(
     require_out(resume, out)
     out = out or new_folder(experiment.stem)
     reporter = ProgressReporter()
-    comparison = plan_experiment(experiment, list(options.changes), out, reporter, options.sweeps)
+    comparison = plan_experiment(
+        experiment, list(options.changes), out, reporter, options.sweeps, include_outdated=options.include_outdated
+    )
     reporter.say(f"{comparison.title}: variants: {len(comparison.variants)}, results go to {out}")
     written = run_comparison_and_report(comparison, out, reporter, resume=resume, replace=replace, drop_after=drop_after)
     show_comparison(written, no_open=no_open, as_json=json)

@@ -5,6 +5,7 @@ from sensorbench.lab.database import LabCluster, LabDatabase
 from sensorbench.lab.databases.cassandra import Cassandra
 from sensorbench.lab.databases.ferretdb import Ferretdb, FerretdbPostgresql
 from sensorbench.lab.databases.hbase import Hbase
+from sensorbench.lab.databases.influxdb import Influxdb
 from sensorbench.lab.databases.mariadb import Mariadb
 from sensorbench.lab.databases.postgresql import Postgresql
 from sensorbench.lab.databases.questdb import Questdb
@@ -23,6 +24,7 @@ LAB_DATABASES: dict[str, LabDatabase] = {
         Ferretdb(),
         FerretdbPostgresql(),
         Hbase(),
+        Influxdb(),
     )
 }
 

@@ -22,15 +22,18 @@ def headline(summary: ComparisonSummary) -> str:
         )
     if len(summary.variants) == 1:
         return f"{formatting.variant(summary.variants[0].id)} was measured alone: there is nothing to compare it with."
+    compared = [ranking for ranking in ranked if len(ranking.places) > 1 or not ranking.outdated]
+    if not compared:
+        return "One variant is of a current version; the others are outdated, and are not ranked against it."
     wins: dict[str, int] = {}
-    for ranking in ranked:
+    for ranking in compared:
         best = [place.variant for place in ranking.places if is_level(place)]
         if len(best) == 1:
             wins[best[0]] = wins.get(best[0], 0) + 1
     if not wins:
-        return f"No variant is clearly the fastest at any of {len(ranked)} questions."
+        return f"No variant is clearly the fastest at any of {len(compared)} questions."
     sentences = [
-        f"{formatting.variant(variant)} is clearly the fastest at {won} of {len(ranked)} questions"
+        f"{formatting.variant(variant)} is clearly the fastest at {won} of {len(compared)} questions"
         for variant, won in sorted(wins.items(), key=lambda win: -win[1])
     ]
     return "; ".join(sentences) + "."

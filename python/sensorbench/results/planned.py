@@ -31,6 +31,9 @@ class PlannedComparison(SummaryPart):
     operations: dict[str, OperationManifest]
     workload: Annotated[ComparisonWorkload, AsWritten]
     metric: str
+    include_outdated: bool = Field(
+        default=False, description="Whether outdated versions of databases are ranked against current ones."
+    )
     order: list[list[str]] = Field(default=[], description="For each repeat, the variants in the order in which they ran.")
 
 

@@ -9,7 +9,7 @@ from .memory import MemoryGuard
 from .monitor import CLIENT
 from .namespaces import OwnedNamespace, owned_namespaces
 from .openmetrics import observers
-from .options import ChangeOptions, ExperimentOptions, Rate, RateOptions, StudyRunOptions, SweepOptions
+from .options import ChangeOptions, ExperimentOptions, RankingOptions, Rate, RateOptions, StudyRunOptions, SweepOptions
 from .plan import Parameters, as_json, build_plan, parameters_of, plan_operations, planned_operation
 from .prepare import PreparedTable, cached_tables, prepare_tables
 from .registered import Database, databases
@@ -53,6 +53,7 @@ __all__ = [
     "OwnedNamespace",
     "Parameters",
     "PreparedTable",
+    "RankingOptions",
     "Rate",
     "RateOptions",
     "Schedule",

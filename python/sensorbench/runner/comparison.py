@@ -35,6 +35,8 @@ class Comparison:
     continue_on_error: bool = False
     # The part of a study that it is; empty where there is but one comparison.
     part: str = ""
+    # Outdated versions of databases are ranked against current ones.
+    include_outdated: bool = False
 
 
 @dataclass(frozen=True)

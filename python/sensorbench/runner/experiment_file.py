@@ -96,7 +96,13 @@ def _value(text: str) -> Any:
 
 
 def plan_experiment(
-    path: Path, changes: list[str], out: Path, reporter: ProgressReporter, sweeps: dict[str, list[str]] | None = None
+    path: Path,
+    changes: list[str],
+    out: Path,
+    reporter: ProgressReporter,
+    sweeps: dict[str, list[str]] | None = None,
+    *,
+    include_outdated: bool = False,
 ) -> Comparison:
     """The comparison that an experiment file describes, with each target at each choice of the swept factors. Files that it names
     are relative to it.
@@ -140,4 +146,5 @@ def plan_experiment(
         variants=make_variants(specs, out / DATA_FOLDER),
         workload=file.workload.with_concurrency(embedded=any(spec.target.database.embedded for spec in specs)),
         metric=file.metric,
+        include_outdated=include_outdated,
     )

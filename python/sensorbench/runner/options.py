@@ -44,6 +44,14 @@ class SweepOptions(OptionModel):
     )
 
 
+class RankingOptions(OptionModel):
+    """What is ranked."""
+
+    include_outdated: bool = option(
+        False, "Rank outdated versions of databases against current ones; else they are ranked only among themselves."
+    )
+
+
 class ChangeOptions(OptionModel):
     """What of an experiment file is changed."""
 
@@ -52,5 +60,5 @@ class ChangeOptions(OptionModel):
     )
 
 
-class ExperimentOptions(SweepOptions, ChangeOptions):
+class ExperimentOptions(SweepOptions, RankingOptions, ChangeOptions):
     """What can be chosen of an experiment file."""

@@ -173,6 +173,7 @@ def _comparison(
         workload=workload.with_concurrency(embedded=any(spec.target.database.embedded for spec in specs)),
         metric=study.file.metric,
         continue_on_error=study.file.continue_on_error,
+        include_outdated=options.include_outdated,
     )
 
 

@@ -2,7 +2,7 @@
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use sensorbench_dataset::array_of;
-use sensorbench_driver::contract::{Subject, check, owner};
+use sensorbench_driver::contract::{Keeps, Subject, check, owner};
 use sensorbench_driver::{Database, Driver, DriverError, ErrorKind, Intent, Progress, Schema, TargetUrl, Value};
 use sensorbench_driver_postgresql::{PostgresqlWire, Questdb};
 use tokio_postgres::{Client, Config, NoTls};
@@ -75,7 +75,7 @@ fn keeps_the_contract() {
         schema: schema(include_str!("contract.toml")),
         stores_nan: false,
         stores_infinity: false,
-        nulls_apart: false,
+        keeps: Keeps { nulls_apart: false, ..Keeps::default() },
         put_foreign: &|| {
             server.run(&format!("CREATE TABLE {foreign} (mark VARCHAR)"));
             server.run(&format!("INSERT INTO {foreign} VALUES ('mine'), ('too')"));

@@ -10,12 +10,13 @@ use super::subject::{Subject, schema};
 use crate::deadline::Deadline;
 use crate::driver::{AsyncSession, BlockingConnector, BlockingSession, Driver, Request, Sessions};
 use crate::error::DriverError;
-use crate::rows::Rows;
+use crate::rows::{RowRef, Rows};
 
 /// One session of whichever kind, and the means to end an operation.
 pub(super) struct Client {
     session: Session,
     operations: Vec<String>,
+    sorts: bool,
     pub(super) cancelled: Arc<AtomicBool>,
 }
 
@@ -38,7 +39,12 @@ impl Client {
             }
             Sessions::Blocking(connector) => blocking_session(connector.as_ref(), cancelled.clone()),
         };
-        Self { session, operations: operations.into_iter().map(|operation| operation.name).collect(), cancelled }
+        Self {
+            session,
+            operations: operations.into_iter().map(|operation| operation.name).collect(),
+            sorts: subject.keeps.sorts,
+            cancelled,
+        }
     }
 
     pub(super) fn execute(&mut self, operation: &str, parameters: &[Value], limit: Duration) -> Result<Rows, DriverError> {
@@ -75,7 +81,15 @@ impl Client {
     pub(super) fn ids_in(&mut self, from: i64, to: i64) -> Vec<i64> {
         let rows =
             self.execute("in_time_range", &[Value::Timestamp(from), Value::Timestamp(to)], NO_LIMIT).expect("a range is read");
-        rows.iter().map(|row| if let ValueRef::Integer(id) = row.value(0) { id } else { panic!("an id is an integer") }).collect()
+        let of_row = |row: RowRef| match (row.value(0), row.value(1)) {
+            (ValueRef::Integer(id), ValueRef::Timestamp(time)) => (time, id),
+            other => panic!("an id is an integer and a time a timestamp, not {other:?}"),
+        };
+        let mut found: Vec<(i64, i64)> = rows.iter().map(of_row).collect();
+        if !self.sorts {
+            found.sort_unstable();
+        }
+        found.into_iter().map(|(_, id)| id).collect()
     }
 
     pub(super) fn still_works(&mut self) {

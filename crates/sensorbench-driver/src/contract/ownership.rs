@@ -125,7 +125,7 @@ fn namespace_of(subject: &Subject) -> String {
 fn put_ours(subject: &Subject, driver: &dyn Driver, owner: &Owner) {
     driver.guard(owner).create(&schema(subject), FINGERPRINT, Intent::Create).expect("the namespace is free");
     let rows = readings(subject);
-    assert_eq!(load(driver, "readings", vec![reading_rows(&rows[..2])]).expect("two readings load"), 2);
+    assert_eq!(load(driver, "readings", vec![reading_rows(subject, &rows[..2])]).expect("two readings load"), 2);
 }
 
 fn assert_ours_is_intact(subject: &Subject, occupant: &str, cell: &str) {

@@ -146,6 +146,7 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
                 operations={name: _described(comparison.operations.operation[name]) for name in validated.names},
                 workload=cast("ComparisonWorkload", comparison.workload.model_dump(mode="json", by_alias=True)),
                 metric=comparison.metric,
+                include_outdated=comparison.include_outdated,
             ),
             variants=[
                 variant.manifest(

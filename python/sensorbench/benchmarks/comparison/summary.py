@@ -19,6 +19,7 @@ from sensorbench.results import ComparisonResult, RunResult
 from sensorbench.results.engine_report import OperationReport
 from sensorbench.results.latencies import interval_histograms, is_logged_whole, logged_latencies, of_kind
 from sensorbench.results.manifest import MEASURE, OUTCOMES
+from sensorbench.results.outdated import why_outdated
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.comparison import (
     AnswerComparison,
@@ -34,7 +35,7 @@ from sensorbench.results.summary.comparison import (
     ServiceTimes,
     VariantRuns,
 )
-from sensorbench.results.summary.envelope import envelope, fields_of_plan
+from sensorbench.results.summary.envelope import Caveat, envelope, fields_of_plan
 from sensorbench.runner import check_client_health, is_of_registers
 from sensorbench.verification import answers_by_operation, guaranteed
 
@@ -59,11 +60,18 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
         answers_equal = not wrong and all(equality.equal for equality in equalities)
         if equalities and not any(equality.answered for equality in equalities):
             answers_equal = None
+    outdated = {} if manifest.plan.include_outdated else _outdated(result)
     rankings = [
-        _ranking(name, manifest.plan.metric, variants, samples, _excluded(name, runs, equalities, wrong, compares_answers))
+        _ranking(
+            name, manifest.plan.metric, variants, samples, _excluded(name, runs, equalities, wrong, compares_answers), outdated
+        )
         for name in manifest.plan.operations
     ]
     health, caveats = check_client_health(result, runs)
+    for variant, why in outdated.items():
+        if any(variant in ranking.outdated for ranking in rankings):
+            text, action = f"It is not ranked against the others: {why}.", "--include-outdated ranks it."
+            caveats.append(Caveat(kind="outdated", text=text, action=action, variant=variant))
     return ComparisonSummary(
         **envelope(manifest),
         answers_equal=answers_equal,
@@ -273,19 +281,34 @@ def _first_error(runs: list[RunResult], name: str) -> str | None:
 
 
 def _ranking(
-    name: str, metric: str, variants: list[str], samples: dict[tuple[str, str], Sample | None], excluded: str | None
+    name: str,
+    metric: str,
+    variants: list[str],
+    samples: dict[tuple[str, str], Sample | None],
+    excluded: str | None,
+    outdated: dict[str, str],
 ) -> Ranking:
-    """Variants from the fastest to the slowest, each compared with the fastest."""
+    """Variants from the fastest to the slowest, each compared with the fastest. Outdated ones are ranked where there are no others."""
     known = {variant: sample for variant in variants if (sample := samples[variant, name]) is not None}
     if excluded or not known:
         return Ranking(operation=name, metric=metric, excluded=excluded or "nothing was measured", places=[])
-    order = sorted(known, key=lambda variant: known[variant].figure(metric))
+    left_out = {variant: why for variant, why in outdated.items() if variant in known}
+    if len(left_out) == len(known):
+        left_out = {}
+    order = sorted(known.keys() - left_out.keys(), key=lambda variant: known[variant].figure(metric))
     best = order[0]
     places = []
     for variant in order:
         verdict = None if variant == best else _verdict(compare(known[variant], known[best], metric))
         places.append(RankedVariant(variant=variant, value_s=known[variant].figure(metric), against_best=verdict))
-    return Ranking(operation=name, metric=metric, excluded=None, places=places, margin=EQUIVALENCE_MARGIN)
+    return Ranking(operation=name, metric=metric, excluded=None, places=places, outdated=left_out, margin=EQUIVALENCE_MARGIN)
+
+
+def _outdated(result: ComparisonResult) -> dict[str, str]:
+    """The variants whose database is of an outdated version, with why it is."""
+    described = {variant: LoadFigures.model_validate(load).description for variant, load in result.loads.items()}
+    found = {variant: why_outdated(server.database, server.version) for variant, server in described.items()}
+    return {variant: why for variant, why in found.items() if why}
 
 
 def _verdict(verdict: Verdict) -> RankingVerdict:

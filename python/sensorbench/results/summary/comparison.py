@@ -178,6 +178,9 @@ class Ranking(SummaryPart):
     metric: str
     excluded: str | None
     places: list[RankedVariant]
+    outdated: dict[str, str] = Field(
+        default={}, description="Variants that are not ranked because the version of their database is outdated, with why it is."
+    )
     margin: float | None = Field(default=None, description="Ratios within it are equivalent.")
 
 

@@ -1,0 +1,324 @@
+//! InfluxDB 1: databases and measurements, written by the line protocol and read by InfluxQL. sensorbench's namespace is a database.
+//!
+//! Times are µs, exactly; InfluxDB itself counts ns in 64 bits, which end in 1677 and 2262. A point that is written again with the same
+//! tags and time gets the new fields. Of a batch that is partly refused InfluxDB keeps the rest, and says how many points it dropped.
+//!
+//! `[create] shard_duration = "30d"` is the stretch of time that shares a shard, in InfluxQL's words. In `query`, `:name` in a condition is
+//! bound by the server; a tag is text, so a number is compared with it as `:site@text`; a time is compared with `time`, or as `:at@us` with a
+//! field; `":sensor"` is a name of a field or measurement that a parameter brings.
+
+mod reading;
+
+use std::collections::BTreeMap;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use sensorbench_driver::{About, Description, DriverError, Marker, Occupant, Operation, Schema, SchemaError, Size, parse_part};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use self::reading::InfluxReading;
+use crate::connection::{Body, Call, Reply};
+use crate::control::Control;
+use crate::points::{Limits, Points};
+use crate::protocol::{Protocol, Reading};
+
+/// The measurement with the marker, which makes a database ours, and its field.
+const MARK_MEASUREMENT: &str = "sensorbench";
+const MARK_FIELD: &str = "mark";
+/// InfluxDB's own database.
+const SERVER_DATABASES: [&str; 1] = ["_internal"];
+/// Settings that matter to speed and durability, and the part of the diagnostics that has them.
+const SETTINGS: [(&str, &str); 8] = [
+    ("config-data", "wal-fsync-delay"),
+    ("config-data", "cache-max-memory-size"),
+    ("config-data", "cache-snapshot-memory-size"),
+    ("config-data", "cache-snapshot-write-cold-duration"),
+    ("config-data", "compact-full-write-cold-duration"),
+    ("config-data", "max-concurrent-compactions"),
+    ("config-data", "max-series-per-database"),
+    ("config-data", "max-values-per-tag"),
+];
+
+/// What goes into a form or a query string as it is.
+pub const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'-').remove(b'.');
+
+pub struct Influxdb;
+
+/// `[create]` of a schema file, besides the points.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Create {
+    #[serde(rename = "points")]
+    _points: Option<Json>,
+    shard_duration: Option<String>,
+}
+
+/// A series of an answer to a question of control.
+#[derive(Deserialize)]
+struct Series {
+    name: Option<String>,
+    columns: Vec<String>,
+    #[serde(default)]
+    values: Vec<Vec<Json>>,
+}
+
+impl Series {
+    fn column(&self, name: &str) -> impl Iterator<Item = &Json> {
+        let place = self.columns.iter().position(|column| column == name);
+        self.values.iter().filter_map(move |row| row.get(place?))
+    }
+}
+
+/// A form with a query.
+fn form(database: Option<&str>, query: &str) -> Call {
+    let mut text = format!("epoch=u&q={}", utf8_percent_encode(query, ENCODED));
+    if let Some(database) = database {
+        text.push_str(&format!("&db={database}"));
+    }
+    Call { path: "/query".to_owned(), body: Some(Body::Form(text)) }
+}
+
+/// Asks, and takes the whole answer.
+fn ask(control: &Control, database: Option<&str>, query: &str) -> Result<Vec<Series>, DriverError> {
+    #[derive(Deserialize)]
+    struct Answer {
+        results: Vec<Outcome>,
+    }
+    #[derive(Deserialize)]
+    struct Outcome {
+        error: Option<String>,
+        #[serde(default)]
+        series: Vec<Series>,
+    }
+    let reply = control.answer(form(database, query))?;
+    let other =
+        |problem: &dyn std::fmt::Display| control.target.unreachable(format!("it does not answer as InfluxDB does: {problem}"));
+    let answer: Answer = serde_json::from_slice(&reply.body).map_err(|error| other(&error))?;
+    let outcome = answer.results.into_iter().next().ok_or_else(|| other(&"no result"))?;
+    match outcome.error {
+        Some(error) => Err(DriverError::Statement(error)),
+        None => Ok(outcome.series),
+    }
+}
+
+fn in_namespace(control: &Control, error: DriverError) -> DriverError {
+    match error {
+        DriverError::Statement(text) => DriverError::Namespace(format!("the server at {}: {text}", control.target.shown)),
+        other => other,
+    }
+}
+
+fn databases(control: &Control) -> Result<Vec<String>, DriverError> {
+    let listed = ask(control, None, "SHOW DATABASES")?;
+    Ok(listed.iter().flat_map(|series| series.column("name")).filter_map(|name| name.as_str().map(str::to_owned)).collect())
+}
+
+/// The text where a marker would be.
+fn marker_text(control: &Control, database: &str) -> Result<Option<String>, DriverError> {
+    let query = format!("SELECT \"{MARK_FIELD}\" FROM \"{MARK_MEASUREMENT}\" WHERE time = 0");
+    // Of a database that is not ours, the name may be any.
+    let quoted = utf8_percent_encode(database, ENCODED).to_string();
+    let found = ask(control, Some(&quoted), &query)?;
+    let text = found.iter().flat_map(|series| series.column(MARK_FIELD)).next().and_then(|text| text.as_str());
+    Ok(text.map(str::to_owned))
+}
+
+/// A duration as InfluxQL writes it: 30d.
+fn check_duration(text: &str) -> Result<(), SchemaError> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let is_number = !digits.is_empty() && digits.len() < 10 && digits.chars().all(|c| c.is_ascii_digit());
+    if is_number && ["m", "h", "d", "w"].contains(&&text[digits.len()..]) {
+        Ok(())
+    } else {
+        Err(SchemaError::at("create.shard_duration", format!("{text:?}: expected a number of m, h, d or w, for example \"30d\"")))
+    }
+}
+
+impl Protocol for Influxdb {
+    fn about(&self) -> About {
+        About::server("influxdb", "time series with tags and fields: InfluxDB 1, line protocol and InfluxQL")
+    }
+
+    fn product(&self) -> &'static str {
+        "InfluxDB"
+    }
+
+    fn port(&self) -> u16 {
+        8086
+    }
+
+    fn limits(&self) -> Limits {
+        // The first and the last ns that InfluxDB takes, in whole µs.
+        Limits {
+            time_unit_us: 1,
+            times_us: (-9_223_372_036_854_775, 9_223_372_036_854_775),
+            only_numbers: false,
+            escapes_backslash: false,
+            max_tag_bytes: usize::MAX,
+        }
+    }
+
+    fn namespace(&self, control: &Control) -> String {
+        format!("database {}", control.target.namespace)
+    }
+
+    fn check(&self, schema: &Schema) -> Result<(), DriverError> {
+        let create: Create = parse_part("create", &schema.create)?;
+        create.shard_duration.as_deref().map_or(Ok(()), check_duration)?;
+        Ok(())
+    }
+
+    fn describe(&self, control: &Control) -> Result<Description, DriverError> {
+        let reply = control.answer(Call::get("/ping"))?;
+        let version = reply.header("x-influxdb-version");
+        let version = version.ok_or_else(|| control.target.unreachable("it does not answer as InfluxDB does"))?;
+        // What the server is built from, and how far it is let in, is asked of it: /ping answers everybody.
+        let diagnostics = ask(control, None, "SHOW DIAGNOSTICS")?;
+        let mut settings = BTreeMap::new();
+        for (part, key) in SETTINGS {
+            let series = diagnostics.iter().filter(|series| series.name.as_deref() == Some(part));
+            if let Some(value) = series.flat_map(|series| series.column(key)).next() {
+                settings.insert(key.to_owned(), value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+            }
+        }
+        Ok(Description { database: "InfluxDB".to_owned(), version: version.trim_start_matches('v').to_owned(), settings })
+    }
+
+    fn occupant(&self, control: &Control) -> Result<Occupant, DriverError> {
+        let namespace = &control.target.namespace;
+        let refused = |error| in_namespace(control, error);
+        if !databases(control).map_err(refused)?.contains(namespace) {
+            return Ok(Occupant::Absent);
+        }
+        let text = marker_text(control, namespace).map_err(refused)?;
+        Ok(Occupant::by_text(text.as_deref(), || "it is somebody's database".to_owned()))
+    }
+
+    fn create(&self, control: &Control, schema: &Schema, marker: &Marker) -> Result<(), DriverError> {
+        let create: Create = parse_part("create", &schema.create)?;
+        let shards = match &create.shard_duration {
+            None => String::new(),
+            Some(duration) => format!(" WITH SHARD DURATION {duration}"),
+        };
+        let query = format!("CREATE DATABASE \"{}\"{shards}", control.target.namespace);
+        ask(control, None, &query).map_err(|error| in_namespace(control, error))?;
+        self.write_marker(control, marker)
+    }
+
+    fn write_marker(&self, control: &Control, marker: &Marker) -> Result<(), DriverError> {
+        let text = marker.to_text().replace('\\', "\\\\").replace('"', "\\\"");
+        let line = format!("{MARK_MEASUREMENT} {MARK_FIELD}=\"{text}\" 0\n");
+        let written = control.answer(self.write(&control.target.namespace, line.into_bytes()));
+        written.map(drop).map_err(|error| in_namespace(control, error))
+    }
+
+    fn remove(&self, control: &Control) -> Result<(), DriverError> {
+        let removed = ask(control, None, &format!("DROP DATABASE \"{}\"", control.target.namespace));
+        removed.map(drop).map_err(|error| in_namespace(control, error))
+    }
+
+    fn namespaces(&self, control: &Control) -> Result<Vec<String>, DriverError> {
+        let mut ours = Vec::new();
+        for database in databases(control)?.into_iter().filter(|name| !SERVER_DATABASES.contains(&name.as_str())) {
+            if marker_text(control, &database)?.is_some_and(|text| Marker::parse(&text).is_some()) {
+                ours.push(database);
+            }
+        }
+        ours.sort_unstable();
+        Ok(ours)
+    }
+
+    fn write(&self, namespace: &str, lines: Vec<u8>) -> Call {
+        Call::post(format!("/write?db={namespace}&precision=u"), lines)
+    }
+
+    fn prefix(&self, _: &str) -> String {
+        String::new()
+    }
+
+    /// A batch is refused in part where the answer says how many points were dropped.
+    fn kept_of_refused(&self, rows: u64, reply: &Reply) -> Option<u64> {
+        let text = String::from_utf8_lossy(&reply.body);
+        let (_, after) = text.split_once("partial write")?;
+        let (_, number) = after.rsplit_once("dropped=")?;
+        let digits = number.len() - number.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        rows.checked_sub(number[..digits].parse().ok()?)
+    }
+
+    /// What InfluxDB has answered, it shows.
+    fn settle(&self, _: &Control) -> Result<(), DriverError> {
+        Ok(())
+    }
+
+    fn count(&self, control: &Control, points: &Points) -> Result<u64, DriverError> {
+        // Where rows name their field, each field of a point is a row.
+        let counted = points.fields.first().map_or("*".to_owned(), |field| format!("\"{field}\""));
+        let query = format!("SELECT count({counted}) FROM \"{}\"", points.measurement);
+        let found = ask(control, Some(&control.target.namespace), &query)?;
+        let counts = found.iter().flat_map(|series| series.values.iter().flat_map(|row| row.iter().skip(1)));
+        Ok(counts.filter_map(Json::as_u64).sum())
+    }
+
+    /// The files of the database's shards, their log included, as the server counts them.
+    fn size(&self, control: &Control) -> Result<Size, DriverError> {
+        let mut size = Size::default();
+        for statistic in statistics(control)?.values().filter(|statistic| statistic["name"] == "shard") {
+            if statistic["tags"]["database"] == control.target.namespace.as_str() {
+                let bytes = statistic["values"]["diskBytes"].as_u64().unwrap_or(0);
+                size.total_bytes += bytes;
+                size.parts.insert(format!("shard {}", statistic["tags"]["id"].as_str().unwrap_or("?")), bytes);
+            }
+        }
+        Ok(size)
+    }
+
+    /// Statistics by their group, summed over databases, shards and the like.
+    fn status(&self, control: &Control) -> Result<BTreeMap<String, f64>, DriverError> {
+        let mut status = BTreeMap::new();
+        for (key, statistic) in statistics(control)? {
+            let (group, values) = match (statistic["name"].as_str(), &statistic["values"]) {
+                (Some(name), Json::Object(values)) => (name.to_owned(), values.clone()),
+                _ if key == "memstats" => (key, statistic.as_object().cloned().unwrap_or_default()),
+                _ => continue,
+            };
+            for (name, value) in values {
+                if let Some(value) = value.as_f64() {
+                    *status.entry(format!("{group}.{name}")).or_insert(0.0) += value;
+                }
+            }
+        }
+        Ok(status)
+    }
+
+    fn reading(&self, namespace: &str, operation: &Operation) -> Result<Box<dyn Reading>, DriverError> {
+        Ok(Box::new(InfluxReading::of(namespace, operation)?))
+    }
+
+    /// A measurement that is not there.
+    fn no_op(&self) -> Json {
+        json!({
+            "name": "nothing",
+            "columns": [{"name": "value", "type": "double"}],
+            "statement": {"query": "SELECT value FROM nothing"},
+        })
+    }
+}
+
+fn statistics(control: &Control) -> Result<serde_json::Map<String, Json>, DriverError> {
+    let reply = control.answer(Call::get("/debug/vars"))?;
+    let parsed = serde_json::from_slice(&reply.body);
+    parsed.map_err(|error| control.target.unreachable(format!("its statistics are not as InfluxDB has them: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_numbers_of_a_unit() {
+        assert!(["1h", "30d", "52w"].iter().all(|text| check_duration(text).is_ok()));
+        for text in ["", "d", "30", "30x", "1d; DROP DATABASE x", "-1d", "1d2h", "9999999999d"] {
+            assert!(check_duration(text).unwrap_err().to_string().contains("expected a number of"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Reading JSON where it lies, because answers are mostly numbers and go straight to rows. Numbers are read by Rust's own parser, which
+//! gives each double exactly as it was written.
+
+use std::borrow::Cow;
+
+use sensorbench_driver::ConversionError;
+
+/// A value that is no list and no object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scalar<'a> {
+    Null,
+    Boolean(bool),
+    /// As it stands there.
+    Number(&'a str),
+    Text(Cow<'a, str>),
+}
+
+/// A place in a JSON text.
+pub struct Reader<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(text: &'a [u8]) -> Self {
+        Self { text, at: 0 }
+    }
+
+    #[cold]
+    fn unexpected(&self, expected: &str) -> ConversionError {
+        let rest = &self.text[self.at.min(self.text.len())..];
+        let found = String::from_utf8_lossy(&rest[..rest.len().min(40)]);
+        ConversionError(format!(
+            "the answer is not as expected: {expected} was expected where \"{}\" stands",
+            found.escape_debug()
+        ))
+    }
+
+    #[inline]
+    fn peek(&mut self) -> Option<u8> {
+        while let Some(byte) = self.text.get(self.at) {
+            if !byte.is_ascii_whitespace() {
+                return Some(*byte);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    #[inline]
+    fn accept(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    #[inline]
+    fn expect(&mut self, byte: u8, what: &str) -> Result<(), ConversionError> {
+        if self.accept(byte) { Ok(()) } else { Err(self.unexpected(what)) }
+    }
+
+    /// Visits the members of an object. Each visit reads or skips its value.
+    pub fn object(
+        &mut self,
+        mut visit: impl FnMut(&mut Self, Cow<'a, str>) -> Result<(), ConversionError>,
+    ) -> Result<(), ConversionError> {
+        self.expect(b'{', "an object")?;
+        if self.accept(b'}') {
+            return Ok(());
+        }
+        loop {
+            let key = self.string()?;
+            self.expect(b':', "a colon")?;
+            visit(self, key)?;
+            if !self.accept(b',') {
+                return self.expect(b'}', "the end of an object");
+            }
+        }
+    }
+
+    /// Visits the elements of a list. Each visit reads or skips its element.
+    #[inline]
+    pub fn list(&mut self, mut visit: impl FnMut(&mut Self) -> Result<(), ConversionError>) -> Result<(), ConversionError> {
+        self.expect(b'[', "a list")?;
+        if self.accept(b']') {
+            return Ok(());
+        }
+        loop {
+            visit(self)?;
+            if !self.accept(b',') {
+                return self.expect(b']', "the end of a list");
+            }
+        }
+    }
+
+    /// A text.
+    pub fn string(&mut self) -> Result<Cow<'a, str>, ConversionError> {
+        self.expect(b'"', "a text")?;
+        let rest = &self.text[self.at..];
+        let plain =
+            rest.iter().position(|byte| matches!(byte, b'"' | b'\\')).ok_or_else(|| self.unexpected("the end of a text"))?;
+        if rest[plain] == b'"' {
+            self.at += plain + 1;
+            return std::str::from_utf8(&rest[..plain]).map(Cow::Borrowed).map_err(|_| self.unexpected("UTF-8"));
+        }
+        let mut at = plain;
+        while rest.get(at).is_some_and(|byte| *byte != b'"') {
+            at += if rest[at] == b'\\' { 2 } else { 1 };
+        }
+        let quoted = self.text.get(self.at - 1..=self.at + at).ok_or_else(|| self.unexpected("the end of a text"))?;
+        let text: String = serde_json::from_slice(quoted).map_err(|_| self.unexpected("a text"))?;
+        self.at += at + 1;
+        Ok(Cow::Owned(text))
+    }
+
+    /// A value that is no list and no object.
+    #[inline]
+    pub fn scalar(&mut self) -> Result<Scalar<'a>, ConversionError> {
+        match self.peek() {
+            Some(b'"') => self.string().map(Scalar::Text),
+            Some(b'-' | b'0'..=b'9') => {
+                let rest = &self.text[self.at..];
+                let is_number = |byte: &u8| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
+                let length = rest.iter().position(|byte| !is_number(byte)).unwrap_or(rest.len());
+                self.at += length;
+                Ok(Scalar::Number(std::str::from_utf8(&rest[..length]).expect("digits are ASCII")))
+            }
+            _ => {
+                for (word, value) in [("null", Scalar::Null), ("true", Scalar::Boolean(true)), ("false", Scalar::Boolean(false))]
+                {
+                    if self.text[self.at.min(self.text.len())..].starts_with(word.as_bytes()) {
+                        self.at += word.len();
+                        return Ok(value);
+                    }
+                }
+                Err(self.unexpected("a value"))
+            }
+        }
+    }
+
+    /// Passes over a value of any kind.
+    pub fn skip(&mut self) -> Result<(), ConversionError> {
+        match self.peek() {
+            Some(b'{') => self.object(|reader, _| reader.skip()),
+            Some(b'[') => self.list(Self::skip),
+            _ => self.scalar().map(drop),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_read_as_it_stands_there() {
+        let mut reader = Reader::new(br#" {"a": [1, -2.5e-3, null,true , "x\"\\\n\u00e9"], "b": {"c": [[], {}]}, "" : "" } "#);
+        let mut seen = Vec::new();
+        reader
+            .object(|reader, key| match key.as_ref() {
+                "a" => reader.list(|reader| {
+                    seen.push(reader.scalar()?);
+                    Ok(())
+                }),
+                _ => reader.skip(),
+            })
+            .unwrap();
+        let text = Scalar::Text(Cow::Owned("x\"\\\né".to_owned()));
+        assert_eq!(seen, [Scalar::Number("1"), Scalar::Number("-2.5e-3"), Scalar::Null, Scalar::Boolean(true), text]);
+    }
+
+    #[test]
+    fn what_is_cut_short_or_no_json_is_refused() {
+        for text in
+            ["", "{", "{\"a\"", "{\"a\":", "{\"a\":1", "{\"a\":[1,", "{\"a\":\"x", "{\"a\":\"x\\", "{\"a\":nul}", "[1]", "{a:1}"]
+        {
+            let refused = Reader::new(text.as_bytes()).object(|reader, _| reader.skip()).unwrap_err();
+            assert!(refused.0.contains("expected"), "{text}: {refused}");
+        }
+    }
+}

@@ -1,0 +1,559 @@
+//! How a row becomes a point: a line of the line protocol, with tags, fields and a time.
+
+use std::io::Write;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sensorbench_driver::{ConversionError, Parameter, SchemaError, Type, ValueRef};
+use serde::Deserialize;
+
+/// `[create.points.TABLE]` of a schema file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PointsText {
+    /// The table's name if not given.
+    measurement: Option<String>,
+    #[serde(default)]
+    tags: Columns,
+    #[serde(default)]
+    fields: Columns,
+    /// A column whose text is the name of the field that has the value of another one.
+    named: Option<NamedText>,
+    /// A column, or one time for all points in µs since 1970; the column `time` if not given.
+    time: Option<TimeText>,
+    /// Columns of bytes, which become text.
+    #[serde(default)]
+    base64: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NamedText {
+    name: String,
+    value: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum TimeText {
+    Column(String),
+    Constant(i64),
+}
+
+/// Columns under their own names, or under others.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Columns {
+    Same(Vec<String>),
+    Other(std::collections::BTreeMap<String, String>),
+}
+
+impl Default for Columns {
+    fn default() -> Self {
+        Self::Same(Vec::new())
+    }
+}
+
+impl Columns {
+    /// Names at the server with the names of the columns.
+    fn pairs(&self) -> Vec<(String, String)> {
+        match self {
+            Columns::Same(names) => names.iter().map(|name| (name.clone(), name.clone())).collect(),
+            Columns::Other(names) => names.iter().map(|(name, column)| (name.clone(), column.clone())).collect(),
+        }
+    }
+}
+
+impl PointsText {
+    /// The columns of a table that the schema does not fill: what its points are made of, of types that they can have.
+    pub fn columns(&self) -> Vec<Parameter> {
+        let column = |name: &str, value_type| Parameter { name: name.to_owned(), value_type };
+        let mut columns: Vec<_> = self.tags.pairs().iter().map(|(_, name)| column(name, Type::Text)).collect();
+        columns.extend(self.fields.pairs().iter().map(|(_, name)| column(name, Type::Double)));
+        columns.extend(self.named.iter().flat_map(|named| [column(&named.name, Type::Text), column(&named.value, Type::Double)]));
+        if let Some(TimeText::Column(name)) = &self.time {
+            columns.push(column(name, Type::Timestamp));
+        } else if self.time.is_none() {
+            columns.push(column("time", Type::Timestamp));
+        }
+        columns
+    }
+}
+
+/// What a server's line protocol can hold, where servers differ.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The units of the server's times in a microsecond's place: 1 for microseconds, 1,000 for milliseconds.
+    pub time_unit_us: i64,
+    /// The first and the last time in µs.
+    pub times_us: (i64, i64),
+    /// Whether fields are numbers alone.
+    pub only_numbers: bool,
+    /// Whether a backslash in a tag is written as two; else it stands for itself where nothing follows that it would escape.
+    pub escapes_backslash: bool,
+    /// The longest value of a tag in bytes, beyond which a server cuts it without a word.
+    pub max_tag_bytes: usize,
+}
+
+/// How the rows of a table become points.
+#[derive(Clone, Debug)]
+pub struct Points {
+    /// The columns of the rows, in order.
+    pub columns: Vec<Parameter>,
+    /// The name at the server, without what a namespace puts before it.
+    pub measurement: String,
+    /// Names of the fields that every point has; none where rows name their field themselves.
+    pub fields: Vec<String>,
+    limits: Limits,
+    tags: Vec<(String, usize)>,
+    values: Vec<(Name, usize, bool)>,
+    time: Time,
+}
+
+/// Where the time of a point is.
+#[derive(Clone, Copy, Debug)]
+enum Time {
+    Column(usize),
+    Constant(i64),
+}
+
+/// The name of a field, as it is written.
+#[derive(Clone, Debug)]
+enum Name {
+    Literal(String),
+    Column(usize),
+}
+
+impl Points {
+    /// Reads how a table's rows become points.
+    pub fn of(table: &str, text: &PointsText, columns: &[Parameter], limits: Limits) -> Result<Self, SchemaError> {
+        let path = format!("create.points.{table}");
+        let place = |key: &str, name: &str| {
+            columns.iter().position(|column| column.name == name).ok_or_else(|| {
+                let known: Vec<_> = columns.iter().map(|column| column.name.as_str()).collect();
+                SchemaError::at(
+                    format!("{path}.{key}"),
+                    format!("the table has no column {name}; expected one of {}", known.join(", ")),
+                )
+            })
+        };
+        let measurement = text.measurement.clone().unwrap_or_else(|| table.to_owned());
+        check_name(&format!("{path}.measurement"), &measurement)?;
+        let mut tags = Vec::new();
+        for (name, column) in text.tags.pairs() {
+            check_name(&format!("{path}.tags"), &name)?;
+            let at = place("tags", &column)?;
+            if !matches!(columns[at].value_type, Type::Text | Type::Integer | Type::Boolean) {
+                let message = format!(
+                    "{column} is a {}; expected text, integer or boolean, because tags are text",
+                    columns[at].value_type.name()
+                );
+                return Err(SchemaError::at(format!("{path}.tags"), message));
+            }
+            tags.push((escaped(&name), at));
+        }
+        let mut fields = Vec::new();
+        let mut values = Vec::new();
+        for (name, column) in text.fields.pairs() {
+            check_name(&format!("{path}.fields"), &name)?;
+            let at = place("fields", &column)?;
+            let is_base64 = text.base64.contains(&column);
+            check_field(&format!("{path}.fields"), &columns[at], is_base64, limits)?;
+            values.push((Name::Literal(escaped(&name)), at, is_base64));
+            fields.push(name);
+        }
+        if let Some(NamedText { name, value }) = &text.named {
+            if !fields.is_empty() {
+                return Err(SchemaError::at(format!("{path}.named"), "expected either fields or named, not both"));
+            }
+            let (name, value) = (place("named.name", name)?, place("named.value", value)?);
+            if columns[name].value_type != Type::Text {
+                return Err(SchemaError::at(format!("{path}.named.name"), "expected a column of text"));
+            }
+            check_field(&format!("{path}.named.value"), &columns[value], false, limits)?;
+            values.push((Name::Column(name), value, false));
+        }
+        if values.is_empty() {
+            return Err(SchemaError::at(path, "a point has at least one field; expected fields or named"));
+        }
+        for name in &text.base64 {
+            place("base64", name)?;
+        }
+        let time = match &text.time {
+            Some(TimeText::Constant(time)) => {
+                Time::Constant(limits.time(*time).map_err(|error| SchemaError::at(format!("{path}.time"), error.to_string()))?)
+            }
+            column => {
+                let name = if let Some(TimeText::Column(name)) = column { name } else { "time" };
+                let at = place("time", name)?;
+                if !matches!(columns[at].value_type, Type::Timestamp | Type::Integer) {
+                    return Err(SchemaError::at(
+                        format!("{path}.time"),
+                        "expected a timestamp, or an integer in the server's own unit",
+                    ));
+                }
+                Time::Column(at)
+            }
+        };
+        Ok(Self { columns: columns.to_vec(), measurement, fields, limits, tags, values, time })
+    }
+
+    /// Appends the line of a row. `prefix` is what the namespace puts before the measurement.
+    ///
+    /// Fails with what a point cannot hold; nothing is then appended.
+    pub fn append<'a>(
+        &self,
+        line: &mut Vec<u8>,
+        prefix: &str,
+        value: impl Fn(usize) -> ValueRef<'a>,
+    ) -> Result<(), ConversionError> {
+        let start = line.len();
+        let appended = self.try_append(line, prefix, value);
+        if appended.is_err() {
+            line.truncate(start);
+        }
+        appended
+    }
+
+    fn try_append<'a>(
+        &self,
+        line: &mut Vec<u8>,
+        prefix: &str,
+        value: impl Fn(usize) -> ValueRef<'a>,
+    ) -> Result<(), ConversionError> {
+        let at = |place: usize| move |error: ConversionError| error.at("column", &self.columns[place].name);
+        line.extend_from_slice(prefix.as_bytes());
+        line.extend_from_slice(escaped(&self.measurement).as_bytes());
+        for (name, place) in &self.tags {
+            line.push(b',');
+            line.extend_from_slice(name.as_bytes());
+            line.push(b'=');
+            append_tag(line, value(*place), self.limits).map_err(at(*place))?;
+        }
+        let mut separator = b' ';
+        for (number, (name, place, is_base64)) in self.values.iter().enumerate() {
+            let field = value(*place);
+            if field == ValueRef::Null {
+                // It is what points are counted by.
+                if number == 0 {
+                    return Err(at(*place)(ConversionError(
+                        "null cannot be the first field of a point, by which points are counted".to_owned(),
+                    )));
+                }
+                continue;
+            }
+            line.push(separator);
+            separator = b',';
+            match name {
+                Name::Literal(name) => line.extend_from_slice(name.as_bytes()),
+                Name::Column(name) => append_tag(line, value(*name), self.limits).map_err(at(*name))?,
+            }
+            line.push(b'=');
+            append_field(line, field, *is_base64, self.limits.only_numbers).map_err(at(*place))?;
+        }
+        line.push(b' ');
+        let time = match self.time {
+            Time::Constant(time) => time,
+            Time::Column(place) => match value(place) {
+                ValueRef::Timestamp(time) => self.limits.time(time).map_err(at(place))?,
+                ValueRef::Integer(time) => time,
+                other => return Err(at(place)(ConversionError(format!("{other} is no time; every point has one")))),
+            },
+        };
+        line.extend_from_slice(itoa::Buffer::new().format(time).as_bytes());
+        line.push(b'\n');
+        Ok(())
+    }
+}
+
+impl Limits {
+    /// A time in the server's unit, exactly.
+    pub fn time(&self, time_us: i64) -> Result<i64, ConversionError> {
+        let (first, last) = self.times_us;
+        if time_us < first || time_us > last {
+            return Err(ConversionError(format!("{time_us} µs since 1970 is none of the server's times, {first} to {last}")));
+        }
+        if time_us % self.time_unit_us != 0 {
+            return Err(ConversionError(format!(
+                "{time_us} µs since 1970 is no whole number of milliseconds, which is all that the server keeps of a time"
+            )));
+        }
+        Ok(time_us / self.time_unit_us)
+    }
+}
+
+fn check_name(path: &str, name: &str) -> Result<(), SchemaError> {
+    let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if is_word && name != "sensorbench" && name != "time" {
+        Ok(())
+    } else {
+        let message = format!(
+            "{name:?}: expected letters, digits and underscores, other than time and sensorbench, which have a meaning of their own"
+        );
+        Err(SchemaError::at(path, message))
+    }
+}
+
+fn check_field(path: &str, column: &Parameter, is_base64: bool, limits: Limits) -> Result<(), SchemaError> {
+    let Parameter { name, value_type } = column;
+    match value_type {
+        Type::Bytes if !is_base64 || limits.only_numbers => Err(SchemaError::at(
+            path,
+            format!(
+                "{name}: the server has no type for bytes; expected no such column, or base64 = [\"{name}\"] where fields can be text"
+            ),
+        )),
+        Type::Text if limits.only_numbers => Err(SchemaError::at(
+            path,
+            format!("{name}: the server keeps numbers alone, and would store 0 for a text without a word; make it a tag"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn escaped(name: &str) -> String {
+    let mut written = String::with_capacity(name.len());
+    for character in name.chars() {
+        if matches!(character, ',' | '=' | ' ') {
+            written.push('\\');
+        }
+        written.push(character);
+    }
+    written
+}
+
+/// A value as a tag, or as the name of a field. What the protocol cannot say is refused, because servers would take it for something else.
+fn append_tag(line: &mut Vec<u8>, value: ValueRef, limits: Limits) -> Result<(), ConversionError> {
+    match value {
+        ValueRef::Integer(value) => line.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()),
+        ValueRef::Boolean(value) => line.extend_from_slice(if value { b"true" } else { b"false" }),
+        ValueRef::Text(text) => {
+            let refused = |why: &str| Err(ConversionError(format!("{} cannot be a tag: {why}", shortened(text))));
+            let bytes = text.as_bytes();
+            if bytes.is_empty() {
+                return refused("an empty one is the same as none");
+            }
+            if bytes.len() > limits.max_tag_bytes {
+                return refused(&format!("it is longer than {} bytes", limits.max_tag_bytes));
+            }
+            if bytes.iter().any(|byte| *byte < b' ') {
+                return refused("line ends and other control characters cannot be written in one");
+            }
+            let is_ambiguous = text.ends_with('\\') || ["\\,", "\\=", "\\ "].iter().any(|pair| text.contains(pair));
+            if is_ambiguous && !limits.escapes_backslash {
+                return refused(
+                    "a backslash at the end, or before a comma, a space or an equals sign, would be read as another value",
+                );
+            }
+            for byte in bytes {
+                if matches!(byte, b',' | b'=' | b' ') || (*byte == b'\\' && limits.escapes_backslash) {
+                    line.push(b'\\');
+                }
+                line.push(*byte);
+            }
+        }
+        other => return Err(ConversionError(format!("{other} cannot be a tag"))),
+    }
+    Ok(())
+}
+
+fn append_field(line: &mut Vec<u8>, value: ValueRef, is_base64: bool, only_numbers: bool) -> Result<(), ConversionError> {
+    match value {
+        ValueRef::Double(value) if !value.is_finite() => {
+            return Err(ConversionError(format!("{value} (NaN and the infinities cannot be written); load null instead")));
+        }
+        ValueRef::Double(value) => line.extend_from_slice(ryu::Buffer::new().format_finite(value).as_bytes()),
+        ValueRef::Boolean(value) if only_numbers => line.push(b'0' + u8::from(value)),
+        ValueRef::Boolean(value) => line.extend_from_slice(if value { b"true" } else { b"false" }),
+        ValueRef::Integer(value) | ValueRef::Timestamp(value) if only_numbers => {
+            if value.unsigned_abs() > 1 << 53 {
+                return Err(ConversionError(format!(
+                    "{value} is beyond 2^53, up to which the server's numbers, doubles, are exact"
+                )));
+            }
+            line.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+        }
+        ValueRef::Integer(value) | ValueRef::Timestamp(value) => write!(line, "{value}i").expect("memory takes everything"),
+        ValueRef::Text(text) => append_quoted(line, text),
+        ValueRef::Bytes(bytes) if is_base64 => append_quoted(line, &STANDARD.encode(bytes)),
+        other => return Err(ConversionError(format!("{other} cannot be a field"))),
+    }
+    Ok(())
+}
+
+fn append_quoted(line: &mut Vec<u8>, text: &str) {
+    line.push(b'"');
+    for byte in text.bytes() {
+        if matches!(byte, b'"' | b'\\') {
+            line.push(b'\\');
+        }
+        line.push(byte);
+    }
+    line.push(b'"');
+}
+
+/// A text as messages show it.
+fn shortened(text: &str) -> String {
+    format!("{:?}", text.chars().take(40).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        time_unit_us: 1,
+        times_us: (-9_223_372_036_854_775, 9_223_372_036_854_775),
+        only_numbers: false,
+        escapes_backslash: false,
+        max_tag_bytes: 100,
+    };
+    const NUMBERS: Limits = Limits {
+        time_unit_us: 1000,
+        times_us: (0, 4_102_444_800_000_000),
+        only_numbers: true,
+        escapes_backslash: true,
+        max_tag_bytes: 100,
+    };
+
+    fn columns() -> Vec<Parameter> {
+        [
+            ("site", Type::Integer),
+            ("sensor", Type::Text),
+            ("time", Type::Timestamp),
+            ("value", Type::Double),
+            ("data", Type::Bytes),
+            ("number", Type::Integer),
+        ]
+        .map(|(name, value_type)| Parameter { name: name.to_owned(), value_type })
+        .to_vec()
+    }
+
+    fn points(text: serde_json::Value, limits: Limits) -> Result<Points, SchemaError> {
+        Points::of("readings", &serde_json::from_value(text).unwrap(), &columns(), limits)
+    }
+
+    fn line(points: &Points, row: [ValueRef; 6]) -> Result<String, String> {
+        let mut line = b"before".to_vec();
+        let appended = points.append(&mut line, "", |place| row[place]);
+        if appended.is_err() {
+            assert_eq!(line, b"before", "nothing is left of what was refused");
+        }
+        appended.map(|()| String::from_utf8(line[6..].to_vec()).unwrap()).map_err(|error| error.to_string())
+    }
+
+    const ROW: [ValueRef; 6] = [
+        ValueRef::Integer(5),
+        ValueRef::Text("A C=1,x"),
+        ValueRef::Timestamp(-3_001_000),
+        ValueRef::Double(0.1),
+        ValueRef::Bytes(b"\0\xff"),
+        ValueRef::Integer(i64::MIN),
+    ];
+
+    fn with(place: usize, value: ValueRef<'static>) -> [ValueRef<'static>; 6] {
+        let mut row = ROW;
+        row[place] = value;
+        row
+    }
+
+    #[test]
+    fn rows_become_lines() {
+        let tagged =
+            points(json!({"tags": ["site", "sensor"], "fields": ["value", "number", "data"], "base64": ["data"]}), LIMITS)
+                .unwrap();
+        assert_eq!(
+            line(&tagged, ROW).unwrap(),
+            "readings,site=5,sensor=A\\ C\\=1\\,x value=0.1,number=-9223372036854775808i,data=\"AP8=\" -3001000\n"
+        );
+        assert_eq!(line(&tagged, with(5, ValueRef::Null)).unwrap().matches("number").count(), 0);
+        let wide =
+            points(json!({"measurement": "m", "tags": {"place": "site"}, "named": {"name": "sensor", "value": "value"}}), LIMITS)
+                .unwrap();
+        assert_eq!(line(&wide, ROW).unwrap(), "m,place=5 A\\ C\\=1\\,x=0.1 -3001000\n");
+        let numbers = points(json!({"tags": ["sensor"], "fields": ["value"]}), NUMBERS).unwrap();
+        assert_eq!(line(&numbers, with(2, ValueRef::Timestamp(5_000))).unwrap(), "readings,sensor=A\\ C\\=1\\,x value=0.1 5\n");
+    }
+
+    /// Text that would end a tag, a field or a line, and begin another, stays text or is refused.
+    #[test]
+    fn nothing_is_spliced_into_a_line() {
+        let fields = [("sensor", Type::Text), ("time", Type::Timestamp)]
+            .map(|(name, value_type)| Parameter { name: name.to_owned(), value_type });
+        let text: PointsText = serde_json::from_value(json!({"fields": ["sensor"]})).unwrap();
+        let points = Points::of("t", &text, &fields, LIMITS).unwrap();
+        let mut written = Vec::new();
+        let hostile = "x\" 1\nother,a=b v=1 2\n\\\"";
+        let row = [ValueRef::Text(hostile), ValueRef::Timestamp(1)];
+        points.append(&mut written, "", |place| row[place]).unwrap();
+        assert_eq!(String::from_utf8(written).unwrap(), "t sensor=\"x\\\" 1\nother,a=b v=1 2\n\\\\\\\"\" 1\n");
+        let tagged = super::tests::points(json!({"tags": ["sensor"], "fields": ["value"]}), LIMITS).unwrap();
+        for hostile in ["a\nb v=1 1", "a\\", "a\\,b=c", "a\\ v=1", "", "a\rb"] {
+            let refused = line(&tagged, with(1, ValueRef::Text(hostile))).unwrap_err();
+            assert!(refused.starts_with("column sensor") && refused.contains("cannot be a tag"), "{refused}");
+        }
+        let escaping =
+            super::tests::points(json!({"tags": ["sensor"], "fields": ["value"]}), Limits { escapes_backslash: true, ..LIMITS })
+                .unwrap();
+        assert!(
+            line(&escaping, with(1, ValueRef::Text("a\\, b\\"))).unwrap().starts_with("readings,sensor=a\\\\\\,\\ b\\\\ value=")
+        );
+        assert!(line(&tagged, with(1, ValueRef::Text("a,b=1 c"))).unwrap().starts_with("readings,sensor=a\\,b\\=1\\ c value="));
+    }
+
+    #[test]
+    fn what_a_point_cannot_hold_is_refused() {
+        let tagged = points(json!({"tags": ["sensor"], "fields": ["value", "number"]}), LIMITS).unwrap();
+        for (row, expected) in [
+            (with(3, ValueRef::Double(f64::NAN)), "column value: NaN"),
+            (with(3, ValueRef::Null), "column value: null cannot be the first field"),
+            (with(1, ValueRef::Null), "column sensor: null cannot be a tag"),
+            (with(2, ValueRef::Null), "column time: null is no time"),
+            (
+                with(2, ValueRef::Timestamp(9_223_372_036_854_776)),
+                "column time: 9223372036854776 µs since 1970 is none of the server's times",
+            ),
+        ] {
+            let refused = line(&tagged, row).unwrap_err();
+            assert!(refused.starts_with(expected), "{refused}");
+        }
+        let numbers = points(json!({"tags": ["sensor"], "fields": ["value", "number"]}), NUMBERS).unwrap();
+        let early = with(2, ValueRef::Timestamp(5_000));
+        let fine = points(json!({"tags": ["sensor"], "fields": ["value"]}), NUMBERS).unwrap();
+        assert!(line(&numbers, early).unwrap_err().contains("beyond 2^53"));
+        assert!(line(&fine, with(2, ValueRef::Timestamp(5_001))).unwrap_err().contains("no whole number of milliseconds"));
+    }
+
+    #[test]
+    fn schemas_that_cannot_work_are_refused() {
+        let refused = |text, limits| points(text, limits).unwrap_err().to_string();
+        for (text, expected) in [
+            (json!({}), "create.points.readings: a point has at least one field"),
+            (json!({"tags": ["value"], "fields": ["value"]}), "create.points.readings.tags: value is a double"),
+            (
+                json!({"tags": ["sit"], "fields": ["value"]}),
+                "create.points.readings.tags: the table has no column sit; expected one of site",
+            ),
+            (json!({"fields": ["data"]}), "create.points.readings.fields: data: the server has no type for bytes"),
+            (json!({"fields": {"a b": "value"}}), "create.points.readings.fields: \"a b\": expected letters"),
+            (json!({"measurement": "sensorbench", "fields": ["value"]}), "create.points.readings.measurement"),
+            (
+                json!({"fields": ["value"], "named": {"name": "sensor", "value": "value"}}),
+                "create.points.readings.named: expected either",
+            ),
+            (
+                json!({"named": {"name": "site", "value": "value"}}),
+                "create.points.readings.named.name: expected a column of text",
+            ),
+            (json!({"fields": ["value"], "time": "value"}), "create.points.readings.time: expected a timestamp"),
+        ] {
+            let message = refused(text, LIMITS);
+            assert!(message.starts_with(expected), "{message}");
+        }
+        assert!(refused(json!({"fields": ["sensor"]}), NUMBERS).contains("would store 0 for a text without a word"));
+        assert!(refused(json!({"fields": ["data"], "base64": ["data"]}), NUMBERS).contains("no type for bytes"));
+    }
+}

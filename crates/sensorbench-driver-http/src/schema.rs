@@ -1,0 +1,106 @@
+//! A schema: how rows become points, and what operations are.
+
+use std::collections::BTreeMap;
+
+use sensorbench_driver::{DriverError, Operation, Schema, SchemaError, Value, parse_part};
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use crate::points::{Points, PointsText};
+use crate::protocol::{Protocol, Reading};
+
+/// A schema whose parts are known to be sound.
+#[derive(Clone, Debug)]
+pub struct HttpSchema {
+    tables: BTreeMap<String, Points>,
+    /// How the rows of tables become points that are only written to.
+    unfilled: BTreeMap<String, PointsText>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settle {}
+
+/// `[operation.NAME]` that writes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WriteText {
+    write: String,
+}
+
+/// An operation, ready to be executed.
+pub enum Prepared {
+    Read(Box<dyn Reading>),
+    /// Writes a point, whose columns are parameters in these places.
+    Write(Points, Vec<usize>),
+}
+
+impl HttpSchema {
+    /// Reads a schema. What else a protocol has in `[create]` is checked by itself.
+    pub fn of(schema: &Schema, protocol: &dyn Protocol) -> Result<Self, DriverError> {
+        let _: Settle = parse_part("settle", &schema.settle)?;
+        protocol.check(schema)?;
+        let texts = schema.create.get("points").cloned().unwrap_or(Json::Null);
+        let mut texts: BTreeMap<String, PointsText> = parse_part("create.points", &texts)?;
+        let mut tables = BTreeMap::new();
+        for (table, columns) in &schema.tables {
+            let text = texts.remove(table).ok_or_else(|| {
+                SchemaError::at(
+                    format!("create.points.{table}"),
+                    "the table is filled, so it must say how its rows become points",
+                )
+            })?;
+            tables.insert(table.clone(), Points::of(table, &text, columns, protocol.limits())?);
+        }
+        for (table, text) in &texts {
+            tables.insert(table.clone(), Points::of(table, text, &text.columns(), protocol.limits())?);
+        }
+        Ok(Self { tables, unfilled: texts })
+    }
+
+    /// How the rows of a table become points.
+    pub fn table(&self, name: &str) -> Result<&Points, DriverError> {
+        self.tables.get(name).ok_or_else(|| DriverError::Data(format!("the schema has no table {name}")))
+    }
+
+    /// An operation.
+    pub fn prepare(&self, protocol: &dyn Protocol, namespace: &str, operation: &Operation) -> Result<Prepared, DriverError> {
+        if operation.statement.get("write").is_none() {
+            return Ok(Prepared::Read(protocol.reading(namespace, operation)?));
+        }
+        let path = format!("operation.{}", operation.name);
+        let text: WriteText = parse_part(&path, &operation.statement)?;
+        let known = self.tables.get(&text.write).ok_or_else(|| {
+            let known: Vec<_> = self.tables.keys().map(String::as_str).collect();
+            SchemaError::at(
+                format!("{path}.write"),
+                format!("there is no table {}; expected one of {}", text.write, known.join(", ")),
+            )
+        })?;
+        // What is only written to has the types of what is written.
+        let points = match self.unfilled.get(&text.write) {
+            Some(unfilled) => Points::of(&text.write, unfilled, &operation.parameters, protocol.limits())?,
+            None => known.clone(),
+        };
+        let mut places = Vec::new();
+        for column in &points.columns {
+            let place = operation.require_parameter(&column.name)?;
+            if operation.parameters[place].value_type != column.value_type {
+                let message = format!("parameter :{} has another type than the column of the table {}", column.name, text.write);
+                return Err(SchemaError::at(format!("{path}.write"), message).into());
+            }
+            places.push(place);
+        }
+        Ok(Prepared::Write(points, places))
+    }
+}
+
+impl Prepared {
+    /// The line of a write.
+    pub fn line(points: &Points, places: &[usize], prefix: &str, parameters: &[Value]) -> Result<Vec<u8>, DriverError> {
+        let mut line = Vec::with_capacity(256);
+        let appended = points.append(&mut line, prefix, |column| parameters[places[column]].as_ref());
+        appended.map_err(|error| DriverError::Data(error.to_string()))?;
+        Ok(line)
+    }
+}

@@ -1,0 +1,361 @@
+//! An operation that reads: PromQL, or the readings as they were written, a line for each series.
+
+use std::borrow::Cow;
+
+use percent_encoding::utf8_percent_encode;
+use sensorbench_driver::{
+    Column, ConversionError, DriverError, Operation, Parameter, Rows, SchemaError, Type, Value, ValueRef, parse_part,
+};
+use serde::Deserialize;
+
+use crate::answer::push;
+use crate::connection::{Body, Call};
+use crate::influxdb::ENCODED;
+use crate::json::{Reader, Scalar};
+use crate::protocol::Reading;
+use crate::template::{Language, Piece, Template, quoted, tag_text};
+
+const LANGUAGE: Language = Language { identifiers: false, own: true };
+/// Stands for the stretch of time between `from` and `to`.
+const RANGE: &str = "[:range]";
+/// The unit of times: ms in µs.
+const UNIT_US: i64 = 1000;
+
+/// `[operation.NAME]` of a schema file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadText {
+    query: Option<String>,
+    export: Option<String>,
+    from: Option<String>,
+    to: Option<String>,
+    at: Option<String>,
+    row: Option<Vec<String>>,
+}
+
+pub struct MetricsReading {
+    name: String,
+    exports: bool,
+    /// The query or selector; None stands for the stretch of time.
+    pieces: Vec<Option<Piece>>,
+    from: Option<usize>,
+    to: Option<usize>,
+    /// The one time that is asked for.
+    at: Option<usize>,
+    parameters: Vec<Parameter>,
+    columns: Vec<Column>,
+    /// Where each column is in the answer.
+    row: Vec<String>,
+}
+
+/// The ms that are asked for, both included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Times {
+    first: i64,
+    last: i64,
+}
+
+impl MetricsReading {
+    pub fn of(namespace: &str, operation: &Operation) -> Result<Self, DriverError> {
+        let path = format!("operation.{}", operation.name);
+        let text: ReadText = parse_part(&path, &operation.statement)?;
+        let (statement, key) = match (&text.query, &text.export) {
+            (Some(query), None) => (query, "query"),
+            (None, Some(selector)) => (selector, "export"),
+            _ => return Err(SchemaError::at(path, "expected query or export, and not both; or write").into()),
+        };
+        let at = format!("{path}.{key}");
+        let mut pieces = Vec::new();
+        for (number, part) in statement.split(RANGE).enumerate() {
+            if number > 0 {
+                pieces.push(None);
+            }
+            let template = Template::of(operation, &at, part, LANGUAGE)?;
+            pieces.extend(template.0.into_iter().map(|piece| match piece {
+                Piece::Own(name) => Some(Piece::Text(format!("{namespace}:{name}"))),
+                other => Some(other),
+            }));
+        }
+        let time = |key: &str, text: &Option<String>| {
+            let Some(text) = text else { return Ok(None) };
+            let place = text.strip_prefix(':').map(|name| operation.require_parameter(name)).transpose()?;
+            match place {
+                Some(place) if operation.parameters[place].value_type == Type::Timestamp => Ok(Some(place)),
+                _ => Err(SchemaError::at(format!("{path}.{key}"), format!("{text:?}: expected a timestamp, written as :name"))),
+            }
+        };
+        let (from, to, only) = (time("from", &text.from)?, time("to", &text.to)?, time("at", &text.at)?);
+        if only.is_some() && (from.is_some() || to.is_some()) {
+            return Err(SchemaError::at(format!("{path}.at"), "expected either at, or from and to").into());
+        }
+        if pieces.contains(&None) && (from.is_none() || to.is_none()) {
+            return Err(SchemaError::at(at, "[:range] is the stretch between from and to; expected both").into());
+        }
+        let row = text.row.unwrap_or_else(|| operation.columns.iter().map(|column| column.name.clone()).collect());
+        if row.len() != operation.columns.len() {
+            let message = format!("expected {} names, one for each column of the operation", operation.columns.len());
+            return Err(SchemaError::at(format!("{path}.row"), message).into());
+        }
+        Ok(Self {
+            name: operation.name.clone(),
+            exports: text.export.is_some(),
+            pieces,
+            from,
+            to,
+            at: only,
+            parameters: operation.parameters.clone(),
+            columns: operation.columns.clone(),
+            row,
+        })
+    }
+
+    fn refused(&self, error: ConversionError) -> DriverError {
+        DriverError::Data(format!("{}: {error}", self.name))
+    }
+
+    /// The ms of a request: from a time on, until before another one. A time between two ms is after the first.
+    fn times(&self, parameters: &[Value]) -> Result<Times, DriverError> {
+        let time =
+            |place: Option<usize>| {
+                let Some(place) = place else { return Ok(None) };
+                match parameters[place].as_ref() {
+                    ValueRef::Timestamp(time) => Ok(Some(time.div_euclid(UNIT_US) + i64::from(time.rem_euclid(UNIT_US) != 0))),
+                    other => Err(self
+                        .refused(ConversionError(format!("{other} is no time")).at("parameter", &self.parameters[place].name))),
+                }
+            };
+        if self.at.is_some() {
+            let first = time(self.at)?.unwrap_or(0);
+            // Between two ms there is nothing.
+            let is_whole = self.at.is_some_and(|place| parameters[place] == Value::Timestamp(first * UNIT_US));
+            return Ok(Times { first, last: if is_whole { first } else { first - 1 } });
+        }
+        // Negative times mean nothing to the server.
+        let first = time(self.from)?.unwrap_or(0).max(0);
+        let last = time(self.to)?.map_or_else(|| super::now_ms() + 2 * 86_400_000, |to| to - 1);
+        Ok(Times { first, last })
+    }
+
+    fn statement(&self, parameters: &[Value], times: Times) -> Result<String, DriverError> {
+        let mut statement = String::with_capacity(256);
+        for piece in &self.pieces {
+            match piece {
+                None => statement.push_str(&format!("[{}ms]", times.last - times.first + 1)),
+                Some(Piece::Text(text)) => statement.push_str(text),
+                Some(Piece::Value(place, _)) => {
+                    let text = tag_text(parameters[*place].as_ref());
+                    let text = text.map_err(|error| self.refused(error.at("parameter", &self.parameters[*place].name)))?;
+                    statement.push_str(&quoted(&text));
+                }
+                Some(Piece::Identifier(_) | Piece::Own(_)) => unreachable!("the language has no identifiers, and ours are texts"),
+            }
+        }
+        Ok(statement)
+    }
+
+    /// One series: labels, and values with their times.
+    fn read_series(&self, reader: &mut Reader, times: Times, rows: &mut Rows) -> Result<(), ConversionError> {
+        let mut labels: Vec<(Cow<str>, Cow<str>)> = Vec::new();
+        let mut values: Vec<Scalar> = Vec::new();
+        let mut timestamps: Vec<&str> = Vec::new();
+        reader.object(|reader, key| match key.as_ref() {
+            "metric" => reader.object(|reader, label| {
+                labels.push((label, reader.string()?));
+                Ok(())
+            }),
+            "values" => reader.list(|reader| {
+                values.push(reader.scalar()?);
+                Ok(())
+            }),
+            "timestamps" => reader.list(|reader| match reader.scalar()? {
+                Scalar::Number(number) => {
+                    timestamps.push(number);
+                    Ok(())
+                }
+                other => Err(ConversionError(format!("a time is {other:?}"))),
+            }),
+            // Of a query: the time in seconds, which is the one that was asked for, and the value.
+            "value" => reader.list(|reader| {
+                values.push(reader.scalar()?);
+                Ok(())
+            }),
+            _ => reader.skip(),
+        })?;
+        if !self.exports {
+            return match values.as_slice() {
+                [_, value] => self.push_row(&labels, None, value, rows),
+                _ => Err(ConversionError("a value of the answer has no time".to_owned())),
+            };
+        }
+        if values.len() != timestamps.len() {
+            return Err(ConversionError(format!("there are {} values and {} times", values.len(), timestamps.len())));
+        }
+        for (value, time) in values.iter().zip(timestamps) {
+            // Of a stretch of one ms, or none, the server makes five minutes.
+            let is_wanted = time.parse().is_ok_and(|time: i64| time >= times.first && time <= times.last);
+            if is_wanted {
+                self.push_row(&labels, Some(time), value, rows)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn push_row(
+        &self,
+        labels: &[(Cow<str>, Cow<str>)],
+        time: Option<&str>,
+        value: &Scalar,
+        rows: &mut Rows,
+    ) -> Result<(), ConversionError> {
+        for (column, source) in self.columns.iter().zip(&self.row) {
+            let pushed = match (source.as_str(), time) {
+                ("value", _) => push(rows, column.value_type, value, UNIT_US),
+                ("time", Some(time)) => push(rows, column.value_type, &Scalar::Number(time), UNIT_US),
+                (label, _) => match labels.iter().find(|(name, _)| name == label) {
+                    Some((_, text)) => push(rows, column.value_type, &Scalar::Text(Cow::Borrowed(text)), UNIT_US),
+                    None => Err(ConversionError(format!("the answer has no label {label}"))),
+                },
+            };
+            pushed.map_err(|error| error.at("column", &column.name))?;
+        }
+        rows.end_row();
+        Ok(())
+    }
+
+    /// The answer to a query, which is a vector.
+    fn read_query(&self, reader: &mut Reader, times: Times, rows: &mut Rows) -> Result<(), ConversionError> {
+        reader.object(|reader, key| match key.as_ref() {
+            "data" => reader.object(|reader, key| match key.as_ref() {
+                "resultType" => match reader.string()?.as_ref() {
+                    "vector" => Ok(()),
+                    other => Err(ConversionError(format!("the query answers with a {other}; expected a vector"))),
+                },
+                "result" => reader.list(|reader| self.read_series(reader, times, rows)),
+                _ => reader.skip(),
+            }),
+            _ => reader.skip(),
+        })
+    }
+}
+
+/// Milliseconds as seconds, which requests have.
+fn seconds(ms: i64) -> String {
+    format!("{}.{:03}", ms.div_euclid(1000), ms.rem_euclid(1000))
+}
+
+impl Reading for MetricsReading {
+    fn call(&self, parameters: &[Value]) -> Result<Option<Call>, DriverError> {
+        let times = self.times(parameters)?;
+        if times.last < times.first {
+            return Ok(None);
+        }
+        let statement = self.statement(parameters, times)?;
+        let encoded = utf8_percent_encode(&statement, ENCODED);
+        let (path, form) = if self.exports {
+            let (start, end) = (seconds(times.first), seconds(times.last));
+            ("/api/v1/export", format!("match%5B%5D={encoded}&start={start}&end={end}"))
+        } else {
+            // Without the cache of answers, which knows nothing of late points.
+            ("/api/v1/query", format!("query={encoded}&time={}&nocache=1", seconds(times.last)))
+        };
+        Ok(Some(Call { path: path.to_owned(), body: Some(Body::Form(form)) }))
+    }
+
+    fn read(&self, line: &[u8], parameters: &[Value], rows: &mut Rows) -> Result<(), DriverError> {
+        let times = self.times(parameters)?;
+        let mut reader = Reader::new(line);
+        let outcome =
+            if self.exports { self.read_series(&mut reader, times, rows) } else { self.read_query(&mut reader, times, rows) };
+        outcome.map_err(|error| self.refused(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn reading(statement: serde_json::Value) -> Result<MetricsReading, DriverError> {
+        let operation = json!({
+            "name": "q",
+            "parameters": [
+                {"name": "site", "type": "integer"}, {"name": "sensor", "type": "text"},
+                {"name": "from", "type": "timestamp"}, {"name": "to", "type": "timestamp"},
+            ],
+            "columns": [{"name": "time", "type": "timestamp"}, {"name": "v", "type": "double"}, {"name": "site", "type": "integer"}],
+            "statement": statement,
+        });
+        MetricsReading::of("ours", &serde_json::from_value(operation).unwrap())
+    }
+
+    fn parameters(sensor: &str, from: i64, to: i64) -> [Value; 4] {
+        [Value::Integer(5), Value::Text(sensor.into()), Value::Timestamp(from), Value::Timestamp(to)]
+    }
+
+    fn sent(reading: &MetricsReading, parameters: &[Value]) -> Option<String> {
+        let Call { path, body } = reading.call(parameters).unwrap()?;
+        let Some(Body::Form(form)) = body else { panic!("a form") };
+        Some(format!("{path} {}", percent_encoding::percent_decode_str(&form).decode_utf8().unwrap()))
+    }
+
+    #[test]
+    fn values_are_quoted_and_times_are_exact() {
+        let row = json!(["time", "value", "site"]);
+        let export =
+            reading(json!({"export": "::m_v{site=:site,sensor=:sensor}", "from": ":from", "to": ":to", "row": row})).unwrap();
+        let hostile = "x\"} or {a=\"b\\\n";
+        assert_eq!(
+            sent(&export, &parameters(hostile, 1_000, 2_001_000)).unwrap(),
+            "/api/v1/export match[]=ours:m_v{site=\"5\",sensor=\"x\\\"} or {a=\\\"b\\\\\\n\"}&start=0.001&end=2.000"
+        );
+        // Between two ms there is none.
+        assert!(sent(&export, &parameters("a", 1_001, 2_001)).unwrap().ends_with("start=0.002&end=0.002"));
+        assert_eq!(sent(&export, &parameters("a", 5_000, 5_000)), None);
+        assert_eq!(sent(&export, &parameters("a", -5_000_000, -1_000_000)), None);
+        let at = reading(json!({"export": "::m_v", "at": ":from", "row": row})).unwrap();
+        assert!(sent(&at, &parameters("a", 5_000, 0)).unwrap().ends_with("start=0.005&end=0.005"));
+        assert_eq!(sent(&at, &parameters("a", 5_001, 0)), None);
+        let peak = reading(json!({"query": "max_over_time(::m_v[:range])", "from": ":from", "to": ":to", "row": row})).unwrap();
+        assert_eq!(
+            sent(&peak, &parameters("a", 1_000_000, 3_000_000)).unwrap(),
+            "/api/v1/query query=max_over_time(ours:m_v[2000ms])&time=2.999&nocache=1"
+        );
+    }
+
+    #[test]
+    fn rows_have_labels_times_and_values() {
+        let row = json!(["time", "value", "site"]);
+        let export = reading(json!({"export": "::m_v", "from": ":from", "to": ":to", "row": row})).unwrap();
+        let mut rows = Rows::new();
+        let line = br#"{"metric":{"__name__":"ours:m_v","site":"7"},"values":[1.5,null,9],"timestamps":[1000,2000,3000]}"#;
+        export.read(line, &parameters("a", 0, 2_001_000), &mut rows).unwrap();
+        let values: Vec<_> =
+            rows.iter().map(|row| (0..3).map(|column| row.value(column).to_value()).collect::<Vec<_>>()).collect();
+        let row = |time: i64, value| vec![Value::Timestamp(time), value, Value::Integer(7)];
+        assert_eq!(
+            values,
+            [row(1_000_000, Value::Double(1.5)), row(2_000_000, Value::Null)],
+            "what is beyond the range is not taken"
+        );
+        let other = br#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#;
+        let query = reading(json!({"query": "::m_v", "row": ["site", "value", "site"]})).unwrap();
+        assert!(query.read(other, &parameters("a", 0, 1), &mut rows).unwrap_err().to_string().contains("expected a vector"));
+    }
+
+    #[test]
+    fn schemas_that_cannot_work_are_refused() {
+        for (statement, expected) in [
+            (json!({}), "operation.q: expected query or export"),
+            (json!({"query": "x", "export": "y"}), "operation.q: expected query or export"),
+            (json!({"query": "x[:range]", "from": ":from"}), "operation.q.query: [:range] is the stretch between"),
+            (json!({"query": "x", "from": ":site"}), "operation.q.from: \":site\": expected a timestamp"),
+            (json!({"export": "x", "at": ":to", "to": ":to"}), "operation.q.at: expected either at"),
+            (json!({"query": "x", "row": ["time"]}), "operation.q.row: expected 3 names"),
+        ] {
+            let message = reading(statement).err().unwrap().to_string();
+            assert!(message.starts_with(expected), "{message}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! VictoriaMetrics.
+
+use sensorbench_driver::contract::{Keeps, Subject, check, owner};
+use sensorbench_driver::{Driver, ErrorKind, Intent, Schema, Value};
+use sensorbench_driver_http::VICTORIAMETRICS;
+use serde_json::json;
+
+use crate::server::{Asking, doubles, load, open, request, schema, text, texts, times, url};
+
+const SECOND_US: i64 = 1_000_000;
+/// A day in 2023.
+const DAY_US: i64 = 19_500 * 86_400 * SECOND_US;
+
+fn write(lines: &str) {
+    assert_eq!(request("/write?precision=ms", Some(lines)).0, 204);
+    assert_eq!(request("/internal/force_flush", None).0, 200);
+}
+
+fn export(metric: &str) -> Vec<String> {
+    let (status, body) = request(&format!("/api/v1/export?match%5B%5D=%7B__name__%3D%22{metric}%22%7D&start=0"), None);
+    assert_eq!(status, 200, "{body}");
+    body.lines().map(str::to_owned).collect()
+}
+
+fn remove(namespace: &str) {
+    let path = format!("/api/v1/admin/tsdb/delete_series?match%5B%5D=%7B__name__%3D~%22{namespace}%3A.%2B%22%7D");
+    assert_eq!(request(&path, Some("")).0, 204);
+}
+
+pub fn keeps_the_contract() {
+    remove("contract");
+    check(&Subject {
+        database: &VICTORIAMETRICS,
+        url: url("contract", ""),
+        schema: serde_json::from_str(include_str!("../victoriametrics.json")).expect("the schema of the contract"),
+        stores_nan: false,
+        stores_infinity: false,
+        keeps: Keeps {
+            columns: &["id", "value", "time"],
+            nulls: false,
+            nulls_apart: true,
+            all_doubles: false,
+            time_step_us: 1000,
+            times_us: (SECOND_US / 2, 1_700_000_000 * SECOND_US),
+            sorts: false,
+            shows_at_once: false,
+        },
+        put_foreign: &|| write("contract:sensorbench,mark=mine value=1 1700000000000\ncontract:mine x=7 1700000000000\n"),
+        foreign_rows: &|| [export("contract%3Asensorbench_value"), export("contract%3Amine_x")].concat(),
+        remove_foreign: &|| remove("contract"),
+    });
+}
+
+/// Readings with a label and a value.
+fn readings() -> Schema {
+    let column = |name: &str, value_type: &str| json!({"name": name, "type": value_type});
+    let parameters = [column("sensor", "text"), column("time", "timestamp"), column("value", "double")];
+    let range = [column("sensor", "text"), column("from", "timestamp"), column("to", "timestamp")];
+    schema(json!({
+        "create": {"points": {"t": {"tags": ["sensor"], "fields": ["value"]}}},
+        "tables": {"t": parameters},
+        "operations": [
+            {
+                "name": "read",
+                "parameters": [column("sensor", "text")],
+                "columns": [column("time", "timestamp"), column("value", "double")],
+                "statement": {"export": "::t_value{sensor=:sensor}"},
+            },
+            {
+                "name": "peak",
+                "parameters": range,
+                "columns": [column("peak", "double")],
+                "statement": {"query": "max_over_time(::t_value{sensor=:sensor}[:range])", "from": ":from", "to": ":to", "row": ["value"]},
+            },
+            {"name": "write", "parameters": parameters, "statement": {"write": "t"}},
+        ],
+    }))
+}
+
+pub fn does_as_stated() {
+    for options in ["", "&gzip=on&connections=2"] {
+        let driver = open(&VICTORIAMETRICS, &url("stated", options));
+        driver.guard(&owner()).create(&readings(), "", Intent::Replace).unwrap();
+        let asking = Asking::of(driver.as_ref(), &readings());
+        let write = |sensor: &str, time: i64, value: f64| {
+            asking.execute("write", &[text(sensor), Value::Timestamp(time), Value::Double(value)]).map(drop)
+        };
+        let read = |sensor: &str| {
+            driver.settle().unwrap();
+            asking.execute("read", &[text(sensor)]).unwrap()
+        };
+        let row = |time: i64, value: f64| vec![Value::Timestamp(time), Value::Double(value)];
+        // Late points are taken; whole ms are exact, and what is finer is refused.
+        write("a", DAY_US + 2 * SECOND_US, 2.5).unwrap();
+        write("a", DAY_US + 1000, 1.5).unwrap();
+        assert_eq!(read("a"), [row(DAY_US + 1000, 1.5), row(DAY_US + 2 * SECOND_US, 2.5)]);
+        let finer = write("a", DAY_US + 1, 1.0).unwrap_err();
+        assert!(finer.kind() == ErrorKind::Data && finer.to_string().contains("no whole number of milliseconds"), "{finer}");
+        // A range begins with its start, and ends before its end, to the ms.
+        let peak = |from: i64, to: i64| {
+            asking.execute("peak", &[text("a"), Value::Timestamp(DAY_US + from), Value::Timestamp(DAY_US + to)]).unwrap()
+        };
+        assert_eq!(peak(1000, 2 * SECOND_US), [[Value::Double(1.5)]]);
+        assert_eq!(peak(1000, 2 * SECOND_US + 1000), [[Value::Double(2.5)]]);
+        assert!(peak(2000, 2 * SECOND_US).is_empty());
+        // Written again, both are kept: none wins.
+        write("b", DAY_US, 5.0).unwrap();
+        write("b", DAY_US, 3.0).unwrap();
+        let mut both = read("b");
+        both.sort_by_key(|row| if let Value::Double(value) = row[1] { value as i64 } else { panic!("a value") });
+        assert_eq!(both, [row(DAY_US, 3.0), row(DAY_US, 5.0)]);
+        for hostile in ["x\"} or {a=\"b", "a,b=c d=1 2", "é=\\x", "a\\", "100%&match[]=x", "`~'"] {
+            assert!(read(hostile).is_empty(), "{hostile}");
+            write(hostile, DAY_US, 7.0).unwrap();
+            assert_eq!(read(hostile), [row(DAY_US, 7.0)], "{hostile}");
+        }
+        counts_show_what_is_dropped(driver.as_ref());
+    }
+    open(&VICTORIAMETRICS, &url("stated", "")).guard(&owner()).remove().unwrap();
+    says_what_it_is();
+}
+
+/// The server answers as if all were well, and drops what is too far in the future: rows that went in are not there when they are counted.
+fn counts_show_what_is_dropped(driver: &dyn Driver) {
+    let before = driver.count("t").unwrap();
+    let future = 4_102_444_800 * SECOND_US;
+    let columns = vec![
+        ("sensor", texts(&["p", "q", "r"])),
+        ("time", times(&[DAY_US, future, DAY_US])),
+        ("value", doubles(&[1.0, 2.0, 3.0])),
+    ];
+    let (rows, outcome) = load(driver, "t", columns);
+    outcome.unwrap();
+    assert_eq!((rows, driver.count("t").unwrap()), (3, before + 2));
+}
+
+fn says_what_it_is() {
+    let driver = open(&VICTORIAMETRICS, &url("said", ""));
+    let description = driver.describe().unwrap();
+    assert_eq!(description.database, "VictoriaMetrics");
+    assert!(description.settings.contains_key("retentionPeriod"), "{description:?}");
+    let status = driver.status().unwrap();
+    assert!(status["vm_rows_inserted_total{type=influx}"] > 0.0, "{status:?}");
+    let text_field = schema(json!({
+        "create": {"points": {"t": {"fields": ["name"]}}},
+        "tables": {"t": [{"name": "name", "type": "text"}, {"name": "time", "type": "timestamp"}]},
+    }));
+    let refused = driver.guard(&owner()).create(&text_field, "", Intent::Replace).unwrap_err();
+    assert!(refused.to_string().contains("would store 0 for a text"), "{refused}");
+    let right = url("said", "");
+    if let Some((_, host)) = right.rsplit_once('@') {
+        let wrong = open(&VICTORIAMETRICS, &format!("victoriametrics://me:wrong-secret@{host}")).describe().unwrap_err();
+        assert_eq!(wrong.kind(), ErrorKind::Connection, "{wrong}");
+        let message = wrong.to_string();
+        assert!(message.contains("give user and password") && !message.contains("wrong-secret"), "{message}");
+    }
+}
