@@ -306,7 +306,7 @@ def _ranking(
 
 def _outdated(result: ComparisonResult) -> dict[str, str]:
     """The variants whose database is of an outdated version, with why it is."""
-    described = {variant: LoadFigures.model_validate(load).description for variant, load in result.loads.items()}
+    described = {variant: load.description for variant, load in result.loads.items()}
     found = {variant: why_outdated(server.database, server.version) for variant, server in described.items()}
     return {variant: why for variant, why in found.items() if why}
 
