@@ -276,7 +276,8 @@ fn refuses_or_keeps_what_may_stand_for_null(subject: &Subject) {
     for (column, value) in [(1, Value::Null), (2, Value::Integer(i64::MIN))] {
         let mut reading = readings(subject)[0].clone();
         reading[column] = value;
-        let error = load(driver.as_ref(), "readings", vec![reading_rows(subject, std::slice::from_ref(&reading))]).expect_err("refused");
+        let error =
+            load(driver.as_ref(), "readings", vec![reading_rows(subject, std::slice::from_ref(&reading))]).expect_err("refused");
         assert_eq!(error.kind(), ErrorKind::Data, "{error}");
         let error = Client::of(subject, driver.as_ref()).execute("insert", &reading, NO_LIMIT).expect_err("refused");
         assert_eq!(error.kind(), ErrorKind::Data, "{error}");
