@@ -106,6 +106,7 @@ fn keeps_the_contract(driver: (&str, &str), namespace: &str, schema: &str, store
         schema: toml::from_str(schema).expect("the schema of the contract"),
         stores_nan,
         stores_infinity,
+        keeps: Keeps::default(),
         put_foreign: &|| somebody.guard(&owner()).create(&foreign, "", Intent::Replace).unwrap(),
         foreign_rows: &|| {
             let connector = connector(somebody.as_ref(), &foreign);
