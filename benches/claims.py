@@ -15,7 +15,7 @@ from pathlib import Path
 from sensorbench.catalog.classification import judged_claims
 from sensorbench.claims import Claim
 from sensorbench.claims.simulated import FILE, SimulatedCell, SimulatedClaim, SimulatedClaims, fingerprint, simulated_claims
-from sensorbench.claims.simulation import REPETITIONS, VARIATIONS, simulate_all
+from sensorbench.claims.simulation import MAX_FALSE, REPETITIONS, VARIATIONS, simulate_all
 from sensorbench.studies import all_claims
 
 ROOT = Path(__file__).parent.parent
@@ -29,6 +29,7 @@ least 80, and where the published effect is denied in at most 5 %. Columns are t
 `claims/simulation.py`; the rules are on the [page on claims](claims.md). `make bench-claims` writes this page.
 
 - Undecidable at ten repetitions even where runs vary by 5 %: {undecidable}.
+- Denied under the published effect in more than 5 % somewhere in the table, and so not decidable there: {denied}.
 - Judged by a function instead of a rule, and so without a row: {in_python}.
 - Blocked by something that is missing, and so without a row: {blocked}.
 
@@ -94,6 +95,7 @@ def table(claims: Sequence[Claim], found: SimulatedClaims) -> str:
     undecidable = [name for name, claim in found.claims.items() if claim.repetitions_at(VARIATIONS[0]) is None]
     named = {
         "undecidable": undecidable,
+        "denied": [name for name, claim in found.claims.items() if any(cell.denied > MAX_FALSE for cell in claim.cells)],
         "in_python": [claim.id for claim in claims if claim.judged_in_python and not claim.blocked_by],
         "blocked": [claim.id for claim in claims if claim.blocked_by],
     }

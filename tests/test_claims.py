@@ -203,12 +203,24 @@ def test_every_claim_was_simulated_with_its_rules_as_they_are() -> None:
     assert stale == [], "make bench-claims"
 
 
-def test_no_claim_errs_more_often_than_promised() -> None:
-    """But for chance: of 1,000 simulations, 75 are more than 5 % in truth with a probability above 99.9 %."""
-    for name, claim in simulated_claims().claims.items():
-        for cell in claim.cells:
-            assert cell.null <= 0.075, (name, cell)
-            assert cell.denied <= 0.075, (name, cell)
+# Of 1,000 simulations, 75 are more than 5 % in truth with a probability above 99.9 %: binomial.
+MOST_FALSE_OF_A_THOUSAND = 0.075
+# Several comparisons, one of which contradicts a true claim by chance more often than one alone would, where runs vary much. The table says
+# where, and does not call them decidable there.
+DENIED_MORE_OFTEN = {"SCH-25", "TUN-8", "TUN-32", "ELA-9", "ELA-10"}
+
+
+def test_no_claim_is_reproduced_more_often_than_promised_where_nothing_is_to_be_seen() -> None:
+    cells = [(name, cell) for name, claim in simulated_claims().claims.items() for cell in claim.cells]
+    assert len(cells) >= 1_500
+    assert [(name, cell) for name, cell in cells if cell.null > MOST_FALSE_OF_A_THOUSAND] == []
+
+
+def test_claims_that_are_denied_more_often_than_promised_are_known() -> None:
+    claims = simulated_claims().claims
+    denied = {name for name, claim in claims.items() if any(cell.denied > MOST_FALSE_OF_A_THOUSAND for cell in claim.cells)}
+    assert denied == DENIED_MORE_OFTEN
+    assert not [name for name, claim in claims.items() for cell in claim.cells if cell.denied > 0.05 and cell.is_decidable]
 
 
 def test_the_table_of_the_documents_is_that_of_the_simulation() -> None:
