@@ -81,7 +81,7 @@ def test_the_answer_comes_first(text: str, summary: dict[str, Any]) -> None:
 
 
 def test_every_claim_and_every_warning_is_shown(text: str, summary: dict[str, Any]) -> None:
-    assert len(summary["claims"]) == 20
+    assert len(summary["claims"]) == 22
     for claim in summary["claims"]:
         assert f">{claim['id']}<" in text
     assert "embedded" in [warning["kind"] for warning in summary["warnings"]]

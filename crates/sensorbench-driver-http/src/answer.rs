@@ -12,7 +12,7 @@ const EXACT_IN_DOUBLE: f64 = (1_u64 << 53) as f64;
 /// Appends a value as one of a type to the row that is being written. `time_unit_us` is the unit of numbers that are times.
 #[inline]
 pub fn push(rows: &mut Rows, value_type: Type, scalar: &Scalar, time_unit_us: i64) -> Result<(), ConversionError> {
-    let other = || ConversionError(format!("expected {}, found {scalar:?}", value_type.name()));
+    let other = || ConversionError(format!("expected {}, found {scalar}", value_type.name()));
     let text = match scalar {
         Scalar::Null => {
             rows.push(ValueRef::Null);

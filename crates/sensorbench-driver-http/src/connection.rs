@@ -15,10 +15,14 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, USER_AGENT};
 use hyper::rt::{Read, ReadBufCursor, Write as HyperWrite};
 use hyper::{Method, Request, Response, StatusCode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
 use sensorbench_driver::DriverError;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::target::{Stream, Target};
+
+/// What does not go into a form or a query string as it is.
+pub const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'-').remove(b'.');
 
 /// How long it may take to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -2,6 +2,7 @@
 //! gives each double exactly as it was written.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use sensorbench_driver::ConversionError;
 
@@ -13,6 +14,18 @@ pub enum Scalar<'a> {
     /// As it stands there.
     Number(&'a str),
     Text(Cow<'a, str>),
+}
+
+impl fmt::Display for Scalar<'_> {
+    /// As JSON writes it, for messages.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => formatter.write_str("null"),
+            Self::Boolean(value) => write!(formatter, "{value}"),
+            Self::Number(text) => formatter.write_str(text),
+            Self::Text(text) => write!(formatter, "\"{text}\""),
+        }
+    }
 }
 
 /// A place in a JSON text.

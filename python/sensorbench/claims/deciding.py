@@ -252,19 +252,19 @@ def _extreme(rule: rules.Extreme, evidence: FigureEvidence) -> Cell:
         (lambda values: float(np.max(values))) if rule.side == "max" else (lambda values: float(np.min(values)))
     )
     sign = 1.0 if rule.side == "max" else -1.0
-    usual = [_usual_extremes(one, of) for one in series]
-    if min(map(len, usual)) < MIN_ARRANGEMENTS:
-        reason = f"the time before the change has {min(map(len, usual))} windows of that length; at least {MIN_ARRANGEMENTS} are needed"
+    before = [_extremes_before(of_run, of) for of_run in series]
+    if min(map(len, before)) < MIN_ARRANGEMENTS:
+        reason = f"the time before the change has {min(map(len, before))} windows of that length; at least {MIN_ARRANGEMENTS} are needed"
         return Cell(rule.title, "inconclusive", reason)
     p_values = [
-        (1 + int(np.sum(sign * extremes >= sign * of(one.window)))) / (1 + len(extremes))
-        for one, extremes in zip(series, usual, strict=True)
+        (1 + int(np.sum(sign * extremes >= sign * of(of_run.window)))) / (1 + len(extremes))
+        for of_run, extremes in zip(series, before, strict=True)
     ]
     from scipy import stats
 
     p = float(stats.combine_pvalues(p_values, method="fisher").pvalue)
-    values = np.array([of(one.window) for one in series])
-    typical = np.array([float(np.median(extremes)) for extremes in usual])
+    values = np.array([of(of_run.window) for of_run in series])
+    typical = np.array([float(np.median(extremes)) for extremes in before])
     factor = float(np.exp(np.mean(np.log(values / typical)))) ** sign
     at_least = rules.number(rule.at_least)
     reason = f"× {factor:.3g} of what such windows usually have (p = {p:.2g})"
@@ -275,7 +275,7 @@ def _extreme(rule: rules.Extreme, evidence: FigureEvidence) -> Cell:
     return Cell(rule.title, verdict, reason, published=rule.published)  # type: ignore[arg-type]
 
 
-def _usual_extremes(series: WindowedSeries, of: Callable[[Any], float]) -> Any:
+def _extremes_before(series: WindowedSeries, of: Callable[[Any], float]) -> Any:
     """The extremes of all windows of the window's length in the series before it, in a circle."""
     length = len(series.window)
     before = series.before

@@ -11,13 +11,13 @@ mod reading;
 
 use std::collections::BTreeMap;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 use sensorbench_driver::{About, Description, DriverError, Marker, Occupant, Operation, Schema, SchemaError, Size, parse_part};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use self::reading::InfluxReading;
-use crate::connection::{Body, Call, Reply};
+use crate::connection::{Body, Call, ENCODED, Reply};
 use crate::control::Control;
 use crate::points::{Limits, Points};
 use crate::protocol::{Protocol, Reading};
@@ -38,9 +38,6 @@ const SETTINGS: [(&str, &str); 8] = [
     ("config-data", "max-series-per-database"),
     ("config-data", "max-values-per-tag"),
 ];
-
-/// What goes into a form or a query string as it is.
-pub const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'-').remove(b'.');
 
 pub struct Influxdb;
 

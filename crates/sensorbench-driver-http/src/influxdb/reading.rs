@@ -8,9 +8,8 @@ use sensorbench_driver::{
 };
 use serde::Deserialize;
 
-use super::ENCODED;
 use crate::answer::push;
-use crate::connection::{Body, Call};
+use crate::connection::{Body, Call, ENCODED};
 use crate::json::{Reader, Scalar};
 use crate::protocol::Reading;
 use crate::template::{Form, Language, Piece, Template, append_number, identifier, quoted, tag_text};

@@ -24,7 +24,6 @@ mod metrics;
 mod reading;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -34,9 +33,8 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use self::reading::MetricsReading;
-use crate::connection::{Call, Reply};
+use crate::connection::{Call, ENCODED, Reply};
 use crate::control::Control;
-use crate::influxdb::ENCODED;
 use crate::points::{Limits, Points};
 use crate::protocol::{Protocol, Reading};
 
@@ -85,12 +83,8 @@ struct Series {
     timestamps: Vec<i64>,
 }
 
-fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
-}
-
 fn export(control: &Control, encoded_selector: &str) -> Result<Vec<Series>, DriverError> {
-    let end = now_ms() / 1000 + 3 * 86_400;
+    let end = reading::now_ms() / 1000 + 3 * 86_400;
     let reply = control.answer(Call::get(format!("/api/v1/export?match%5B%5D={encoded_selector}&start=0&end={end}")))?;
     let lines = reply.body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines.map(|line| serde_json::from_slice(line).map_err(|error| other_answer(control, error))).collect()
@@ -111,7 +105,7 @@ fn metric_names(control: &Control, encoded_selector: &str) -> Result<BTreeSet<St
         #[serde(rename = "__name__")]
         name: String,
     }
-    let end = now_ms() / 1000 + 3 * 86_400;
+    let end = reading::now_ms() / 1000 + 3 * 86_400;
     let reply = control.answer(Call::get(format!("/api/v1/series?match%5B%5D={encoded_selector}&start=1&end={end}")))?;
     let answer: Answer = serde_json::from_slice(&reply.body).map_err(|error| other_answer(control, error))?;
     Ok(answer.data.into_iter().map(|labels| labels.name).collect())
@@ -206,7 +200,7 @@ impl Protocol for Victoriametrics {
         let before = export(control, &selector(&format!("{namespace}:{MARK_METRIC}")))?;
         let last = before.iter().flat_map(|series| series.timestamps.iter().copied()).max().unwrap_or(0);
         let text = text.replace('=', "\\=");
-        let line = format!("{namespace}:{MARK_MEASUREMENT},mark={text} value=1 {}\n", now_ms().max(last + 1));
+        let line = format!("{namespace}:{MARK_MEASUREMENT},mark={text} value=1 {}\n", reading::now_ms().max(last + 1));
         control.answer(self.write(namespace, line.into_bytes()))?;
         flush(control)
     }

@@ -1,5 +1,7 @@
 //! An operation that reads: PromQL, or the readings as they were written, a line for each series.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use std::borrow::Cow;
 
 use percent_encoding::utf8_percent_encode;
@@ -9,8 +11,7 @@ use sensorbench_driver::{
 use serde::Deserialize;
 
 use crate::answer::push;
-use crate::connection::{Body, Call};
-use crate::influxdb::ENCODED;
+use crate::connection::{Body, Call, ENCODED};
 use crate::json::{Reader, Scalar};
 use crate::protocol::Reading;
 use crate::template::{Language, Piece, Template, quoted, tag_text};
@@ -132,7 +133,7 @@ impl MetricsReading {
         }
         // Negative times mean nothing to the server.
         let first = time(self.from)?.unwrap_or(0).max(0);
-        let last = time(self.to)?.map_or_else(|| super::now_ms() + 2 * 86_400_000, |to| to - 1);
+        let last = time(self.to)?.map_or_else(|| now_ms() + 2 * 86_400_000, |to| to - 1);
         Ok(Times { first, last })
     }
 
@@ -172,7 +173,7 @@ impl MetricsReading {
                     timestamps.push(number);
                     Ok(())
                 }
-                other => Err(ConversionError(format!("a time is {other:?}"))),
+                other => Err(ConversionError(format!("expected a time, found {other}"))),
             }),
             // Of a query: the time in seconds, which is the one that was asked for, and the value.
             "value" => reader.list(|reader| {
@@ -269,6 +270,10 @@ impl Reading for MetricsReading {
             if self.exports { self.read_series(&mut reader, times, rows) } else { self.read_query(&mut reader, times, rows) };
         outcome.map_err(|error| self.refused(error))
     }
+}
+
+pub fn now_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
 }
 
 #[cfg(test)]

@@ -12,14 +12,14 @@ from sensorbench.results import RunResult
 WRITE, READ, NEW_RANGE = "append_readings", "get_range", "get_new_range"
 # Batches by size; those of 150 are the ones of the layout with metadata in the same table.
 BATCHES = {50: "BA b50", 100: "BA b100", 150: "BA M1", 200: "BA b200", 300: "BA b300"}
-USUAL_BATCH = 150
+DEFAULT_BATCH = 150
 
 
 def readings(role: str) -> int:
     """How many readings an operation of a role writes."""
     if role.startswith("TV"):
         return 1
-    return next((size for size, of_size in BATCHES.items() if of_size == role), USUAL_BATCH)
+    return next((size for size, of_size in BATCHES.items() if of_size == role), DEFAULT_BATCH)
 
 
 def rates(evidence: Evidence, role: str, operation: str) -> list[float]:
