@@ -10,7 +10,7 @@ import numpy as np
 from sensorbench.analysis.intervals import CONFIDENCE, MIN_RUNS, Interval, mean_over_runs
 from sensorbench.analysis.trends import jonckheere_p, page_p
 from sensorbench.claims import rules
-from sensorbench.claims.expression import Expression
+from sensorbench.claims.expression import Expression, Floats
 from sensorbench.claims.figures import FigureEvidence, NotMeasuredError, RunValues, WindowedSeries
 from sensorbench.claims.judgement import NOT_MEASURED, Band, Cell, Judgement, all_of, any_of, weakest
 
@@ -248,9 +248,7 @@ def _extreme(rule: rules.Extreme, evidence: FigureEvidence) -> Cell:
     series = evidence.series(expression.figures[0])
     if not series:
         return Cell(rule.title, "not tested", NOT_MEASURED)
-    of: Callable[[Any], float] = (
-        (lambda values: float(np.max(values))) if rule.side == "max" else (lambda values: float(np.min(values)))
-    )
+    of = np.max if rule.side == "max" else np.min
     sign = 1.0 if rule.side == "max" else -1.0
     before = [_extremes_before(of_run, of) for of_run in series]
     if min(map(len, before)) < MIN_ARRANGEMENTS:
@@ -275,11 +273,11 @@ def _extreme(rule: rules.Extreme, evidence: FigureEvidence) -> Cell:
     return Cell(rule.title, verdict, reason, published=rule.published)  # type: ignore[arg-type]
 
 
-def _extremes_before(series: WindowedSeries, of: Callable[[Any], float]) -> Any:
+def _extremes_before(series: WindowedSeries, of: Callable[..., Any]) -> Floats:
     """The extremes of all windows of the window's length in the series before it, in a circle."""
     length = len(series.window)
     before = series.before
     if not length or len(before) < length:
         return np.array([])
     circle = np.concatenate([before, before[: length - 1]])
-    return np.array([of(window) for window in np.lib.stride_tricks.sliding_window_view(circle, length)])
+    return np.asarray(of(np.lib.stride_tricks.sliding_window_view(circle, length), axis=1))
