@@ -173,6 +173,25 @@ def test_an_interruption_that_python_ignores_comes_again(
     assert "Exception ignored" not in capfd.readouterr().err
 
 
+def test_an_interruption_that_comes_again_too_early_comes_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine it came again while Python was still at ignoring it, and was lost."""
+
+    class Slow(threading.Thread):
+        def start(self) -> None:
+            super().start()
+            # Until it has come again.
+            time.sleep(20 * interrupts.AGAIN_AFTER_S)
+
+    def work() -> None:
+        monkeypatch.setattr(interrupts.threading, "Thread", Slow)
+        Dying(signal.SIGINT)
+        for _ in range(1000):
+            time.sleep(0.01)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+
+
 def after(function: Callable[..., Any], slow_s: float = 0.0) -> Callable[..., Any]:
     """The function, once followed by Ctrl-C. A slow one is interrupted by another thread, in the middle."""
     is_sent = False

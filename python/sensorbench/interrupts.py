@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType, TracebackType
@@ -22,6 +23,9 @@ class _State:
     is_pending: bool = False
     raised: int = 0
     last_signal: int = signal.SIGINT
+    # Whether Python has ignored an interruption that has not come again yet, and whether it is at that just now.
+    is_ignored: bool = False
+    is_ignoring: bool = False
 
 
 _STATE = _State()
@@ -104,20 +108,31 @@ class _Unraisable:
     An interruption may come while a destructor or the callback of a weak reference runs, as at the end of each import. No error leaves those.
     """
 
-    # Until the destructor has ended.
-    AGAIN_AFTER_S = 0.002
-
     def __init__(self, others: "Callable[[sys.UnraisableHookArgs], object]") -> None:
         self._others = others
 
     def __call__(self, error: "sys.UnraisableHookArgs") -> None:
         if issubclass(error.exc_type, KeyboardInterrupt):
-            # A timer of a thread, as a signal that is raised here would be handled here too. The same signal: SIGINT may be ignored.
-            again = threading.Timer(self.AGAIN_AFTER_S, os.kill, (os.getpid(), _STATE.last_signal))
-            again.daemon = True
-            again.start()
+            # No error leaves this hook, either: on a busy machine the interruption may come again before it has ended.
+            _STATE.is_ignoring = True
+            _STATE.is_ignored = True
+            # A thread sends it, as a signal that is raised here would be handled here too.
+            threading.Thread(target=_send_again, daemon=True).start()
+            _STATE.is_ignoring = False
         else:
             self._others(error)
+
+
+# Until a destructor has ended, as a rule; and until the main thread of a busy machine has handled what came.
+AGAIN_AFTER_S, ONCE_MORE_AFTER_S = 0.002, 0.05
+
+
+def _send_again() -> None:
+    """Sends the signal that was ignored until it is taken. The same signal: SIGINT may be ignored."""
+    time.sleep(AGAIN_AFTER_S)
+    while _STATE.is_ignored:
+        os.kill(os.getpid(), _STATE.last_signal)
+        time.sleep(ONCE_MORE_AFTER_S)
 
 
 def _is_main_thread() -> bool:
@@ -126,6 +141,9 @@ def _is_main_thread() -> bool:
 
 def _interrupt(number: int, _: FrameType | None) -> None:
     _STATE.last_signal = number
+    if _STATE.is_ignoring:
+        return
+    _STATE.is_ignored = False
     if _STATE.holds and not _STATE.lets_through:
         _STATE.is_pending = True
         return
