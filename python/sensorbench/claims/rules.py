@@ -93,7 +93,7 @@ class BaseRule(toml_file.FileModel):
 
     def formulas(self) -> list[str]:
         """The formulas that have to be measured."""
-        raise NotImplementedError
+        raise AssertionError(f"a kind of rule says which formulas it is about: {type(self).__name__}")
 
     @property
     def expressions(self) -> list[Expression]:
