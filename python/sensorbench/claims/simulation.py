@@ -65,16 +65,6 @@ class Outcome:
         return sum(self.shares.get(verdict, 0.0) for verdict in verdicts)
 
 
-def is_decidable(outcomes: Mapping[Scenario, Outcome]) -> bool:
-    """Whether a claim keeps what is promised of every rule."""
-    return (
-        outcomes["null"].of("reproduced", "partly reproduced") <= MAX_FALSE
-        and outcomes["effect"].of("reproduced") >= MIN_RIGHT
-        and outcomes["effect"].of("not reproduced") <= MAX_FALSE
-        and outcomes["contrary"].of("not reproduced") >= MIN_RIGHT
-    )
-
-
 def simulate(
     claim_rules: Sequence[rules.Rule], scenario: Scenario, *, repetitions: int, variation: float, simulations: int, seed: int = 0
 ) -> Outcome:
