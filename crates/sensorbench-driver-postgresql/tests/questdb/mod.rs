@@ -317,3 +317,40 @@ fn double(value: &Value) -> f64 {
     let Value::Double(value) = value else { panic!("a double: {value:?}") };
     *value
 }
+
+#[test]
+fn a_table_that_is_still_read_is_removed_once_its_reader_ends() {
+    let server = Server::with_namespace("test_reader");
+    let url = TargetUrl::parse(&server.url).unwrap();
+    let driver = QUESTDB.open(&url).unwrap();
+    let schema = schema(include_str!("contract.toml"));
+    driver.guard(&owner()).create(&schema, "", Intent::Replace).unwrap();
+    let many: Vec<String> = (0..1000).map(|id| format!("({id}, 'text', cast({id} AS timestamp))")).collect();
+    server.run(&format!("INSERT INTO \"test_reader.many\" VALUES {}", many.join(", ")));
+    server.as_somebody(async |client| {
+        client.batch_execute("SELECT wait_wal_table('test_reader.many')").await.unwrap();
+    });
+    let (reads, is_read) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            server.as_somebody(async |client| {
+                let mut config = server.config.clone();
+                config.dbname("qdb");
+                let (mut reader, connection) = config.connect(NoTls).await.unwrap();
+                let connection = tokio::spawn(connection);
+                let transaction = reader.transaction().await.unwrap();
+                let portal = transaction.bind("SELECT * FROM \"test_reader.many\"", &[]).await.unwrap();
+                assert_eq!(transaction.query_portal(&portal, 1).await.unwrap().len(), 1);
+                let refusal = client.batch_execute("DROP TABLE \"test_reader.many\"").await.expect_err("the table is read");
+                assert!(refusal.as_db_error().unwrap().message().contains("busyReader"), "{refusal:?}");
+                reads.send(()).unwrap();
+                tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+                drop(transaction);
+                connection.abort();
+            });
+        });
+        is_read.recv().unwrap();
+        driver.guard(&owner()).remove(Intent::Replace).unwrap();
+    });
+    assert!(server.texts("SELECT table_name FROM tables()").iter().all(|name| !name.starts_with("test_reader.")));
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use sensorbench_driver::{Description, DriverError, Size, quoted};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_postgres::{Client, Error};
 
 use crate::wire::errors;
@@ -47,6 +47,9 @@ const STALE_VIEWS: &str = "\
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
+/// For how long a removal waits for readers to end. Whoever reads longer is no query of ours that is just ending.
+const LONGEST_READ: Duration = Duration::from_secs(30);
+
 /// Waits until the write-ahead logs of the namespace are applied.
 pub async fn catch_up(client: &Client, place: &str, namespace: &str) -> Result<(), DriverError> {
     let refused = |error| errors::statement_error(place, error);
@@ -83,9 +86,27 @@ pub async fn remove(client: &Client, namespace: &str) -> Result<(), Error> {
     for row in client.query(TABLES, &[&namespace]).await? {
         let (name, is_view): (String, bool) = (row.try_get(0)?, row.try_get(1)?);
         let kind = if is_view { "MATERIALIZED VIEW" } else { "TABLE" };
-        client.batch_execute(&format!("DROP {kind} {}", quoted(&name))).await?;
+        drop_when_free(client, &format!("DROP {kind} {}", quoted(&name))).await?;
     }
     Ok(())
+}
+
+/// Drops a table once nobody reads it. QuestDB refuses to drop a table that is being read, and a query that was cancelled, or whose connection
+/// was closed, reads on until the server notices.
+async fn drop_when_free(client: &Client, statement: &str) -> Result<(), Error> {
+    let deadline = Instant::now() + LONGEST_READ;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match client.batch_execute(statement).await {
+            Err(error) if is_read(&error) && Instant::now() < deadline => sleep(pause).await,
+            other => return other,
+        }
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+fn is_read(error: &Error) -> bool {
+    error.as_db_error().is_some_and(|refusal| refusal.message().contains("[reason='busyReader']"))
 }
 
 /// What answers, and how it is set; also whether our writes wait until they can be read.
