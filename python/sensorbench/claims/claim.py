@@ -58,6 +58,8 @@ class Claim(toml_file.FileModel):
     datasets: list[str] = []
     # Why no substitute can judge it: it is about a product, not about a kind of system.
     own_systems_only: str = ""
+    # Why it can be judged only where every server had the same resources; empty where it does not matter.
+    equal_resources: str = ""
     # Where the paper's own figures contradict its sentence, and what else a reader should know of the verdict.
     note: str = ""
 

@@ -105,6 +105,11 @@ class Evidence(FigureEvidence):
         """The value of something that findings depend on."""
         return _SCALES[name](self) if name in _SCALES else None
 
+    @property
+    def has_equal_memory(self) -> bool:
+        """Whether every server could use the same memory, and was set to use it."""
+        return self.result.manifest.plan.resources.memory_bytes is not None
+
     def runs(self, role: str) -> list[RunResult]:
         """The complete runs of a role."""
         return [run for run in self.result.runs[self.roles[role]] if run.state == "complete"]

@@ -54,14 +54,10 @@ def start(
     user: ServerUser,
     environment: dict[str, str],
     cpus: Sequence[int] | None,
-    enter_group: Callable[[], None] | None,
 ) -> subprocess.Popen[bytes]:
     """Starts a server that outlives us, its output in `server.log`."""
 
     def prepare() -> None:
-        # Groups and affinity first: the unprivileged user may not choose them.
-        if enter_group:
-            enter_group()
         if cpus:
             os.sched_setaffinity(0, cpus)
 

@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from sensorbench import toml_file
+from sensorbench import lab, toml_file
 from sensorbench.dataset import GENERATED, SHIPPED, open_dataset
 from sensorbench.errors import UsageError
 from sensorbench.options import DEFAULT_SEED
 from sensorbench.progress import ProgressReporter
+from sensorbench.results import ServerResources
 from sensorbench.runner.comparison import DATA_FOLDER, Comparison
 from sensorbench.runner.registers import operations_with_registers
 from sensorbench.runner.sweep import swept
@@ -39,6 +40,9 @@ class ExperimentFile(toml_file.FileModel):
     dataset_seed: int = DEFAULT_SEED
     operations: str = "sensors"
     metric: Literal["mean", "median", "p95", "p99", "mean_to_p95"] = "median"
+    # As --server-memory and --server-cpus, which come first.
+    server_memory: str | None = None
+    server_cpus: int | None = Field(default=None, ge=1)
     target: list[TargetEntry] = Field(min_length=1)
     workload: Workload
 
@@ -103,9 +107,10 @@ def plan_experiment(
     sweeps: dict[str, list[str]] | None = None,
     *,
     include_outdated: bool = False,
+    resources: ServerResources = ServerResources(),
 ) -> Comparison:
     """The comparison that an experiment file describes, with each target at each choice of the swept factors. Files that it names
-    are relative to it.
+    are relative to it. `resources` come before those of the file.
     """
     file = load_experiment(path, changes)
     folder = path.parent
@@ -147,4 +152,15 @@ def plan_experiment(
         workload=file.workload.with_concurrency(embedded=any(spec.target.database.embedded for spec in specs)),
         metric=file.metric,
         include_outdated=include_outdated,
+        resources=ServerResources(
+            memory_bytes=resources.memory_bytes or _server_memory(file, path), cpus=resources.cpus or file.server_cpus
+        ),
     )
+
+
+def _server_memory(file: ExperimentFile, path: Path) -> int | None:
+    """The file's own limit of memory in bytes. Raises UsageError that names the key."""
+    try:
+        return lab.parse_memory(file.server_memory, "server_memory") if file.server_memory else None
+    except UsageError as error:
+        raise toml_file.error_at(path, "server_memory", str(error)) from None
