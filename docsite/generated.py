@@ -10,7 +10,7 @@ from docsite import command_line, file_keys, lists, url_options
 
 ROOT = Path(__file__).parent.parent
 
-_PARTS: dict[str, Callable[[], str]] = {
+PARTS: dict[str, Callable[[], str]] = {
     "cli": command_line.reference,
     "files": file_keys.reference,
     "urls": url_options.reference,
@@ -30,7 +30,7 @@ _FILE = re.compile(r"^<!-- file: (?P<path>\S+) -->$", re.MULTILINE)
 @cache
 def part(name: str) -> str:
     """A generated part. Raises KeyError for a name that nothing has."""
-    return _PARTS[name]()
+    return PARTS[name]()
 
 
 def filled(text: str, page: Path) -> str:
