@@ -223,7 +223,7 @@ def read_toml(file: Path) -> dict[str, Any]:
 
 
 def test_the_page_has_every_quantity_with_its_unit_and_sources() -> None:
-    page = (ROOT / "docs" / "insight.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
     rows = {found[1]: found[0] for found in re.finditer(r"^\| `(\w+)` .*$", page, flags=re.MULTILINE)}
     assert rows.keys() == QUANTITIES.keys()
     for file in FOLDER.glob("*.toml"):

@@ -1,6 +1,6 @@
 """Own data: CSV or Parquet files and a mapping file that says what their columns are.
 
-See docs/own-data.md for the keys of a mapping file with a worked example.
+See docs/how-to/own-data.md for the keys of a mapping file with a worked example.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Experiment files: a user's own question. See docs/experiments.md for the keys with a worked example."""
+"""Experiment files: a user's own question. See docs/how-to/experiments.md for the keys with a worked example."""
 
 import re
 import tomllib
