@@ -26,7 +26,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 # $(call timed,NAME,COMMAND): runs a command and prints what it cost.
 timed = start=$$(date +%s); { $(2); } || exit $$?; echo "[phase] $(1): $$(( $$(date +%s) - start )) s"
 
-.PHONY: help quickstart setup check test test-clusters lint docs bench bench-clients bench-claims clean format test-rust test-python lock schemas docs-lists
+.PHONY: help quickstart setup check test test-clusters lint docs docs-outputs bench bench-clients bench-claims clean format test-rust test-python lock schemas docs-lists
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -72,6 +72,9 @@ lint: setup ## check form and types
 
 docs: setup ## build the documentation site in site/
 	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet
+
+docs-outputs: setup ## execute the commands of the documentation and write what they print into the pages (ARGS="PAGE… --have postgresql")
+	@$(PYTHON) -m docsite.outputs $(ARGS)
 
 format: setup ## put all sources into form
 	@cargo fmt --all
