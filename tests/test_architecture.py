@@ -443,7 +443,7 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
 
 def test_printed_files_are_those_of_the_example() -> None:
     example = ROOT / "docs" / "example"
-    for document, file in [("experiments.md", "experiment.toml"), ("own-data.md", "water.toml")]:
+    for document, file in [("how-to/experiments.md", "experiment.toml"), ("how-to/own-data.md", "water.toml")]:
         printed = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / document).read_text(encoding="utf-8"), flags=re.DOTALL)[0]
         assert tomllib.loads(printed) == tomllib.loads((example / file).read_text(encoding="utf-8")), document
 

@@ -9,7 +9,7 @@ import pytest
 from sensorbench import lab
 from tests.conftest import Cli
 
-DOCUMENT = Path(__file__).parent.parent / "docs" / "equal-resources.md"
+DOCUMENT = Path(__file__).parent.parent / "docs" / "how-to" / "equal-resources.md"
 EXPERIMENT = """
 dataset = "beijing-air-quality"
 scale = 0.001

@@ -63,7 +63,9 @@ def list_datasets(json: Json = False) -> None:
     for row in rows:
         table.add_row(str(row["name"]), *("yes" if row[key] else "" for key in ("shipped", "generated", "importer")))
     console().print(table)
-    console().print("Your own CSV or Parquet files: sensorbench data import MAPPING.toml (see docs/own-data.md)", highlight=False)
+    console().print(
+        "Your own CSV or Parquet files: sensorbench data import MAPPING.toml (see docs/how-to/own-data.md)", highlight=False
+    )
 
 
 @app.command("describe")

@@ -12,7 +12,7 @@ from sensorbench.cli.output import new_folder, show_comparison
 from sensorbench.progress import ProgressReporter
 from sensorbench.runner import ExperimentOptions, plan_experiment
 
-Experiment = Annotated[Path, typer.Argument(help="An experiment file (.toml); see docs/experiments.md.")]
+Experiment = Annotated[Path, typer.Argument(help="An experiment file (.toml); see docs/how-to/experiments.md.")]
 
 
 @takes(ExperimentOptions)
