@@ -11,7 +11,7 @@ from sensorbench.benchmarks.stress import StressBenchmark, StressOptions, plan_s
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, Json, Metrics, NoOpen, Out, Replace
 from sensorbench.cli.output import new_folder, show_written
-from sensorbench.cli.printing import new_table
+from sensorbench.cli.printing import new_table, print_json
 from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import formatting
 from sensorbench.results.summary.stress import StressStep, StressSummary
@@ -40,9 +40,12 @@ def run(
 def set_rate(
     folder: Annotated[Path, typer.Argument(help="Folder into which a stress run writes.")],
     per_s: Annotated[float, typer.Argument(help="The rate from now on, in operations a second.")],
+    json: Json = False,
 ) -> None:
     """Change the rate of a stress run that goes on; it holds until the step ends."""
     request_rate(folder, per_s)
+    if json:
+        print_json({"folder": str(folder), "rate_per_s": per_s})
 
 
 def print_stress(summary: StressSummary, page: Path) -> None:
