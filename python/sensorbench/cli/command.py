@@ -117,9 +117,13 @@ class Command(TyperCommand):
     def adopt(self, path: tuple[str, ...]) -> None:
         """Gives the command its place, and what follows from that."""
         self.path = path
-        self.epilog = epilog_of(path)
         has_format = any("--format" in parameter.opts for parameter in self.params)
         self.params += shared_options(with_format=prints_tables(path) and not has_format)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Prints the help, with examples below."""
+        self.epilog = epilog_of(self.path)
+        super().format_help(ctx, formatter)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parses the command line, and takes what it does not say from environment and file."""

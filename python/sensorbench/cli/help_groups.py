@@ -1,5 +1,9 @@
 """How help is ordered: the headings of the list of commands, and the examples of each command."""
 
+import tomllib
+from functools import cache
+from importlib.resources import files
+
 from rich.markup import escape
 
 PANELS: dict[str, tuple[str, ...]] = {
@@ -43,25 +47,19 @@ _NO_TABLES = {
     ("target", "clean"),
 }
 
-_STUDIES = {
-    "iot": ("--target sqlite --target duckdb --scale 0.1", "--part queries --repeat 5"),
-}
-
-# Two for each command, without the program's name.
-EXAMPLES: dict[str, tuple[str, str]] = {}
-
 
 def prints_tables(path: tuple[str, ...]) -> bool:
     """Whether a command prints a table, which --format has as rows."""
     return path not in _NO_TABLES
 
 
-def examples_of(path: tuple[str, ...]) -> list[str]:
-    """Command lines that show a command, as they are typed."""
-    return [f"sensorbench {words}" for words in EXAMPLES.get(" ".join(path), ())]
+@cache
+def examples() -> dict[str, list[str]]:
+    """Two command lines for each command, by the words that call it."""
+    return tomllib.loads(files("sensorbench.cli").joinpath("examples.toml").read_text(encoding="utf-8"))
 
 
 def epilog_of(path: tuple[str, ...]) -> str | None:
-    """What stands below the help of a command."""
-    lines = [f"  {escape(example)}" for example in examples_of(path)]
-    return "\n".join(["Examples:", *lines]) if lines else None
+    """What stands below the help of a command, as rich's markup: its examples."""
+    lines = examples().get(" ".join(path))
+    return "\n".join(["Examples:", *(f"  {escape(line)}" for line in lines)]) if lines else None

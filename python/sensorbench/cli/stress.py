@@ -8,6 +8,7 @@ import typer
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.stress import StressBenchmark, StressOptions, plan_stress, request_rate
+from sensorbench.cli.fail_on import FailOnLoad, check_load_conditions, fail_on_load, parse_load_conditions
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, Json, Metrics, NoOpen, Out, Replace
 from sensorbench.cli.output import new_folder, show_written
@@ -21,6 +22,7 @@ from sensorbench.runner import observers
 @takes(StressOptions)
 def run(
     options: StressOptions,
+    fail_on: FailOnLoad = None,
     metrics: Metrics = None,
     out: Out = None,
     replace: Replace = False,
@@ -29,12 +31,15 @@ def run(
     json: Json = False,
 ) -> None:
     """Hold rates one after the other, or search the highest one that meets an objective. The load does not wait for answers."""
+    conditions = parse_load_conditions(fail_on)
+    check_load_conditions(conditions, has_capacity=options.find_capacity)
     folder, reporter = out or new_folder("stress"), ProgressReporter()
     with observers(metrics) as watching:
         plan = plan_stress(options, folder, reporter, observers=watching, replace=replace, drop_after=drop_after)
         reporter.say(f"{plan.work.described['data']}, results go to {folder}")
         written = run_and_report(StressBenchmark(), plan, folder, reporter, reports.STRESS.write)
     show_written(written, print_stress, no_open=no_open, as_json=json)
+    fail_on_load(conditions, written[0].result)
 
 
 def set_rate(
