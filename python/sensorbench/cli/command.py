@@ -10,6 +10,7 @@ from typer.main import get_command
 from sensorbench.cli.help_groups import epilog_of, prints_tables
 from sensorbench.cli.settings import Settings
 from sensorbench.errors import UsageError
+from sensorbench.options import GIVEN_ELSEWHERE
 from sensorbench.terminal import TERMINAL, TableFormat
 
 _PANEL = "For all commands"
@@ -54,7 +55,7 @@ def _set_format(value: TableFormat | None) -> None:
 
 
 def _shared(
-    _: Annotated[
+    quiet: Annotated[
         bool,
         typer.Option(
             "--quiet",
@@ -65,7 +66,7 @@ def _shared(
             rich_help_panel=_PANEL,
         ),
     ] = False,
-    __: Annotated[
+    verbose: Annotated[
         bool,
         typer.Option(
             "--verbose",
@@ -76,7 +77,7 @@ def _shared(
             rich_help_panel=_PANEL,
         ),
     ] = False,
-    ___: Annotated[
+    no_color: Annotated[
         bool,
         typer.Option(
             "--no-color",
@@ -86,7 +87,7 @@ def _shared(
             rich_help_panel=_PANEL,
         ),
     ] = False,
-    ____: Annotated[
+    table_format: Annotated[
         TableFormat | None,
         typer.Option(
             "--format",
@@ -134,10 +135,10 @@ class Command(TyperCommand):
             place = settings.place_of(error.param.name) if error.param and not ctx.resilient_parsing else None
             if place is None:
                 raise
-            raise UsageError(f"{place}: {error.message}") from None
+            raise UsageError(f"{place}: {error.message} (it is {settings.found[error.param.name].value!r})") from None
         if not ctx.resilient_parsing:
             # What may not be set is refused, even where the command line says all that the command has.
-            _ = settings.found
+            GIVEN_ELSEWHERE[:] = settings.as_words()
             self._check(ctx)
         return rest
 

@@ -77,6 +77,18 @@ class Settings(dict[str, Any]):
         source = self._context.get_parameter_source(name)
         return self.found[name].place if name in self.found and source is not None and source.name == "DEFAULT_MAP" else None
 
+    def as_words(self) -> list[str]:
+        """What is set, as words of a command line; without what changes only how results are printed."""
+        words: list[str] = []
+        for parameter in self._parameters:
+            if parameter.expose_value and self.place_of(parameter.name) and parameter.name != "json":
+                value, flag = self.found[parameter.name].value, f"--{keys_of(parameter)[0]}"
+                if isinstance(value, list):
+                    words += [word for item in value for word in (flag, str(item))]
+                elif value is not False:
+                    words += [flag] if value is True else [flag, str(value)]
+        return words
+
     @cached_property
     def found(self) -> dict[str, Setting]:
         """What is set, by the names of parameters. Raises UsageError for anything that may not be set, whatever it is for."""
