@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "sensorbench"
 CRATES = ROOT / "crates"
 
-COMMON = {"errors", "interrupts", "options", "paths", "progress", "toml_file", "_engine", "__version__"}
+COMMON = {"errors", "interrupts", "options", "paths", "progress", "terminal", "toml_file", "_engine", "__version__"}
 # What measures one workload on one target, and what that needs.
 _BASE = {"dataset", "schemas", "lab", "results", "analysis"} | COMMON
 _RUNNER = {"runner"} | _BASE
