@@ -24,6 +24,10 @@ class _Commands(LazyGroup):
             "quickstart:quickstart",
             "Compare four schemas in two embedded databases on real data: no server, under a minute.",
         ),
+        "init": (
+            "init:init",
+            "Look at your CSV files and write a dataset mapping, operations, a schema for each database and an experiment file, ready to run.",
+        ),
         "study": ("study:app", "Reproduce published studies."),
         "run": ("experiment:run", "Run an experiment file: your own question, your own data, your own schemas."),
         "stress": ("stress:run", "Hold rates one after the other, or search the highest one that meets an objective."),

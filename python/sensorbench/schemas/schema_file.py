@@ -223,3 +223,11 @@ class SchemaFile(toml_file.FileModel):
     # Each as it is for some values of the parameters, or the only one.
     load_query: dict[str, Annotated[list[LoadQueryEntry], _ONE_OR_SEVERAL]] = {}
     operation: dict[str, Annotated[list[OperationText], _ONE_OR_SEVERAL]] = {}
+    # Operations that cannot be expressed in this database or with these tables, and why.
+    cannot: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _either_can_or_cannot(self) -> "SchemaFile":
+        if both := sorted(set(self.cannot) & set(self.operation)):
+            raise ValueError(f"the operation {both[0]} has a statement, and cannot says why it has none; expected one of the two")
+        return self
