@@ -90,7 +90,9 @@ def starter_targets(names: Sequence[str], urls: Sequence[str]) -> list[StarterTa
     specs = [parse_target(text) for text in (*names, *urls)]
     for spec in specs:
         if spec.database.name not in known:
-            raise UsageError(f"--target {spec.database.name}: there is no schema to begin with for it; expected one of {', '.join(known)}")
+            raise UsageError(
+                f"--target {spec.database.name}: there is no schema to begin with for it; expected one of {', '.join(known)}"
+            )
     if not any(spec.database.embedded for spec in specs):
         embedded = next(name for name in known if databases()[name].embedded)
         specs = [parse_target(embedded), *specs]
@@ -136,7 +138,9 @@ def make_starter(profile: CsvProfile, name: str, targets: Sequence[StarterTarget
     return Starter(files, list(targets), notes)
 
 
-_ABOUT_SCHEMA = "A schema: the tables, the load queries that fill them, and the statement of each operation. Parameters are written :name."
+_ABOUT_SCHEMA = (
+    "A schema: the tables, the load queries that fill them, and the statement of each operation. Parameters are written :name."
+)
 
 
 def _schema_file(schema: Schema) -> str:
@@ -187,11 +191,17 @@ def _dataset(profile: CsvProfile, name: str, folder: Path) -> str:
 def _how_cells_are_read(profile: CsvProfile) -> list[str]:
     lines = []
     if profile.missing:
-        lines += ["# Cells that mean \"no value\"; empty ones and NaN always do.", f"missing = {json.dumps(profile.missing, ensure_ascii=False)}"]
+        lines += [
+            '# Cells that mean "no value"; empty ones and NaN always do.',
+            f"missing = {json.dumps(profile.missing, ensure_ascii=False)}",
+        ]
     if profile.decimal == ",":
         lines += ["# Numbers have a decimal comma: 21,5.", 'decimal = ","']
     if profile.skips_bad_rows:
-        lines += ["# Rows that cannot be read are left out and counted; \"refuse\" imports nothing while there is one.", 'bad_rows = "skip"']
+        lines += [
+            '# Rows that cannot be read are left out and counted; "refuse" imports nothing while there is one.',
+            'bad_rows = "skip"',
+        ]
     if profile.ignored:
         lines += ["# Columns that are left out:"]
         lines += [f"#   {column}: {why}" for column, why in profile.ignored.items()]
@@ -238,7 +248,9 @@ def _experiment(name: str, targets: Sequence[StarterTarget], schemas: Sequence[S
     """The experiment file: all operations that all schemas have."""
     operations = load_operations(STARTER).operation
     why_not = {
-        operation: next(f"{schema.database}: {schema.file.cannot[operation]}" for schema in schemas if operation in schema.file.cannot)
+        operation: next(
+            f"{schema.database}: {schema.file.cannot[operation]}" for schema in schemas if operation in schema.file.cannot
+        )
         for operation in operations
         if not all(schema.asks(operation) for schema in schemas)
     }
@@ -255,7 +267,13 @@ def _experiment(name: str, targets: Sequence[StarterTarget], schemas: Sequence[S
     ]
     for target in targets:
         for schema in (schema for schema in schemas if schema.database == target.dialect and schema.name in target.schemas):
-            lines += ["", f"# {schema.summary}", "[[target]]", f"url = {_text(target.url)}", f"schema = {_text(_schema_file(schema))}"]
+            lines += [
+                "",
+                f"# {schema.summary}",
+                "[[target]]",
+                f"url = {_text(target.url)}",
+                f"schema = {_text(_schema_file(schema))}",
+            ]
     lines += ["", *_WORKLOAD, "", "# How often each operation comes, relative to the others.", "[workload.mix]"]
     for operation, about in operations.items():
         if operation in why_not:
@@ -275,7 +293,7 @@ _WORKLOAD = (
 _WEIGHTS = {"latest_reading": 4, "insert_reading": 4}
 _SCHEDULE = (
     "# A closed loop: always 4 requests in flight. Requests at a rate, as users send them, are an open loop:",
-    '#   rate = 500',
+    "#   rate = 500",
     '#   arrival = "poisson"',
     "[workload.schedule]",
     "concurrency = 4",

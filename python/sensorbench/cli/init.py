@@ -24,12 +24,16 @@ from sensorbench.progress import console, print_labelled
 
 Files = Annotated[
     list[Path] | None,
-    typer.Argument(help="CSV files with the same columns. Without any, sensorbench asks.", show_default=False, metavar="[CSV]..."),
+    typer.Argument(
+        help="CSV files with the same columns. Without any, sensorbench asks.", show_default=False, metavar="[CSV]..."
+    ),
 ]
 Database = Annotated[
     list[str] | None,
     typer.Option(
-        "--database", help="A database to compare, started for the run where it is a server; repeatable. An embedded one goes with it.", show_default=False
+        "--database",
+        help="A database to compare, started for the run where it is a server; repeatable. An embedded one goes with it.",
+        show_default=False,
     ),
 ]
 Target = Annotated[
@@ -45,18 +49,23 @@ Time = Annotated[
     typer.Option("--time", help="Column of the time; two for a date and a time of day.", show_default=False),
 ]
 TimeFormat = Annotated[
-    str | None, typer.Option("--time-format", help="How times are written, as strptime has it: '%d/%m/%Y %H:%M'.", show_default=False)
+    str | None,
+    typer.Option("--time-format", help="How times are written, as strptime has it: '%d/%m/%Y %H:%M'.", show_default=False),
 ]
 TimeUnit = Annotated[
     str | None, typer.Option("--time-unit", help="Times are numbers since 1970, in s, ms, us or ns.", show_default=False)
 ]
 TimeZone = Annotated[
     str | None,
-    typer.Option("--time-zone", help="Time zone of times without an offset: Europe/Berlin; UTC if not given.", show_default=False),
+    typer.Option(
+        "--time-zone", help="Time zone of times without an offset: Europe/Berlin; UTC if not given.", show_default=False
+    ),
 ]
 Key = Annotated[
     list[str] | None,
-    typer.Option("--key", help="Column that names the sensor or its place; repeatable, the most general one first.", show_default=False),
+    typer.Option(
+        "--key", help="Column that names the sensor or its place; repeatable, the most general one first.", show_default=False
+    ),
 ]
 Value = Annotated[
     list[str] | None, typer.Option("--value", help="Column of values; repeatable. All others are left out.", show_default=False)

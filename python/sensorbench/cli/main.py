@@ -28,6 +28,10 @@ class _Commands(LazyGroup):
             "init:init",
             "Look at your CSV files and write a dataset mapping, operations, a schema for each database and an experiment file, ready to run.",
         ),
+        "validate": (
+            "validate:validate",
+            "Check files without a server: experiments, dataset mappings, schemas, operations, search spaces, claims, files of YCSB and cassandra-stress.",
+        ),
         "study": ("study:app", "Reproduce published studies."),
         "run": ("experiment:run", "Run an experiment file: your own question, your own data, your own schemas."),
         "stress": ("stress:run", "Hold rates one after the other, or search the highest one that meets an objective."),

@@ -17,10 +17,14 @@ _KEY = re.compile(
     r"line|vehicle|client|host|(^|[_\s.-])(id|key|nr|no|unit)([_\s.-]|$)|id$",
     re.IGNORECASE,
 )
-_KIND = re.compile(r"sensor|parameter|metric|variable|quantity|measure|name|tag|point|channel|series|type|field|attribute", re.IGNORECASE)
+_KIND = re.compile(
+    r"sensor|parameter|metric|variable|quantity|measure|name|tag|point|channel|series|type|field|attribute", re.IGNORECASE
+)
 _STATE = re.compile(r"status|state|quality|flag|comment|note|remark|unit$|units|error|message|alarm|direction", re.IGNORECASE)
 _VALUE = re.compile(r"value|reading|wert|valor|valeur|measurement", re.IGNORECASE)
-_ROW_NUMBER = re.compile(r"^(index|row|row_?(number|id|no)|no|nr|#|id|record|record_?(id|no|number)|entry_id|unnamed.*)$", re.IGNORECASE)
+_ROW_NUMBER = re.compile(
+    r"^(index|row|row_?(number|id|no)|no|nr|#|id|record|record_?(id|no|number)|entry_id|unnamed.*)$", re.IGNORECASE
+)
 # What a dataset has for the names of a sensor: site, zone and sensor.
 MAX_KEYS = 3
 
@@ -140,7 +144,9 @@ def keys_among(
             ignored[profile.name] = "text" if not profile.is_number else "not named by --value"
     limit = MAX_KEYS if len(values) == 1 else MAX_KEYS - 1
     if len(keys) > limit:
-        notes.append(f"{', '.join(keys[limit:])}: left out, because at most {limit} columns can name a sensor here; choose with --key")
+        notes.append(
+            f"{', '.join(keys[limit:])}: left out, because at most {limit} columns can name a sensor here; choose with --key"
+        )
         ignored |= dict.fromkeys(keys[limit:], "one key too many")
         keys = keys[:limit]
     return Roles(_ordered(keys, is_long=len(values) == 1), values, ignored, notes)
@@ -151,14 +157,14 @@ def _is_row_number(profile: ColumnProfile) -> bool:
     return profile.is_whole and profile.distinct > 0.9 * profile.rows > 1 and _ROW_NUMBER.match(profile.name.strip()) is not None
 
 
-def _found_keys(
-    connection: duckdb.DuckDBPyConnection, table: str, time_sql: str, profiles: Sequence[ColumnProfile]
-) -> list[str]:
+def _found_keys(connection: duckdb.DuckDBPyConnection, table: str, time_sql: str, profiles: Sequence[ColumnProfile]) -> list[str]:
     """Columns that are named like keys, and others of names as far as they are needed to tell rows of one time apart."""
     names = [
         profile
         for profile in profiles
-        if profile.is_repeated and not _VALUE.search(profile.name) and (not profile.is_number or (profile.is_whole and _KEY.search(profile.name)))
+        if profile.is_repeated
+        and not _VALUE.search(profile.name)
+        and (not profile.is_number or (profile.is_whole and _KEY.search(profile.name)))
     ]
     keys = [profile.name for profile in names if _KEY.search(profile.name) and not _STATE.search(profile.name)]
     keys += [

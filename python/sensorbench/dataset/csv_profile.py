@@ -138,9 +138,7 @@ def _sample(connection: duckdb.DuckDBPyConnection, files: Sequence[Path], column
     return count, rejected
 
 
-def _time(
-    connection: duckdb.DuckDBPyConnection, file: Path, profiles: list[ColumnProfile], wanted: Wanted
-) -> FoundTime:
+def _time(connection: duckdb.DuckDBPyConnection, file: Path, profiles: list[ColumnProfile], wanted: Wanted) -> FoundTime:
     """The time: as the user says, or as it is found. Raises UsageError where there is none."""
     if wanted.time and (wanted.time_format or wanted.time_unit):
         names = list(wanted.time)

@@ -73,6 +73,8 @@ def columns_of(file: Path) -> list[str]:
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
             header = lines.readline()
+        if "\0" in header:
+            raise UsageError(f"{file}: not a CSV file: expected text, found zero bytes")
     except FileNotFoundError:
         raise UsageError(f"{file}: no such file") from None
     except UnicodeDecodeError as error:
@@ -85,7 +87,8 @@ def columns_of(file: Path) -> list[str]:
         raise UsageError(f"{file}: not a CSV file: {error}") from None
     if not header.strip():
         raise UsageError(f"{file}, line 1: expected the names of the columns")
-    return next(csv.reader([header], delimiter=delimiter_of(header)))
+    # DuckDB takes names without the blanks around them.
+    return [name.strip() for name in next(csv.reader([header], delimiter=delimiter_of(header)))]
 
 
 def delimiter_of(header: str) -> str:

@@ -17,8 +17,33 @@ _MIN_PARTS = 3
 _OFFSET = r"\d[0-9:.]*\s?(Z|[+-]\d{2}(:?\d{2})?)$"
 _ISO = r"^\d{4}-\d{1,2}-\d{1,2}"
 # As strptime has them; where several fit, the first one counts. Days before months, as most of the world writes them.
-_DATES = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%d %b %Y", "%b %d %Y", "%d/%m/%y", "%m/%d/%y", "%d.%m.%y")
-_TIMES = (" %H:%M:%S", " %H:%M", " %H:%M:%S.%f", " %I:%M:%S %p", " %I:%M %p", "T%H:%M:%S", " %H.%M.%S", "%H%M%S", "T%H%M%S", ", %H:%M:%S", "")
+_DATES = (
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d.%m.%Y",
+    "%d-%m-%Y",
+    "%Y/%m/%d",
+    "%Y.%m.%d",
+    "%Y%m%d",
+    "%d %b %Y",
+    "%b %d %Y",
+    "%d/%m/%y",
+    "%m/%d/%y",
+    "%d.%m.%y",
+)
+_TIMES = (
+    " %H:%M:%S",
+    " %H:%M",
+    " %H:%M:%S.%f",
+    " %I:%M:%S %p",
+    " %I:%M %p",
+    "T%H:%M:%S",
+    " %H.%M.%S",
+    "%H%M%S",
+    "T%H%M%S",
+    ", %H:%M:%S",
+    "",
+)
 _SWAPPED = {"%d/%m": "%m/%d", "%m/%d": "%d/%m"}
 # Numbers since 1970, from 1973 to 2100.
 _UNITS = {"s": (1e8, 4.2e9), "ms": (1e11, 4.2e12), "us": (1e14, 4.2e15), "ns": (1e17, 4.2e18)}
@@ -58,19 +83,20 @@ def _parts(profiles: Sequence[ColumnProfile]) -> list[str]:
     return found if len(found) >= _MIN_PARTS else []
 
 
-def _in_column(
-    connection: duckdb.DuckDBPyConnection, table: str, profile: ColumnProfile, *, is_named: bool
-) -> FoundTime | None:
+def _in_column(connection: duckdb.DuckDBPyConnection, table: str, profile: ColumnProfile, *, is_named: bool) -> FoundTime | None:
     if profile.is_number:
         return _since_1970(profile) if is_named else None
     if not profile.filled or profile.decimal:
         return None
-    if _fits(connection, table, profile, TimeColumn(column=profile.name)) and profile.share_like(connection, table, _ISO) >= MIN_SHARE:
+    if (
+        _fits(connection, table, profile, TimeColumn(column=profile.name))
+        and profile.share_like(connection, table, _ISO) >= MIN_SHARE
+    ):
         has_offset = profile.share_like(connection, table, _OFFSET) >= MIN_SHARE
         return FoundTime(TimeColumn(column=profile.name), [], has_offset=has_offset)
     for written in _formats():
         if _fits(connection, table, profile, TimeColumn(column=profile.name, format=written)):
-            return FoundTime(TimeColumn(column=profile.name, format=written), _doubts(connection, table, profile, written))
+            return _rather_swapped(connection, table, profile, written)
     return None
 
 
@@ -98,12 +124,24 @@ def _fits(connection: duckdb.DuckDBPyConnection, table: str, profile: ColumnProf
     return True
 
 
-def _doubts(connection: duckdb.DuckDBPyConnection, table: str, profile: ColumnProfile, written: str) -> list[str]:
-    """What to check where days and months could be the other way round."""
-    swapped = next((written.replace(form, other) for form, other in _SWAPPED.items() if written.startswith(form)), None)
-    if swapped is None or not _fits(connection, table, profile, TimeColumn(column=profile.name, format=swapped)):
-        return []
-    return [f"{profile.name}: {profile.shown} could also be {swapped}; it is taken for {written}, and --time-format says otherwise"]
+def _rather_swapped(connection: duckdb.DuckDBPyConnection, table: str, profile: ColumnProfile, written: str) -> FoundTime:
+    """The time by a format. Where days and months could be the other way round, it is taken as it makes the shorter span: read the wrong way,
+    the days of a month are spread over a year.
+    """
+    form = next((form for form in _SWAPPED if written.startswith(form)), None)
+    choices = [TimeColumn(column=profile.name, format=written)]
+    if form is not None:
+        swapped = TimeColumn(column=profile.name, format=written.replace(form, _SWAPPED[form]))
+        choices += [swapped] if _fits(connection, table, profile, swapped) else []
+    spans = [connection.sql(f"SELECT max({time.sql()}) - min({time.sql()}) FROM {table}").fetchall()[0][0] for time in choices]
+    ranked = sorted(zip(spans, choices, strict=True), key=lambda pair: pair[0])
+    (span, chosen), others = ranked[0], ranked[1:]
+    doubts = [
+        f"{profile.name}: {profile.shown} is read as {chosen.format} ({span}); it could also be {other.format} ({longer}), "
+        "which --time-format says"
+        for longer, other in others
+    ]
+    return FoundTime(chosen, doubts)
 
 
 def _with_time_of_day(
@@ -115,7 +153,9 @@ def _with_time_of_day(
 ) -> FoundTime:
     """The same, or with the time of day out of a second column, where the first one has only dates."""
     written = found.time.format
-    date = written if written in _DATES else "%Y-%m-%d" if profile.share_like(connection, table, _ISO + "$") >= MIN_SHARE else None
+    date = (
+        written if written in _DATES else "%Y-%m-%d" if profile.share_like(connection, table, _ISO + "$") >= MIN_SHARE else None
+    )
     if date is None:
         return found
     for other in profiles:

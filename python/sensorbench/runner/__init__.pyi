@@ -2,7 +2,7 @@ from .ceiling import driver_ceiling, server_ceiling
 from .client_health import check_client_health, client_bound, health_of_client, warn_of_client
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, ValidatedComparison
 from .drive import run_plan
-from .experiment_file import plan_experiment
+from .experiment_file import ExperimentFile, load_experiment, plan_experiment
 from .lengths import Length, Seconds, SecondsOrNone, seconds
 from .load import check_namespace, known_size, load_variant, noted, wait_for
 from .memory import MemoryGuard
@@ -29,6 +29,7 @@ from .variants import (
     started_target,
 )
 from .workload import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, WARM_UP, Schedule, Workload
+from .references import check_references
 
 __all__ = [
     "CLIENT",
@@ -46,6 +47,7 @@ __all__ = [
     "Comparison",
     "ConnectedComparison",
     "Database",
+    "ExperimentFile",
     "ExperimentOptions",
     "Length",
     "MemoryGuard",
@@ -72,6 +74,7 @@ __all__ = [
     "cached_tables",
     "check_client_health",
     "check_namespace",
+    "check_references",
     "client_bound",
     "connect",
     "databases",
@@ -79,6 +82,7 @@ __all__ = [
     "health_of_client",
     "is_of_registers",
     "known_size",
+    "load_experiment",
     "load_variant",
     "make_variants",
     "noted",

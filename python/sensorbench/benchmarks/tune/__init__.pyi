@@ -4,11 +4,13 @@ from .options import TuneOptions
 from .planning import plan_tune
 from .run import TuneBenchmark
 from .summary import summarise_tune
+from .space import load_space
 
 __all__ = [
     "ConfiguredWork",
     "TuneBenchmark",
     "TuneOptions",
+    "load_space",
     "measured_figure",
     "percentile_of_offered",
     "plan_tune",

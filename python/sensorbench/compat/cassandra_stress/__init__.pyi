@@ -2,11 +2,13 @@ from .options import CassandraStressOptions
 from .run import CassandraStressBenchmark, plan_cassandra_stress
 from .summary import summarise_cassandra_stress
 from .text import as_text
+from .profile import read_profile
 
 __all__ = [
     "CassandraStressBenchmark",
     "CassandraStressOptions",
     "as_text",
     "plan_cassandra_stress",
+    "read_profile",
     "summarise_cassandra_stress",
 ]
