@@ -25,6 +25,8 @@ from sensorbench.schemas.time_buckets import SamplingInterval
 
 # How close together readings are, where a schema that is checked by itself counts in readings.
 _HOUR_US = 3_600_000_000
+# Of records, whose fields YCSB's properties count, where a schema of them is checked by itself.
+_FIELDS = ("field0",)
 
 
 @dataclass(frozen=True)
@@ -168,14 +170,14 @@ def _dataset_for(relations: Sequence[str]) -> str | None:
 
 
 def _schema(path: Path, progress: ProgressReporter) -> str:
-    file = toml_file.load(path, SchemaFile)
-    schema = load_schema(str(path), operations="", database=file.database)
+    database = str(tomllib.loads(path.read_text(encoding="utf-8")).get("database", ""))
+    schema = load_schema(str(path), operations="", database=database, fields=_FIELDS)
     near = surroundings_of_schema(path)
     name = near[0] if near else _shipped_operations_of(schema)
     operations = load_operations(name) if name else Operations(operation={})
     names = [operation for operation in operations.operation if schema.asks(operation)]
     dataset = near[1] if near else _dataset_for(operations.relations or [MEASUREMENTS])
-    about = f"{file.database}: {file.summary}"
+    about = f"{schema.database}: {schema.summary}"
     if dataset is None:
         return f"{about} ({_UNCHECKED.format('it', ', '.join(operations.relations))})"
     sampling = SamplingInterval(_HOUR_US)
@@ -246,8 +248,8 @@ def _kinds() -> tuple[_Kind, ...]:
     return (
         kind("experiment", ExperimentFile, "target workload", _experiment),
         kind("dataset mapping", Mapping, "files time sensors", _mapping),
-        kind("schema", SchemaFile, "create load_query summary settle", _schema),
+        kind("schema", SchemaFile, "database create load_query summary settle", _schema),
         kind("operation set", Operations, "parameter_source relations operation", _operations),
-        _Kind("search space", frozenset({"settings"}), frozenset({"database", "file", "line", "settings"}), _space),
+        _Kind("search space", frozenset({"settings", "file"}), frozenset({"database", "file", "line", "settings"}), _space),
         _Kind("claims", frozenset({"claim"}), frozenset({"claim"}), _claims),
     )

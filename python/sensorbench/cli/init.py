@@ -149,7 +149,7 @@ def _found(profile: CsvProfile) -> list[str]:
     """What was found in the files, a line each."""
     time = profile.time
     written = time.format or (f"numbers since 1970 in {time.unit}" if time.unit else "ISO 8601" if time.column else "numbers")
-    keys = [f"the name of each file" if key == FILE_NAME else key for key in profile.keys]
+    keys = ["the name of each file" if key == FILE_NAME else key for key in profile.keys]
     size = f"{profile.bytes / 1e6:.1f} MB in {len(profile.files)} file{'s' if len(profile.files) > 1 else ''}"
     return [
         f"{size}; columns parted by {profile.delimiter!r}",

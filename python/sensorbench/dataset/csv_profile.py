@@ -3,6 +3,7 @@
 The cells are read as text and cast by the same SQL as an import (mapping.py), so that what is found here imports.
 """
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -234,7 +235,7 @@ def _overlap(connection: duckdb.DuckDBPyConnection, time_sql: str) -> bool:
     spans = connection.sql(
         f"SELECT min({time_sql}) AS first, max({time_sql}) AS last FROM {_TABLE} GROUP BY {FILE_NUMBER} ORDER BY first"
     ).fetchall()
-    return any(after[0] < before[1] for before, after in zip(spans, spans[1:], strict=False) if None not in (*before, *after))
+    return any(after[0] < before[1] for before, after in itertools.pairwise(spans) if None not in (*before, *after))
 
 
 def _duplicates(connection: duckdb.DuckDBPyConnection, keys: list[str], time_sql: str) -> int:

@@ -12,6 +12,7 @@ from .openmetrics import observers
 from .options import ChangeOptions, ExperimentOptions, RankingOptions, Rate, RateOptions, StudyRunOptions, SweepOptions
 from .plan import Parameters, as_json, build_plan, parameters_of, plan_operations, planned_operation
 from .prepare import PreparedTable, cached_tables, prepare_tables
+from .references import check_references
 from .registered import Database, databases
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
 from .run import Observer, run_to_end
@@ -29,7 +30,6 @@ from .variants import (
     started_target,
 )
 from .workload import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, WARM_UP, Schedule, Workload
-from .references import check_references
 
 __all__ = [
     "CLIENT",

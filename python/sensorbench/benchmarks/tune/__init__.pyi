@@ -3,8 +3,8 @@ from .goal import measured_figure, percentile_of_offered
 from .options import TuneOptions
 from .planning import plan_tune
 from .run import TuneBenchmark
-from .summary import summarise_tune
 from .space import load_space
+from .summary import summarise_tune
 
 __all__ = [
     "ConfiguredWork",

@@ -1,8 +1,8 @@
 from .options import CassandraStressOptions
+from .profile import read_profile
 from .run import CassandraStressBenchmark, plan_cassandra_stress
 from .summary import summarise_cassandra_stress
 from .text import as_text
-from .profile import read_profile
 
 __all__ = [
     "CassandraStressBenchmark",
