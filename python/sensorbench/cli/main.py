@@ -67,6 +67,11 @@ class _Commands(LazyGroup):
             "choose:choose",
             "Choose a database by needs: which databases meet which, why others fall out, and, where none is left, the smallest sets of needs that would have to be dropped.",
         ),
+        "schema": ("schema:app", "The schemas of the package: tables, load queries and statements, by dataset and database."),
+        "operations": (
+            "operations:app",
+            "The operations of the package: what each returns, its parameters, and which databases express it.",
+        ),
         "data": ("data:app", "Datasets: real, generated, and your own."),
         "lab": ("lab:app", "Real servers on this machine: private, on loopback addresses, without Docker."),
         "target": ("target:app", "What sensorbench left at a target, and removing it."),
