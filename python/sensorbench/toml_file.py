@@ -42,6 +42,14 @@ class FileModel(BaseModel):
 Change = Callable[[dict[str, Any]], dict[str, Any]]
 
 
+class FileError(UsageError):
+    """Wrong content of a file. The message is the first problem; `problems` are all of them, each with file, line and key."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__(problems[0])
+        self.problems = problems
+
+
 def load(path: Path, model: type[Model], change: Change | None = None) -> Model:
     """Reads a file into a model, its content changed before if so wished. Raises UsageError naming file, line and key."""
     return parse(_text(path), model, path, change)
@@ -81,7 +89,7 @@ def validate(content: dict[str, Any], model: type[Model], path: Path, lines: dic
     try:
         return model.model_validate(content, by_alias=True)
     except ValidationError as error:
-        raise UsageError(_first_problem(error, content, model, lines or {}, path)) from None
+        raise FileError(_problems(error, content, model, lines or {}, path)) from None
 
 
 def error_at(path: Path, key: str, message: str) -> UsageError:
@@ -112,13 +120,16 @@ def _as_written(key: str, lines: dict[str, int]) -> str:
     return key
 
 
-def _first_problem(
+def _problems(
     error: ValidationError, content: dict[str, Any], model: type[BaseModel], lines: dict[str, int], path: Path
-) -> str:
-    problems = error.errors(include_url=False)
+) -> list[str]:
+    found = [(problem, _present_name(problem, content, model)) for problem in error.errors(include_url=False)]
     # What comes from a renamed key is said first: the key that is missing may be the same one.
-    present_names = [_present_name(problem, content, model) for problem in problems]
-    problem, renamed = next((found for found in zip(problems, present_names, strict=True) if found[1]), (problems[0], None))
+    found.sort(key=lambda pair: pair[1] is None)
+    return list(dict.fromkeys(_described(problem, renamed, lines, path) for problem, renamed in found))
+
+
+def _described(problem: ErrorDetails, renamed: str | None, lines: dict[str, int], path: Path) -> str:
     key = ""
     for part in problem["loc"]:
         key += f"[{part}]" if isinstance(part, int) else f".{part}" if key else str(part)

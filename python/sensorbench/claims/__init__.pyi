@@ -1,4 +1,4 @@
-from .claim import Claim, load_claims
+from .claim import Claim, claims_in, load_claims
 from .deciding import decide
 from .evidence import Evidence, Quantity, Roles, variant_name
 from .expression import Figure
@@ -28,6 +28,7 @@ __all__ = [
     "Verdict",
     "WindowedSeries",
     "all_of",
+    "claims_in",
     "common_verdict",
     "decide",
     "judged",

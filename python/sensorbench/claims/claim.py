@@ -88,17 +88,26 @@ class ClaimsFile(toml_file.FileModel):
     claim: list[Claim] = Field(description="The claims of a study.")
 
 
+def claims_in(file: Path) -> tuple[Claim, ...]:
+    """The claims of a file. Raises UsageError, naming file, line and key, for what is wrong with it."""
+    found = toml_file.load(file, ClaimsFile).claim
+    ids = [claim.id for claim in found]
+    for number, claim_id in enumerate(ids):
+        if claim_id in ids[:number]:
+            raise toml_file.error_at(file, f"claim[{number}].id", f"two claims have the same id {claim_id}")
+    return tuple(found)
+
+
 def load_claims(file: Path, judges: Iterable[str] = ()) -> tuple[Claim, ...]:
     """The claims of a file. `judges` are the ids of those that a function of the study judges.
 
     Raises:
-        AssertionError: where claims and functions do not fit, or two claims have the same id.
+        UsageError: for what is wrong with the file.
+        AssertionError: where claims and functions do not fit.
 
     """
-    found = toml_file.load(file, ClaimsFile).claim
+    found = claims_in(file)
     in_python = {claim.id for claim in found if claim.judged_in_python and not claim.blocked_by}
     if in_python != set(judges):
         raise AssertionError(f"{file}: claims and judges do not fit: {sorted(in_python ^ set(judges))}")
-    if len({claim.id for claim in found}) != len(found):
-        raise AssertionError(f"{file}: two claims have the same id")
-    return tuple(found)
+    return found

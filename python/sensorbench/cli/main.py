@@ -29,6 +29,14 @@ class _Commands(LazyGroup):
             "quickstart:quickstart",
             "Compare four schemas in two embedded databases on real data: no server, under a minute.",
         ),
+        "init": (
+            "init:init",
+            "Look at your CSV files and write a dataset mapping, operations, a schema for each database and an experiment file, ready to run.",
+        ),
+        "validate": (
+            "validate:validate",
+            "Check files without a server: experiments, dataset mappings, schemas, operations, search spaces, claims, files of YCSB and cassandra-stress.",
+        ),
         "study": ("study:app", "Reproduce published studies."),
         "run": ("experiment:run", "Run an experiment file: your own question, your own data, your own schemas."),
         "stress": ("stress:run", "Hold rates one after the other, or search the highest one that meets an objective."),
@@ -63,6 +71,11 @@ class _Commands(LazyGroup):
         "choose": (
             "choose:choose",
             "Choose a database by needs: which databases meet which, why others fall out, and, where none is left, the smallest sets of needs that would have to be dropped.",
+        ),
+        "schema": ("schema:app", "The schemas of the package: tables, load queries and statements, by dataset and database."),
+        "operations": (
+            "operations:app",
+            "The operations of the package: what each returns, its parameters, and which databases express it.",
         ),
         "data": ("data:app", "Datasets: real, generated, and your own."),
         "lab": ("lab:app", "Real servers on this machine: private, on loopback addresses, without Docker."),

@@ -61,7 +61,7 @@ class BadRows:
 def first_value(file: Path, column: str) -> str | None:
     """The cell of a column in the first row, or None when there is no row."""
     with file.open(encoding="utf-8-sig", newline="") as lines:
-        rows = csv.DictReader(lines, delimiter=_delimiter(lines.readline()), fieldnames=columns_of(file))
+        rows = csv.DictReader(lines, delimiter=delimiter_of(lines.readline()), fieldnames=columns_of(file))
         return next((row[column] for row in rows), None)
 
 
@@ -73,24 +73,33 @@ def columns_of(file: Path) -> list[str]:
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
             header = lines.readline()
+        if "\0" in header:
+            raise UsageError(f"{file}: not a CSV file: expected text, found zero bytes")
     except FileNotFoundError:
         raise UsageError(f"{file}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        convert = f"iconv -f latin1 -t utf-8 {file.name} > {file.stem}-utf8.csv"
+        raise UsageError(
+            f"{file}: not a CSV file: expected text in UTF-8, but {error.reason} at byte {error.start}; text in another encoding is "
+            f"converted with, for example, {convert}"
+        ) from None
+    except OSError as error:
         raise UsageError(f"{file}: not a CSV file: {error}") from None
     if not header.strip():
         raise UsageError(f"{file}, line 1: expected the names of the columns")
-    return next(csv.reader([header], delimiter=_delimiter(header)))
+    # DuckDB takes names without the blanks around them.
+    return [name.strip() for name in next(csv.reader([header], delimiter=delimiter_of(header)))]
 
 
-def _delimiter(header: str) -> str:
+def delimiter_of(header: str) -> str:
     """What parts the names of a header: the candidate that is there most often."""
     return max(DELIMITERS, key=header.count)
 
 
-def _scan(connection: duckdb.DuckDBPyConnection, file: Path) -> duckdb.DuckDBPyRelation:
-    """The file's rows as text. Nothing is left to guessing, so that a ragged file is not taken for one of another form."""
+def text_rows(connection: duckdb.DuckDBPyConnection, file: Path) -> duckdb.DuckDBPyRelation:
+    """The rows of a CSV file as text. Nothing is left to guessing, so that a ragged file is not taken for one of another form."""
     with file.open(encoding="utf-8-sig", newline="") as lines:
-        delimiter = _delimiter(lines.readline())
+        delimiter = delimiter_of(lines.readline())
     return connection.read_csv(
         str(file),
         header=True,
@@ -134,7 +143,7 @@ class TextRows:
         connection.execute("SET preserve_insertion_order = true")
         connection.execute("DROP TABLE IF EXISTS reject_errors; DROP TABLE IF EXISTS reject_scans")
         try:
-            _scan(connection, file).project(f"row_number() OVER () AS {ROW_NUMBER}, *").to_table(table)
+            text_rows(connection, file).project(f"row_number() OVER () AS {ROW_NUMBER}, *").to_table(table)
         except duckdb.Error as error:
             raise UsageError(f"{file}: not a CSV file: {error}") from None
         query = "SELECT line, any_value(coalesce(csv_line, '')), any_value(error_message) FROM reject_errors GROUP BY line ORDER BY line"

@@ -19,6 +19,8 @@ from sensorbench.dataset.staging import Location, Staging
 from sensorbench.errors import UsageError
 
 PARQUET_SUFFIX = ".parquet"
+# In the place of a column: the name of the file without its ending, where each file is of one sensor.
+FILE_NAME = "{file}"
 
 
 class TimeColumn(toml_file.FileModel):
@@ -27,12 +29,12 @@ class TimeColumn(toml_file.FileModel):
     column: str | None = Field(default=None, description="The column of the time. This or `columns` must be given.")
     columns: list[str] | None = Field(
         default=None,
-        min_length=3,
+        min_length=2,
         max_length=6,
         description="The columns of year, month, day, hour, minute and second, in this order; the last three may be left out.",
     )
     format: str | None = Field(default=None, description='How text is written, as strptime has it: `"%d/%m/%Y %H:%M"`.')
-    unit: Literal["s", "ms", "us"] | None = Field(default=None, description="Unit of numbers that count from 1970.")
+    unit: Literal["s", "ms", "us", "ns"] | None = Field(default=None, description="Unit of numbers that count from 1970.")
     zone: str | None = Field(
         default=None, description='Time zone of times without an offset: `"Europe/Berlin"`; UTC if not given.'
     )
@@ -43,8 +45,10 @@ class TimeColumn(toml_file.FileModel):
             raise ValueError(
                 f"give either column, or columns in this order: {', '.join(_PARTS)} (the last three may be left out)"
             )
-        if self.columns and (self.format or self.unit):
-            raise ValueError("columns hold numbers: they have no format and no unit")
+        if self.columns and self.unit:
+            raise ValueError("columns have no unit; expected numbers (year, month, day …), or texts with a format")
+        if self.columns and len(self.columns) < _MIN_PARTS and not self.format:
+            raise ValueError(f"a date and a time of day in two columns need a format, {_DATE_AND_TIME}")
         if self.format and self.unit:
             raise ValueError("give either format (text) or unit (numbers since 1970), not both")
         return self
@@ -56,11 +60,13 @@ class TimeColumn(toml_file.FileModel):
 
     def sql(self) -> str:
         """The time in UTC, or null where the cells are none."""
-        if self.columns:
+        if self.columns and not self.format:
             return self._in_utc(_of_parts(self.columns))
         text = quoted(self.names[0])
+        if self.columns:
+            text = f"concat_ws(' ', {', '.join(map(quoted, self.columns))})"
         if self.unit:
-            scale = {"s": 1e6, "ms": 1e3, "us": 1.0}[self.unit]
+            scale = {"s": 1e6, "ms": 1e3, "us": 1.0, "ns": 1e-3}[self.unit]
             return f"try(make_timestamp(CAST(round(TRY_CAST({text} AS DOUBLE) * {scale}) AS BIGINT)))"
         if self.format:
             local = f"try_strptime({text}, {_literal(self.format)})"
@@ -77,6 +83,8 @@ class TimeColumn(toml_file.FileModel):
 
 # What columns of a time hold, in this order.
 _PARTS = ("year", "month", "day", "hour", "minute", "second")
+_MIN_PARTS = 3
+_DATE_AND_TIME = 'for example columns = ["date", "time"], format = "%d.%m.%Y %H:%M"'
 
 
 def _of_parts(columns: list[str]) -> str:
@@ -116,6 +124,7 @@ class Mapping(toml_file.FileModel):
         description="Sensors whose values are text: their columns by name, where each row has several sensors; else a list of their names.",
     )
     missing: list[str] = Field(default=["NA"], description='Texts that mean "no value". Empty cells and NaN always do.')
+    decimal: Literal[".", ","] = Field(default=".", description="How values write their decimal point.")
     bad_rows: Literal["refuse", "skip"] = Field(
         default="refuse", description="`refuse`: nothing is imported if a row is bad. `skip`: bad rows are left out and counted."
     )
@@ -138,12 +147,21 @@ class Mapping(toml_file.FileModel):
     def columns(self) -> list[str]:
         """The columns that the files must have."""
         named = [*self.time.names, *(name for name in (self.site, self.zone, self.sensor, self.value) if isinstance(name, str))]
-        return [*named, *self.sensors.values(), *self.text_columns.values()]
+        return [name for name in (*named, *self.sensors.values(), *self.text_columns.values()) if name != FILE_NAME]
 
     @property
     def text_columns(self) -> dict[str, str]:
         """The columns of text sensors by the names of these, where each row has many sensors."""
         return self.text_sensors if isinstance(self.text_sensors, dict) else {}
+
+    def number_sql(self, column: str) -> str:
+        """The number in a column, or null where a cell is none. With a decimal comma, a cell with a point is none: it could be
+        either sign.
+        """
+        text = quoted(column)
+        if self.decimal == ".":
+            return f"TRY_CAST({text} AS DOUBLE)"
+        return f"CASE WHEN NOT contains({text}, '.') THEN TRY_CAST(replace({text}, ',', '.') AS DOUBLE) END"
 
     @property
     def is_text_sql(self) -> str:
@@ -222,15 +240,18 @@ def _stage(staging: Staging, mapping: Mapping, file: Path) -> list[str]:
         if file.suffix == PARQUET_SUFFIX
         else _csv_rows(staging, table, file, mapping)
     )
+    if FILE_NAME in (mapping.site, mapping.zone, mapping.sensor):
+        staging.connection.execute(f"ALTER TABLE {table} ADD COLUMN {quoted(FILE_NAME)} VARCHAR DEFAULT {_literal(file.stem)}")
     staging.check_times(rows, mapping.time.sql(), mapping.time.names)
     no_numbers = []
     cells: list[tuple[str | None, str]] = [*mapping.sensors.items()] or [(None, mapping.value or "")]
     for sensor, column in cells:
         name_sql = _name_sql(mapping, sensor)
-        no_numbers += staging.check_numbers(rows, column, mapping.missing, f"NOT {mapping.is_text_sql}", name_sql)
-        number_sql = f"TRY_CAST({quoted(column)} AS DOUBLE)"
+        number_sql = mapping.number_sql(column)
+        is_number = f"NOT {mapping.is_text_sql}"
+        no_numbers += staging.check_numbers(rows, column, mapping.missing, is_number, name_sql, number_sql)
         _insert(staging, mapping, rows, file_number, "named", name_sql, column, number_sql,
-                f"NOT {mapping.is_text_sql} AND NOT isnan({number_sql})")  # fmt: skip
+                f"{is_number} AND NOT isnan({number_sql})")  # fmt: skip
     texts: list[tuple[str | None, str]] = [*mapping.text_columns.items()]
     for sensor, column in texts or ([(None, mapping.value or "")] if mapping.text_sensors else []):
         is_text = "true" if sensor is not None else mapping.is_text_sql

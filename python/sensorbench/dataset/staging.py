@@ -53,15 +53,20 @@ class Staging(Intake):
             )
 
     def check_numbers(
-        self, rows: Rows, column: str, missing: list[str], condition: str = "true", name_sql: str = "''"
+        self,
+        rows: Rows,
+        column: str,
+        missing: list[str],
+        condition: str = "true",
+        name_sql: str = "''",
+        number_sql: str = "",
     ) -> list[str]:
-        """Adds rows whose cell is there and no number to the bad rows, of those that meet a condition. Returns the names that
-        such rows have by `name_sql`.
+        """Adds rows whose cell is there and no number to the bad rows, of those that meet a condition. `number_sql` is the number
+        in the cell, null where it is none; a number as SQL writes it if not given. Returns the names that such rows have by `name_sql`.
         """
         text = quoted(column)
-        is_bad = (
-            f"{text} IS NOT NULL AND NOT list_contains($missing, {text}) AND TRY_CAST({text} AS DOUBLE) IS NULL AND {condition}"
-        )
+        number = number_sql or f"TRY_CAST({text} AS DOUBLE)"
+        is_bad = f"{text} IS NOT NULL AND NOT list_contains($missing, {text}) AND ({number}) IS NULL AND {condition}"
         self.add_bad_cells(rows, is_bad, text, column, "a number", missing=missing)
         query = f"SELECT DISTINCT {name_sql} AS name FROM {quoted(rows.table)} WHERE {is_bad} AND {name_sql} IS NOT NULL ORDER BY name"
         return [name for (name,) in self.connection.sql(query, params={"missing": missing}).fetchall()]

@@ -2,7 +2,7 @@ from .ceiling import driver_ceiling, server_ceiling
 from .client_health import check_client_health, client_bound, health_of_client, warn_of_client
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, ValidatedComparison
 from .drive import run_plan
-from .experiment_file import plan_experiment
+from .experiment_file import ExperimentFile, load_experiment, plan_experiment
 from .lengths import Length, Seconds, SecondsOrNone, seconds
 from .load import check_namespace, known_size, load_variant, noted, wait_for
 from .memory import MemoryGuard
@@ -21,6 +21,7 @@ from .options import (
 )
 from .plan import Parameters, as_json, build_plan, parameters_of, plan_operations, planned_operation
 from .prepare import PreparedTable, cached_tables, prepare_tables
+from .references import check_references
 from .registered import Database, databases
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
 from .run import Observer, run_to_end
@@ -55,6 +56,7 @@ __all__ = [
     "Comparison",
     "ConnectedComparison",
     "Database",
+    "ExperimentFile",
     "ExperimentOptions",
     "Length",
     "MemoryGuard",
@@ -82,6 +84,7 @@ __all__ = [
     "cached_tables",
     "check_client_health",
     "check_namespace",
+    "check_references",
     "client_bound",
     "connect",
     "databases",
@@ -89,6 +92,7 @@ __all__ = [
     "health_of_client",
     "is_of_registers",
     "known_size",
+    "load_experiment",
     "load_variant",
     "make_variants",
     "noted",

@@ -7,6 +7,7 @@ import duckdb
 from sensorbench.errors import UsageError
 from sensorbench.runner.comparison import Comparison, ConnectedComparison, ValidatedComparison
 from sensorbench.runner.plan import build_plan, parameters_of, planned_operations
+from sensorbench.runner.references import check_references
 from sensorbench.runner.registers import with_registers
 from sensorbench.runner.servers import Servers, check_resources
 from sensorbench.schemas.instances import mix_of_instances, with_instances
@@ -40,6 +41,7 @@ def validated(comparison: Comparison) -> ValidatedComparison:
     comparison = replace_fields(comparison, operations=operations, workload=workload)
     names = planned_operations(operations, workload)
     parameters = parameters_of(operations, names, workbench, where)
+    check_references(operations, names, workbench, where)
     comparison = _on_its_dataset(comparison, workbench)
     columns, schemas = {}, {}
     for variant in comparison.variants:

@@ -272,7 +272,8 @@ class Schema:
         statement = statement_name(name)
         if statement not in self.file.operation:
             known = ", ".join(self.file.operation)
-            raise self.error("operation", f"the operation {statement} is missing; the schema has {known}")
+            why = f" ({self.file.cannot[statement]})" if statement in self.file.cannot else ""
+            raise self.error("operation", f"the operation {statement} is missing{why}; the schema has {known}")
         chosen = self._chosen_of(self.file.operation[statement], f"operation.{statement}")
         if chosen is None:
             raise self.error(f"operation.{statement}", f"none of its parts is for {self.parameters}")

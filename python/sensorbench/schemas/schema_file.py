@@ -238,3 +238,12 @@ class SchemaFile(toml_file.FileModel):
     operation: dict[str, Annotated[list[OperationText], _ONE_OR_SEVERAL]] = Field(
         default={}, description="How each operation is done: its native statement, and what the client does."
     )
+    cannot: dict[str, str] = Field(
+        default={}, description="Operations that cannot be expressed in this database or with these tables, and why."
+    )
+
+    @model_validator(mode="after")
+    def _either_can_or_cannot(self) -> "SchemaFile":
+        if both := sorted(set(self.cannot) & set(self.operation)):
+            raise ValueError(f"the operation {both[0]} has a statement, and cannot says why it has none; expected one of the two")
+        return self

@@ -14,3 +14,8 @@ def shipped_operations() -> list[str]:
 def shipped_schemas(operations: str, database: str) -> dict[str, Path]:
     """The files of the shipped schemas of a database (its dialect) for a set of operations, by name."""
     return {file.stem: file for file in sorted((SHIPPED_FOLDER / operations / database).glob("*.toml"))}
+
+
+def shipped_dialects() -> list[str]:
+    """The databases (their dialects) that any schema is shipped for."""
+    return sorted({file.parent.name for file in SHIPPED_FOLDER.glob("*/*/*.toml")})

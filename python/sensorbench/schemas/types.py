@@ -25,12 +25,14 @@ _DUCKDB_TYPES: dict[str, ValueType] = {
 }
 
 
+def canonical_type(column: str, found: str) -> ValueType:
+    """The canonical type of a column that is of a type of DuckDB. Raises ValueError for one that has none."""
+    value_type = _DUCKDB_TYPES.get(found)
+    if value_type is None:
+        raise ValueError(f"column {column} is a {found}; cast it to one of {', '.join(_DUCKDB_TYPES)}")
+    return value_type
+
+
 def canonical_columns(relation: "duckdb.DuckDBPyRelation") -> dict[str, ValueType]:
     """The columns of a query with their canonical types. Raises ValueError for a column that has none."""
-    columns = {}
-    for name, found in zip(relation.columns, relation.types, strict=True):
-        value_type = _DUCKDB_TYPES.get(str(found))
-        if value_type is None:
-            raise ValueError(f"column {name} is a {found}; cast it to one of {', '.join(_DUCKDB_TYPES)}")
-        columns[name] = value_type
-    return columns
+    return {name: canonical_type(name, str(found)) for name, found in zip(relation.columns, relation.types, strict=True)}

@@ -3,12 +3,14 @@ from .goal import measured_figure, percentile_of_offered
 from .options import TuneOptions
 from .planning import plan_tune
 from .run import TuneBenchmark
+from .space import load_space
 from .summary import summarise_tune
 
 __all__ = [
     "ConfiguredWork",
     "TuneBenchmark",
     "TuneOptions",
+    "load_space",
     "measured_figure",
     "percentile_of_offered",
     "plan_tune",

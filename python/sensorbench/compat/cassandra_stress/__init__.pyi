@@ -1,4 +1,5 @@
 from .options import CassandraStressOptions
+from .profile import read_profile
 from .run import CassandraStressBenchmark, plan_cassandra_stress
 from .summary import summarise_cassandra_stress
 from .text import as_text
@@ -8,5 +9,6 @@ __all__ = [
     "CassandraStressOptions",
     "as_text",
     "plan_cassandra_stress",
+    "read_profile",
     "summarise_cassandra_stress",
 ]

@@ -1,0 +1,179 @@
+"""`sensorbench init`: from a user's CSV files to a first experiment."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sensorbench.app.starter import (
+    EXPERIMENT_FILE,
+    Starter,
+    StarterTarget,
+    dataset_name,
+    make_starter,
+    starter_databases,
+    starter_targets,
+)
+from sensorbench.cli.options import Json
+from sensorbench.cli.printing import print_json
+from sensorbench.dataset.csv_profile import CsvProfile, Wanted, look_at
+from sensorbench.dataset.mapping import FILE_NAME
+from sensorbench.errors import UsageError
+from sensorbench.progress import console, print_labelled
+
+Files = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        help="CSV files with the same columns. Without any, sensorbench asks.", show_default=False, metavar="[CSV]..."
+    ),
+]
+Database = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--database",
+        help="A database to compare, started for the run where it is a server; repeatable. An embedded one goes with it.",
+        show_default=False,
+    ),
+]
+Target = Annotated[
+    list[str] | None, typer.Option("--target", help="A server of yours, by its URL; repeatable.", show_default=False)
+]
+OutFolder = Annotated[Path, typer.Option("--out", help="Folder that the files are written into.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite what an earlier init wrote into the folder.")]
+Name = Annotated[
+    str | None, typer.Option("--name", help="Name of the dataset; that of the file if not given.", show_default=False)
+]
+Time = Annotated[
+    list[str] | None,
+    typer.Option("--time", help="Column of the time; two for a date and a time of day.", show_default=False),
+]
+TimeFormat = Annotated[
+    str | None,
+    typer.Option("--time-format", help="How times are written, as strptime has it: '%d/%m/%Y %H:%M'.", show_default=False),
+]
+TimeUnit = Annotated[
+    str | None, typer.Option("--time-unit", help="Times are numbers since 1970, in s, ms, us or ns.", show_default=False)
+]
+TimeZone = Annotated[
+    str | None,
+    typer.Option(
+        "--time-zone", help="Time zone of times without an offset: Europe/Berlin; UTC if not given.", show_default=False
+    ),
+]
+Key = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--key", help="Column that names the sensor or its place; repeatable, the most general one first.", show_default=False
+    ),
+]
+Value = Annotated[
+    list[str] | None, typer.Option("--value", help="Column of values; repeatable. All others are left out.", show_default=False)
+]
+
+
+def init(
+    files: Files = None,
+    database: Database = None,
+    target: Target = None,
+    out: OutFolder = Path(),
+    force: Force = False,
+    name: Name = None,
+    time: Time = None,
+    time_format: TimeFormat = None,
+    time_unit: TimeUnit = None,
+    time_zone: TimeZone = None,
+    key: Key = None,
+    value: Value = None,
+    json: Json = False,
+) -> None:
+    """Look at your CSV files and write a dataset mapping, operations, a schema for each database and an experiment file, ready to run.
+
+    sensorbench init readings.csv --database sqlite
+
+    sensorbench init readings.csv --target postgresql://bench@db.example/plant --out plant
+    """
+    databases, targets = list(database or []), list(target or [])
+    if not files:
+        files = _asked_files()
+        databases, targets = (databases, targets) if databases or targets else _asked_databases()
+    chosen = starter_targets(databases, targets)
+    wanted = Wanted(time or (), time_format, time_unit, time_zone, key or (), value or ())
+    profile = look_at(files, wanted)
+    starter = make_starter(profile, name or dataset_name(files), chosen, out)
+    paths = starter.write(out, force=force)
+    if json:
+        print_json(_described(profile, starter, paths))
+    else:
+        _print(profile, starter, paths, out)
+
+
+def _asked_files() -> list[Path]:
+    """The files that the user names when asked. Raises UsageError where nobody can be asked."""
+    if not sys.stdin.isatty():
+        raise UsageError("init: name CSV files, for example `sensorbench init readings.csv --database sqlite`")
+    while True:
+        line: str = typer.prompt("CSV files (several with spaces; patterns such as data/*.csv)", err=True)
+        paths = [path for word in line.split() for path in (sorted(Path().glob(word)) if "*" in word else [Path(word)])]
+        missing = [path for path in paths if not path.is_file()]
+        if paths and not missing:
+            return paths
+        typer.echo(f"{missing[0] if missing else line}: no such file", err=True)
+
+
+def _asked_databases() -> tuple[list[str], list[str]]:
+    """The databases and URLs that the user names when asked."""
+    known = starter_databases()
+    line: str = typer.prompt(f"Databases or URLs of your servers ({', '.join(known)})", default=known[0], err=True)
+    words = line.replace(",", " ").split()
+    return [word for word in words if ":" not in word], [word for word in words if ":" in word]
+
+
+def _print(profile: CsvProfile, starter: Starter, paths: list[Path], out: Path) -> None:
+    screen = console()
+    for line in _found(profile):
+        screen.print(line, highlight=False)
+    for note in starter.notes:
+        print_labelled(screen, "check", note)
+    screen.print()
+    for path in paths:
+        screen.print(f"wrote {path}", highlight=False)
+    screen.print()
+    screen.print("next:", highlight=False)
+    folder = "" if out.resolve() == Path().resolve() else f"cd {out} && "
+    for command in (f"validate {EXPERIMENT_FILE}", f"run {EXPERIMENT_FILE}"):
+        screen.print(f"  {folder}sensorbench {command}", highlight=False)
+
+
+def _found(profile: CsvProfile) -> list[str]:
+    """What was found in the files, a line each."""
+    time = profile.time
+    written = time.format or (f"numbers since 1970 in {time.unit}" if time.unit else "ISO 8601" if time.column else "numbers")
+    keys = ["the name of each file" if key == FILE_NAME else key for key in profile.keys]
+    size = f"{profile.bytes / 1e6:.1f} MB in {len(profile.files)} file{'s' if len(profile.files) > 1 else ''}"
+    return [
+        f"{size}; columns parted by {profile.delimiter!r}",
+        f"time: {', '.join(time.names)} ({written}{f', {time.zone}' if time.zone else ''})",
+        f"sensor: {', '.join(keys) or 'a column each'}",
+        f"values: {', '.join(profile.values)}",
+        *([f"left out: {', '.join(f'{name} ({why})' for name, why in profile.ignored.items())}"] if profile.ignored else []),
+    ]
+
+
+def _described(profile: CsvProfile, starter: Starter, paths: list[Path]) -> dict[str, object]:
+    targets: list[StarterTarget] = starter.targets
+    return {
+        "files": [str(path) for path in paths],
+        "found": {
+            "delimiter": profile.delimiter,
+            "bytes": profile.bytes,
+            "time": profile.time.model_dump(exclude_none=True),
+            "keys": profile.keys,
+            "values": profile.values,
+            "decimal": profile.decimal,
+            "missing": profile.missing,
+            "ignored": profile.ignored,
+        },
+        "targets": [{"url": target.url, "schemas": list(target.schemas)} for target in targets],
+        "notes": starter.notes,
+    }
