@@ -2,8 +2,9 @@
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -25,8 +26,24 @@ from sensorbench.runner import Servers
 _COMMANDS = "-command"
 
 
+# What began a benchmark where it was no command line of ours.
+_CALL: ContextVar[list[str] | None] = ContextVar("call", default=None)
+
+
+@contextmanager
+def recorded_as(command: Sequence[str]) -> Iterator[None]:
+    """Has manifests that are begun in this context name a command of its own: the process's is that of a notebook or of a user's program."""
+    token = _CALL.set([_shown(word) for word in command])
+    try:
+        yield
+    finally:
+        _CALL.reset(token)
+
+
 def command_line() -> list[str]:
     """The command line, without what could be a secret: targets are shown in the variants, and commands of users are not shown."""
+    if (call := _CALL.get()) is not None:
+        return call
     words = zip(["", *sys.argv[1:]], sys.argv[1:], strict=False)
     return ["sensorbench", *("…" if before.endswith(_COMMANDS) else _shown(word) for before, word in words)]
 
