@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,7 +23,8 @@ from tests.conftest import Cli, forget_checksums
 
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example"
 LARGE = {"altair", "vl_convert", "scipy", "duckdb", "pyarrow", "numpy", "jinja2", "pandas", "pydantic", "typer", "rich"}
-SMALL = {"scale": 0.005, "operations": 20}
+SMALL: dict[str, Any] = {"datasets": ["beijing-air-quality"], "scale": 0.005, "operations": 20}
+ALONE: dict[str, Any] = {**SMALL, "targets": ["sqlite"], "schemas": ["natural"]}
 
 
 @pytest.fixture(scope="module")
@@ -275,7 +275,7 @@ def test_no_results_and_damaged_ones_are_errors_of_the_package(study_folder: Pat
     copy = tmp_path / "copy"
     shutil.copytree(study_folder, copy, ignore=shutil.ignore_patterns("data"))
     (copy / "experiments" / "sqlite-star" / "run-1" / "operations.parquet").write_bytes(b"x")
-    with pytest.raises(sb.DamagedResultsError, match="operations.parquet: damaged"):
+    with pytest.raises(sb.DamagedResultsError, match=r"operations\.parquet: damaged"):
         sb.read(copy).operations()
 
 
@@ -286,9 +286,9 @@ def test_all_errors_have_one_base() -> None:
 
 
 def test_nothing_is_printed_unless_asked(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    sb.study("iot", out=tmp_path / "quiet", schemas=["natural"], **SMALL)
+    sb.study("iot", out=tmp_path / "quiet", **ALONE)
     assert capfd.readouterr() == ("", "")
-    sb.study("iot", out=tmp_path / "shown", schemas=["natural"], progress=True, **SMALL)
+    sb.study("iot", out=tmp_path / "shown", progress=True, **ALONE)
     printed = capfd.readouterr()
     assert printed.out == ""
     assert "results go to" in printed.err
@@ -296,7 +296,7 @@ def test_nothing_is_printed_unless_asked(tmp_path: Path, capfd: pytest.CaptureFi
 
 def test_a_function_is_told_how_far_a_run_is(tmp_path: Path) -> None:
     said: list[sb.Progress] = []
-    sb.study("iot", out=tmp_path / "told", schemas=["natural"], progress=said.append, **SMALL)
+    sb.study("iot", out=tmp_path / "told", progress=said.append, **ALONE)
     assert {"message", "done"} <= {progress.kind for progress in said}
     assert any("sqlite-natural, run 3 of 3" in progress.text for progress in said if progress.kind == "done")
 
@@ -305,11 +305,15 @@ def test_a_function_is_told_how_far_a_run_is(tmp_path: Path) -> None:
 
 
 def test_an_experiment_is_run_and_says_by_which_call(in_folder: Path) -> None:
-    changes = {"workload.duration": "300ms", "target[0].url": "sqlite?journal_mode=wal", "workload.mix": {"mean_of_hour": 1}}
-    found = sb.run("example/experiment.toml", out="mine", changes={**changes, "workload.warm_up": "0s"})
+    changes = {
+        "workload.duration": "300ms",
+        "target[0].url": "sqlite:mine.db?synchronous=full",
+        "workload.mix": {"mean_of_hour": 1},
+    }
+    found = sb.run("example/experiment.toml", out="mine", changes=changes)
     assert found.folder == Path("mine")
     assert (found.kind, found.status) == ("comparison", "complete")
-    assert [variant.url.partition("?")[2] for variant in found.variants] == ["journal_mode=wal", ""]
+    assert [variant.url.partition("?")[2] for variant in found.variants] == ["synchronous=full", ""]
     assert list(found.summary.result.operations) == ["mean_of_hour"]
     manifest = json.loads(Path("mine/manifest.json").read_text(encoding="utf-8"))
     assert manifest["command"][:2] == ["python", "-c"]
@@ -330,9 +334,9 @@ def test_secrets_are_not_recorded(in_folder: Path) -> None:
 
 def test_a_run_that_is_resumed_measures_nothing_twice(tmp_path: Path) -> None:
     out = tmp_path / "again"
-    first = sb.study("iot", out=out, schemas=["natural"], **SMALL)
+    first = sb.study("iot", out=out, **ALONE)
     before = first.operations()
-    again = sb.study("iot", out=out, schemas=["natural"], resume=True, **SMALL)
+    again = sb.study("iot", out=out, resume=True, **ALONE)
     assert again.operations().equals(before)
 
 
@@ -410,14 +414,14 @@ def test_own_files_are_imported_once_and_used_by_an_experiment(in_folder: Path) 
 
 
 @pytest.fixture
-def bad_csv(tmp_path: Path) -> Iterator[Path]:
+def bad_csv(tmp_path: Path) -> Path:
     file = tmp_path / "bad.csv"
     file.write_text("at,a\n2024-01-01,1\n2024-01-02,x\n", encoding="utf-8")
-    yield file
+    return file
 
 
 def test_bad_rows_are_refused_or_noted(bad_csv: Path) -> None:
-    with pytest.raises(sb.UsageError, match="bad.csv, line 3, column a: 'x' is not a number"):
+    with pytest.raises(sb.UsageError, match=r"bad\.csv, line 3, column a: 'x' is not a number"):
         sb.Dataset.from_csv(bad_csv, name="bad", time="at", sensors={"a": "a"})
     dataset = sb.Dataset.from_csv(bad_csv, name="bad", time="at", sensors={"a": "a"}, bad_rows="skip")
     assert dataset.readings == 1

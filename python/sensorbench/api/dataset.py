@@ -35,7 +35,7 @@ class Dataset:
         >>> import sensorbench as sb
         >>> dataset = sb.Dataset.open("beijing-air-quality", scale=0.02)
         >>> dataset.readings, list(dataset.relations)
-        (61088, ['measurements', 'locations'])
+        (61088, ['measurements', 'locations', 'text_measurements'])
 
     """
 
@@ -274,7 +274,7 @@ class Dataset:
             >>> import sensorbench as sb
             >>> files = sb.Dataset.open("beijing-air-quality", scale=0.02).export("csv", "files")
             >>> sorted(file.name for file in files)
-            ['locations.csv', 'measurements.csv']
+            ['locations.csv', 'measurements.csv', 'text_measurements.csv']
 
         """
         with own_errors():

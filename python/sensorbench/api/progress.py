@@ -24,7 +24,7 @@ class Progress:
         >>> def show(progress: sb.Progress) -> None:
         ...     if progress.kind == "warning":
         ...         print(progress.text)
-        >>> results = sb.study("iot", out="results/shown", scale=0.005, operations=20, schemas=["natural"], progress=show)
+        >>> results = sb.study("iot", out="results/shown", targets=["sqlite"], scale=0.005, operations=20, progress=show)
         >>> results.status
         'complete'
 

@@ -354,8 +354,8 @@ class ComparisonResults(MeasuredResults[ComparisonSummary]):
     Examples:
         >>> import sensorbench as sb
         >>> results = sb.read("results/iot")
-        >>> fastest = results.figures(operation="get_sensor_data", metric="median").where(lambda figure: figure.is_fastest)
-        >>> len(fastest) >= 1
+        >>> figures = results.figures(operation="get_sensor_data", metric=results.metric)
+        >>> len(figures.where(lambda figure: figure.is_fastest)) >= 1
         True
 
     """
@@ -363,6 +363,11 @@ class ComparisonResults(MeasuredResults[ComparisonSummary]):
     def __init__(self, folder: Path, found: ComparisonResult) -> None:
         runs = [MeasuredRun(variant, run.manifest.repeat, run) for variant in found.runs for run in found.usable_runs(variant)]
         super().__init__(folder, "comparison", found, runs, MEASURE)
+
+    @property
+    def metric(self) -> str:
+        """The metric by which variants are ranked, for example `median`."""
+        return self.summary.result.metric
 
     def figures(self, *, variant: str | None = None, operation: str | None = None, metric: str | None = None) -> Rows[Figure]:
         """The figures of each operation at each variant, with their confidence intervals.
@@ -402,6 +407,15 @@ class SeriesResults(Results[SeriesSummary]):
 
     Attributes:
         parts: the results of each dataset or part that was begun, by its name.
+
+    Examples:
+        >>> import sensorbench as sb
+        >>> small = {"targets": ["sqlite"], "scale": 0.005, "operations": 20}
+        >>> results = sb.study("iot", out="results/two", datasets=["beijing-air-quality", "example/water.toml"], **small)
+        >>> isinstance(results, sb.SeriesResults), list(results.parts)
+        (True, ['beijing-air-quality', 'water'])
+        >>> results.parts["water"].operations().num_rows
+        120
 
     """
 
