@@ -63,6 +63,7 @@ MAY_IMPORT = {
     "advisor": {"benchmarks.comparison"} | _RUNNER,
     "catalog": {"advisor", "claims", "benchmarks.comparison", "benchmarks.elasticity"} | _RUNNER,
     "app": {"catalog", "claims", "studies", "report"} | _BENCHMARKS,
+    "api": {"app", "studies", "report", "benchmarks.factors", "lifecycle", "runner"} | _BASE,
     "cli": {"app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.selfbench"} | _BENCHMARKS,
 }
 

@@ -5,6 +5,7 @@ See docs/how-to/own-data.md for the keys of a mapping file with a worked example
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -31,7 +32,7 @@ class TimeColumn(toml_file.FileModel):
         default=None,
         min_length=2,
         max_length=6,
-        description="The columns of year, month, day, hour, minute and second, in this order; the last three may be left out.",
+        description="The columns of year, month, day, hour, minute and second, in this order; the last three may be left out. Or those of a date and of a time of day, with `format`.",
     )
     format: str | None = Field(default=None, description='How text is written, as strptime has it: `"%d/%m/%Y %H:%M"`.')
     unit: Literal["s", "ms", "us", "ns"] | None = Field(default=None, description="Unit of numbers that count from 1970.")
@@ -172,9 +173,14 @@ class Mapping(toml_file.FileModel):
 
 
 def import_mapping(mapping_file: Path, files: list[Path], out: Path, *, skip_bad_rows: bool) -> Dataset:
-    """Imports the files of a mapping, or those given instead."""
+    """Imports the files of a mapping file, or those given instead."""
     mapping = toml_file.load(mapping_file, Mapping)
     files = files or matching_files(mapping_file, mapping)
+    return import_mapped(mapping, files, out, f"as {mapping_file.name} says", skip_bad_rows=skip_bad_rows)
+
+
+def import_mapped(mapping: Mapping, files: list[Path], out: Path, how: str, *, skip_bad_rows: bool = False) -> Dataset:
+    """Imports files as a mapping says; `how` says in the description where that is written."""
     staging = Staging()
     for table, value in (("named", "DOUBLE"), ("named_texts", "VARCHAR")):
         staging.connection.execute(
@@ -195,7 +201,7 @@ def import_mapping(mapping_file: Path, files: list[Path], out: Path, *, skip_bad
         generated=False,
         source=mapping.source,
         license=mapping.license,
-        how_made=f"Imported from {len(files)} files as {mapping_file.name} says. Cells that are empty, NaN or one of {mapping.missing} are absent.",
+        how_made=f"Imported from {len(files)} files {how}. Cells that are empty, NaN or one of {mapping.missing} are absent.",
         site_is=mapping.site_is,
         zone_is=mapping.zone_is,
         notes=notes,
@@ -219,8 +225,13 @@ def matching_files(mapping_file: Path, mapping: Mapping) -> list[Path]:
 def inputs_fingerprint(mapping_file: Path) -> str:
     """Changes when the mapping or one of its files does."""
     mapping = toml_file.load(mapping_file, Mapping)
-    digest = hashlib.sha256(mapping_file.read_bytes())
-    for file in matching_files(mapping_file, mapping):
+    return files_fingerprint(mapping_file.read_bytes(), matching_files(mapping_file, mapping))
+
+
+def files_fingerprint(mapping: bytes, files: Iterable[Path]) -> str:
+    """The same, of what a mapping says, in whatever form, and of its files."""
+    digest = hashlib.sha256(mapping)
+    for file in files:
         state = file.stat()
         digest.update(f"{file.resolve()} {state.st_size} {state.st_mtime_ns}".encode())
     return digest.hexdigest()[:16]

@@ -3,8 +3,9 @@
 import logging
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -28,8 +29,26 @@ _COMMANDS = "-command"
 _log = logging.getLogger(__name__)
 
 
+# What began a benchmark where it was no command line of ours.
+_CALL: ContextVar[list[str] | None] = ContextVar("call", default=None)
+
+
+@contextmanager
+def recorded_as(command: Sequence[str]) -> Iterator[None]:
+    """Has manifests that are begun in this context name a command of its own: the process's is that of a notebook or of a user's program."""
+    token = _CALL.set([_shown(word) for word in command])
+    try:
+        yield
+    finally:
+        _CALL.reset(token)
+
+
 def command_line() -> list[str]:
-    """The command line, with the options that environment and sensorbench.toml give, without what could be a secret: targets are shown in the variants, and commands of users are not shown."""
+    """The command line, with the options that environment and sensorbench.toml give, without what could be a secret: targets are shown in
+    the variants, and commands of users are not shown.
+    """
+    if (call := _CALL.get()) is not None:
+        return call
     given = sys.argv[1:]
     end = given.index("--") if "--" in given else len(given)
     words = [*given[:end], *GIVEN_ELSEWHERE, *given[end:]]
