@@ -5,11 +5,20 @@ from .drive import run_plan
 from .experiment_file import plan_experiment
 from .lengths import Length, Seconds, SecondsOrNone, seconds
 from .load import check_namespace, known_size, load_variant, noted, wait_for
-from .memory import MemoryGuard
+from .memory import MemoryGuard, min_available
 from .monitor import CLIENT
 from .namespaces import OwnedNamespace, owned_namespaces
 from .openmetrics import observers
-from .options import ChangeOptions, ExperimentOptions, RankingOptions, Rate, RateOptions, StudyRunOptions, SweepOptions
+from .options import (
+    ChangeOptions,
+    ExperimentOptions,
+    RankingOptions,
+    Rate,
+    RateOptions,
+    RepetitionOptions,
+    StudyRunOptions,
+    SweepOptions,
+)
 from .plan import Parameters, as_json, build_plan, parameters_of, plan_operations, planned_operation
 from .prepare import PreparedTable, cached_tables, prepare_tables
 from .registered import Database, databases
@@ -56,6 +65,7 @@ __all__ = [
     "RankingOptions",
     "Rate",
     "RateOptions",
+    "RepetitionOptions",
     "Schedule",
     "Seconds",
     "SecondsOrNone",
@@ -81,6 +91,7 @@ __all__ = [
     "known_size",
     "load_variant",
     "make_variants",
+    "min_available",
     "noted",
     "observers",
     "owned_namespaces",

@@ -1,15 +1,26 @@
 from .candidates import Gathered, by_reason, candidates_of, gather
+from .estimate import END_S, estimate, found_of, room, run_cost
+from .pilot import ComparisonsAt, Pilot, place_of, run_pilot
 from .run import ComparisonBenchmark, plan_comparison
 from .summary import done_in_s, sample_of, summarise
 
 __all__ = [
+    "END_S",
     "ComparisonBenchmark",
+    "ComparisonsAt",
     "Gathered",
+    "Pilot",
     "by_reason",
     "candidates_of",
     "done_in_s",
+    "estimate",
+    "found_of",
     "gather",
+    "place_of",
     "plan_comparison",
+    "room",
+    "run_cost",
+    "run_pilot",
     "sample_of",
     "summarise",
 ]
