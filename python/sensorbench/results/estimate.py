@@ -6,12 +6,14 @@ from pydantic import Field
 
 from sensorbench.results.summary.part import SummaryPart
 
+Place = Literal["embedded", "lab", "yours"]
+
 
 class VariantEstimate(SummaryPart):
     """One variant: what it loads and executes, and what that takes. Null is what is not known without a pilot."""
 
     variant: str
-    place: Literal["embedded", "lab", "yours"] = Field(
+    place: Place = Field(
         description="Where it runs: embedded, at a server that the lab starts, or at a server of yours, which a dry run does not touch."
     )
     rows: int | None = Field(description="Rows of all its tables.")
@@ -70,6 +72,8 @@ class Budget(SummaryPart):
     scale: float
     operations: int | None = Field(description="Null: as the study says at this scale.")
     repetitions: int
-    max_variant_time_s: float | None = Field(description="How long a run of a variant may take; null: as long as its operations do.")
+    max_variant_time_s: float | None = Field(
+        description="How long a run of a variant may take; null: as long as its operations do."
+    )
     command: list[str] = Field(description="The command that makes the same choice without a pilot.")
     estimate: Estimate

@@ -7,6 +7,7 @@ import duckdb
 
 from sensorbench import _engine
 from sensorbench.dataset import Dataset
+from sensorbench.results.estimate import Budget
 from sensorbench.runner.plan import Parameters
 from sensorbench.runner.servers import Servers
 from sensorbench.runner.variants import Variant
@@ -37,6 +38,8 @@ class Comparison:
     part: str = ""
     # Outdated versions of databases are ranked against current ones.
     include_outdated: bool = False
+    # What it was made of, where a budget was given for it alone.
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True)

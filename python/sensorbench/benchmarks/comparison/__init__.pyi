@@ -1,11 +1,10 @@
 from .candidates import Gathered, by_reason, candidates_of, gather
-from .estimate import END_S, estimate, found_of, room, run_cost
-from .pilot import ComparisonsAt, Pilot, place_of, run_pilot
+from .estimate import estimate, found_of, room, run_cost
+from .pilot import ComparisonsAt, Pilot, run_pilot
 from .run import ComparisonBenchmark, plan_comparison
 from .summary import done_in_s, sample_of, summarise
 
 __all__ = [
-    "END_S",
     "ComparisonBenchmark",
     "ComparisonsAt",
     "Gathered",
@@ -16,7 +15,6 @@ __all__ = [
     "estimate",
     "found_of",
     "gather",
-    "place_of",
     "plan_comparison",
     "room",
     "run_cost",

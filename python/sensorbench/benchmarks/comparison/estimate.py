@@ -188,20 +188,22 @@ def _needed(parts: list[PartEstimate], pilot: Pilot, scale: float) -> tuple[int,
         disks.append(DISK_FACTOR * sum(variant.disk_bytes or 0 for variant in stays))
         memories.append(sum(variant.memory_bytes or 0 for variant in stays))
     prepared = sum(
-        found.prepared_bytes.at(of_part.readings.at(scale)) for of_part in pilot.parts.values() for found in of_part.variants.values()
+        found.prepared_bytes.at(of_part.readings.at(scale))
+        for of_part in pilot.parts.values()
+        for found in of_part.variants.values()
     )
     return round(max(disks) + prepared), round(max(memories) + pilot.server_bytes)
 
 
-def _notes(
-    parts: list[PartEstimate], disk: int, disk_free: int, memory: int, memory_free: int, is_measured: bool
-) -> list[str]:
+def _notes(parts: list[PartEstimate], disk: int, disk_free: int, memory: int, memory_free: int, is_measured: bool) -> list[str]:
     notes = []
     variants = [variant for part in parts for variant in part.variants]
     if any(variant.place == "yours" for variant in variants):
         notes.append("servers of yours are not touched by a dry run: what they take is not in the time, nor in disk and memory")
     if any(variant.measured_as for variant in variants):
-        notes.append("some variants were not measured themselves: their costs are those of another with the same server and schema")
+        notes.append(
+            "some variants were not measured themselves: their costs are those of another with the same server and schema"
+        )
     for what, needed, free in (("disk", disk, disk_free), ("memory", memory, memory_free)):
         if needed > free:
             notes.append(

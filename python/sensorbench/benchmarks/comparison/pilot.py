@@ -12,10 +12,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from sensorbench.analysis.extrapolation import Growth, Line
 from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError, message_of
 from sensorbench.paths import cache_folder
 from sensorbench.progress import ProgressReporter
+from sensorbench.results.estimate import Place
 from sensorbench.results.manifest import MEASURE, now
 from sensorbench.results.ownership import Claim, Owner, new_id
 from sensorbench.runner import (
@@ -86,10 +89,10 @@ class PartPilot:
 
 @dataclass(frozen=True)
 class Pilot:
-    """What was found of all comparisons. `scale` is the largest that they were tried at, `server_bytes` the memory of the servers."""
+    """What was found of all comparisons. `smallest_scale` is one that they can be made at, `server_bytes` the memory of the servers."""
 
     parts: dict[str, PartPilot]
-    scale: float
+    smallest_scale: float
     start_s: float
     server_bytes: int
     took_s: float
@@ -104,8 +107,17 @@ class _Costs(NamedTuple):
     rows: int
     prepare_s: float
     prepared_bytes: int
+    run: "_ShortRun"
+
+
+class _ShortRun(NamedTuple):
+    """What an operation of each kind takes (s); how many times the sum of them is what a run takes, which is less where several are in flight; and
+    the numbers k of some of each kind, by its number.
+    """
+
     operations: dict[str, float]
     parallel: float
+    requests: dict[int, list[int]]
 
 
 @dataclass
@@ -144,7 +156,7 @@ def run_pilot(
         if not measures:
             small.reference_s = large.reference_s = {name: {} for name in large.comparisons}
             parts = {name: _part(name, small, large, {}, {}) for name in large.comparisons}
-            return Pilot(parts, large.scale, 0.0, 0, time.monotonic() - start_s)
+            return Pilot(parts, small.scale, 0.0, 0, time.monotonic() - start_s)
         variants = [variant for comparison in large.comparisons.values() for variant in comparison.variants]
         pin = all(comparison.workload.pin for comparison in large.comparisons.values())
         started_s = time.monotonic()
@@ -154,7 +166,7 @@ def run_pilot(
             failed, left_out = _measure(small, large, servers, owner, start_s + servers_s + allowed_s, reporter, quiet)
             server_bytes = sum(process.memory_info().rss for process in servers.processes().values() if process.is_running())
     parts = {name: _part(name, small, large, failed, left_out) for name in large.comparisons}
-    return Pilot(parts, large.scale, servers_s, server_bytes, time.monotonic() - start_s)
+    return Pilot(parts, small.scale, servers_s, server_bytes, time.monotonic() - start_s)
 
 
 def _sizes(comparisons_at: ComparisonsAt, scale: float, folder: Path) -> tuple[_Size, _Size]:
@@ -198,7 +210,7 @@ def readings_in(comparison: Comparison) -> int:
     return comparison.dataset.describe().readings
 
 
-def place_of(variant: Variant) -> str:
+def place_of(variant: Variant) -> Place:
     """Whether a variant is embedded, at a server that the lab starts, or at one of the user's."""
     if variant.target.database.embedded:
         return "embedded"
@@ -226,7 +238,13 @@ def _kind_of(variant: Variant) -> tuple[str, str, bool]:
 
 
 def _measure(
-    small: _Size, large: _Size, servers: Servers, owner: Owner, until_s: float, reporter: ProgressReporter, quiet: ProgressReporter
+    small: _Size,
+    large: _Size,
+    servers: Servers,
+    owner: Owner,
+    until_s: float,
+    reporter: ProgressReporter,
+    quiet: ProgressReporter,
 ) -> tuple[dict[tuple[str, str], str], dict[tuple[str, str], str]]:
     """Measures variants, first one of each kind. Returns why variants failed, and who stands for those that were not measured."""
     failed: dict[tuple[str, str], str] = {}
@@ -236,7 +254,11 @@ def _measure(
         with _connected(large, name, servers) as at_large, _connected(small, name, servers) as at_small:
             by_size = list(zip(sizes, [at_large] if small is large else [at_small, at_large], strict=True))
             first_of: dict[tuple[str, str, bool], str] = {}
-            order = [variant for variant in at_large.comparison.variants if first_of.setdefault(_kind_of(variant), variant.id) == variant.id]
+            order = [
+                variant
+                for variant in at_large.comparison.variants
+                if first_of.setdefault(_kind_of(variant), variant.id) == variant.id
+            ]
             order += [variant for variant in at_large.comparison.variants if variant not in order]
             for variant in order:
                 stand_in = first_of[_kind_of(variant)]
@@ -254,7 +276,8 @@ def _measure(
                         failed[name, variant.id] = message_of(error)
                         task.end(f"failed: {message_of(error)}")
             for size, connected in by_size:
-                size.reference_s[name] = _reference_s(connected)
+                asked = [costs.run.requests for (part, _), costs in size.costs.items() if part == name and costs.run.requests]
+                size.reference_s[name] = _reference_s(connected, asked[0] if asked else {})
     return failed, left_out
 
 
@@ -266,7 +289,7 @@ def _connected(size: _Size, name: str, servers: Servers) -> Iterator[ConnectedCo
 
 
 def _described(costs: _Costs) -> str:
-    by_cost = sorted(costs.operations.items(), key=lambda item: -item[1])
+    by_cost = sorted(costs.run.operations.items(), key=lambda item: -item[1])
     slowest = f", {by_cost[0][0]} {by_cost[0][1] * 1e3:,.1f} ms" if by_cost else ""
     return f"{costs.readings:,} readings in {costs.load_s:.1f} s{slowest}"
 
@@ -292,17 +315,17 @@ def _costs(connected: ConnectedComparison, variant_id: str, owner: Owner, quiet:
             reporter=quiet,
         )
         load_s = time.monotonic() - start_s
-        operations, parallel = ({}, 1.0) if variant.only_loads else _operation_costs(connected, variant)
+        run = _ShortRun({}, 1.0, {}) if variant.only_loads else _run_shortly(connected, variant)
     finally:
         target.remove(owner=owner.to_json())
     prepared_bytes = sum(table.bytes for table in tables)
     size = load["size"]["total_bytes"]
     prepare_s = sum(table.prepare_s for table in tables)
-    return _Costs(readings, load_s, size, load["rows"], prepare_s, prepared_bytes, operations, parallel)
+    return _Costs(readings, load_s, size, load["rows"], prepare_s, prepared_bytes, run)
 
 
-def _operation_costs(connected: ConnectedComparison, variant: Variant) -> tuple[dict[str, float], float]:
-    """What an operation of each kind takes (s), and how many times the sum of them is what a run takes: less where several are in flight."""
+def _run_shortly(connected: ConnectedComparison, variant: Variant) -> _ShortRun:
+    """Asks a variant for moments."""
     comparison, workload = connected.comparison, variant.workload(connected.comparison.workload)
     round_of = math.ceil(sum(workload.mix.values())) if workload.order == "in turn" else 0
     count = min(max(OPERATIONS, round_of), workload.operations or OPERATIONS)
@@ -311,7 +334,10 @@ def _operation_costs(connected: ConnectedComparison, variant: Variant) -> tuple[
     )
     parameters = with_keys_of_run(connected.parameters, comparison.operations, now(), 1)
     plan = build_plan(comparison.operations, variant.schema, parameters, short, 0)
-    _, totals = run_to_end(connected.targets[variant.id], plan, parameters.readers())
+    logged: list[pa.RecordBatch] = []
+    _, totals = run_to_end(
+        connected.targets[variant.id], plan, parameters.readers(), lambda _, segment: logged.append(segment["operations"])
+    )
     phase = next(phase for phase in totals.phases if phase.name == MEASURE)
     busy_s = ended = 0.0
     costs: dict[str, float] = {}
@@ -327,26 +353,31 @@ def _operation_costs(connected: ConnectedComparison, variant: Variant) -> tuple[
         raise FailedError(f"no operation ended within {TIMEOUT}")
     # What was not reached within the time is taken to be as slow as the slowest that was.
     costs = {name: costs.get(name, max(costs.values())) for name in phase.operations}
-    return costs, (phase.length_s or busy_s) / busy_s if busy_s else 1.0
+    requests: dict[int, list[int]] = {}
+    for batch in logged:
+        for number, k in zip(batch["operation"].to_pylist(), batch["k"].to_pylist(), strict=True):
+            requests.setdefault(number, []).append(k)
+    return _ShortRun(costs, (phase.length_s or busy_s) / busy_s if busy_s else 1.0, requests)
 
 
-def _reference_s(connected: ConnectedComparison) -> dict[str, float]:
+def _reference_s(connected: ConnectedComparison, asked: dict[int, list[int]]) -> dict[str, float]:
     """What a reference answer of each operation that reads takes (s)."""
     comparison = connected.comparison
-    asked = [variant for variant in comparison.variants if not variant.only_loads]
     if comparison.workload.answers != "all" or not asked:
         return {}
-    plan = build_plan(comparison.operations, asked[0].schema, connected.parameters, comparison.workload, 0)
+    schema = next(variant.schema for variant in comparison.variants if not variant.only_loads)
+    plan = build_plan(comparison.operations, schema, connected.parameters, comparison.workload, 0)
     measured = next(number for number, phase in enumerate(plan["phases"]) if phase["name"] == MEASURE)
     took: dict[str, float] = {}
-    for number, name in enumerate(connected.names):
+    for number, requests in asked.items():
+        name = connected.names[number]
         if comparison.operations.operation[name].writes is None and not is_of_registers(name):
             start_s = time.monotonic()
-            requests = {number: list(range(REFERENCES))}
+            few = {number: requests[:REFERENCES]}
             reference_table(
-                connected.workbench, comparison.operations, connected.names, plan, connected.parameters, measured, requests
+                connected.workbench, comparison.operations, connected.names, plan, connected.parameters, measured, few
             )
-            took[name] = (time.monotonic() - start_s) / REFERENCES
+            took[name] = (time.monotonic() - start_s) / len(few[number])
     return took
 
 
@@ -385,8 +416,8 @@ def _variant(small: _Costs, large: _Costs) -> VariantPilot:
         prepare_s=line(lambda costs: costs.prepare_s),
         prepared_bytes=line(lambda costs: costs.prepared_bytes),
         operations={
-            name: Growth.through((small.readings, small.operations[name]), (large.readings, cost))
-            for name, cost in large.operations.items()
+            name: Growth.through((small.readings, small.run.operations[name]), (large.readings, cost))
+            for name, cost in large.run.operations.items()
         },
-        parallel=large.parallel,
+        parallel=large.run.parallel,
     )

@@ -147,6 +147,7 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
                 workload=cast("ComparisonWorkload", comparison.workload.model_dump(mode="json", by_alias=True)),
                 metric=comparison.metric,
                 include_outdated=comparison.include_outdated,
+                budget=comparison.budget,
             ),
             variants=[
                 variant.manifest(
