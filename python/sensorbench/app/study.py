@@ -5,7 +5,7 @@ from dataclasses import replace as with_fields
 from pathlib import Path
 from typing import Literal
 
-from sensorbench.app.comparison import fail_if_wrong, run_comparison_and_report
+from sensorbench.app.comparison import DRY_PILOT_S, fail_if_wrong, run_comparison_and_report
 from sensorbench.app.reports import SERIES
 from sensorbench.app.run import run_and_report
 from sensorbench.errors import UsageError
@@ -18,7 +18,7 @@ from sensorbench.results.planned import ComparisonManifest, SeriesManifest
 from sensorbench.results.reader import read_manifest
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
 from sensorbench.studies import Part, Study, StudyOptions, plan_study
-from sensorbench.studies.budget import DRY_PILOT_S, PILOT_SHARE, budget_of, choose, pilot_study, with_budget
+from sensorbench.studies.budget import PILOT_SHARE, budget_of, choose, pilot_study, with_budget
 
 # Is given a summary and its page.
 Show = Callable[[ComparisonSummary | SeriesSummary, Path], None]

@@ -5,7 +5,7 @@ import shlex
 from rich.console import Console
 
 from sensorbench.cli.printing import new_table, print_json
-from sensorbench.progress import console, error_console
+from sensorbench.progress import WIDTH_ELSEWHERE, console, error_console
 from sensorbench.report import formatting
 from sensorbench.results.estimate import Budget, Estimate, PartEstimate, Room, VariantEstimate
 
@@ -22,7 +22,10 @@ def show_dry_run(planned: Budget | Estimate, *, as_json: bool) -> None:
 
 def show_budget(budget: Budget) -> None:
     """Says on standard error what a budget was turned into, since the answer of the study comes later."""
-    _print_budget(budget, error_console())
+    screen = error_console()
+    if not screen.is_terminal:
+        screen.width = WIDTH_ELSEWHERE
+    _print_budget(budget, screen)
 
 
 def _print_budget(budget: Budget, screen: Console) -> None:

@@ -2,7 +2,7 @@ from .ceiling import driver_ceiling, server_ceiling
 from .client_health import check_client_health, client_bound, health_of_client, warn_of_client
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, ValidatedComparison
 from .drive import run_plan
-from .experiment_file import plan_experiment
+from .experiment_file import load_experiment, plan_experiment
 from .lengths import Length, Seconds, SecondsOrNone, seconds
 from .load import check_namespace, known_size, load_variant, noted, wait_for
 from .memory import MemoryGuard, min_available
@@ -89,6 +89,7 @@ __all__ = [
     "health_of_client",
     "is_of_registers",
     "known_size",
+    "load_experiment",
     "load_variant",
     "make_variants",
     "min_available",

@@ -25,8 +25,6 @@ SCALES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 MIN_OF_A_KIND = 10
 # Verdicts need so many repetitions.
 MIN_REPETITIONS = 3
-# A pilot whose result is only printed may take so long; about as long as a look is worth.
-DRY_PILOT_S = 60.0
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,11 @@
 from .candidates import Gathered, by_reason, candidates_of, gather
-from .estimate import estimate, found_of, room, run_cost
-from .pilot import ComparisonsAt, Pilot, run_pilot
+from .estimate import estimate, found_of, run_cost
+from .pilot import Pilot, run_pilot
 from .run import ComparisonBenchmark, plan_comparison
 from .summary import done_in_s, sample_of, summarise
 
 __all__ = [
     "ComparisonBenchmark",
-    "ComparisonsAt",
     "Gathered",
     "Pilot",
     "by_reason",
@@ -16,7 +15,6 @@ __all__ = [
     "found_of",
     "gather",
     "plan_comparison",
-    "room",
     "run_cost",
     "run_pilot",
     "sample_of",

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from sensorbench.analysis.extrapolation import Growth, Line
+from sensorbench.benchmarks.comparison.measure import writes_anything
 from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError, message_of
 from sensorbench.paths import cache_folder
 from sensorbench.progress import ProgressReporter
@@ -27,6 +28,7 @@ from sensorbench.runner import (
     ConnectedComparison,
     Servers,
     Variant,
+    Workload,
     build_plan,
     connect,
     is_of_registers,
@@ -326,12 +328,8 @@ def _costs(connected: ConnectedComparison, variant_id: str, owner: Owner, quiet:
 
 def _run_shortly(connected: ConnectedComparison, variant: Variant) -> _ShortRun:
     """Asks a variant for moments."""
-    comparison, workload = connected.comparison, variant.workload(connected.comparison.workload)
-    round_of = math.ceil(sum(workload.mix.values())) if workload.order == "in turn" else 0
-    count = min(max(OPERATIONS, round_of), workload.operations or OPERATIONS)
-    short = workload.model_copy(
-        update={"operations": max(count, round_of), "duration": f"{RUN_S:g}s", "warm_up": 0, "repeat": 1, "timeout": TIMEOUT}
-    )
+    comparison = connected.comparison
+    short = _short(variant.workload(comparison.workload))
     parameters = with_keys_of_run(connected.parameters, comparison.operations, now(), 1)
     plan = build_plan(comparison.operations, variant.schema, parameters, short, 0)
     logged: list[pa.RecordBatch] = []
@@ -360,13 +358,21 @@ def _run_shortly(connected: ConnectedComparison, variant: Variant) -> _ShortRun:
     return _ShortRun(costs, (phase.length_s or busy_s) / busy_s if busy_s else 1.0, requests)
 
 
+def _short(workload: Workload) -> Workload:
+    """The workload for moments; where its operations come in turn, at least a round of them."""
+    round_of = math.ceil(sum(workload.mix.values())) if workload.order == "in turn" else 1
+    operations = max(round_of, min(OPERATIONS, workload.operations or OPERATIONS))
+    changes = {"operations": operations, "duration": f"{RUN_S:g}s", "warm_up": 0, "repeat": 1, "timeout": TIMEOUT}
+    return workload.model_copy(update=changes)
+
+
 def _reference_s(connected: ConnectedComparison, asked: dict[int, list[int]]) -> dict[str, float]:
     """What a reference answer of each operation that reads takes (s)."""
     comparison = connected.comparison
-    if comparison.workload.answers != "all" or not asked:
+    if comparison.workload.answers != "all" or not asked or writes_anything(comparison.operations, connected.names):
         return {}
     schema = next(variant.schema for variant in comparison.variants if not variant.only_loads)
-    plan = build_plan(comparison.operations, schema, connected.parameters, comparison.workload, 0)
+    plan = build_plan(comparison.operations, schema, connected.parameters, _short(comparison.workload), 0)
     measured = next(number for number, phase in enumerate(plan["phases"]) if phase["name"] == MEASURE)
     took: dict[str, float] = {}
     for number, requests in asked.items():
