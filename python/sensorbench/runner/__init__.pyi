@@ -5,7 +5,7 @@ from .drive import run_plan
 from .experiment_file import load_experiment, plan_experiment
 from .lengths import Length, Seconds, SecondsOrNone, seconds
 from .load import check_namespace, known_size, load_variant, noted, wait_for
-from .memory import MemoryGuard, min_available
+from .memory import MemoryGuard
 from .monitor import CLIENT
 from .namespaces import OwnedNamespace, owned_namespaces
 from .openmetrics import observers
@@ -23,6 +23,7 @@ from .plan import Parameters, as_json, build_plan, parameters_of, plan_operation
 from .prepare import PreparedTable, cached_tables, prepare_tables
 from .registered import Database, databases
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
+from .room import free_room
 from .run import Observer, run_to_end
 from .servers import Servers, running_servers
 from .sweep import swept
@@ -35,6 +36,7 @@ from .variants import (
     VariantSpec,
     make_variants,
     parse_target,
+    place_of,
     started_target,
 )
 from .workload import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, WARM_UP, Schedule, Workload
@@ -86,18 +88,19 @@ __all__ = [
     "connect",
     "databases",
     "driver_ceiling",
+    "free_room",
     "health_of_client",
     "is_of_registers",
     "known_size",
     "load_experiment",
     "load_variant",
     "make_variants",
-    "min_available",
     "noted",
     "observers",
     "owned_namespaces",
     "parameters_of",
     "parse_target",
+    "place_of",
     "plan_experiment",
     "plan_operations",
     "planned_operation",

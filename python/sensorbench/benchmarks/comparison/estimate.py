@@ -1,17 +1,13 @@
 """What comparisons would take at a scale, by a pilot: the arithmetic alone, so that it can be done for many scales."""
 
 import math
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
-from sensorbench.benchmarks.comparison.pilot import PartPilot, Pilot, VariantPilot, place_of
-from sensorbench.paths import cache_folder
+from sensorbench.benchmarks.comparison.pilot import PartPilot, Pilot, VariantPilot
 from sensorbench.results.estimate import Estimate, PartEstimate, Room, VariantEstimate
-from sensorbench.runner import Variant, Workload, min_available, seconds
+from sensorbench.runner import Variant, Workload, free_room, place_of, seconds
 from sensorbench.verification import REFERENCE_SAMPLE
 
 # What a run takes besides its operations: it is written down, and its answers are hashed.
@@ -62,13 +58,6 @@ def found_of(variant: Variant, part: PartPilot) -> VariantPilot | None:
     return None if found is None or found.failed else found
 
 
-def room(out: Path) -> tuple[int, int]:
-    """Bytes that are free on the disk of results, or of the cache if that is less, and of memory, before the machine would swap."""
-    above = next(folder for folder in [out.absolute(), *out.absolute().parents] if folder.exists())
-    disk = min(shutil.disk_usage(folder).free for folder in (above, cache_folder("prepared")))
-    return disk, max(0, psutil.virtual_memory().available - min_available())
-
-
 def estimate(
     pilot: Pilot,
     variants: Mapping[str, list[Variant]],
@@ -93,7 +82,7 @@ def estimate(
         is_measured: whether the pilot measured anything.
 
     """
-    disk_free, memory_free = room(out)
+    disk_free, memory_free = free_room(out)
     parts = [
         _part(name, pilot.parts[name], variants[name], workloads[name], scale, max_variant_time_s, disk_free, memory_free)
         for name in pilot.parts

@@ -19,7 +19,6 @@ from sensorbench.benchmarks.comparison.measure import writes_anything
 from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError, message_of
 from sensorbench.paths import cache_folder
 from sensorbench.progress import ProgressReporter
-from sensorbench.results.estimate import Place
 from sensorbench.results.manifest import MEASURE, now
 from sensorbench.results.ownership import Claim, Owner, new_id
 from sensorbench.runner import (
@@ -33,6 +32,7 @@ from sensorbench.runner import (
     connect,
     is_of_registers,
     load_variant,
+    place_of,
     prepare_tables,
     run_to_end,
     running_servers,
@@ -44,10 +44,12 @@ from sensorbench.verification import reference_table
 # The comparisons of a benchmark at a scale, by name, with their data below a folder. Raises UsageError where the scale is too small for them.
 ComparisonsAt = Callable[[float, Path], dict[str, Comparison]]
 
-# Readings of the two prefixes. The second is smaller where all there is has fewer.
-READINGS = (10_000, 50_000)
+# Readings of the two prefixes; the second has at least so many times as many as the first, if there are so many.
+READINGS, TIMES = (10_000, 50_000), 3.0
+# Of what is measured on one prefix alone, an operation is taken to grow by this power of the readings: between a look-up and a scan.
+ASSUMED_EXPONENT = 0.5
 # With what is looked for a scale that has so many readings; where it is too small, the next is this many times as large.
-FIRST_SCALE, SCALE_STEP = 0.0005, 5.0
+FIRST_SCALE, SCALE_STEP = 0.0005, 2.0
 # Whose data are too small for them even so are wrong for another reason.
 LAST_SCALE = 0.05
 # A run of the pilot asks at most so many operations for at most so long, and at least a round of them.
@@ -172,12 +174,12 @@ def run_pilot(
 
 
 def _sizes(comparisons_at: ComparisonsAt, scale: float, folder: Path) -> tuple[_Size, _Size]:
-    """The comparisons at two scales, the second of which has five times as many readings if there are so many."""
+    """The comparisons at two scales, the second of which has some times as many readings, if there are so many."""
     first = _opened(comparisons_at, min(scale, FIRST_SCALE), scale, folder)
     per_scale = max(readings_in(comparison) for comparison in first.comparisons.values()) / first.scale
     wanted = [min(scale, max(first.scale, _rounded(readings / per_scale))) for readings in READINGS]
     small = first if wanted[0] == first.scale else _opened(comparisons_at, wanted[0], scale, folder)
-    large_scale = max(wanted[1], min(scale, small.scale * READINGS[1] / READINGS[0]))
+    large_scale = max(wanted[1], min(scale, small.scale * TIMES))
     return small, small if large_scale == small.scale else _opened(comparisons_at, large_scale, scale, folder)
 
 
@@ -210,13 +212,6 @@ def _rounded(scale: float) -> float:
 def readings_in(comparison: Comparison) -> int:
     """Readings of its dataset."""
     return comparison.dataset.describe().readings
-
-
-def place_of(variant: Variant) -> Place:
-    """Whether a variant is embedded, at a server that the lab starts, or at one of the user's."""
-    if variant.target.database.embedded:
-        return "embedded"
-    return "lab" if variant.target.place == "started" else "yours"
 
 
 def _without_users(comparison: Comparison, folder: Path) -> Comparison:
@@ -262,23 +257,28 @@ def _measure(
                 if first_of.setdefault(_kind_of(variant), variant.id) == variant.id
             ]
             order += [variant for variant in at_large.comparison.variants if variant not in order]
-            for variant in order:
+            for number, variant in enumerate(order):
                 stand_in = first_of[_kind_of(variant)]
                 if variant.id != stand_in and time.monotonic() > until_s:
                     left_out[name, variant.id] = stand_in
                     continue
                 with reporter.task(f"pilot: {name} {variant.id}".replace("  ", " ")) as task:
+                    # Who is slow has no second prefix: others need the time, too.
+                    share_s = (until_s - time.monotonic()) / (len(order) - number)
                     try:
                         for size, connected in by_size:
-                            size.costs[name, variant.id] = _costs(connected, variant.id, owner, quiet)
-                        task.end(_described(large.costs[name, variant.id]))
+                            start_s = time.monotonic()
+                            size.costs[name, variant.id] = costs = _costs(connected, variant.id, owner, quiet)
+                            if (time.monotonic() - start_s) * (1.0 + TIMES) > share_s:
+                                break
+                        task.end(_described(costs))
                     except (EngineError, FailedError) as error:
                         if isinstance(error, CancelledError):
                             raise
                         failed[name, variant.id] = message_of(error)
                         task.end(f"failed: {message_of(error)}")
+            asked = [costs.run.requests for (part, _), costs in small.costs.items() if part == name and costs.run.requests]
             for size, connected in by_size:
-                asked = [costs.run.requests for (part, _), costs in size.costs.items() if part == name and costs.run.requests]
                 size.reference_s[name] = _reference_s(connected, asked[0] if asked else {})
     return failed, left_out
 
@@ -399,9 +399,9 @@ def _part(
         for operation, took_s in large.reference_s[name].items()
     }
     variants = {
-        variant.id: _variant(small.costs[name, variant.id], large.costs[name, variant.id])
+        variant.id: _variant(small.costs[name, variant.id], large.costs.get((name, variant.id)))
         for variant in comparison.variants
-        if (name, variant.id) in large.costs and (name, variant.id) not in failed
+        if (name, variant.id) in small.costs and (name, variant.id) not in failed
     }
     nothing = Line(0.0, 0.0)
     for (part, variant), why in failed.items():
@@ -411,19 +411,24 @@ def _part(
     return PartPilot(comparison, readings, opened, reference, large.mixes[name], variants, measured_as)
 
 
-def _variant(small: _Costs, large: _Costs) -> VariantPilot:
+def _variant(small: _Costs, large: _Costs | None) -> VariantPilot:
+    """What both prefixes say, or the first alone where the second was too long for it."""
+    last = small if large is None else large
+
     def line(of: Callable[[_Costs], float]) -> Line:
-        return Line.through((small.readings, of(small)), (large.readings, of(large)))
+        return Line.through((0.0, 0.0) if large is None else (small.readings, of(small)), (last.readings, of(last)))
+
+    def growth(name: str, cost_s: float) -> Growth:
+        if large is None:
+            return Growth(cost_s, small.readings, ASSUMED_EXPONENT)
+        return Growth.through((small.readings, small.run.operations.get(name, 0.0)), (large.readings, cost_s))
 
     return VariantPilot(
         load_s=line(lambda costs: costs.load_s),
-        size_bytes=None if large.size_bytes is None else line(lambda costs: costs.size_bytes or 0.0),
+        size_bytes=None if last.size_bytes is None else line(lambda costs: costs.size_bytes or 0.0),
         rows=line(lambda costs: costs.rows),
         prepare_s=line(lambda costs: costs.prepare_s),
         prepared_bytes=line(lambda costs: costs.prepared_bytes),
-        operations={
-            name: Growth.through((small.readings, small.run.operations[name]), (large.readings, cost))
-            for name, cost in large.run.operations.items()
-        },
-        parallel=large.run.parallel,
+        operations={name: growth(name, cost_s) for name, cost_s in last.run.operations.items()},
+        parallel=last.run.parallel,
     )

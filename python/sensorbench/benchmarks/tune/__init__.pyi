@@ -1,14 +1,17 @@
 from .configured import ConfiguredWork, unknown_settings
+from .estimate import estimate_tune
 from .goal import measured_figure, percentile_of_offered
 from .options import TuneOptions
 from .planning import plan_tune
-from .run import TuneBenchmark
+from .run import TuneBenchmark, TunePlan
 from .summary import summarise_tune
 
 __all__ = [
     "ConfiguredWork",
     "TuneBenchmark",
     "TuneOptions",
+    "TunePlan",
+    "estimate_tune",
     "measured_figure",
     "percentile_of_offered",
     "plan_tune",

@@ -1,3 +1,4 @@
+from .estimate import estimate_cassandra_stress
 from .options import CassandraStressOptions
 from .run import CassandraStressBenchmark, plan_cassandra_stress
 from .summary import summarise_cassandra_stress
@@ -7,6 +8,7 @@ __all__ = [
     "CassandraStressBenchmark",
     "CassandraStressOptions",
     "as_text",
+    "estimate_cassandra_stress",
     "plan_cassandra_stress",
     "summarise_cassandra_stress",
 ]
