@@ -1,7 +1,9 @@
 """`sensorbench quickstart`: two embedded databases, real data, a report, no server."""
 
 from sensorbench.app.comparison import run_comparison_and_report
-from sensorbench.cli.options import Json, NoOpen, Out
+from sensorbench.app.study import dry_run_study
+from sensorbench.cli.dry_run import show_dry_run
+from sensorbench.cli.options import DryRun, Json, NoOpen, Out
 from sensorbench.cli.output import new_folder, show_comparison
 from sensorbench.progress import ProgressReporter
 from sensorbench.studies import StudyOptions, plan_study, require_study
@@ -11,11 +13,14 @@ DATASET = "beijing-air-quality"
 OPERATIONS = 300
 
 
-def quickstart(out: Out = None, no_open: NoOpen = False, json: Json = False) -> None:
+def quickstart(out: Out = None, dry_run: DryRun = False, no_open: NoOpen = False, json: Json = False) -> None:
     """Compare four schemas in two embedded databases on real data: no server, under a minute."""
     out = out or new_folder("quickstart")
     reporter = ProgressReporter()
     options = StudyOptions(datasets=(DATASET,), operations=OPERATIONS)
+    if dry_run:
+        show_dry_run(dry_run_study(require_study("iot"), options.model_copy(update={"scale": 1.0}), out, reporter), as_json=json)
+        return
     comparison = plan_study(require_study("iot"), options, out, reporter)[0].comparison
     reporter.say(f"quickstart: {comparison.dataset.describe().title}; variants: {len(comparison.variants)}, results go to {out}")
     show_comparison(run_comparison_and_report(comparison, out, reporter), no_open=no_open, as_json=json)

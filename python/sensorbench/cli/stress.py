@@ -6,11 +6,13 @@ from typing import Annotated
 import typer
 
 from sensorbench.app import reports
+from sensorbench.app.dry_run import dry_run_stress
 from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.stress import StressBenchmark, StressOptions, plan_stress, request_rate
+from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.fail_on import FailOnLoad, check_load_conditions, fail_on_load, parse_load_conditions
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import DropAfter, Json, Metrics, NoOpen, Out, Replace
+from sensorbench.cli.options import DropAfter, DryRun, Json, Metrics, NoOpen, NoPilot, Out, Replace
 from sensorbench.cli.output import new_folder, show_written
 from sensorbench.cli.printing import new_table, print_json
 from sensorbench.progress import ProgressReporter, console, print_labelled
@@ -27,6 +29,8 @@ def run(
     out: Out = None,
     replace: Replace = False,
     drop_after: DropAfter = False,
+    dry_run: DryRun = False,
+    no_pilot: NoPilot = False,
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
@@ -36,6 +40,9 @@ def run(
     folder, reporter = out or new_folder("stress"), ProgressReporter()
     with observers(metrics) as watching:
         plan = plan_stress(options, folder, reporter, observers=watching, replace=replace, drop_after=drop_after)
+        if dry_run:
+            show_dry_run(dry_run_stress(options, plan, folder, reporter, has_pilot=not no_pilot), as_json=json)
+            return
         reporter.say(f"{plan.work.described['data']}, results go to {folder}")
         written = run_and_report(StressBenchmark(), plan, folder, reporter, reports.STRESS.write)
     show_written(written, print_stress, no_open=no_open, as_json=json)

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from sensorbench.results.as_written import AsWritten
 from sensorbench.results.described import ComparisonWorkload, DescribedDataset, FactorsWorkload, LoadedWork, StressWorkload
+from sensorbench.results.estimate import Budget
 from sensorbench.results.manifest import BaseManifest
 from sensorbench.results.summary.part import SummaryPart
 
@@ -43,6 +44,7 @@ class PlannedComparison(SummaryPart):
     )
     resources: ServerResources = Field(default=ServerResources(), description="What each server that was started may use.")
     order: list[list[str]] = Field(default=[], description="For each repeat, the variants in the order in which they ran.")
+    budget: Budget | None = Field(default=None, description="What a budget of time was turned into, where there was one.")
 
 
 class ComparisonManifest(BaseManifest[PlannedComparison]):
@@ -353,6 +355,7 @@ class PlannedSeries(SummaryPart):
     parts: dict[str, str] = Field(
         description="The folders of the comparisons, by the name of their dataset or of their part of the study, in order."
     )
+    budget: Budget | None = Field(default=None, description="What a budget of time was turned into, where there was one.")
 
 
 class SeriesManifest(BaseManifest[PlannedSeries]):

@@ -15,6 +15,7 @@ from .options import (
     RankingOptions,
     Rate,
     RateOptions,
+    RepetitionOptions,
     ServerOptions,
     StudyRunOptions,
     SweepOptions,
@@ -24,6 +25,7 @@ from .prepare import PreparedTable, cached_tables, prepare_tables
 from .references import check_references
 from .registered import Database, databases
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
+from .room import free_room
 from .run import Observer, run_to_end
 from .servers import Servers, running_servers
 from .sweep import swept
@@ -36,6 +38,7 @@ from .variants import (
     VariantSpec,
     make_variants,
     parse_target,
+    place_of,
     started_target,
 )
 from .workload import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, WARM_UP, Schedule, Workload
@@ -67,6 +70,7 @@ __all__ = [
     "RankingOptions",
     "Rate",
     "RateOptions",
+    "RepetitionOptions",
     "Schedule",
     "Seconds",
     "SecondsOrNone",
@@ -89,6 +93,7 @@ __all__ = [
     "connect",
     "databases",
     "driver_ceiling",
+    "free_room",
     "health_of_client",
     "is_of_registers",
     "known_size",
@@ -100,6 +105,7 @@ __all__ = [
     "owned_namespaces",
     "parameters_of",
     "parse_target",
+    "place_of",
     "plan_experiment",
     "plan_operations",
     "planned_operation",

@@ -8,6 +8,7 @@ import duckdb
 from sensorbench import _engine
 from sensorbench.dataset import Dataset
 from sensorbench.results import ServerResources
+from sensorbench.results.estimate import Budget
 from sensorbench.runner.plan import Parameters
 from sensorbench.runner.servers import Servers
 from sensorbench.runner.variants import Variant
@@ -40,6 +41,8 @@ class Comparison:
     include_outdated: bool = False
     # What each server that is started may use; as the lab has it where nothing is said.
     resources: ServerResources = field(default_factory=ServerResources)
+    # What it was made of, where a budget was given for it alone.
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True)

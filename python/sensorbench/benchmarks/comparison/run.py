@@ -148,6 +148,7 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
                 metric=comparison.metric,
                 include_outdated=comparison.include_outdated,
                 resources=comparison.resources,
+                budget=comparison.budget,
             ),
             variants=[
                 variant.manifest(
