@@ -74,8 +74,9 @@ def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Pag
             answers(summary),
             client_health(summary),
             _environment(summary),
+            parts.reproduce(summary.command, version=summary.version),
         ],
-        footer=parts.footer(summary, " and the folders beside it; charts are in charts/ as SVG and PNG."),
+        footer=parts.footer(summary),
     )
 
 
@@ -333,7 +334,6 @@ def _environment(summary: ComparisonSummary) -> Section:
         if key != "driver_ceilings_per_s" and value is not None
     ]
     facts: list[tuple[Line, Line]] = [
-        parts.command(summary.command, "Command"),
         ("Dataset", [source, *(Piece(note, "block") for note in dataset["notes"])]),
         ("Workload", _workload(summary)),
         *servers,

@@ -42,13 +42,13 @@ def tool_page(summary: YcsbSummary | CassandraStressSummary, result: ToolResult[
                             *parts.servers(summary.environment),
                             *([("client", _client(health.client_cpu))] if health.client_cpu is not None else []),
                             parts.machine(summary.environment),
-                            parts.command(summary.command),
                         ]
                     ),
                 ],
             ),
+            parts.reproduce(summary.command, version=summary.version),
         ],
-        footer=parts.footer(summary, "; the run's tables are in runs/."),
+        footer=parts.footer(summary),
     )
 
 
