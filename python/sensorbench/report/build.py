@@ -23,7 +23,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 # What charts look like on paper and in files; the page has a theme of its own for light and dark.
 _FILE_CONFIG = {
     "background": "white",
-    "axis": {"labelFontSize": 11, "labelOverlap": "greedy", "labelSeparation": 6, "labelLimit": 380},
+    "axis": {"labelFontSize": 11, "labelOverlap": "greedy", "labelSeparation": 6, "labelBound": True, "labelLimit": 380},
     "legend": {"labelLimit": 320},
     "view": {"stroke": "#dddddd"},
 }

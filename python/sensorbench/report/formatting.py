@@ -50,6 +50,21 @@ def times(factor: float | None) -> str:
     return "–" if factor is None or not math.isfinite(factor) else f"{significant(factor, 2 if 2 <= factor < 100 else 3)} ×"
 
 
+def factors(low: float, high: float) -> str:
+    """Between which factors: 4.2–6.6×."""
+    ends = [times(end).removesuffix(" ×") for end in (low, high)]
+    return f"{'–'.join(dict.fromkeys(ends))}×"
+
+
+# What figures of latencies are called in a sentence.
+_METRICS = {"mean_to_p95": "mean (up to the 95th percentile)"}
+
+
+def metric(name: str) -> str:
+    """A figure of latencies in a sentence."""
+    return _METRICS.get(name, name)
+
+
 def interval(low: float | None, high: float | None, confidence: float | None) -> str:
     """The confidence interval of a factor: 95% interval 4.9 to 5.3 ×."""
     if low is None or high is None or confidence is None:
