@@ -61,6 +61,8 @@ def print_outcome(summary: ComparisonSummary, page: Path) -> None:
     if summary.result.metric != "p99" and len(summary.variants) <= MAX_COLUMNS:
         screen.print("p99 response time")
         screen.print(_p99(summary))
+    if summary.result.stall:
+        screen.print(f"{formatting.described_stall(summary.result.stall)}.", highlight=False)
     equal = {True: "all answers were equal", False: "ANSWERS DIFFER", None: "answers were not compared"}[summary.answers_equal]
     screen.print(f"{equal}; report: {page}", highlight=False)
     for caveat in summary.warnings:

@@ -22,6 +22,7 @@ from sensorbench.report.measured import (
 )
 from sensorbench.report.sections import own_sections
 from sensorbench.report.slowdowns import slowdowns
+from sensorbench.report.stall import stall_section
 from sensorbench.results import ComparisonResult
 from sensorbench.results.page import (
     Block,
@@ -62,6 +63,7 @@ def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Pag
         sections=[
             _answer(summary),
             slowdowns(summary),
+            stall_section(summary, result),
             _failures(summary.result),
             _selectivity(summary),
             guarantees(summary.result),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sensorbench.results.planned import StressObjective
+from sensorbench.results.summary.comparison import StallFigures
 from sensorbench.results.summary.stress import StressCapacity
 
 _TIMES = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]
@@ -116,6 +117,16 @@ def capacity(found: StressCapacity, objective: StressObjective) -> str:
         return f"At least {count(met)} operations/s keep {goal}; no rate was found that surely does not{unconfirmed}."
     whose = ", where the client is the limit" if found.client_bound else ""
     return f"{count(met)} operations/s keep {goal}, {count(missed)} do not{whose}{unconfirmed}."
+
+
+def described_stall(figures: StallFigures) -> str:
+    """What a closed and an open loop measured of one stall, in a sentence."""
+    closed, opened = figures.loops["closed"], figures.loops["open"]
+    stall = duration(max(closed.stall_s, opened.stall_s))
+    return (
+        f"Coordinated omission: of a stall of {stall}, the closed loop shows a p99 of {duration(closed.p99_s)}, "
+        f"the open loop one of {duration(opened.p99_s)}"
+    )
 
 
 def command(arguments: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 from .ceiling import driver_ceiling, server_ceiling
 from .client_health import check_client_health, client_bound, health_of_client, warn_of_client
-from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, ValidatedComparison
+from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest, ValidatedComparison
 from .drive import run_plan
 from .experiment_file import plan_experiment
 from .lengths import Length, Seconds, SecondsOrNone, seconds
@@ -60,6 +60,7 @@ __all__ = [
     "Seconds",
     "SecondsOrNone",
     "Servers",
+    "StallTest",
     "StudyRunOptions",
     "SweepOptions",
     "TargetSpec",

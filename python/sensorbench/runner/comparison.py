@@ -19,6 +19,18 @@ DATA_FOLDER = "data"
 
 
 @dataclass(frozen=True)
+class StallTest:
+    """One stall of an embedded database, which a closed and an open loop measure after everything else."""
+
+    variant: str
+    operation: str
+    rate_per_s: float
+    duration: str
+    stall_after_s: float
+    stall_s: float
+
+
+@dataclass(frozen=True)
 class Comparison:
     """What is to be compared."""
 
@@ -37,6 +49,8 @@ class Comparison:
     part: str = ""
     # Outdated versions of databases are ranked against current ones.
     include_outdated: bool = False
+    # Shows coordinated omission besides.
+    stall: StallTest | None = None
 
 
 @dataclass(frozen=True)
