@@ -7,7 +7,7 @@ from typing import Any
 
 from sensorbench.results.planned import StressObjective
 from sensorbench.results.summary.comparison import StallFigures
-from sensorbench.results.summary.stress import StressCapacity
+from sensorbench.results.summary.stress import StressCapacity, StressStep
 
 _TIMES = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]
 _BYTES = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")]
@@ -117,6 +117,31 @@ def capacity(found: StressCapacity, objective: StressObjective) -> str:
         return f"At least {count(met)} operations/s keep {goal}; no rate was found that surely does not{unconfirmed}."
     whose = ", where the client is the limit" if found.client_bound else ""
     return f"{count(met)} operations/s keep {goal}, {count(missed)} do not{whose}{unconfirmed}."
+
+
+# A rate is kept when at least so large a share of what it requested is completed.
+KEPT = 0.99
+
+
+def reached(steps: Sequence[StressStep]) -> str:
+    """Which rates were kept, with the response time at the highest of them; nothing where nothing was requested."""
+    by_rate = sorted((step for step in steps if step.counts.offered), key=lambda step: step.rate_per_s)
+    kept = [step for step in by_rate if step.counts.ok >= KEPT * step.counts.offered and step.response_s]
+    if not by_rate:
+        return ""
+    missed = next((step for step in by_rate if step not in kept), None)
+    tail = ""
+    if missed:
+        whose = ", where the client is the limit" if missed.client_bound else ""
+        share = percent(missed.counts.ok / missed.counts.offered)
+        tail = f"at {count(missed.rate_per_s)} operations/s, {share} were completed{whose}"
+    if not kept or kept[-1].response_s is None:
+        return f"No rate was kept: {tail}"
+    best, response = kept[-1], kept[-1].response_s
+    return (
+        f"{count(best.rate_per_s)} operations/s were kept with a median of {duration(response.median)} and a p99 of {duration(response.p99)}"
+        + (f"; {tail}" if tail else "")
+    )
 
 
 def described_stall(figures: StallFigures) -> str:

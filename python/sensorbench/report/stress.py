@@ -34,7 +34,7 @@ def stress_page(summary: StressSummary, result: StressResult) -> Page:
             *parts.warnings(summary.warnings),
         ],
         sections=[
-            _capacity(of_all),
+            _capacity(of_all) or _reached(of_all),
             _curves(summary),
             _steps(of_all),
             _over_time(result, summary) if len(result.runs) == 1 else None,
@@ -76,6 +76,12 @@ def _capacity(result: StressFigures) -> Section | None:
         f"{formatting.duration(search.ramp_s)} of climbing."
     )
     return Section("capacity", "Capacity", [Text(formatting.capacity(found, objective), "headline"), Text(note, "note")])
+
+
+def _reached(result: StressFigures) -> Section | None:
+    """The answer of rates that were held: what was completed at the highest one that was kept, and from which on it was not."""
+    line = formatting.reached(result.steps)
+    return Section("answer", "The answer", [Text(line, "headline")]) if line else None
 
 
 def _steps(result: StressFigures) -> Section:

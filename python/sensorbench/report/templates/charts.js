@@ -8,7 +8,8 @@ const theme = (width) => {
     view: { stroke: "transparent" },
     axis: { labelColor: soft, titleColor: soft, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal", labelFontSize: 11, titleFontSize: 12, labelOverlap: "greedy", labelSeparation: 6, labelBound: true },
     axisY: { labelLimit: Math.max(90, 0.38 * width) },
-    legend: { labelColor: text, titleColor: soft, labelFontSize: 12, labelLimit: Math.max(120, (width < WIDE ? 0.85 : 0.45) * width) },
+    legend: { labelColor: text, titleColor: soft, labelFontSize: 12, labelLimit: Math.max(120, (width < WIDE ? 0.85 : 0.45) * width),
+      layout: { bottom: { direction: width < WIDE ? "vertical" : "horizontal" } } },
   };
 };
 // Narrower places have no room for legends of several columns.
