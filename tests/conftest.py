@@ -147,7 +147,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
 
 def commands_on(page: Path) -> list[list[str]]:
     """The command lines that a report shows, each as the words that a shell makes of it."""
-    shown = re.findall(r"<th>[^<]*</th><td><code>(.*?)</code></td>", page.read_text(encoding="utf-8"))
+    shown = re.findall(r'<pre class="command"><code>(.*?)</code></pre>', page.read_text(encoding="utf-8"))
     return [shlex.split(html.unescape(command)) for command in shown]
 
 

@@ -1,6 +1,6 @@
 from .ceiling import driver_ceiling, server_ceiling
 from .client_health import check_client_health, client_bound, health_of_client, warn_of_client
-from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, ValidatedComparison
+from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest, ValidatedComparison
 from .drive import run_plan
 from .experiment_file import ExperimentFile, load_experiment, plan_experiment
 from .lengths import Length, Seconds, SecondsOrNone, seconds
@@ -76,6 +76,7 @@ __all__ = [
     "SecondsOrNone",
     "ServerOptions",
     "Servers",
+    "StallTest",
     "StudyRunOptions",
     "SweepOptions",
     "TargetSpec",

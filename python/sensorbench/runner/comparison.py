@@ -21,6 +21,18 @@ DATA_FOLDER = "data"
 
 
 @dataclass(frozen=True)
+class StallTest:
+    """One stall of an embedded database, which a closed and an open loop measure after everything else."""
+
+    variant: str
+    operation: str
+    rate_per_s: float
+    duration: str
+    stall_after_s: float
+    stall_s: float
+
+
+@dataclass(frozen=True)
 class Comparison:
     """What is to be compared."""
 
@@ -43,6 +55,8 @@ class Comparison:
     resources: ServerResources = field(default_factory=ServerResources)
     # What it was made of, where a budget was given for it alone.
     budget: Budget | None = None
+    # Shows coordinated omission besides.
+    stall: StallTest | None = None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import cast
 import pyarrow as pa
 
 from sensorbench.benchmarks.comparison.measure import claim_of, is_finished, load_one, run_one, writes_anything
+from sensorbench.benchmarks.comparison.stall import measure_stall
 from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError, message_of
 from sensorbench.lifecycle import Benchmark, Description, RunContext, check_folder
 from sensorbench.paths import remove_if_empty
@@ -287,6 +288,12 @@ def _run_variants(
         _check_contents(connected, standing, writer, reporter)
     elif comparison.workload.answers == "all":
         _write_reference(connected, writer, reporter)
+    if comparison.stall is not None and comparison.stall.variant in [variant.id for variant in standing]:
+        try:
+            measure_stall(connected, comparison.stall, writer, reporter)
+        except FailedError as error:
+            # It shows how to measure, and is no part of the comparison, which is complete.
+            reporter.warn(f"coordinated omission could not be shown: {error}")
 
 
 def _load(
