@@ -529,8 +529,9 @@ def test_a_profile_runs_on_cassandra(cli: Cli, lab_servers: dict[str, lab.Instan
     assert first.out == (tmp_path / "load" / "cassandra-stress.txt").read_text(encoding="utf-8")
     again = cli(*run, "-n", 300, "--out", tmp_path / "again")
     assert (again.exit_code, "give --replace" in again.err) == (2, True), again.err
-    more = cli(*run, "-n", 200, "--population", "301..500", "--out", tmp_path / "more")
+    more = cli(*run, "-n", 200, "--population", "301..500", "--out", tmp_path / "more", "--json")
     assert more.exit_code == 0, more.err
+    assert more.json["kind"] == "cassandra-stress"
     _, counts = everything(profile(READINGS), np.arange(1, 501))
     written = _engine.Target(target)
     columns = [{"name": column.name, "type": column.value_type} for column in profile(READINGS).table.key]
