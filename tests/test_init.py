@@ -63,13 +63,14 @@ SHAPES: dict[str, tuple[str, dict[str, object], list[str], list[str], int]] = {
     "blanks in the header, missing values": (
         rows(
             "Date Time, Room Name ,Temp (C)",
-            lambda time, one, value: f"{time},{one},{'NA' if value > 28 else '' if value < 2 else value}",
+            lambda time, one, value: f"{time},{one},{'NA' if time.hour == 3 else '' if time.hour == 4 else value}",
             ["Kitchen", "Living room"],  # type: ignore[arg-type]
         ),
         {"column": "Date Time"},
         ["Room Name"],
         ["Temp (C)"],
-        534,
+        # Two of 24 hours have no values, on two whole days.
+        2 * (300 - 2 * 2 * 6),
     ),
     "place and quantity": (
         rows(
