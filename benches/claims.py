@@ -1,6 +1,6 @@
 """`make bench-claims`: how often the rules of each claim err on runs that are made up, and from how many repetitions on it is decidable.
 
-Writes `simulated.json` of the package, by which reports say what a claim would need, and the table of that in docs/claims-simulation.md. Claims whose
+Writes `simulated.json` of the package, by which reports say what a claim would need, and the table of that in docs/reference/claims-simulation.md. Claims whose
 rules have not changed since they were simulated are left as they are, unless `--all`.
 """
 
@@ -19,7 +19,7 @@ from sensorbench.claims.simulation import MAX_FALSE, REPETITIONS, VARIATIONS, si
 from sensorbench.studies import all_claims
 
 ROOT = Path(__file__).parent.parent
-TABLE = ROOT / "docs/claims-simulation.md"
+TABLE = ROOT / "docs/reference/claims-simulation.md"
 
 HEAD = """# How often verdicts err: simulation of every claim
 

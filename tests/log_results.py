@@ -9,7 +9,7 @@ from sensorbench.claims import Evidence, Figure, FigureEvidence, Judgement, RunV
 from sensorbench.claims.expression import Expression
 from sensorbench.claims.judging import decided
 from sensorbench.dataset.machine_log import DATASETS, records_of
-from sensorbench.results import ComparisonResult, VariantManifest
+from sensorbench.results import ComparisonResult, ServerResources, VariantManifest
 from sensorbench.results.summary.comparison import Failure, LoadFigures, LoadSize, QueryPlan
 from sensorbench.studies.log_analytics import LOG_ANALYTICS
 from sensorbench.studies.log_analytics.claims import COUNT, FETCH, JUDGES, QUANTITIES
@@ -35,7 +35,7 @@ class FakeResult(SimpleNamespace):
 def fake_result(size: str = "1GB", *, variants: Iterable[str] = (), records: int = 0, **known: Any) -> ComparisonResult:
     """Results of a size, with variants as roles name them and whatever else is known of them."""
     described = {"name": DATASETS.get(size, size), "relations": {"log": {"rows": records or records_of("1GB")}}, "scale": 1.0}
-    plan = SimpleNamespace(dataset=described, metric="mean", part=None)
+    plan = SimpleNamespace(dataset=described, metric="mean", part=None, resources=ServerResources())
     manifest = SimpleNamespace(plan=plan, variants=[variant_of(name) for name in variants], environment={})
     loads = {name: LoadFigures.model_construct(**_sized(load)) for name, load in known.pop("loads", {}).items()}
     plans = {

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "sensorbench"
 CRATES = ROOT / "crates"
 
-COMMON = {"errors", "interrupts", "options", "paths", "progress", "toml_file", "_engine", "__version__"}
+COMMON = {"errors", "interrupts", "options", "paths", "progress", "terminal", "toml_file", "_engine", "__version__"}
 # What measures one workload on one target, and what that needs.
 _BASE = {"dataset", "schemas", "lab", "results", "analysis"} | COMMON
 _RUNNER = {"runner"} | _BASE
@@ -63,6 +63,7 @@ MAY_IMPORT = {
     "advisor": {"benchmarks.comparison"} | _RUNNER,
     "catalog": {"advisor", "claims", "benchmarks.comparison", "benchmarks.elasticity"} | _RUNNER,
     "app": {"catalog", "claims", "studies", "report"} | _BENCHMARKS,
+    "api": {"app", "studies", "report", "benchmarks.factors", "lifecycle", "runner"} | _BASE,
     "cli": {"app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.selfbench"} | _BENCHMARKS,
 }
 
@@ -443,7 +444,7 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
 
 def test_printed_files_are_those_of_the_example() -> None:
     example = ROOT / "docs" / "example"
-    for document, file in [("experiments.md", "experiment.toml"), ("own-data.md", "water.toml")]:
+    for document, file in [("how-to/experiments.md", "experiment.toml"), ("how-to/own-data.md", "water.toml")]:
         printed = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / document).read_text(encoding="utf-8"), flags=re.DOTALL)[0]
         assert tomllib.loads(printed) == tomllib.loads((example / file).read_text(encoding="utf-8")), document
 

@@ -36,7 +36,7 @@ def outdated(text: str) -> bool:
     return with_lists(text) != text
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: str(document.relative_to(ROOT)))
 def test_lists_of_databases_are_those_of_the_package(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     assert not outdated(text), "make docs-lists"
@@ -47,11 +47,11 @@ def test_lists_of_databases_are_those_of_the_package(document: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "folder"),
     [
-        ("stress.md", "schemas/ycsb"),
-        ("ycsb.md", "schemas/ycsb"),
-        ("articles.md", "schemas/articles"),
-        ("guarantees.md", "schemas/registers"),
-        ("tune.md", "benchmarks/tune/spaces"),
+        ("how-to/stress.md", "schemas/ycsb"),
+        ("how-to/ycsb.md", "schemas/ycsb"),
+        ("how-to/articles.md", "schemas/articles"),
+        ("explanation/guarantees.md", "schemas/registers"),
+        ("how-to/tune.md", "benchmarks/tune/spaces"),
     ],
 )
 def test_pages_have_their_list(document: str, folder: str) -> None:
@@ -59,7 +59,7 @@ def test_pages_have_their_list(document: str, folder: str) -> None:
 
 
 def test_a_list_that_is_out_of_date_is_found_and_written_again(tmp_path: Path) -> None:
-    current = text_of("ycsb.md")
+    current = text_of("how-to/ycsb.md")
     document = tmp_path / "page.md"
     for stale in (current.replace("HBase, ", "", 1), current.replace("SQLite, ", "SQLite, dBase, ", 1)):
         assert outdated(stale)
@@ -102,7 +102,7 @@ def keys_of(document: str) -> dict[str, list[str]]:
 
 
 def test_the_keys_of_an_experiment_are_those_of_the_code() -> None:
-    rows = keys_of("experiments.md")
+    rows = keys_of("how-to/experiments.md")
     assert {key for key in rows if "." not in key} == set(ExperimentFile.model_fields) - {"target", "workload"}
     assert {key.removeprefix("workload.") for key in rows if key.startswith("workload.")} == {
         field.alias or name for name, field in Workload.model_fields.items()
@@ -117,11 +117,11 @@ def test_the_keys_of_an_experiment_are_those_of_the_code() -> None:
 
 def test_the_most_in_flight_is_that_of_the_code() -> None:
     said = f"{MAX_CONCURRENCY} if not given, {MAX_CONCURRENCY_EMBEDDED} for an embedded database"
-    assert said in text_of("experiments.md")
+    assert said in text_of("how-to/experiments.md")
 
 
 def test_the_keys_of_a_mapping_are_those_of_the_code() -> None:
-    rows = keys_of("own-data.md")
+    rows = keys_of("how-to/own-data.md")
     fields = {**Mapping.model_fields, **{f"time.{name}": field for name, field in TimeColumn.model_fields.items()}}
     del fields["time"]
     assert rows.keys() == fields.keys()
@@ -147,7 +147,7 @@ def test_the_example_of_insight_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     )
     object.__setattr__(run, "manifest", SimpleNamespace(variant=SimpleNamespace(database="cassandra")))
     monkeypatch.setattr(results, "read_run", lambda folder: run)
-    (example,) = re.findall(r"```python\n(.*?)```", text_of("insight.md"), flags=re.DOTALL)
+    (example,) = re.findall(r"```python\n(.*?)```", text_of("reference/metrics.md"), flags=re.DOTALL)
     found: dict[str, Any] = {}
     exec(example, found)
     assert found["over"](found["told"], 60.0, 120.0).hit_rates == {"key cache": 0.9}
@@ -156,7 +156,7 @@ def test_the_example_of_insight_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_what_is_to_be_installed_is_what_the_project_needs() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert all(f"'{requirement}'" in INSTALL for requirement in extras["spark"])
-    for document, extra in (("tune.md", "tune"), ("mapreduce.md", "spark"), ("own-data.md", "spark")):
+    for document, extra in (("how-to/tune.md", "tune"), ("studies/mapreduce.md", "spark"), ("how-to/own-data.md", "spark")):
         assert all(f"uv pip install '{requirement}'" in text_of(document) for requirement in extras[extra]), document
 
 

@@ -115,7 +115,10 @@ def test_limits_are_kept_or_said_not_to_be(cli: Cli, lab_home: Path) -> None:
     limits = started["limits"]
     assert psutil.Process(node["pid"]).cpu_affinity() == [cpu]
     assert limits["cpus_by"] in {"affinity", "cgroup v2"}
-    if limits["memory_by"] == "cgroup v2":
+    if limits["memory_by"] == "cgroup v1":
+        assert (Path(limits["group"]) / "memory.limit_in_bytes").read_text().strip() == str(300 << 20)
+        assert str(started["nodes"][0]["pid"]) in (Path(limits["group"]) / "cgroup.procs").read_text().split()
+    elif limits["memory_by"] == "cgroup v2":
         assert (Path(limits["group"]) / "memory.max").read_text().strip() == str(300 << 20)
     else:
         assert "not available here" in limits["memory_by"]

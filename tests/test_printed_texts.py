@@ -8,7 +8,7 @@ import typer
 import typer.rich_utils
 from typer.main import get_command
 
-from sensorbench import lab, progress
+from sensorbench import lab, terminal
 from sensorbench.cli.help_texts import with_plain_help
 from sensorbench.cli.main import app
 from sensorbench.progress import ProgressReporter, console, print_labelled
@@ -32,7 +32,7 @@ CLAIMS = {name: study.claims for name, study in {**STUDIES, **FACTOR_STUDIES, **
 @pytest.fixture(autouse=True)
 def _is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(typer.rich_utils, "MAX_WIDTH", WIDE)
-    monkeypatch.setattr(progress, "WIDTH_ELSEWHERE", WIDE)
+    monkeypatch.setattr(terminal, "WIDTH_ELSEWHERE", WIDE)
 
 
 @pytest.fixture

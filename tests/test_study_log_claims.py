@@ -11,6 +11,7 @@ from sensorbench.claims import judged as judged_by_study
 from sensorbench.claims.judgement import weakest
 from sensorbench.claims.judging import decided
 from sensorbench.dataset.machine_log import DATASETS, records_of
+from sensorbench.results import ServerResources
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.studies.log_analytics import LOG_ANALYTICS
 from sensorbench.studies.log_analytics.claims import COUNT, FETCH, JUDGES, RAW_BYTES_A_RECORD
@@ -282,19 +283,32 @@ def test_a_system_that_was_not_measured_leaves_a_claim_untested_unless_another_r
 # What stands between a claim and its verdict: scale, dataset, substitutes.
 
 
-def by_study(claim: str, variants: list[str], *, dataset: str = "machine-log-1gb", records: int = 20_000_000) -> Any:
+def by_study(
+    claim: str,
+    variants: list[str],
+    *,
+    dataset: str = "machine-log-1gb",
+    records: int = 20_000_000,
+    size_bytes: int | None = None,
+    resources: ServerResources = ServerResources(),
+    answers_equal: bool = True,
+) -> Any:
     """What the study says of a claim, of results in which each variant has complete runs without any operation."""
     run = SimpleNamespace(
         state="complete", manifest=SimpleNamespace(phases=["measure"], totals=None, repeat=1), histograms={}, path=None
     )
-    result = fake_result(dataset, variants=variants, records=records, runs={id_of(name): [run] for name in variants})
-    summary = ComparisonSummary.model_construct(answers_equal=True)
+    loads = {id_of(name): {"size": {"total_bytes": size_bytes}} for name in variants} if size_bytes else {}
+    result = fake_result(dataset, variants=variants, records=records, runs={id_of(name): [run] for name in variants}, loads=loads)
+    result.manifest.environment["servers"] = {variant.url: {"memory_bytes": 4 << 30} for variant in result.manifest.variants}
+    result.manifest.plan.resources = resources
+    summary = ComparisonSummary.model_construct(answers_equal=answers_equal)
     by = measured(LOG_ANALYTICS, {"": result}, {"": summary})
     return judged_by_study(CLAIMS[claim], LOG_ANALYTICS, list(by.values()))
 
 
 MARIADB = [f"mariadb/relational/{level}" for level in ("none", "key", "key_value")]
 POSTGRESQL = [f"postgresql/relational/{level}" for level in ("none", "key", "key_value")]
+CASSANDRA = [f"cassandra/source/{level}" for level in ("none", "key", "key_value")]
 ODBC = [f"odbc/relational/{level}" for level in ("none", "key", "key_value")]
 
 
@@ -304,6 +318,16 @@ def test_a_substitute_does_not_judge_a_claim_about_the_papers_product() -> None:
     assert "commercial product: postgresql-relational-none cannot judge it" in found.reason
     assert "cannot judge" not in by_study("LOG-1", [*MARIADB, *ODBC]).reason
     assert "cannot judge" not in by_study("LOG-3", [*MARIADB, *POSTGRESQL]).reason
+
+
+def test_claims_about_memory_are_not_tested_where_each_server_has_what_the_lab_gives_it() -> None:
+    systems = [*ODBC, *CASSANDRA]
+    found = by_study("LOG-17", systems, size_bytes=5 << 30)
+    assert found.verdict == "not tested"
+    assert "depends on the memory that each server has for data: give every server the same with --server-memory" in found.reason
+    # What comes next are the answers.
+    alike = by_study("LOG-17", systems, size_bytes=5 << 30, resources=ServerResources(memory_bytes=4 << 30), answers_equal=False)
+    assert alike.reason == "the databases did not give equal answers"
 
 
 def test_small_logs_are_not_judged() -> None:

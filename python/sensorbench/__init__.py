@@ -1,15 +1,14 @@
 """Benchmarks databases for sensor data: the same data, the same questions, answers checked, latencies that do not lie."""
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
-__version__: str
+_attribute, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
-if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> str:
-        """The version, whose look-up takes too long for commands that do not show it."""
-        if name != "__version__":
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib.metadata import version
+def __getattr__(name: str) -> object:
+    """A public name, imported when it is first used; and the version, whose look-up takes too long for commands that do not show it."""
+    if name != "__version__":
+        return _attribute(name)
+    from importlib.metadata import version
 
-        return version("sensorbench")
+    return version("sensorbench")

@@ -11,6 +11,8 @@ from sensorbench.errors import UsageError
 
 # Of generated data, and of what is drawn from a dataset, if none is said.
 DEFAULT_SEED = 42
+# Options of this process that do not stand on its command line, as words of one: results say by which command they are made again.
+GIVEN_ELSEWHERE: list[str] = []
 
 
 class OptionModel(BaseModel):

@@ -8,10 +8,12 @@ import json
 import os
 import re
 import shutil
+from datetime import datetime
 from pathlib import Path
 
 from sensorbench.errors import UsageError
 
+RESULTS_FOLDER = Path("results")
 # All pages have it, and stand with it in their first lines.
 _OUR_TITLE = "sensorbench</title>"
 _FIRST_BYTES = 4096
@@ -35,6 +37,13 @@ def cache_folder(name: str) -> Path:
     folder = (Path(root) if root else Path(user_cache) / "sensorbench") / name
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def new_results_folder(name: str) -> Path:
+    """A folder for new results that is not there yet, below the one that all results go to unless somebody says otherwise."""
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    candidates = (RESULTS_FOLDER / (f"{name}-{stamp}" if not number else f"{name}-{stamp}-{number}") for number in range(1000))
+    return next(folder for folder in candidates if not folder.exists())
 
 
 def check_is_free(folder: Path, otherwise: str = "") -> None:

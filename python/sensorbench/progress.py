@@ -1,6 +1,5 @@
 """Telling people how far long work is: bars on a terminal, plain lines elsewhere. All of it goes to standard error."""
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +7,10 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
+
+from sensorbench.terminal import TERMINAL, console, error_console
+
+__all__ = ["ProgressReporter", "Task", "console", "error_console", "print_labelled"]
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -48,7 +51,9 @@ class ProgressReporter:
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.console = error_console()
-        self.console.quiet = quiet
+        self.console.quiet = quiet or TERMINAL.quiet
+        # What --quiet leaves out are steps, not warnings.
+        self._warnings = error_console() if TERMINAL.quiet and not quiet else self.console
         self._bars: Progress | None = None
 
     def say(self, text: str) -> None:
@@ -57,12 +62,13 @@ class ProgressReporter:
 
     def warn(self, text: str) -> None:
         """One line that should not be overlooked."""
-        print_labelled(self.console, "warning", text)
+        print_labelled(self._warnings, "warning", text)
 
     @contextmanager
     def task(self, name: str, total: float | None = None) -> Iterator[Task]:
         """Tells about one piece of work while it goes on."""
-        if not self.console.is_terminal or self.console.quiet:
+        # Steps that are logged would be printed into a bar.
+        if not self.console.is_terminal or self.console.quiet or TERMINAL.verbose:
             yield Task(name, total, self.console, None)
             return
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -76,20 +82,6 @@ class ProgressReporter:
         )
         with Progress(*columns, console=self.console) as bars:
             yield Task(name, total, self.console, bars)
-
-
-# Where there is no terminal, tables are as wide as they need to be.
-WIDTH_ELSEWHERE = 200
-
-
-def console() -> Console:
-    """Standard output, for people. Texts are printed as they are: `[spark]` is no markup and `join:x:` no picture. Colours are styles."""
-    return Console(soft_wrap=True, emoji=False, markup=False, width=None if sys.stdout.isatty() else WIDTH_ELSEWHERE)
-
-
-def error_console() -> Console:
-    """Standard error, for people; texts are printed as they are."""
-    return Console(stderr=True, soft_wrap=True, emoji=False, markup=False)
 
 
 def print_labelled(screen: Console, label: str, text: str, style: str = "yellow") -> None:

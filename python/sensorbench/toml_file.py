@@ -52,24 +52,36 @@ class FileError(UsageError):
 
 def load(path: Path, model: type[Model], change: Change | None = None) -> Model:
     """Reads a file into a model, its content changed before if so wished. Raises UsageError naming file, line and key."""
+    return parse(_text(path), model, path, change)
+
+
+def _text(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: {error}") from None
-    return parse(text, model, path, change)
+
+
+def load_keys(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
+    """The content of a file that no model describes, and the lines of its keys. Raises UsageError naming file and line."""
+    return _parsed(_text(path), path)
 
 
 def parse(text: str, model: type[Model], path: Path, change: Change | None = None) -> Model:
     """Reads the text of the file `path` into a model."""
+    content, lines = _parsed(text, path)
+    return validate(change(content) if change else content, model, path, lines)
+
+
+def _parsed(text: str, path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     try:
         lines = toml_lines(text)
     except EngineUsageError as error:
         line, message = error.args
         raise UsageError(f"{path}, line {line}: {message}") from None
-    content = tomllib.loads(text)
-    return validate(change(content) if change else content, model, path, lines)
+    return tomllib.loads(text), lines
 
 
 def validate(content: dict[str, Any], model: type[Model], path: Path, lines: dict[str, int] | None = None) -> Model:
@@ -86,10 +98,10 @@ def error_at(path: Path, key: str, message: str) -> UsageError:
         lines = toml_lines(path.read_text(encoding="utf-8"))
     except (OSError, EngineUsageError):
         lines = {}
-    return UsageError(f"{_place(path, lines, key)}: {message}")
+    return UsageError(f"{place_of(path, lines, key)}: {message}")
 
 
-def _place(path: Path, lines: dict[str, int], key: str) -> str:
+def place_of(path: Path, lines: dict[str, int], key: str) -> str:
     """The file, the line of the key or of the nearest key around it, and the key."""
     key = _as_written(key, lines)
     known = key
@@ -124,7 +136,7 @@ def _described(problem: ErrorDetails, renamed: str | None, lines: dict[str, int]
     message = {"extra_forbidden": "unknown key", "missing": "this key is missing"}.get(problem["type"], problem_text(problem))
     if renamed:
         message = f"unknown key; it is called {renamed} now"
-    return f"{_place(path, lines, key)}: {message}{_expected(problem)}"
+    return f"{place_of(path, lines, key)}: {message}{_expected(problem)}"
 
 
 def _present_name(problem: ErrorDetails, content: dict[str, Any], model: type[BaseModel]) -> str | None:

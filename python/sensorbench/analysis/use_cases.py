@@ -1,4 +1,4 @@
-"""The six use cases of the sensor-schema study (source study 000_b4528909eb639bb8, conclusion), with the layout that it
+"""The six use cases of the sensor-schema study (Katsantonis 2014, conclusion), with the layout that it
 recommends for each, and what measurements say of them.
 
 The source has no advice where neither writing nor reading is high.

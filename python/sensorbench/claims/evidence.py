@@ -5,6 +5,7 @@ from functools import cache
 from types import MappingProxyType
 
 import numpy as np
+from pydantic import Field
 
 from sensorbench import toml_file
 from sensorbench.analysis.intervals import CONFIDENCE, Interval, contrast_interval, scaled
@@ -28,8 +29,8 @@ class Roles(toml_file.FileModel):
     cannot be obtained: they judge claims, and are named in the verdict. A system of another kind has no place here.
     """
 
-    published: dict[str, list[str]]
-    substitute: dict[str, list[str]] = {}
+    published: dict[str, list[str]] = Field(description="Variants of the paper's own systems, by role.")
+    substitute: dict[str, list[str]] = Field(default={}, description="Variants that stand in for a system of the paper, by role.")
 
 
 def variant_name(variant: VariantManifest) -> str:
@@ -104,6 +105,11 @@ class Evidence(FigureEvidence):
     def scale(self, name: str) -> float | None:
         """The value of something that findings depend on."""
         return _SCALES[name](self) if name in _SCALES else None
+
+    @property
+    def has_equal_memory(self) -> bool:
+        """Whether every server could use the same memory, and was set to use it."""
+        return self.result.manifest.plan.resources.memory_bytes is not None
 
     def runs(self, role: str) -> list[RunResult]:
         """The complete runs of a role."""

@@ -255,6 +255,8 @@ def _judgement(claim: Claim, study: HasClaims, by: Sequence[Measured]) -> Judgem
     too_small = next((found for measurement in by if (found := below_scale(claim, measurement.evidence))), None)
     if too_small:
         return too_small
+    if claim.equal_resources and not all(measurement.evidence.has_equal_memory for measurement in by):
+        return untested_for(f"{claim.equal_resources}: give every server the same with --server-memory")
     if any(measurement.answers_equal is False for measurement in by):
         return Judgement("inconclusive", "the databases did not give equal answers")
     return decided(claim, by[0].evidence, study.judges)

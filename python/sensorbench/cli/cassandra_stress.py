@@ -8,8 +8,8 @@ import typer
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import Metrics, Out, Replace
-from sensorbench.cli.output import new_folder
+from sensorbench.cli.options import Json, Metrics, Out, Replace
+from sensorbench.cli.output import new_folder, show_tool
 from sensorbench.compat.cassandra_stress import (
     CassandraStressBenchmark,
     CassandraStressOptions,
@@ -27,11 +27,11 @@ def cassandra_stress(
     metrics: Metrics = None,
     out: Out = None,
     replace: Replace = False,
+    json: Json = False,
 ) -> None:
     """Run a profile of cassandra-stress: insertions alone make the table, other operations go on with what they left."""
     folder, reporter = out or new_folder("cassandra-stress"), ProgressReporter()
     with observers(metrics) as watching:
         plan = plan_cassandra_stress(profile, options, folder, reporter, observers=watching, replace=replace)
-        summary, page = run_and_report(CassandraStressBenchmark(), plan, folder, reporter, reports.CASSANDRA_STRESS.write)
-    typer.echo(as_text(summary), nl=False)
-    reporter.say(f"results: {folder}, report: {page}")
+        written = run_and_report(CassandraStressBenchmark(), plan, folder, reporter, reports.CASSANDRA_STRESS.write)
+    show_tool(written, as_text, reporter, as_json=json)

@@ -14,6 +14,7 @@ from sensorbench.analysis.verdicts import compare as compare_samples
 from sensorbench.app.comparison import run_comparison_and_report
 from sensorbench.benchmarks.comparison import sample_of
 from sensorbench.cli.experiment import Experiment
+from sensorbench.cli.fail_on import FailOnSlower, check_slower, fail_on_slower
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import Json, Out
 from sensorbench.cli.output import new_folder
@@ -43,9 +44,16 @@ _DEFAULT_WORKLOAD = Workload(mix={"any": 1}, operations=1).model_dump(mode="json
 
 
 def compare(
-    a: Place, b: Place, metric: Metric = None, margin: Margin = EQUIVALENCE_MARGIN, force: Force = False, json: Json = False
+    a: Place,
+    b: Place,
+    metric: Metric = None,
+    margin: Margin = EQUIVALENCE_MARGIN,
+    force: Force = False,
+    fail_on: FailOnSlower = None,
+    json: Json = False,
 ) -> None:
     """Compare two results of one dataset and workload: which is faster, by how much, with which confidence interval."""
+    fails_if_slower = check_slower(fail_on)
     (result_a, chosen_a), (result_b, chosen_b) = _read(a), _read(b)
     metric = _metric(metric, result_a)
     obstacles = _obstacles(result_a, result_b)
@@ -54,6 +62,8 @@ def compare(
             f"{a} and {b} cannot be compared: {'; '.join(obstacles)}. Compare results of one dataset and one workload, "
             "or see the figures without verdicts with --force"
         )
+    if obstacles and fails_if_slower:
+        raise UsageError(f"--fail-on slower: {a} and {b} get no verdicts: {'; '.join(obstacles)}")
     # Variants of one comparison took turns; two comparisons were made at different times.
     paired = result_a.folder.resolve() == result_b.folder.resolve()
     rows = []
@@ -77,10 +87,12 @@ def compare(
     differences = [*obstacles, *_differences(result_a, result_b), *_left_out(result_a), *_left_out(result_b)]
     if json:
         print_json({"a": a, "b": b, "metric": metric, "comparisons": rows, "differences": differences})
-        return
-    _print(rows, a, b)
-    for difference in differences:
-        print_labelled(error_console(), "warning", difference)
+    else:
+        _print(rows, a, b)
+        for difference in differences:
+            print_labelled(error_console(), "warning", difference)
+    if fails_if_slower:
+        fail_on_slower([f"{row.a} {row.operation} ({row.ratio:.3g} times)" for row in rows if row.is_slower_by(margin)])
 
 
 def _obstacles(a: ComparisonResult, b: ComparisonResult) -> list[str]:
@@ -157,6 +169,10 @@ class _Compared:
     high: float | None
     confidence: float
     reason: str | None
+
+    def is_slower_by(self, margin: float) -> bool:
+        """Whether A is slower beyond doubt, and by more than the margin."""
+        return self.verdict == "slower" and self.ratio > 1.0 + margin
 
 
 def _compared(a: str, b: str, operation: str, metric: str, verdict: Verdict, sample_a: Sample, sample_b: Sample) -> _Compared:

@@ -1,6 +1,7 @@
 """`sensorbench data`: list, describe, checksum, generate, import, export, clean."""
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -63,7 +64,9 @@ def list_datasets(json: Json = False) -> None:
     for row in rows:
         table.add_row(str(row["name"]), *("yes" if row[key] else "" for key in ("shipped", "generated", "importer")))
     console().print(table)
-    console().print("Your own CSV or Parquet files: sensorbench data import MAPPING.toml (see docs/own-data.md)", highlight=False)
+    console().print(
+        "Your own CSV or Parquet files: sensorbench data import MAPPING.toml (see docs/how-to/own-data.md)", highlight=False
+    )
 
 
 @app.command("describe")
@@ -253,21 +256,26 @@ def export_dataset(
     form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMS)}.")] = "csv",
     scale: Scale = 1.0,
     seed: Seed = DEFAULT_SEED,
+    json: Json = False,
 ) -> None:
     """Write a dataset as CSV, Parquet or Influx line protocol."""
-    for file in export(open_dataset(dataset, scale=scale, seed=seed, reporter=ProgressReporter()), form, out):
+    written = export(open_dataset(dataset, scale=scale, seed=seed, reporter=ProgressReporter()), form, out)
+    if json:
+        print_json({"files": written})
+        return
+    for file in written:
         typer.echo(str(file))
 
 
 @app.command("clean")
-def clean(yes: Yes = False) -> None:
+def clean(yes: Yes = False, json: Json = False) -> None:
     """Remove generated, imported and prepared data from the cache, after asking; it is made again when it is needed."""
     found = {**cached_datasets(), **cached_tables()}
     for entry in (entry for name in ("datasets", "prepared") for entry in sorted(cache_folder(name).iterdir())):
         if entry not in found:
             error_console().print(f"{entry} stays: sensorbench did not put it there", highlight=False, markup=False)
     if not found:
-        typer.echo("the cache has no data")
+        _print_removed({}, as_json=json)
         return
     named = ", ".join(f"{entry} ({formatting.size(size)})" for entry, size in found.items())
     confirm(f"remove from the cache: {named}", yes=yes)
@@ -276,7 +284,14 @@ def clean(yes: Yes = False) -> None:
             shutil.rmtree(entry)
         else:
             entry.unlink()
-    typer.echo(f"removed: {formatting.size(sum(found.values()))}")
+    _print_removed(found, as_json=json)
+
+
+def _print_removed(sizes: Mapping[Path, int], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"removed": [{"path": entry, "bytes": size} for entry, size in sizes.items()]})
+    else:
+        typer.echo(f"removed: {formatting.size(sum(sizes.values()))}" if sizes else "the cache has no data")
 
 
 def _print(description: Description, *, as_json: bool) -> None:

@@ -69,7 +69,7 @@ def analyse(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Compute the elasticity of a series that was recorded. The definitions are in docs/elasticity.md."""
+    """Compute the elasticity of a series that was recorded. The definitions are in docs/explanation/elasticity-scores.md."""
     if not requests_per_thread > 0.0:
         raise UsageError(f"--requests-per-thread {requests_per_thread:g}: expected a number above 0")
     sets = Sets(*read_sets(file))

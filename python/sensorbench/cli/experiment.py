@@ -12,7 +12,7 @@ from sensorbench.cli.output import new_folder, show_comparison
 from sensorbench.progress import ProgressReporter
 from sensorbench.runner import ExperimentOptions, plan_experiment
 
-Experiment = Annotated[Path, typer.Argument(help="An experiment file (.toml); see docs/experiments.md.")]
+Experiment = Annotated[Path, typer.Argument(help="An experiment file (.toml); see docs/how-to/experiments.md.")]
 
 
 @takes(ExperimentOptions)
@@ -31,7 +31,13 @@ def run(
     out = out or new_folder(experiment.stem)
     reporter = ProgressReporter()
     comparison = plan_experiment(
-        experiment, list(options.changes), out, reporter, options.sweeps, include_outdated=options.include_outdated
+        experiment,
+        list(options.changes),
+        out,
+        reporter,
+        options.sweeps,
+        include_outdated=options.include_outdated,
+        resources=options.resources,
     )
     reporter.say(f"{comparison.title}: variants: {len(comparison.variants)}, results go to {out}")
     written = run_comparison_and_report(comparison, out, reporter, resume=resume, replace=replace, drop_after=drop_after)

@@ -7,6 +7,7 @@ import typer
 from rich.table import Table
 
 from sensorbench.analysis import guarantees
+from sensorbench.cli.fail_on import FailOnFindings, fail_on_findings, parse_findings
 from sensorbench.cli.options import Json
 from sensorbench.cli.printing import new_table, print_json
 from sensorbench.progress import console
@@ -26,13 +27,20 @@ def _group() -> None:
 @app.command("check")
 def check(
     history: Annotated[Path, typer.Argument(help="A history: JSON lines with process, type, f, key, value and time (ns).")],
+    fail_on: FailOnFindings = None,
     json: Json = False,
 ) -> None:
-    """Check a history of reads and writes. Exit code 0 whatever is found; 2 when the file is no history."""
+    """Check a history of reads and writes. Exit code 0 whatever is found, but for what --fail-on names; 2 when the file is no history."""
+    failing = parse_findings(fail_on)
     checked = guarantees.check(read_history(history))
     if json:
         print_json(checked.summary())
-        return
+    else:
+        _print(checked)
+    fail_on_findings(failing, lambda name: checked.findings[name].count)
+
+
+def _print(checked: guarantees.Checked) -> None:
     counts, screen = checked.counts, console()
     screen.print(
         f"{counts['operations']:,} operations of {counts['processes']:,} processes on {counts['keys']:,} keys: "

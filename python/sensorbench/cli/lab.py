@@ -184,13 +184,14 @@ def down(
     name: Annotated[str | None, typer.Argument(help="Name of an instance.", show_default=False)] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every instance, whoever started it; asks before.")] = False,
     yes: Yes = False,
+    json: Json = False,
 ) -> None:
     """End an instance and remove everything of it, its data too."""
     if (name is None) != all_:
         raise UsageError("lab down: name an instance, or give --all")
     if name is not None:
         lab.down(name)
-        console().print(f"ended: {name}", highlight=False)
+        _print_ended([name], as_json=json)
         return
     found = lab.sizes()
     for folder in lab.foreign():
@@ -198,5 +199,11 @@ def down(
     if found:
         named = ", ".join(f"{name} ({formatting.size(size)})" for name, size in found.items())
         confirm(f"end these instances and remove all their data: {named}", yes=yes)
-    ended = lab.down_all() if found else []
-    console().print(f"ended: {', '.join(ended)}" if ended else "nothing ran", highlight=False)
+    _print_ended(lab.down_all() if found else [], as_json=json)
+
+
+def _print_ended(names: list[str], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"ended": names})
+    else:
+        console().print(f"ended: {', '.join(names)}" if names else "nothing ran", highlight=False)

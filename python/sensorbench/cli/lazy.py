@@ -1,25 +1,33 @@
 """Groups of commands that are imported when they are run: help needs their names alone."""
 
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from sensorbench.cli.command import adopt_all, use_own_commands
 from sensorbench.cli.help_texts import with_plain_help
 
 
 class LazyGroup(TyperGroup):
     """A group whose commands are modules of `sensorbench.cli`. `places` has, for each command, `module:attribute` (a function, or a Typer
-    with more commands) and the line that stands for it in the group's help.
+    with more commands) and the line that stands for it in the group's help. `panels` are the headings of that help, each with its commands.
     """
 
     places: dict[str, tuple[str, str]] = {}
+    panels: ClassVar[dict[str, tuple[str, ...]]] = {}
+    path: tuple[str, ...] = ()
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.commands = {name: TyperCommand(name, help=line) for name, (_, line) in self.places.items()}
+        panel_of = {name: panel for panel, names in self.panels.items() for name in names}
+        order = {name: number for number, name in enumerate(panel_of)}
+        names = sorted(self.places, key=lambda name: order.get(name, len(order)))
+        self.commands = {
+            name: TyperCommand(name, help=self.places[name][1], rich_help_panel=panel_of.get(name)) for name in names
+        }
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The name of the command that the arguments name, the command as its module has it, and the other arguments."""
@@ -36,5 +44,11 @@ class LazyGroup(TyperGroup):
             parent.add_typer(found, name=name)
         else:
             parent.command(name)(found)
-        command: Any = get_command(parent)
-        return command.commands[name]
+        use_own_commands(parent)
+        group: Any = get_command(parent)
+        command = group.commands[name]
+        if isinstance(command, LazyGroup):
+            command.path = (*self.path, name)
+        else:
+            adopt_all(command, (*self.path, name))
+        return command

@@ -3,22 +3,27 @@
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.main import get_command
 
 import sensorbench
 from sensorbench import interrupts
+from sensorbench.cli.command import restore_color, shared_options, use_no_color
+from sensorbench.cli.help_groups import PANELS
 from sensorbench.cli.help_texts import with_plain_help
 from sensorbench.cli.lazy import LazyGroup
 from sensorbench.errors import DiskFullError, EngineError, EngineUsageError, InterruptedRunError, SensorbenchError
 from sensorbench.progress import error_console, print_labelled
+from sensorbench.terminal import TERMINAL
 
 _DEBUG = "--debug"
+_NO_COLOR = "--no-color"
 
 
 class _Commands(LazyGroup):
+    panels = PANELS
     places = {
         "quickstart": (
             "quickstart:quickstart",
@@ -81,12 +86,16 @@ class _Commands(LazyGroup):
         ),
     }
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.params += shared_options(with_format=False)
+
 
 app = typer.Typer(
     cls=_Commands,
     help="Benchmarks databases for sensor data: the same data, the same questions, answers checked, latencies that do not lie.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
 )
 
@@ -126,7 +135,13 @@ def main() -> None:
     """Runs the command line. A message for the user goes to standard error, without a traceback unless --debug is given."""
     # A polite end is an interruption, whoever asks for it.
     interrupts.install()
+    TERMINAL.reset()
     arguments, is_debugging = _without_debug(sys.argv[1:])
+    # Errors of the command line are printed before its options are looked at.
+    if _NO_COLOR in _options_in(arguments) or TERMINAL.is_plain:
+        use_no_color()
+    else:
+        restore_color()
     try:
         _run(arguments)
     except (KeyboardInterrupt, Exception) as error:  # the one place where all errors become messages
@@ -137,9 +152,14 @@ def main() -> None:
 
 def _without_debug(arguments: list[str]) -> tuple[list[str], bool]:
     """The arguments without --debug, and whether it is among them. Behind `--` all words are the command's own."""
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    options = [word for word in arguments[:end] if word != _DEBUG]
-    return options + arguments[end:], len(options) < end
+    words = _options_in(arguments)
+    options = [word for word in words if word != _DEBUG]
+    return options + arguments[len(words) :], len(options) < len(words)
+
+
+def _options_in(arguments: list[str]) -> list[str]:
+    """The arguments before `--`."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
 def _message_and_code(error: BaseException) -> tuple[str, int]:

@@ -27,7 +27,7 @@ Metrics = Annotated[
     str | None,
     typer.Option(
         "--metrics",
-        help="Serve OpenMetrics at this port of 127.0.0.1 (or at ADDRESS:PORT) meanwhile; docs/openmetrics.md.",
+        help="Serve OpenMetrics at this port of 127.0.0.1 (or at ADDRESS:PORT) meanwhile; docs/how-to/grafana.md.",
         show_default=False,
     ),
 ]

@@ -5,13 +5,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+import typer
 from rich.table import Table
 from rich.text import Text
 
 from sensorbench.app.comparison import fail_if_wrong
 from sensorbench.claims import Claim
 from sensorbench.cli.printing import new_table, open_page, print_json
-from sensorbench.progress import console, print_labelled
+from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import answer, formatting
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant
@@ -39,6 +40,16 @@ def show_written(written: tuple[Shown, Path], show: Callable[[Shown, Path], None
         show(summary, page)
     if not no_open:
         open_page(page)
+
+
+def show_tool(written: tuple[Shown, Path], as_text: Callable[[Shown], str], reporter: ProgressReporter, *, as_json: bool) -> None:
+    """Says what a run by another tool's files came to: as JSON, or in the words of that tool."""
+    summary, page = written
+    if as_json:
+        print_json(summary)
+        return
+    typer.echo(as_text(summary), nl=False)
+    reporter.say(f"results: {page.parent}, report: {page}")
 
 
 def show_comparison(written: tuple[ComparisonSummary, Path], *, no_open: bool, as_json: bool) -> None:

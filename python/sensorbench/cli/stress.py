@@ -8,10 +8,11 @@ import typer
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.stress import StressBenchmark, StressOptions, plan_stress, request_rate
+from sensorbench.cli.fail_on import FailOnLoad, check_load_conditions, fail_on_load, parse_load_conditions
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, Json, Metrics, NoOpen, Out, Replace
 from sensorbench.cli.output import new_folder, show_written
-from sensorbench.cli.printing import new_table
+from sensorbench.cli.printing import new_table, print_json
 from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import formatting
 from sensorbench.results.summary.stress import StressStep, StressSummary
@@ -21,6 +22,7 @@ from sensorbench.runner import observers
 @takes(StressOptions)
 def run(
     options: StressOptions,
+    fail_on: FailOnLoad = None,
     metrics: Metrics = None,
     out: Out = None,
     replace: Replace = False,
@@ -29,20 +31,26 @@ def run(
     json: Json = False,
 ) -> None:
     """Hold rates one after the other, or search the highest one that meets an objective. The load does not wait for answers."""
+    conditions = parse_load_conditions(fail_on)
+    check_load_conditions(conditions, has_capacity=options.find_capacity)
     folder, reporter = out or new_folder("stress"), ProgressReporter()
     with observers(metrics) as watching:
         plan = plan_stress(options, folder, reporter, observers=watching, replace=replace, drop_after=drop_after)
         reporter.say(f"{plan.work.described['data']}, results go to {folder}")
         written = run_and_report(StressBenchmark(), plan, folder, reporter, reports.STRESS.write)
     show_written(written, print_stress, no_open=no_open, as_json=json)
+    fail_on_load(conditions, written[0].result)
 
 
 def set_rate(
     folder: Annotated[Path, typer.Argument(help="Folder into which a stress run writes.")],
     per_s: Annotated[float, typer.Argument(help="The rate from now on, in operations a second.")],
+    json: Json = False,
 ) -> None:
     """Change the rate of a stress run that goes on; it holds until the step ends."""
     request_rate(folder, per_s)
+    if json:
+        print_json({"folder": str(folder), "rate_per_s": per_s})
 
 
 def print_stress(summary: StressSummary, page: Path) -> None:

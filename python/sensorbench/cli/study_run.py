@@ -17,7 +17,7 @@ class _Studies(LazyGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The study that the arguments name."""
-        if args and not args[0].startswith("-") and args[0] not in self.places:
+        if args and not args[0].startswith("-") and args[0] not in self.places and not ctx.resilient_parsing:
             raise UsageError(f"there is no study {args[0]!r}; expected one of {', '.join(self.places)}")
         return super().resolve_command(ctx, args)
 

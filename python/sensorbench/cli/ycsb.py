@@ -7,8 +7,8 @@ import typer
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import Metrics, Out, Replace
-from sensorbench.cli.output import new_folder
+from sensorbench.cli.options import Json, Metrics, Out, Replace
+from sensorbench.cli.output import new_folder, show_tool
 from sensorbench.compat.ycsb import Phase, YcsbBenchmark, YcsbOptions, YcsbRunOptions, as_text, plan_ycsb
 from sensorbench.progress import ProgressReporter
 from sensorbench.runner import observers
@@ -18,22 +18,23 @@ app = typer.Typer(help="Run YCSB's core workloads by its properties files.", no_
 
 @app.command("load")
 @takes(YcsbOptions)
-def load(options: YcsbOptions, metrics: Metrics = None, out: Out = None, replace: Replace = False) -> None:
+def load(options: YcsbOptions, metrics: Metrics = None, out: Out = None, replace: Replace = False, json: Json = False) -> None:
     """Insert the records of a workload, one operation each."""
-    _run("load", options, metrics, out, replace=replace)
+    _run("load", options, metrics, out, replace=replace, as_json=json)
 
 
 @app.command("run")
 @takes(YcsbRunOptions)
-def run(options: YcsbRunOptions, metrics: Metrics = None, out: Out = None) -> None:
+def run(options: YcsbRunOptions, metrics: Metrics = None, out: Out = None, json: Json = False) -> None:
     """Carry out the transactions of a workload on records that were loaded."""
-    _run("run", options, metrics, out)
+    _run("run", options, metrics, out, as_json=json)
 
 
-def _run(phase: Phase, options: YcsbOptions, metrics: str | None, out: Path | None, *, replace: bool = False) -> None:
+def _run(
+    phase: Phase, options: YcsbOptions, metrics: str | None, out: Path | None, *, replace: bool = False, as_json: bool
+) -> None:
     folder, reporter = out or new_folder(f"ycsb-{phase}"), ProgressReporter()
     with observers(metrics) as watching:
         plan = plan_ycsb(phase, options, folder, reporter, observers=watching, replace=replace)
-        summary, page = run_and_report(YcsbBenchmark(), plan, folder, reporter, reports.YCSB.write)
-    typer.echo(as_text(summary), nl=False)
-    reporter.say(f"results: {folder}, report: {page}")
+        written = run_and_report(YcsbBenchmark(), plan, folder, reporter, reports.YCSB.write)
+    show_tool(written, as_text, reporter, as_json=as_json)

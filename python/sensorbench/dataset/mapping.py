@@ -1,10 +1,11 @@
 """Own data: CSV or Parquet files and a mapping file that says what their columns are.
 
-See docs/own-data.md for the keys of a mapping file with a worked example.
+See docs/how-to/own-data.md for the keys of a mapping file with a worked example.
 """
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 from zoneinfo import available_timezones
@@ -27,11 +28,18 @@ FILE_NAME = "{file}"
 class TimeColumn(toml_file.FileModel):
     """The column of the time of a reading, or its columns, and how it is written."""
 
-    column: str | None = None
-    columns: list[str] | None = Field(default=None, min_length=2, max_length=6)
-    format: str | None = None
-    unit: Literal["s", "ms", "us", "ns"] | None = None
-    zone: str | None = None
+    column: str | None = Field(default=None, description="The column of the time. This or `columns` must be given.")
+    columns: list[str] | None = Field(
+        default=None,
+        min_length=2,
+        max_length=6,
+        description="The columns of year, month, day, hour, minute and second, in this order; the last three may be left out. Or those of a date and of a time of day, with `format`.",
+    )
+    format: str | None = Field(default=None, description='How text is written, as strptime has it: `"%d/%m/%Y %H:%M"`.')
+    unit: Literal["s", "ms", "us", "ns"] | None = Field(default=None, description="Unit of numbers that count from 1970.")
+    zone: str | None = Field(
+        default=None, description='Time zone of times without an offset: `"Europe/Berlin"`; UTC if not given.'
+    )
 
     @model_validator(mode="after")
     def _one_way(self) -> "TimeColumn":
@@ -101,23 +109,35 @@ def _of_parts(columns: list[str]) -> str:
 class Mapping(toml_file.FileModel):
     """A mapping file."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
-    title: str = ""
-    source: str = "the user's own files"
-    license: str = "not told"
-    site_is: str = "site"
-    zone_is: str = "zone"
-    files: list[str] = Field(min_length=1)
-    time: TimeColumn
-    site: int | str = 1
-    zone: int | str = 1
-    sensor: str | None = None
-    value: str | None = None
-    sensors: dict[str, str] = {}
-    text_sensors: dict[str, str] | list[str] = {}
-    missing: list[str] = ["NA"]
-    decimal: Literal[".", ","] = "."
-    bad_rows: Literal["refuse", "skip"] = "refuse"
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="What the dataset is called: letters, digits, `_`, `.` and `-`."
+    )
+    title: str = Field(default="", description="Headline of the dataset; its name if not given.")
+    source: str = Field(default="the user's own files", description="Where the data are from, for reports.")
+    license: str = Field(default="not told", description="What may be done with the data, for reports.")
+    site_is: str = Field(default="site", description="What a site is, in a word, for reports: `city`.")
+    zone_is: str = Field(default="zone", description="What a zone is, in a word, for reports: `station`.")
+    files: list[str] = Field(min_length=1, description="Paths or patterns (`data/*.csv`), relative to the mapping file.")
+    time: TimeColumn = Field(description="Where the time of a reading is, and how it is written.")
+    site: int | str = Field(default=1, description="A number for all rows, or the name of a column.")
+    zone: int | str = Field(default=1, description="A number for all rows, or the name of a column.")
+    sensor: str | None = Field(
+        default=None,
+        description="The column of the sensor's name, where each row is one reading. `sensor` and `value`, or `sensors`, must be given.",
+    )
+    value: str | None = Field(default=None, description="The column of the value, where each row is one reading.")
+    sensors: dict[str, str] = Field(
+        default={}, description="Columns by the names of their sensors, where each row has several sensors."
+    )
+    text_sensors: dict[str, str] | list[str] = Field(
+        default={},
+        description="Sensors whose values are text: their columns by name, where each row has several sensors; else a list of their names.",
+    )
+    missing: list[str] = Field(default=["NA"], description='Texts that mean "no value". Empty cells and NaN always do.')
+    decimal: Literal[".", ","] = Field(default=".", description="How values write their decimal point.")
+    bad_rows: Literal["refuse", "skip"] = Field(
+        default="refuse", description="`refuse`: nothing is imported if a row is bad. `skip`: bad rows are left out and counted."
+    )
 
     @model_validator(mode="after")
     def _long_or_wide(self) -> "Mapping":
@@ -162,9 +182,14 @@ class Mapping(toml_file.FileModel):
 
 
 def import_mapping(mapping_file: Path, files: list[Path], out: Path, *, skip_bad_rows: bool) -> Dataset:
-    """Imports the files of a mapping, or those given instead."""
+    """Imports the files of a mapping file, or those given instead."""
     mapping = toml_file.load(mapping_file, Mapping)
     files = files or matching_files(mapping_file, mapping)
+    return import_mapped(mapping, files, out, f"as {mapping_file.name} says", skip_bad_rows=skip_bad_rows)
+
+
+def import_mapped(mapping: Mapping, files: list[Path], out: Path, how: str, *, skip_bad_rows: bool = False) -> Dataset:
+    """Imports files as a mapping says; `how` says in the description where that is written."""
     staging = Staging()
     for table, value in (("named", "DOUBLE"), ("named_texts", "VARCHAR")):
         staging.connection.execute(
@@ -185,7 +210,7 @@ def import_mapping(mapping_file: Path, files: list[Path], out: Path, *, skip_bad
         generated=False,
         source=mapping.source,
         license=mapping.license,
-        how_made=f"Imported from {len(files)} files as {mapping_file.name} says. Cells that are empty, NaN or one of {mapping.missing} are absent.",
+        how_made=f"Imported from {len(files)} files {how}. Cells that are empty, NaN or one of {mapping.missing} are absent.",
         site_is=mapping.site_is,
         zone_is=mapping.zone_is,
         notes=notes,
@@ -209,8 +234,13 @@ def matching_files(mapping_file: Path, mapping: Mapping) -> list[Path]:
 def inputs_fingerprint(mapping_file: Path) -> str:
     """Changes when the mapping or one of its files does."""
     mapping = toml_file.load(mapping_file, Mapping)
-    digest = hashlib.sha256(mapping_file.read_bytes())
-    for file in matching_files(mapping_file, mapping):
+    return files_fingerprint(mapping_file.read_bytes(), matching_files(mapping_file, mapping))
+
+
+def files_fingerprint(mapping: bytes, files: Iterable[Path]) -> str:
+    """The same, of what a mapping says, in whatever form, and of its files."""
+    digest = hashlib.sha256(mapping)
+    for file in files:
         state = file.stat()
         digest.update(f"{file.resolve()} {state.st_size} {state.st_mtime_ns}".encode())
     return digest.hexdigest()[:16]

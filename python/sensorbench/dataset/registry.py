@@ -161,6 +161,33 @@ def _imported(mapping_file: Path, reporter: ProgressReporter) -> Path:
     return _made_once(folder, lambda unfinished: mapping.import_mapping(mapping_file, [], unfinished, skip_bad_rows=False)).folder
 
 
+def import_described(described: mapping.Mapping, files: list[Path], out: Path | None, reporter: ProgressReporter) -> Dataset:
+    """Imports a user's files as a mapping says that is no file.
+
+    Args:
+        described: the mapping; the files that it names are not looked at.
+        files: the files.
+        out: the folder for the dataset; the cache if None, where they are imported once.
+        reporter: told that files are imported.
+
+    Raises:
+        UsageError: for files that are not there or do not fit, and for a folder that is not free.
+
+    """
+    for file in files:
+        if not file.is_file():
+            raise UsageError(f"{file}: no such file")
+
+    def make(folder: Path) -> Dataset:
+        reporter.say(f"importing {', '.join(map(str, files))}")
+        return mapping.import_mapped(described, files, folder, "by a call of the library")
+
+    if out is not None:
+        return make_in(out, make)
+    fingerprint = mapping.files_fingerprint(described.model_dump_json().encode(), files)
+    return _made_once(cache_folder("datasets") / f"{described.name}-{fingerprint}", make)
+
+
 def _made_once(folder: Path, make: Callable[[Path], Dataset]) -> Dataset:
     """The dataset in a folder of the cache; made beside it first, so that one cut short is never taken for whole."""
     if not (folder / DESCRIPTION_FILE).exists():

@@ -81,6 +81,21 @@ class LabDatabase(ABC):
     def unknown_settings(self, software: Path, user: ServerUser, settings: Mapping[str, str]) -> dict[str, str]:
         """Settings that this version does not know, each with what it says about them."""
 
+    # How `memory_settings` divides the memory, in words, and who advises that.
+    memory_rule: str = "nothing to set: it keeps no data in memory of its own, and the system's cache has what is left"
+
+    def memory_settings(self, memory_bytes: int) -> dict[str, str]:
+        """How a node is set that may use so much memory in all.
+
+        Args:
+            memory_bytes: of one node, for its heap, its caches and the system's cache of its files.
+
+        Returns:
+            Settings as `unknown_settings` knows them; none where there is nothing to set.
+
+        """
+        return {}
+
     def user(self) -> ServerUser:
         """As whom its processes run."""
         return server_user()

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -51,7 +51,10 @@ class ServerSpec:
     replicas: int = 0
     settings: dict[str, str] = field(default_factory=dict)
     cpus: list[int] | None = None
+    # Of all nodes together.
     memory_bytes: int | None = None
+    # Whether caches and heaps are set such that they fit into `memory_bytes`, where `settings` says nothing else.
+    fits_memory: bool = False
     # Whether it goes on when the process that started it ends.
     stays: bool = True
 
@@ -66,6 +69,9 @@ def up(spec: ServerSpec) -> Instance:
     database, source = _wanted(spec)
     _check(spec, database)
     software, user = source.get(), database.user()
+    if spec.fits_memory and spec.memory_bytes:
+        of_a_node = database.memory_settings(spec.memory_bytes // (spec.nodes or database.nodes))
+        spec = replace(spec, settings={**of_a_node, **spec.settings})
     unknown = database.unknown_settings(software, user, spec.settings)
     if unknown:
         key, why = next(iter(unknown.items()))

@@ -1,8 +1,7 @@
-"""Processors and memory of servers: by a cgroup (version 2) where that is permitted, else by affinity alone."""
+"""CPUs and memory of servers: by a cgroup where that is permitted. Version 2 keeps both, version 1 the memory, and affinity the CPUs."""
 
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -10,6 +9,8 @@ from pydantic import BaseModel, ConfigDict
 from sensorbench.errors import UsageError
 
 CGROUPS = Path("/sys/fs/cgroup")
+# The memory controller of version 1, which older systems and some virtual machines have instead.
+_VERSION_1 = CGROUPS / "memory"
 _SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>[kKmMgGtT]?)i?[bB]?")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -46,11 +47,11 @@ def _range(part: str) -> range:
     return range(int(first), int(last) + 1) if dash else range(int(first), int(first) + 1)
 
 
-def parse_memory(text: str) -> int:
-    """`512M`, `2G`: bytes."""
+def parse_memory(text: str, flag: str = "--memory") -> int:
+    """`512M`, `2G`: bytes. Raises UsageError that names the flag."""
     found = _SIZE.fullmatch(text.strip())
     if not found or float(found["number"]) <= 0:
-        raise UsageError(f"--memory {text}: expected a size such as 512M or 2G")
+        raise UsageError(f"{flag} {text}: expected a size such as 512M or 2G")
     return int(float(found["number"]) * _UNITS[found["unit"].lower()])
 
 
@@ -60,6 +61,14 @@ def limits(name: str, cpus: list[int] | None, memory_bytes: int | None) -> Limit
         return Limits()
     wanted = [*(["cpuset"] if cpus else []), *(["memory"] if memory_bytes else [])]
     group, why_not = _make_group(f"sensorbench-{name}", wanted)
+    if group is None and memory_bytes and (of_version_1 := _make_group_of_version_1(f"sensorbench-{name}", memory_bytes)):
+        return Limits(
+            cpus=cpus,
+            memory_bytes=memory_bytes,
+            cpus_by="affinity" if cpus else "not limited",
+            memory_by="cgroup v1",
+            group=str(of_version_1),
+        )
     if group is None:
         return Limits(
             cpus=cpus,
@@ -98,16 +107,25 @@ def _make_group(name: str, controllers: list[str]) -> tuple[Path | None, str]:
     return group, ""
 
 
-def entering(limits_: Limits) -> Callable[[], None] | None:
-    """What a process does to enter the cgroup; None when there is none."""
-    if limits_.group is None:
+def _make_group_of_version_1(name: str, memory_bytes: int) -> Path | None:
+    """A cgroup of version 1 with this limit of memory, page cache included; None where that cannot be."""
+    group = _VERSION_1 / name
+    try:
+        group.mkdir(exist_ok=True)
+    except OSError:
         return None
-    members = Path(limits_.group) / "cgroup.procs"
+    try:
+        (group / "memory.limit_in_bytes").write_text(str(memory_bytes))
+    except OSError:
+        group.rmdir()
+        return None
+    return group
 
-    def enter() -> None:
-        members.write_text(str(os.getpid()))
 
-    return enter
+def enter_group(limits_: Limits, pid: int) -> None:
+    """Puts a process that was just started into the cgroup, if there is one. The process itself may not do that: it is no longer root's."""
+    if limits_.group is not None:
+        (Path(limits_.group) / "cgroup.procs").write_text(str(pid))
 
 
 def remove_group(limits_: Limits) -> None:

@@ -9,7 +9,7 @@ from sensorbench.errors import FailedError
 from sensorbench.lab import addresses, processes
 from sensorbench.lab.database import LabDatabase, Place
 from sensorbench.lab.instance import COORDINATOR, Instance, Node
-from sensorbench.lab.limits import entering
+from sensorbench.lab.limits import enter_group
 from sensorbench.lab.processes import ProcessId
 from sensorbench.lab.state_dirs import ServerUser
 
@@ -53,9 +53,9 @@ def launch(place: Place, database: LabDatabase) -> None:
         user=place.user,
         environment=database.environment_of(place),
         cpus=limits_.cpus if limits_.cpus_by == "affinity" else None,
-        enter_group=entering(limits_),
     )
     place.node.process = ProcessId.of(started.pid)
+    enter_group(limits_, started.pid)
 
 
 def wait_until_others_may_start(instance: Instance, node: Node, database: LabDatabase) -> None:

@@ -1,5 +1,6 @@
 """Server processes: started without a shell, known again by pid and start time, ended by pid alone."""
 
+import logging
 import os
 import subprocess
 import time
@@ -16,6 +17,7 @@ TOOL_TIMEOUT_S = 120.0
 
 # Every process of an instance is started with this in its environment, so that one can be found whose record was lost.
 INSTANCE_VARIABLE = "SENSORBENCH_LAB_INSTANCE"
+_log = logging.getLogger(__name__)
 
 
 class ProcessId(BaseModel):
@@ -54,17 +56,14 @@ def start(
     user: ServerUser,
     environment: dict[str, str],
     cpus: Sequence[int] | None,
-    enter_group: Callable[[], None] | None,
 ) -> subprocess.Popen[bytes]:
     """Starts a server that outlives us, its output in `server.log`."""
 
     def prepare() -> None:
-        # Groups and affinity first: the unprivileged user may not choose them.
-        if enter_group:
-            enter_group()
         if cpus:
             os.sched_setaffinity(0, cpus)
 
+    _log.info("start %s in %s", Path(command[0]).name, folder)
     log = folder / "server.log"
     log.touch(mode=0o640)
     user.owns(log)
@@ -114,6 +113,7 @@ def call(
         FailedError: when it takes longer.
 
     """
+    _log.info("run %s in %s", Path(command[0]).name, folder)
     is_root = os.geteuid() == 0
     try:
         return _run(command, folder, user if is_root else None, environment, timeout_s)

@@ -1,4 +1,4 @@
-from .benchmark import Benchmark, Description, Plan, RunContext, check_folder, run
+from .benchmark import Benchmark, Description, Plan, RunContext, check_folder, recorded_as, run
 from .series import ChildPlan, SeriesBenchmark, SeriesPlan
 
 __all__ = [
@@ -10,5 +10,6 @@ __all__ = [
     "SeriesBenchmark",
     "SeriesPlan",
     "check_folder",
+    "recorded_as",
     "run",
 ]

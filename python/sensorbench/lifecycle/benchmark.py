@@ -1,9 +1,11 @@
 """What a kind of benchmark is, and how one is run."""
 
+import logging
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -11,6 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from sensorbench import __version__
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle.status import record_status
+from sensorbench.options import GIVEN_ELSEWHERE
 from sensorbench.paths import check_is_free
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.described import Environment
@@ -23,12 +26,34 @@ from sensorbench.runner import Servers
 
 # How options end that are followed by a command of the user's.
 _COMMANDS = "-command"
+_log = logging.getLogger(__name__)
+
+
+# What began a benchmark where it was no command line of ours.
+_CALL: ContextVar[list[str] | None] = ContextVar("call", default=None)
+
+
+@contextmanager
+def recorded_as(command: Sequence[str]) -> Iterator[None]:
+    """Has manifests that are begun in this context name a command of its own: the process's is that of a notebook or of a user's program."""
+    token = _CALL.set([_shown(word) for word in command])
+    try:
+        yield
+    finally:
+        _CALL.reset(token)
 
 
 def command_line() -> list[str]:
-    """The command line, without what could be a secret: targets are shown in the variants, and commands of users are not shown."""
-    words = zip(["", *sys.argv[1:]], sys.argv[1:], strict=False)
-    return ["sensorbench", *("…" if before.endswith(_COMMANDS) else _shown(word) for before, word in words)]
+    """The command line, with the options that environment and sensorbench.toml give, without what could be a secret: targets are shown in
+    the variants, and commands of users are not shown.
+    """
+    if (call := _CALL.get()) is not None:
+        return call
+    given = sys.argv[1:]
+    end = given.index("--") if "--" in given else len(given)
+    words = [*given[:end], *GIVEN_ELSEWHERE, *given[end:]]
+    pairs = zip(["", *words], words, strict=False)
+    return ["sensorbench", *("…" if before.endswith(_COMMANDS) else _shown(word) for before, word in pairs)]
 
 
 def _shown(word: str) -> str:
@@ -112,6 +137,7 @@ def run(
         raise UsageError(f"--resume: another process is writing into {folder}; wait until it has ended")
     owner = Owner.of(before.id if before else new_id(), folder)
     with benchmark.servers(plan, progress) as servers:
+        _log.info("check the plan at its targets")
         benchmark.check(plan, servers, owner)
         manifest = _manifest(benchmark, benchmark.describe(plan, servers), owner, folder)
         if before is not None:
@@ -119,6 +145,7 @@ def run(
         writer = benchmark.writer(folder, manifest)
         context = RunContext(folder, owner, servers, writer, progress)
         with record_status(writer, "; --resume goes on" if benchmark.can_resume else ""):
+            _log.info("execute into %s", folder)
             benchmark.execute(plan, context)
         benchmark.clean_up(plan, context)
 

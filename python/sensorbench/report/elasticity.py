@@ -69,7 +69,9 @@ def elasticity_page(summary: ElasticitySummary) -> Page:
             parts.errors(result.errors),
             Section("variant", "Variant", [Facts(facts)]),
         ],
-        footer=parts.footer(summary, "; each run's tables are in runs/. What the words mean is in docs/elasticity.md."),
+        footer=parts.footer(
+            summary, "; each run's tables are in runs/. What the words mean is in docs/explanation/elasticity-scores.md."
+        ),
     )
 
 

@@ -46,7 +46,7 @@ def elasticity_comparison_page(summary: ElasticityComparisonSummary) -> Page:
             claims_section(summary.claims, study="elasticity"),
             Section("commands", "Commands", [Facts([parts.command(work.command, work.title) for work in works])]),
         ],
-        footer="Made by sensorbench. All numbers are in summary.json. What the words mean is in docs/elasticity.md.",
+        footer="Made by sensorbench. All numbers are in summary.json. What the words mean is in docs/explanation/elasticity-scores.md.",
     )
 
 

@@ -54,7 +54,7 @@ def mapreduce_page(summary: MapReduceSummary) -> Page:
             _environment(summary),
             _claims(summary),
         ],
-        footer=parts.footer(summary, ". What the words mean is in docs/mapreduce.md."),
+        footer=parts.footer(summary, ". What the words mean is in docs/studies/mapreduce.md."),
     )
 
 

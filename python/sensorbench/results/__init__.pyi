@@ -1,5 +1,5 @@
 from .manifest import RunManifest, VariantManifest
-from .planned import ComparisonManifest
+from .planned import ComparisonManifest, ServerResources
 from .reader import ComparisonResult, RunResult, has_results, kind_of, read_comparison, read_run
 from .writer import ComparisonWriter, RunWriter, write_summary
 
@@ -10,6 +10,7 @@ __all__ = [
     "RunManifest",
     "RunResult",
     "RunWriter",
+    "ServerResources",
     "VariantManifest",
     "has_results",
     "kind_of",

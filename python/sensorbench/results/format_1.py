@@ -81,7 +81,12 @@ def series_of_format_2(series: dict[str, Any], begun: Sequence[BaseManifest[Any]
 
 def with_present_names(table: pa.Table) -> pa.Table:
     """A table of either format."""
-    return table.rename_columns([_COLUMNS.get(name, name) for name in table.column_names])
+    return table.rename_columns(list(map(present_name, table.column_names)))
+
+
+def present_name(column: str) -> str:
+    """What a column of either format is called today."""
+    return _COLUMNS.get(column, column)
 
 
 def _renamed(value: Any, place: tuple[str, ...]) -> Any:

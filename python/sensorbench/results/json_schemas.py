@@ -19,13 +19,7 @@ from sensorbench.results.planned import (
     TuneManifest,
     YcsbManifest,
 )
-from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
-from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, ElasticitySummary
-from sensorbench.results.summary.factors import FactorsSummary
-from sensorbench.results.summary.mapreduce import MapReduceSummary
-from sensorbench.results.summary.stress import StressSummary
-from sensorbench.results.summary.tools import CassandraStressSummary, YcsbSummary
-from sensorbench.results.summary.tune import TuneSummary
+from sensorbench.results.summary.kinds import SUMMARIES
 
 SCHEMAS_FOLDER = Path(__file__).parent / "schemas"
 
@@ -42,24 +36,12 @@ _MANIFESTS: tuple[type[BaseModel], ...] = (
     CassandraStressManifest,
     SeriesManifest,
 )
-_SUMMARIES: tuple[type[BaseModel], ...] = (
-    ComparisonSummary,
-    SeriesSummary,
-    StressSummary,
-    TuneSummary,
-    FactorsSummary,
-    ElasticitySummary,
-    ElasticityComparisonSummary,
-    MapReduceSummary,
-    YcsbSummary,
-    CassandraStressSummary,
-)
 
 
 def json_schemas() -> dict[str, dict[str, Any]]:
     """The JSON Schema of each kind of manifest and summary, by the name of its file."""
     manifests = {f"{_kind(model, 'Manifest')}-manifest": model for model in _MANIFESTS}
-    summaries = {f"{_kind(model, 'Summary')}-summary": model for model in _SUMMARIES}
+    summaries = {f"{_kind(model, 'Summary')}-summary": model for model in SUMMARIES}
     return {name: {"$schema": _DIALECT, **model.model_json_schema()} for name, model in {**manifests, **summaries}.items()}
 
 

@@ -21,6 +21,13 @@ class OperationManifest(SummaryPart):
     share: float | None = Field(default=None, description="The share of all rows that an instance is about.")
 
 
+class ServerResources(SummaryPart):
+    """What each server that was started for a benchmark may use, all its nodes together: the same for all of them."""
+
+    memory_bytes: int | None = Field(default=None, description="Memory; caches and heaps are sized to it.")
+    cpus: int | None = None
+
+
 class PlannedComparison(SummaryPart):
     """Variants that are compared under one workload, in an experiment of a user's or in a study."""
 
@@ -34,6 +41,7 @@ class PlannedComparison(SummaryPart):
     include_outdated: bool = Field(
         default=False, description="Whether outdated versions of databases are ranked against current ones."
     )
+    resources: ServerResources = Field(default=ServerResources(), description="What each server that was started may use.")
     order: list[list[str]] = Field(default=[], description="For each repeat, the variants in the order in which they ran.")
 
 

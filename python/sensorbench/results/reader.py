@@ -19,6 +19,7 @@ from sensorbench.results.stored import (
     Model,
     as_model,
     is_stored,
+    parquet_batches,
     read_histogram_log,
     read_json,
     read_model,
@@ -27,7 +28,7 @@ from sensorbench.results.stored import (
     stored_in,
 )
 from sensorbench.results.summary.comparison import AnswerChecks, ComparisonSummary, Failure, LoadFigures, QueryPlan, QueryPlans
-from sensorbench.results.summary.envelope import SUMMARY_FORMAT
+from sensorbench.results.summary.envelope import SUMMARY_FORMAT, Summary
 from sensorbench.results.writer import (
     CHECKS_FILE,
     CONTENTS_FILE,
@@ -44,6 +45,7 @@ from sensorbench.results.writer import (
 )
 
 Manifest = TypeVar("Manifest", bound=ManifestHead)
+AnySummary = TypeVar("AnySummary", bound=Summary[Any])
 
 # Without these, only what is drawn from them is missing: figures are of operations, histograms and the manifest.
 DISPENSABLE = frozenset({"intervals", "events", "resources", "status"})
@@ -107,6 +109,14 @@ class RunResult(Result[RunManifest]):
     def _small_tables(self) -> dict[str, pa.Table]:
         """What was read already, for a report asks for each table many times; large ones are read each time, so as not to fill the memory."""
         return {}
+
+    def operation_batches(self, rows: int) -> Iterator[pa.RecordBatch]:
+        """The logged operations of all its phases, so many at a time; none when nothing was logged.
+
+        Raises DamagedResultsError.
+        """
+        for file in self._files("operations"):
+            yield from parquet_batches(file, _COLUMNS["operations"], rows)
 
     def histograms(self) -> pa.Table | None:
         """Its histograms: tag, start_ns, length_ns, value_ns, count; None when nothing was written. Raises DamagedResultsError."""
@@ -264,19 +274,19 @@ def read_comparison(folder: Path) -> ComparisonResult:
         {variant: plans.root for variant, plans in _of_variants(folder, variants, PLANS_FILE, QueryPlans).items()},
         _of_variants(folder, variants, FAILURE_FILE, Failure),
         read_parquet(reference, _COLUMNS["reference"]) if is_stored(reference) else None,
-        _summary(folder),
+        stored_summary(folder, ComparisonSummary),
         left_out,
     )
 
 
-def _summary(folder: Path) -> ComparisonSummary | None:
+def stored_summary(folder: Path, model: type[AnySummary]) -> AnySummary | None:
     """The summary that was written; None where none is there, a damaged one, or one of an earlier format: it can be computed again from all
     else.
     """
     try:
         path = folder / SUMMARY_FILE
         content = read_json(path) if is_stored(path) else {}
-        return as_model(path, content, ComparisonSummary) if content.get("format") == SUMMARY_FORMAT else None
+        return as_model(path, content, model) if content.get("format") == SUMMARY_FORMAT else None
     except DamagedResultsError:
         return None
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from sensorbench._engine import read_interval_log
 from sensorbench.errors import EngineError, SensorbenchError, problem_text
 from sensorbench.results.checksums import CHECKSUMS_FILE, checksum_of, checksums_in
-from sensorbench.results.format_1 import with_present_names
+from sensorbench.results.format_1 import present_name, with_present_names
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -122,6 +122,31 @@ def read_parquet(path: Path, columns: Collection[str] = ()) -> pa.Table:
     if missing:
         raise DamagedResultsError(path, f"it has no column {missing[0]!r}, but {', '.join(table.column_names)}")
     return table
+
+
+def parquet_batches(path: Path, columns: Collection[str], rows: int) -> Iterator[pa.RecordBatch]:
+    """The rows of a Parquet file, which must have these columns, some at a time: of a long run no more are in memory.
+
+    Args:
+        path: the file.
+        columns: those that are read.
+        rows: rows of a batch at most.
+
+    Raises:
+        DamagedResultsError: while the first batch is read, or a later one.
+
+    """
+    check_sound(path)
+    try:
+        with pq.ParquetFile(path) as file:
+            present = {present_name(name): name for name in file.schema_arrow.names}
+            missing = [name for name in columns if name not in present]
+            if missing:
+                raise DamagedResultsError(path, f"it has no column {missing[0]!r}, but {', '.join(present)}")
+            for batch in file.iter_batches(rows, columns=[present[name] for name in columns]):
+                yield batch.rename_columns([present_name(name) for name in batch.schema.names])
+    except (pa.ArrowException, OSError) as error:
+        raise DamagedResultsError(path, _not_parquet(path, error)) from None
 
 
 def _not_parquet(path: Path, error: Exception) -> str:

@@ -9,7 +9,16 @@ from .memory import MemoryGuard
 from .monitor import CLIENT
 from .namespaces import OwnedNamespace, owned_namespaces
 from .openmetrics import observers
-from .options import ChangeOptions, ExperimentOptions, RankingOptions, Rate, RateOptions, StudyRunOptions, SweepOptions
+from .options import (
+    ChangeOptions,
+    ExperimentOptions,
+    RankingOptions,
+    Rate,
+    RateOptions,
+    ServerOptions,
+    StudyRunOptions,
+    SweepOptions,
+)
 from .plan import Parameters, as_json, build_plan, parameters_of, plan_operations, planned_operation
 from .prepare import PreparedTable, cached_tables, prepare_tables
 from .references import check_references
@@ -61,6 +70,7 @@ __all__ = [
     "Schedule",
     "Seconds",
     "SecondsOrNone",
+    "ServerOptions",
     "Servers",
     "StudyRunOptions",
     "SweepOptions",

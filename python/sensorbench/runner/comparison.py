@@ -1,12 +1,13 @@
 """A comparison: what is asked for, what was found to be sound, and what is up."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import duckdb
 
 from sensorbench import _engine
 from sensorbench.dataset import Dataset
+from sensorbench.results import ServerResources
 from sensorbench.runner.plan import Parameters
 from sensorbench.runner.servers import Servers
 from sensorbench.runner.variants import Variant
@@ -37,6 +38,8 @@ class Comparison:
     part: str = ""
     # Outdated versions of databases are ranked against current ones.
     include_outdated: bool = False
+    # What each server that is started may use; as the lab has it where nothing is said.
+    resources: ServerResources = field(default_factory=ServerResources)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Experiment files: a user's own question. See docs/experiments.md for the keys with a worked example."""
+"""Experiment files: a user's own question. See docs/how-to/experiments.md for the keys with a worked example."""
 
 import re
 import tomllib
@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from sensorbench import toml_file
+from sensorbench import lab, toml_file
 from sensorbench.dataset import GENERATED, SHIPPED, open_dataset
 from sensorbench.errors import UsageError
 from sensorbench.options import DEFAULT_SEED
 from sensorbench.progress import ProgressReporter
+from sensorbench.results import ServerResources
 from sensorbench.runner.comparison import DATA_FOLDER, Comparison
 from sensorbench.runner.registers import operations_with_registers
 from sensorbench.runner.sweep import swept
@@ -25,22 +26,32 @@ from sensorbench.schemas.schema_file import ParameterValue
 class TargetEntry(toml_file.FileModel):
     """One target and how the data lie there."""
 
-    url: str
-    schema_: str = Field(alias="schema")
-    parameters: dict[str, ParameterValue] = {}
+    url: str = Field(description="A database's name (a fresh instance for this run), `lab:NAME`, or a URL.")
+    schema_: str = Field(alias="schema", description="A shipped schema, or a file.")
+    parameters: dict[str, ParameterValue] = Field(
+        default={}, description="Values of the schema's parameters, by name. The schema's defaults count for the others."
+    )
 
 
 class ExperimentFile(toml_file.FileModel):
     """An experiment file."""
 
-    title: str = ""
-    dataset: str
-    scale: float = Field(default=1.0, gt=0, le=1)
-    dataset_seed: int = DEFAULT_SEED
-    operations: str = "sensors"
-    metric: Literal["mean", "median", "p95", "p99", "mean_to_p95"] = "median"
-    target: list[TargetEntry] = Field(min_length=1)
-    workload: Workload
+    title: str = Field(default="", description="Headline of the report; the file's name if not given.")
+    dataset: str = Field(description="A dataset's name, its folder, or a mapping file.")
+    scale: float = Field(default=1.0, gt=0, le=1, description="Share of the dataset that is used, above 0 and at most 1.")
+    dataset_seed: int = Field(default=DEFAULT_SEED, description="Seed of a generated dataset.")
+    operations: str = Field(default="sensors", description="A shipped operation set, or a file.")
+    metric: Literal["mean", "median", "p95", "p99", "mean_to_p95"] = Field(
+        default="median", description="The figure of the response time that variants are ranked by."
+    )
+    server_memory: str | None = Field(
+        default=None, description="Memory of each server that is started, such as `2G`; `--server-memory` comes first."
+    )
+    server_cpus: int | None = Field(
+        default=None, ge=1, description="CPUs of each server that is started; `--server-cpus` comes first."
+    )
+    target: list[TargetEntry] = Field(min_length=1, description="The targets that are compared, each with a schema.")
+    workload: Workload = Field(description="Which operations run, when, and for how long.")
 
 
 def load_experiment(path: Path, changes: list[str]) -> ExperimentFile:
@@ -103,9 +114,10 @@ def plan_experiment(
     sweeps: dict[str, list[str]] | None = None,
     *,
     include_outdated: bool = False,
+    resources: ServerResources = ServerResources(),
 ) -> Comparison:
     """The comparison that an experiment file describes, with each target at each choice of the swept factors. Files that it names
-    are relative to it.
+    are relative to it. `resources` come before those of the file.
     """
     file = load_experiment(path, changes)
     folder = path.parent
@@ -147,4 +159,15 @@ def plan_experiment(
         workload=file.workload.with_concurrency(embedded=any(spec.target.database.embedded for spec in specs)),
         metric=file.metric,
         include_outdated=include_outdated,
+        resources=ServerResources(
+            memory_bytes=resources.memory_bytes or _server_memory(file, path), cpus=resources.cpus or file.server_cpus
+        ),
     )
+
+
+def _server_memory(file: ExperimentFile, path: Path) -> int | None:
+    """The file's own limit of memory in bytes. Raises UsageError that names the key."""
+    try:
+        return lab.parse_memory(file.server_memory, "server_memory") if file.server_memory else None
+    except UsageError as error:
+        raise toml_file.error_at(path, "server_memory", str(error)) from None

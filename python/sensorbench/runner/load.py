@@ -1,6 +1,7 @@
 """Loading a variant: create, load, settle, count, size."""
 
 import json
+import logging
 import time
 
 from sensorbench._engine import Load, Target
@@ -14,6 +15,7 @@ from sensorbench.runner.variants import Variant
 from sensorbench.schemas.engine_types import DriverSchema
 
 SLICE_S = 0.2
+_log = logging.getLogger(__name__)
 
 
 def load_variant(
@@ -28,12 +30,14 @@ def load_variant(
     reporter: ProgressReporter,
 ) -> LoadReport:
     """Loads a variant into its target and tells how that went. Raises NamespaceError, and FailedError when rows are lost."""
+    _log_statements(variant, schema)
     target.create(json.dumps(schema), noted(fingerprint, "loading"), intent=claim.intent, owner=claim.owner.to_json())
     rows = sum(table.rows for table in tables)
     guard = MemoryGuard(variant, rows)
     with reporter.task(f"loading {variant.id}", total=rows) as task:
         loaded: list[LoadedTable] = []
         for table in tables:
+            _log.info("%s: load %s, %s rows", variant.id, table.table, f"{table.rows:,}")
             load = target.load(table.table, table.open())
             wait_for(load, sum(entry["rows"] for entry in loaded), task, guard)
             went: LoadedPart = json.loads(load.result())
@@ -41,6 +45,7 @@ def load_variant(
         load_s = sum(entry["duration_s"] for entry in loaded)
         task.advance_to(rows, "settling")
         start_s = time.monotonic()
+        _log.info("%s: settle", variant.id)
         target.settle()
         settle_s = time.monotonic() - start_s
         _check_counts(variant, target, tables)
@@ -59,6 +64,13 @@ def load_variant(
         "size": size,
         "description": json.loads(target.describe()),
     }
+
+
+def _log_statements(variant: Variant, schema: DriverSchema) -> None:
+    """Says what creates the tables, and what operations do with them, as the schema has it."""
+    _log.info("%s, create: %s", variant.id, json.dumps(schema["create"], ensure_ascii=False))
+    for operation in schema["operations"]:
+        _log.info("%s, %s: %s", variant.id, operation["name"], json.dumps(operation["statement"], ensure_ascii=False))
 
 
 def check_namespace(target: Target, claim: Claim) -> None:

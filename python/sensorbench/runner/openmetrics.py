@@ -1,4 +1,4 @@
-"""What the running load does, for Prometheus: an HTTP endpoint in OpenMetrics form. docs/openmetrics.md lists names and units."""
+"""What the running load does, for Prometheus: an HTTP endpoint in OpenMetrics form. docs/how-to/grafana.md lists names and units."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence

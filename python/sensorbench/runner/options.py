@@ -4,7 +4,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
+from sensorbench import lab
 from sensorbench.options import DEFAULT_SEED, OptionModel, option, parsed
+from sensorbench.results import ServerResources
 from sensorbench.runner.sweep import parse_sweeps
 
 
@@ -44,6 +46,28 @@ class SweepOptions(OptionModel):
     )
 
 
+def _size(text: str) -> int:
+    return lab.parse_memory(text, "--server-memory")
+
+
+class ServerOptions(OptionModel):
+    """What each server of a comparison may use: the same for all of them. Only servers that the lab starts can be given it."""
+
+    server_memory: Annotated[int | None, parsed(_size)] = option(
+        None,
+        "Memory of each server that is started, all its nodes together: 2G. Its caches and heap are sized to it, and it is kept to it "
+        "where this machine permits that.",
+    )
+    server_cpus: int | None = option(
+        None, "CPUs of each server that is started; the client keeps to the others. Half of them if not given.", ge=1
+    )
+
+    @property
+    def resources(self) -> ServerResources:
+        """What was chosen."""
+        return ServerResources(memory_bytes=self.server_memory, cpus=self.server_cpus)
+
+
 class RankingOptions(OptionModel):
     """What is ranked."""
 
@@ -60,5 +84,5 @@ class ChangeOptions(OptionModel):
     )
 
 
-class ExperimentOptions(SweepOptions, RankingOptions, ChangeOptions):
+class ExperimentOptions(SweepOptions, RankingOptions, ServerOptions, ChangeOptions):
     """What can be chosen of an experiment file."""

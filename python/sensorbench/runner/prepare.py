@@ -4,6 +4,7 @@ of ours competes with the database while it loads.
 
 import hashlib
 import json
+import logging
 import os
 import re
 import time
@@ -27,6 +28,7 @@ from sensorbench.schemas.types import ValueType, canonical_columns
 
 FORMAT = 2
 ROWS_A_BATCH = 65_536
+_log = logging.getLogger(__name__)
 # Articles are as long as thousands of readings.
 ARTICLES_A_BATCH = 256
 # What files of prepared tables are called; the number is that of the process that did not finish one.
@@ -63,6 +65,7 @@ def prepare_tables(
         facts = file.with_suffix(".json")
         if not facts.exists():
             with reporter.task(f"preparing {schema.database}/{schema.name} {load_query.name}") as task:
+                _log.info("%s: %s", load_query.name, " ".join(load_query.query.split()))
                 start_s = time.monotonic()
                 rows = _write(file, load_query, workbench, schema, rows_a_batch)
                 prepare_s = time.monotonic() - start_s

@@ -1,6 +1,7 @@
 """One run: start it, write down what comes, hear Ctrl-C."""
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -108,6 +109,7 @@ SLICE_S = 0.25
 # can lose stays a small part of it.
 SEGMENT_S = 1.0
 SEGMENT_SHARE = 1 / 600
+_log = logging.getLogger(__name__)
 
 
 def run_and_write(
@@ -129,6 +131,7 @@ def run_and_write(
     with held_back():
         with let_through():
             watcher = Watcher(target, servers)
+        _log.info("run %s: %s", writer.folder.name, ", ".join(phase["name"] for phase in plan["phases"]))
         run = target.run(as_json(plan), tables)
         run_end = _RunEnd(run, writer, watcher)
         with watcher.watching(run):

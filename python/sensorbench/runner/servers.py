@@ -1,17 +1,18 @@
 """Servers of a comparison: those that the lab starts for it, and those of the lab that it uses."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import psutil
 
 from sensorbench import lab
-from sensorbench.errors import EngineError, FailedError, message_of
+from sensorbench.errors import EngineError, FailedError, UsageError, message_of
 from sensorbench.progress import ProgressReporter
+from sensorbench.results import ServerResources
 from sensorbench.results.described import DescribedServer
-from sensorbench.runner.variants import Variant
+from sensorbench.runner.variants import TargetSpec, Variant
 
 
 @dataclass(frozen=True)
@@ -63,16 +64,19 @@ class Servers:
 
 
 @contextmanager
-def running_servers(variants: list[Variant], reporter: ProgressReporter, *, pin: bool) -> Iterator[Servers]:
+def running_servers(
+    variants: list[Variant], reporter: ProgressReporter, *, pin: bool, resources: ServerResources = ServerResources()
+) -> Iterator[Servers]:
     """All servers of a comparison, up at the same time. Those that were started here end with it, whatever happens. Raises FailedError
     when one that is not started here does not answer: nothing of the results is written by then.
 
-    With `pin`, they share the upper half of the processors, and the client keeps to the lower half.
+    With `pin`, they share the upper half of the CPUs, and the client keeps to the lower half. `resources` says what each of them may use,
+    and how many CPUs they share.
     """
     instances: dict[str, lab.Instance] = {}
     targets = list({variant.target.server: variant.target for variant in variants}.values())
     started = [target for target in targets if target.place == "started"]
-    client_cpus, server_cpus = _halves() if pin and started else (None, None)
+    client_cpus, server_cpus = _shares(resources.cpus) if started and (pin or resources.cpus) else (None, None)
     with ExitStack() as stack:
         for target in targets:
             if target.place == "lab":
@@ -85,6 +89,8 @@ def running_servers(variants: list[Variant], reporter: ProgressReporter, *, pin:
                     nodes=target.nodes,
                     settings=dict(target.server_settings),
                     cpus=server_cpus,
+                    memory_bytes=resources.memory_bytes,
+                    fits_memory=True,
                     stays=False,
                 )
                 instances[target.server] = instance = stack.enter_context(lab.borrowed(spec))
@@ -105,10 +111,30 @@ def _check_answers(variants: list[Variant]) -> None:
                 raise FailedError(f"{target.url} does not answer, so nothing is done: {message_of(error)}") from None
 
 
-def _halves() -> tuple[list[int] | None, list[int] | None]:
+def check_resources(resources: ServerResources, targets: Iterable[TargetSpec]) -> None:
+    """Raises UsageError where a target cannot be given resources, because it is not a server that the lab starts for this work."""
+    flag = "--server-memory" if resources.memory_bytes else "--server-cpus"
+    for target in targets if resources != ServerResources() else ():
+        if target.place == "folder":
+            raise UsageError(f"{flag}: {target.label} runs within the client, and has no resources of its own; leave it out")
+        if target.place != "started":
+            raise UsageError(
+                f"{flag}: {target.label} is a server that already runs, so its resources are not changed; leave it out, "
+                f"or name a database that is started for this work, such as {target.database.name}"
+            )
+    allowed = len(os.sched_getaffinity(0))
+    if resources.cpus and resources.cpus >= allowed:
+        raise UsageError(
+            f"--server-cpus {resources.cpus}: this process may use {allowed} CPUs, and the client needs at least one of them; "
+            f"give at most {allowed - 1}"
+        )
+
+
+def _shares(of_servers: int | None) -> tuple[list[int] | None, list[int] | None]:
+    """The CPUs of the client and those of the servers: half each, unless it is said how many the servers have."""
     cpus = sorted(os.sched_getaffinity(0))
-    half = len(cpus) // 2
-    return (cpus[:half], cpus[half:]) if half else (None, None)
+    of_client = len(cpus) - (of_servers or (len(cpus) + 1) // 2)
+    return (cpus[:of_client], cpus[of_client:]) if of_client > 0 else (None, None)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from sensorbench.runner.comparison import Comparison, ConnectedComparison, Valid
 from sensorbench.runner.plan import build_plan, parameters_of, planned_operations
 from sensorbench.runner.references import check_references
 from sensorbench.runner.registers import with_registers
-from sensorbench.runner.servers import Servers
+from sensorbench.runner.servers import Servers, check_resources
 from sensorbench.schemas.instances import mix_of_instances, with_instances
 from sensorbench.schemas.time_buckets import SamplingInterval
 
@@ -33,6 +33,7 @@ def validated(comparison: Comparison) -> ValidatedComparison:
             f"choice: there is no parameter source {unknown[0]!r}; expected one of {', '.join(comparison.operations.parameter_source)}"
         )
     _check_relations(comparison)
+    check_resources(comparison.resources, [variant.target for variant in comparison.variants])
     workbench = comparison.dataset.connect()
     where = f"operations {comparison.operations_name}"
     operations = with_instances(comparison.operations, set(comparison.workload.mix), workbench, where)

@@ -6,7 +6,17 @@ from pydantic import AfterValidator, model_validator
 
 from sensorbench.errors import UsageError
 from sensorbench.options import option
-from sensorbench.runner import FILE_URL, SERVER_URL, Length, RankingOptions, RateOptions, Schedule, StudyRunOptions, SweepOptions
+from sensorbench.runner import (
+    FILE_URL,
+    SERVER_URL,
+    Length,
+    RankingOptions,
+    RateOptions,
+    Schedule,
+    ServerOptions,
+    StudyRunOptions,
+    SweepOptions,
+)
 
 
 def _arrival(text: str) -> str:
@@ -16,7 +26,7 @@ def _arrival(text: str) -> str:
     return text
 
 
-class StudyOptions(SweepOptions, RankingOptions, RateOptions, StudyRunOptions):
+class StudyOptions(SweepOptions, RankingOptions, ServerOptions, RateOptions, StudyRunOptions):
     """What a user may change; the study decides where nothing is said."""
 
     targets: tuple[str, ...] = option(

@@ -174,6 +174,7 @@ def _comparison(
         metric=study.file.metric,
         continue_on_error=study.file.continue_on_error,
         include_outdated=options.include_outdated,
+        resources=options.resources,
     )
 
 

@@ -99,7 +99,7 @@ def plan_comparison(
 
 
 # What must be the same in results that are gone on with.
-_SAME = ("name", "part", "dataset", "operations", "workload")
+_SAME = ("name", "part", "dataset", "operations", "workload", "resources")
 
 
 class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, ComparisonWriter]):
@@ -120,7 +120,7 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
                 plan.prepared.tables[variant.id] = prepare_tables(
                     comparison.dataset, variant.schema, columns, validated.workbench, progress
                 )
-            with running_servers(unfinished, progress, pin=comparison.workload.pin) as started:
+            with running_servers(unfinished, progress, pin=comparison.workload.pin, resources=comparison.resources) as started:
                 plan.prepared.connections.append(connect(validated, started))
                 yield started
 
@@ -147,6 +147,7 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
                 workload=cast("ComparisonWorkload", comparison.workload.model_dump(mode="json", by_alias=True)),
                 metric=comparison.metric,
                 include_outdated=comparison.include_outdated,
+                resources=comparison.resources,
             ),
             variants=[
                 variant.manifest(

@@ -15,7 +15,7 @@ from sensorbench.analysis.equality import Answer, Equality, compare_answers
 from sensorbench.analysis.intervals import Interval, interval
 from sensorbench.analysis.sample import METRICS, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict, compare
-from sensorbench.results import ComparisonResult, RunResult
+from sensorbench.results import ComparisonManifest, ComparisonResult, RunResult
 from sensorbench.results.engine_report import OperationReport
 from sensorbench.results.latencies import interval_histograms, is_logged_whole, logged_latencies, of_kind
 from sensorbench.results.manifest import MEASURE, OUTCOMES
@@ -72,6 +72,7 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
         if any(variant in ranking.outdated for ranking in rankings):
             text, action = f"It is not ranked against the others: {why}.", "--include-outdated ranks it."
             caveats.append(Caveat(kind="outdated", text=text, action=action, variant=variant))
+    caveats += _unlimited_memory(manifest)
     return ComparisonSummary(
         **envelope(manifest),
         answers_equal=answers_equal,
@@ -93,6 +94,21 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             client_health=health,
         ),
     )
+
+
+def _unlimited_memory(manifest: ComparisonManifest) -> list[Caveat]:
+    """Of each server that was to be kept to its memory, and only had its caches sized to it."""
+    if manifest.plan.resources.memory_bytes is None:
+        return []
+    return [
+        Caveat(
+            kind="resources",
+            text=f"The memory of {name} was not limited here: {server['memory_by']}.",
+            action="Its caches and heap are sized to the limit, but the system's cache of its files is not. Use a machine with cgroups.",
+        )
+        for name, server in manifest.environment.get("servers", {}).items()
+        if not (server["memory_by"] or "").startswith("cgroup")
+    ]
 
 
 def _unchecked(result: ComparisonResult) -> list[str]:

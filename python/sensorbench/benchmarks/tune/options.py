@@ -35,7 +35,7 @@ class TuneOptions(LoadOptions, WorkOptions):
     warm_up: SecondsOrNone = option("10s", "How long the rate is held before anything counts; 0 for none.")
     seed: int = option(1, "From which all operations and proposals follow; the confirmation takes others.", ge=0)
     goal: str = option(..., "p99@2000 (a percentile at a rate), capacity:p99=20ms, load, or size.")
-    space: Path | None = option(None, "A search space of yours, docs/tune.md; else the one that comes with it.")
+    space: Path | None = option(None, "A search space of yours, docs/how-to/tune.md; else the one that comes with it.")
     start: Annotated[dict[str, str], parsed(parse_start, of=list)] = option(
         [], "A setting of the configuration that counts as the default, key=value; may be given several times.", several=True
     )

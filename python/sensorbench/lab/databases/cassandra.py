@@ -120,6 +120,16 @@ class Cassandra(LabCluster):
         ),
     )
 
+    memory_rule = (
+        "the heap (jvm.heap) as Cassandra's own start script takes it: the larger of half the memory, 1 GB at most, and a quarter, "
+        "8 GB at most; caches and memtables follow from it, and the rest is the system's cache of its files"
+    )
+
+    def memory_settings(self, memory_bytes: int) -> dict[str, str]:
+        """The heap, by the rule of cassandra-env.sh."""
+        megabytes = memory_bytes >> 20
+        return {"jvm.heap": f"{max(min(megabytes // 2, 1024), min(megabytes // 4, 8192), 1)}M"}
+
     def unknown_settings(self, software: Path, user: ServerUser, settings: Mapping[str, str]) -> dict[str, str]:
         """The server's own classes list the keys of its cassandra.yaml."""
         return check(settings, _known_settings(software, user)) if settings else {}

@@ -90,6 +90,12 @@ class FerretdbPostgresql(Ferretdb):
     name = "ferretdb+postgresql"
     summary = "FerretDB over PostgreSQL, which speaks MongoDB's protocol"
 
+    memory_rule = f"as PostgreSQL: {Postgresql.memory_rule}"
+
+    def memory_settings(self, memory_bytes: int) -> dict[str, str]:
+        """Those of the PostgreSQL behind it."""
+        return {f"{_OF_POSTGRESQL}{key}": value for key, value in _POSTGRESQL.memory_settings(memory_bytes).items()}
+
     def unknown_settings(self, software: Path, user: ServerUser, settings: Mapping[str, str]) -> dict[str, str]:
         """Each server lists its own."""
         behind = _POSTGRESQL.unknown_settings(_postgresql(), user, _settings_behind(settings))

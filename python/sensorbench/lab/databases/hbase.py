@@ -76,6 +76,16 @@ class Hbase(LabCluster):
         ),
     )
 
+    memory_rule = (
+        "half for the heap of the region server (jvm.heap), of which HBase gives 40 % to its block cache and 40 % to memstores; "
+        "256 MB for the gateway, an eighth where that is less; the rest is the system's cache of its files"
+    )
+
+    def memory_settings(self, memory_bytes: int) -> dict[str, str]:
+        """The heaps of a node."""
+        gateway = min(memory_bytes // 8, 256 << 20)
+        return {"jvm.heap": f"{max(memory_bytes >> 21, 1)}M", "jvm.gateway_heap": f"{max(gateway >> 20, 1)}M"}
+
     def unknown_settings(self, software: Path, user: ServerUser, settings: Mapping[str, str]) -> dict[str, str]:
         """Settings are texts in the server's classes."""
         return check(settings, software)

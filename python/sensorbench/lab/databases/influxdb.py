@@ -32,6 +32,15 @@ class Influxdb(LabDatabase):
     other_ports = (_BACKUP_PORT,)
     sources = (DebianPackages("influxdb", "debian", ("influxdb",)),)
 
+    memory_rule = (
+        "a quarter for points that are not on disk yet (data.cache-max-memory-size; more are refused); "
+        "the rest is the system's cache, in which its files are mapped"
+    )
+
+    def memory_settings(self, memory_bytes: int) -> dict[str, str]:
+        """The cache of writes."""
+        return {"data.cache-max-memory-size": str(memory_bytes // 4)}
+
     def unknown_settings(self, software: Path, user: ServerUser, settings: Mapping[str, str]) -> dict[str, str]:
         """The server prints its settings itself: SECTION.KEY of its file."""
         known = _known(software, user) if settings else {}

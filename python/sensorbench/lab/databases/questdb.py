@@ -69,6 +69,16 @@ class Questdb(LabDatabase):
         ),
     )
 
+    memory_rule = (
+        "a quarter for the Java heap, 512 MB at most, and 90 % in all (ram.usage.limit.bytes, QuestDB's own share of a machine); "
+        "the rest is the system's cache, in which its files are mapped"
+    )
+
+    def memory_settings(self, memory_bytes: int) -> dict[str, str]:
+        """The heap, and the most that it may take in all."""
+        heap = min(memory_bytes // 4, 512 << 20)
+        return {_HEAP: f"{max(heap >> 20, 1)}M", "ram.usage.limit.bytes": str(memory_bytes * 9 // 10)}
+
     def unknown_settings(self, software: Path, user: ServerUser, settings: Mapping[str, str]) -> dict[str, str]:
         """Names of settings are texts in one of the server's classes."""
         for key, value in settings.items():

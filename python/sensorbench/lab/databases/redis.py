@@ -31,6 +31,12 @@ class Redis(LabDatabase):
     port = 6379
     sources = _SOURCES
 
+    memory_rule = "80 % for data (maxmemory), and no eviction: a write that does not fit is refused; the rest is for buffers and fragmentation"
+
+    def memory_settings(self, memory_bytes: int) -> dict[str, str]:
+        """The most that data may take."""
+        return {"maxmemory": str(memory_bytes * 4 // 5), "maxmemory-policy": "noeviction"}
+
     def environment(self, software: Path) -> dict[str, str]:
         """Unpacked packages bring their libraries along."""
         libraries = software / "usr/lib/x86_64-linux-gnu"

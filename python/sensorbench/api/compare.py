@@ -1,0 +1,144 @@
+"""Two results against one another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN
+from sensorbench.api import html
+from sensorbench.api.errors import NotAvailableError, own_errors
+from sensorbench.api.results import AnyResults, ComparisonResults
+from sensorbench.api.rows import Rows, rows_of
+from sensorbench.app.compare import ComparedOperation, Side, compare_results, side_at
+from sensorbench.report import formatting
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ComparedOperation", "Comparison", "compare"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two results, operation by operation.
+
+    Attributes:
+        a: what was compared.
+        b: what it was compared with.
+        metric: the figure of the response times by which they were compared.
+        operations: each operation at each pair of variants, with ratio, interval and verdict.
+        differences: what else differs between the two, such as the machines; read these before the verdicts.
+
+    Examples:
+        >>> import sensorbench as sb
+        >>> comparison = sb.compare("results/iot", "results/iot")
+        >>> {operation.verdict for operation in comparison.operations}
+        {'equivalent'}
+        >>> comparison.slower
+        Rows(items=())
+
+    """
+
+    a: str
+    b: str
+    metric: str
+    operations: Rows[ComparedOperation]
+    differences: Sequence[str]
+
+    @property
+    def slower(self) -> Rows[ComparedOperation]:
+        """The operations at which `a` is slower than `b`."""
+        return self.operations.where(lambda operation: operation.verdict == "slower")
+
+    @property
+    def faster(self) -> Rows[ComparedOperation]:
+        """The operations at which `a` is faster than `b`."""
+        return self.operations.where(lambda operation: operation.verdict == "faster")
+
+    def to_arrow(self) -> pa.Table:
+        """The operations as an Arrow table.
+
+        Returns:
+            A table with a column for each field of `ComparedOperation`.
+
+        """
+        return self.operations.to_arrow()
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The operations as a pandas DataFrame.
+
+        Returns:
+            A frame with a column for each field of `ComparedOperation`.
+
+        Raises:
+            NotAvailableError: where pandas is not installed.
+
+        """
+        return self.operations.to_pandas()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a row for each operation."""
+        columns = ("variant", "operation", "A", "B", "A / B", "interval", "A is", "why")
+        rows = (
+            (
+                formatting.variant(row.a) if row.a == row.b else f"{formatting.variant(row.a)} / {formatting.variant(row.b)}",
+                row.operation,
+                formatting.duration(row.a_s),
+                formatting.duration(row.b_s),
+                formatting.significant(row.ratio),
+                formatting.interval(row.low, row.high, row.confidence),
+                row.verdict or "–",
+                row.reason or "",
+            )
+            for row in self.operations
+        )
+        return html.of_table(f"{self.metric} response times: A = {self.a}, B = {self.b}", columns, rows, self.differences)
+
+
+def compare(
+    a: str | Path | AnyResults,
+    b: str | Path | AnyResults,
+    *,
+    metric: str | None = None,
+    margin: float = EQUIVALENCE_MARGIN,
+    force: bool = False,
+) -> Comparison:
+    """Compares two results of one dataset and workload: which is faster, by how much, with which confidence interval.
+
+    Args:
+        a: what is compared: results, their folder, or `FOLDER:VARIANT` for one of their variants.
+        b: what it is compared with, in the same form.
+        metric: the figure of the response times: `mean`, `median`, `p95`, `p99` or `mean_to_p95`; that of `a` if None.
+        margin: ratios within this share of 1 are equivalent; 0.05 is 5 %.
+        force: whether results of different datasets or workloads are set side by side, without verdicts.
+
+    Returns:
+        The comparison, operation by operation.
+
+    Raises:
+        UsageError: for results that cannot be compared, and where there are none.
+        NotAvailableError: for results of other kinds than comparisons.
+        DamagedResultsError: for a file of results that is damaged.
+
+    Examples:
+        >>> import sensorbench as sb
+        >>> comparison = sb.compare("results/iot:sqlite-star", "results/iot:fjall-by_sensor", metric="median")
+        >>> comparison.operations[0].a, comparison.operations[0].b
+        ('sqlite-star', 'fjall-by_sensor')
+
+    """
+    with own_errors():
+        sides = _side(a), _side(b)
+        found = compare_results(*sides, metric=metric, margin=margin, force=force)
+    return Comparison(sides[0].name, sides[1].name, found.metric, rows_of(found.operations), tuple(found.differences))
+
+
+def _side(place: str | Path | AnyResults) -> Side:
+    if isinstance(place, str | Path):
+        return side_at(str(place))
+    if not isinstance(place, ComparisonResults):
+        raise NotAvailableError(f"{place.folder}: results of kind {place.kind} are not compared; expected those of a comparison")
+    return side_at(str(place.folder))

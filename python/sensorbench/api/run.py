@@ -1,0 +1,192 @@
+"""Measuring from a program: experiments and studies."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar, cast
+
+from sensorbench.api.errors import own_errors
+from sensorbench.api.progress import ShowProgress, reporter_for
+from sensorbench.api.results import AnyResults, ComparisonResults, read
+from sensorbench.app.comparison import fail_if_wrong, run_comparison_and_report
+from sensorbench.app.reports import FACTORS
+from sensorbench.app.run import run_and_report
+from sensorbench.app.study import run_study
+from sensorbench.benchmarks.factors import FactorOptions, FactorsBenchmark, FactorsPlan, check
+from sensorbench.errors import FailedError, UsageError
+from sensorbench.lifecycle import recorded_as
+from sensorbench.options import OptionModel
+from sensorbench.paths import new_results_folder
+from sensorbench.progress import ProgressReporter
+from sensorbench.runner import plan_experiment
+from sensorbench.studies import FACTOR_STUDIES, STUDIES, StudyOptions, kinds_of_studies
+
+Options = TypeVar("Options", bound=OptionModel)
+
+
+def run(
+    experiment: str | Path,
+    *,
+    out: str | Path | None = None,
+    changes: Mapping[str, object] | None = None,
+    sweeps: Mapping[str, Sequence[object]] | None = None,
+    include_outdated: bool = False,
+    resume: bool = False,
+    replace: bool = False,
+    drop_after: bool = False,
+    progress: ShowProgress = False,
+) -> ComparisonResults:
+    """Runs an experiment file: your own question, your own data, your own schemas. The report is written, too.
+
+    Args:
+        experiment: the experiment file (.toml).
+        out: the folder for the results, which must be empty or not there; a new one below `results/` if None.
+        changes: keys of the file that are changed, with their values: `{"workload.operations": 500}`.
+        sweeps: values that are compared, by the name of a target's option or of a schema's parameter.
+        include_outdated: whether outdated versions of databases are ranked against current ones.
+        resume: whether the results in `out` are gone on with; nothing that is complete is measured again.
+        replace: whether what an earlier run left at a target is deleted; only what sensorbench created ever is.
+        drop_after: whether what this run created at its targets is removed when it is complete, also at your own servers.
+        progress: whether progress is printed to standard error, or the function that is told.
+
+    Returns:
+        The results, which are on disk.
+
+    Raises:
+        UsageError: before anything is written, for a file, data or a target that do not fit.
+        FailedError: where the run failed, or answers differ; what was measured is on disk, and `read` reads it.
+        InterruptedRunError: after an interruption; `resume=True` goes on.
+        DiskFullError: where the results do not fit on the disk.
+
+    Examples:
+        >>> import sensorbench as sb
+        >>> results = sb.run("example/experiment.toml", out="results/water", changes={"workload.duration": "300ms"})
+        >>> [variant.schema for variant in results.variants]
+        ['by-time', 'heap']
+
+    """
+    file = Path(experiment)
+    _require_out(resume, out)
+    folder = Path(out) if out is not None else new_results_folder(file.stem)
+    reporter = reporter_for(progress)
+    given = {"out": str(folder), "changes": changes, "sweeps": sweeps, "include_outdated": include_outdated}
+    with _called("run", str(file), given, folder):
+        texts = [f"{key}={_toml(value)}" for key, value in (changes or {}).items()]
+        swept = {key: [str(value) for value in values] for key, values in (sweeps or {}).items()}
+        comparison = plan_experiment(file, texts, folder, reporter, swept, include_outdated=include_outdated)
+        summary, _ = run_comparison_and_report(
+            comparison, folder, reporter, resume=resume, replace=replace, drop_after=drop_after
+        )
+        fail_if_wrong(summary)
+        return cast("ComparisonResults", read(folder))
+
+
+def study(
+    name: str,
+    *,
+    out: str | Path | None = None,
+    resume: bool = False,
+    replace: bool = False,
+    drop_after: bool = False,
+    progress: ShowProgress = False,
+    **options: object,
+) -> AnyResults:
+    """Runs a study: loads, queries, compares the answers, judges the claims. The report is written, too.
+
+    Args:
+        name: name of the study.
+        out: the folder for the results, which must be empty or not there; a new one below `results/` if None.
+        resume: whether the results in `out` are gone on with; nothing that is complete is measured again.
+        replace: whether what an earlier run left at a target is deleted; only what sensorbench created ever is.
+        drop_after: whether what this run created at its targets is removed when it is complete, also at your own servers.
+        progress: whether progress is printed to standard error, or the function that is told.
+        **options: the options of the study, named as those of `sensorbench study run NAME`, several values as a list: `scale`, `seed`,
+            `targets`, `schemas`, `datasets`, `parts`, `operations`, `duration`, `rate`, `concurrency`, …
+
+    Returns:
+        `ComparisonResults`; `SeriesResults` of a study of several datasets or parts.
+
+    Raises:
+        UsageError: before anything is written, for options or a target that do not fit, and for the studies of clusters, which the command
+            line alone runs.
+        FailedError: where the run failed, or answers differ; what was measured is on disk, and `read` reads it.
+        InterruptedRunError: after an interruption; `resume=True` goes on.
+        DiskFullError: where the results do not fit on the disk.
+
+    Examples:
+        >>> import sensorbench as sb
+        >>> results = sb.study("iot", out="results/small", scale=0.005, operations=20, schemas=["natural", "by_sensor"])
+        >>> sorted(variant.database for variant in results.variants)
+        ['fjall', 'sqlite']
+
+    """
+    kind = kinds_of_studies().get(name)
+    if kind is None:
+        raise UsageError(f"there is no study {name!r}; expected one of {', '.join(kinds_of_studies())}")
+    if kind not in ("comparison", "factors"):
+        raise UsageError(
+            f"study {name} starts and changes clusters; run it by `sensorbench study run {name}`, and read its results here"
+        )
+    if kind == "factors" and (replace or drop_after):
+        raise UsageError(f"study {name} starts servers of its own: replace and drop_after have no meaning there")
+    _require_out(resume, out)
+    folder = Path(out) if out is not None else new_results_folder(name)
+    reporter = reporter_for(progress)
+    with _called("study", name, {"out": str(folder), **options}, folder):
+        if kind == "factors":
+            _run_factors(name, _validated(FactorOptions, name, options), folder, reporter, resume=resume)
+        else:
+            run_study(
+                STUDIES[name],
+                _validated(StudyOptions, name, options),
+                folder,
+                reporter,
+                lambda summary, page: None,
+                lambda summary, page: None,
+                resume=resume,
+                replace=replace,
+                drop_after=drop_after,
+            )
+        return read(folder)
+
+
+def _run_factors(name: str, options: FactorOptions, folder: Path, reporter: ProgressReporter, *, resume: bool) -> None:
+    plan = FactorsPlan(name, FACTOR_STUDIES[name].file, options)
+    check(plan)
+    run_and_report(FactorsBenchmark(), plan, folder, reporter, FACTORS.write, resume=resume)
+
+
+def _validated(model: type[Options], study: str, options: Mapping[str, object]) -> Options:
+    """The options of a study. Raises UsageError for one that it does not have; the model checks the values."""
+    unknown = [option for option in options if option not in model.model_fields]
+    if unknown:
+        raise UsageError(f"study {study} has no option {unknown[0]!r}; expected one of {', '.join(model.model_fields)}")
+    return model.model_validate({option: value for option, value in options.items() if value is not None})
+
+
+def _require_out(resume: bool, out: str | Path | None) -> None:
+    """Raises UsageError for resuming without the folder that is gone on with."""
+    if resume and out is None:
+        raise UsageError("resume=True: name the folder of the results to go on with by out=")
+
+
+@contextmanager
+def _called(function: str, first: str, arguments: Mapping[str, object], folder: Path) -> Iterator[None]:
+    """A call that measures: manifests say which it was, and what fails says where its results are."""
+    shown = ", ".join([repr(first), *(f"{name}={value!r}" for name, value in arguments.items() if value)])
+    try:
+        with own_errors(), recorded_as(["python", "-c", f"import sensorbench; sensorbench.{function}({shown})"]):
+            yield
+    except FailedError as error:
+        error.add_note(f"what was measured until then: sensorbench.read({str(folder)!r})")
+        raise
+
+
+def _toml(value: object) -> str:
+    """A value as TOML has it."""
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{json.dumps(str(key))} = {_toml(inner)}' for key, inner in value.items())} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False)
