@@ -9,7 +9,8 @@ from pydantic import JsonValue
 from sensorbench.errors import UsageError
 from sensorbench.runner import databases
 from sensorbench.schemas import Operations, Schema, load_operations, load_schema, shipped_operations, shipped_schemas
-from sensorbench.schemas.operations import Operation, operations_file
+from sensorbench.schemas.operations import Operation
+from sensorbench.schemas.schema_file import OperationText, When
 from sensorbench.schemas.shipped import SHIPPED_FOLDER, shipped_dialects
 
 
@@ -44,11 +45,23 @@ class ShownSource:
 
 
 @dataclass(frozen=True)
+class ShownLoadQuery:
+    """How a table is filled; `more` is what happens to the rows of the query."""
+
+    name: str
+    when: When
+    query: str
+    more: dict[str, JsonValue]
+
+
+@dataclass(frozen=True)
 class ShownStatement:
     """How a schema asks an operation."""
 
     operation: str
     question: str
+    # The values of the schema's parameters for which it is so; all if empty.
+    when: When
     statement: dict[str, JsonValue]
     parameters: dict[str, str]
     client_steps: dict[str, JsonValue]
@@ -67,7 +80,7 @@ class ShownSchema:
     parameters: list[ShownParameter]
     create: dict[str, JsonValue]
     settle: dict[str, JsonValue]
-    load_queries: dict[str, str]
+    load_queries: list[ShownLoadQuery]
     statements: list[ShownStatement]
     cannot: dict[str, str]
 
@@ -137,8 +150,14 @@ def show_schema(name: str, dataset: str | None, database: str | None, operations
         ],
         create=schema.file.create,
         settle=schema.file.settle,
-        load_queries={query.name: query.query for query in schema.load_queries()},
-        statements=[_statement(schema, key, asked.get(key)) for key in schema.file.operation],
+        load_queries=[
+            ShownLoadQuery(
+                key, dict(part.when), part.query, part.model_dump(mode="json", exclude_defaults=True, exclude={"when", "query"})
+            )
+            for key, parts in schema.file.load_query.items()
+            for part in parts
+        ],
+        statements=[_statement(key, text, asked.get(key)) for key, texts in schema.file.operation.items() for text in texts],
         cannot=schema.file.cannot,
     )
 
@@ -186,7 +205,9 @@ def _sets(dataset: str | None, operations: str | None, *, with_tools: bool = Fal
     """The operation sets that are meant."""
     known = shipped_operations()
     if operations:
-        operations_file(operations)
+        allowed = [*known, *(_sets_of_tools() if with_tools else [])]
+        if operations not in allowed:
+            raise UsageError(f"--operations {operations}: expected one of {', '.join(allowed)}")
         return [operations]
     if dataset:
         # A list of what there is needs no data, and should not wait for DuckDB.
@@ -226,13 +247,13 @@ def _operations_of(name: str) -> dict[str, Operation]:
     return load_operations(name).operation if name in shipped_operations() else {}
 
 
-def _statement(schema: Schema, name: str, operation: Operation | None) -> ShownStatement:
-    text, _ = schema.operation_text(name)
+def _statement(name: str, text: OperationText, operation: Operation | None) -> ShownStatement:
     steps = text.model_dump(mode="json", exclude_defaults=True, by_alias=True, exclude={"when", *text.statement})
     return ShownStatement(
         name,
         operation.question if operation else "",
-        schema.statement(name),
+        dict(text.when),
+        text.statement,
         dict(operation.parameters) if operation else {},
         steps,
     )

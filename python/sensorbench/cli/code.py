@@ -1,13 +1,13 @@
 """Code that is printed: highlighted on a terminal, plain elsewhere."""
 
-from inspect import cleandoc
+from textwrap import dedent
 
 from rich.console import Console
 
 
 def print_code(screen: Console, code: str, language: str) -> None:
     """Prints code: with colours on a terminal that has some, without elsewhere, so that what is piped is the code itself."""
-    text = cleandoc(code)
+    text = dedent(code).strip()
     if not screen.is_terminal or screen.no_color:
         screen.print(text, highlight=False)
         return

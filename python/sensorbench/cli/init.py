@@ -87,12 +87,7 @@ def init(
     value: Value = None,
     json: Json = False,
 ) -> None:
-    """Look at your CSV files and write a dataset mapping, operations, a schema for each database and an experiment file, ready to run.
-
-    sensorbench init readings.csv --database sqlite
-
-    sensorbench init readings.csv --target postgresql://bench@db.example/plant --out plant
-    """
+    """Look at your CSV files and write a dataset mapping, operations, a schema for each database and an experiment file, ready to run."""
     databases, targets = list(database or []), list(target or [])
     if not files:
         files = _asked_files()

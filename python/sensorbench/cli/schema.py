@@ -14,6 +14,9 @@ from sensorbench.cli.options import Json
 from sensorbench.cli.printing import new_table, print_json
 from sensorbench.progress import console
 
+# What fits into a line.
+_SHORT = 100
+
 app = typer.Typer(
     help="The schemas of the package: tables, load queries and statements, by dataset and database.", no_args_is_help=True
 )
@@ -84,9 +87,23 @@ def _print_tables(screen: Console, schema: ShownSchema) -> None:
         if part:
             _heading(screen, title)
             _print_part(screen, part)
-    for table, query in schema.load_queries.items():
-        _heading(screen, f"load query {table} (DuckDB's SQL over the dataset)")
-        print_code(screen, query, "sql")
+    for query in schema.load_queries:
+        _heading(screen, f"load query {query.name} (DuckDB's SQL over the dataset)")
+        _print_when(screen, query.when)
+        print_code(screen, query.query, "sql")
+        if query.more:
+            screen.print("then:", highlight=False)
+            _print_part(screen, query.more)
+
+
+def _print_when(screen: Console, when: Mapping[str, object]) -> None:
+    """For which values of parameters something is there; nothing is printed of what always is."""
+    if when:
+        screen.print(f"for {', '.join(f'{name} = {_listed(values)}' for name, values in when.items())}:", highlight=False)
+
+
+def _listed(values: object) -> str:
+    return " or ".join(map(str, values)) if isinstance(values, list) else str(values)
 
 
 def _print_statement(screen: Console, statement: ShownStatement) -> None:
@@ -94,6 +111,7 @@ def _print_statement(screen: Console, statement: ShownStatement) -> None:
     if statement.parameters:
         listed = ", ".join(f":{name} ({value_type})" for name, value_type in statement.parameters.items())
         screen.print(f"parameters: {listed}", highlight=False)
+    _print_when(screen, statement.when)
     _print_part(screen, statement.statement)
     if statement.client_steps:
         screen.print("the client does:", highlight=False)
@@ -111,8 +129,9 @@ def _print_part(screen: Console, part: Mapping[str, JsonValue]) -> None:
         for text in texts:
             # With `when`, it is there only for some values of a parameter.
             code, when = (text["statement"], text["when"]) if isinstance(text, dict) and "when" in text else (text, None)
-            if isinstance(when, dict):
-                screen.print(f"for {', '.join(f'{name} = {values}' for name, values in when.items())}:", highlight=False)
+            _print_when(screen, when if isinstance(when, dict) else {})
             print_code(screen, str(code), "sql")
     if others:
-        print_code(screen, json_text.dumps(others, indent=2, ensure_ascii=False), "json")
+        line = json_text.dumps(others, ensure_ascii=False)
+        text = line if len(line) <= _SHORT else json_text.dumps(others, indent=2, ensure_ascii=False)
+        print_code(screen, text, "json")

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
+from zoneinfo import available_timezones
 
 import duckdb
 from pydantic import Field, model_validator
@@ -52,6 +53,14 @@ class TimeColumn(toml_file.FileModel):
             raise ValueError(f"a date and a time of day in two columns need a format, {_DATE_AND_TIME}")
         if self.format and self.unit:
             raise ValueError("give either format (text) or unit (numbers since 1970), not both")
+        return self
+
+    @model_validator(mode="after")
+    def _known_zone(self) -> "TimeColumn":
+        # A machine without a list of zones leaves it to DuckDB.
+        known = available_timezones()
+        if self.zone is not None and known and self.zone not in known:
+            raise ValueError(f"zone: there is no time zone {self.zone!r}; expected a name such as Europe/Berlin or UTC")
         return self
 
     @property
