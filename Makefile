@@ -26,7 +26,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 # $(call timed,NAME,COMMAND): runs a command and prints what it cost.
 timed = start=$$(date +%s); { $(2); } || exit $$?; echo "[phase] $(1): $$(( $$(date +%s) - start )) s"
 
-.PHONY: help quickstart setup check test test-clusters lint docs bench bench-clients bench-claims clean format test-rust test-python lock schemas docs-lists
+.PHONY: help quickstart setup check test test-clusters lint docs docs-outputs bench bench-clients bench-claims clean format test-rust test-python lock schemas docs-lists
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -64,19 +64,22 @@ lint: setup ## check form and types
 	@cargo clippy --release --workspace --all-targets --quiet -- -D warnings
 	@# Those are left out of all targets, because cargo neither tests nor measures them unless they are named.
 	@cargo clippy --release --workspace --test contract --bench overhead --quiet -- -D warnings
-	@.venv/bin/ruff check python tests benches
-	@.venv/bin/ruff format --check --quiet python tests benches
+	@.venv/bin/ruff check python tests benches docsite
+	@.venv/bin/ruff format --check --quiet python tests benches docsite
 	@.venv/bin/mypy --no-error-summary
 	@$(PYTHON) -m mypy.stubtest sensorbench._engine --ignore-missing-stub
 	@$(MAKE) docs
 
 docs: setup ## build the documentation site in site/
-	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet
+
+docs-outputs: setup ## execute the commands of the documentation and write what they print into the pages (ARGS="PAGE… --have postgresql")
+	@$(PYTHON) -m docsite.outputs $(ARGS)
 
 format: setup ## put all sources into form
 	@cargo fmt --all
-	@.venv/bin/ruff check --fix-only --quiet python tests benches
-	@.venv/bin/ruff format --quiet python tests benches
+	@.venv/bin/ruff check --fix-only --quiet python tests benches docsite
+	@.venv/bin/ruff format --quiet python tests benches docsite
 
 bench: setup ## measure the client itself, with marks (ARGS="--quick" for a look)
 	@$(PYTHON) benches/bench.py $(ARGS)
@@ -99,7 +102,7 @@ lock: $(UV) ## resolve the Python dependencies again
 
 clean: ## remove everything that was built (not the results)
 	@rm -rf .venv .uv target site .mypy_cache .pytest_cache .ruff_cache .hypothesis python/sensorbench/_engine*.so
-	@find python tests benches -name __pycache__ -prune -exec rm -rf {} +
+	@find python tests benches docsite -name __pycache__ -prune -exec rm -rf {} +
 
 $(UV):
 	@python3 -m venv .uv

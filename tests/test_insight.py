@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from docsite import lists
 
 from sensorbench import _engine, lab
 from sensorbench.analysis.steady import time_to_steady, windowed_hit_rates
@@ -223,7 +224,7 @@ def read_toml(file: Path) -> dict[str, Any]:
 
 
 def test_the_page_has_every_quantity_with_its_unit_and_sources() -> None:
-    page = (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
+    page = lists.quantities()
     rows = {found[1]: found[0] for found in re.finditer(r"^\| `(\w+)` .*$", page, flags=re.MULTILINE)}
     assert rows.keys() == QUANTITIES.keys()
     for file in FOLDER.glob("*.toml"):

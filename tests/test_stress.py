@@ -16,6 +16,7 @@ from typing import Any
 import jsonschema
 import psutil
 import pytest
+from docsite import lists
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from sensorbench.benchmarks.stress.objective import Objective, parse_objective
@@ -499,7 +500,7 @@ def test_the_endpoint_speaks_openmetrics_and_has_what_dashboard_and_docs_name() 
     in_dashboard = set(re.findall(r"sensorbench_[a-z_]+", DASHBOARD.read_text(encoding="utf-8")))
     assert in_dashboard <= served
     assert len(in_dashboard) > 7
-    documented = set(re.findall(r"`(sensorbench_[a-z_]+)", (DASHBOARD.parents[1] / "openmetrics.md").read_text(encoding="utf-8")))
+    documented = set(re.findall(r"`(sensorbench_[a-z_]+)", lists.openmetrics()))
     assert {re.sub("_(count|sum)$", "", name) for name in served} == documented
 
 

@@ -33,33 +33,35 @@ Positive = Annotated[float, Field(gt=0.0)]
 class Claim(toml_file.FileModel):
     """A published finding in checkable form. Its rules are its parts: the claim gets the weakest verdict of them."""
 
-    id: str
-    text: str
+    id: str = Field(description="Identifier, such as `IOT-8`.")
+    text: str = Field(description="The claim in a sentence.")
     # The paper's own words that the rules formalise.
-    sentence: str = ""
-    form: str
-    published: str
+    sentence: str = Field(default="", description="The paper's own words.")
+    form: str = Field(description="The claim in checkable form.")
+    published: str = Field(description="The figures that the paper printed.")
     # Variants that must have been measured, by the names of the study's roles.
-    requires: list[str] = []
+    requires: list[str] = Field(default=[], description="Roles without which the claim is not tested.")
     # The parts of the study that it needs, in each of which those variants must have been measured. A claim that names none is
     # about each comparison by itself.
-    parts: list[str] = []
+    parts: list[str] = Field(default=[], description="Parts of the study that the claim needs.")
     # What else it needs and is not here, in words; such a claim is not tested.
-    blocked_by: str | None = None
-    rules: list[Rule] = []
+    blocked_by: str | None = Field(default=None, description="What is missing to test the claim at all.")
+    rules: list[Rule] = Field(default=[], description="The rules that judge it; the weakest verdict counts.")
     # Why no rule fits; then a function of the study judges it.
-    judged_in_python: str | None = None
+    judged_in_python: str | None = Field(default=None, description="The function that judges it, where no rule fits.")
     # The smallest scale at which it can be judged, by what the finding depends on (SCALES, or a formula over figures), and why.
-    min_scale: dict[str, Positive] = {}
-    scale_matters: str = ""
+    min_scale: dict[str, Positive] = Field(
+        default={}, description="The smallest scale at which the claim can be judged, by dataset."
+    )
+    scale_matters: str = Field(default="", description="Why the scale matters.")
     # Why it can be judged at any scale.
-    scale_free: str = ""
+    scale_free: str = Field(default="", description="Why the scale does not matter.")
     # The datasets that it is about, where it speaks of their own values or sizes; on others it is not tested.
-    datasets: list[str] = []
+    datasets: list[str] = Field(default=[], description="Datasets on which the claim can be judged; any if none is named.")
     # Why no substitute can judge it: it is about a product, not about a kind of system.
-    own_systems_only: str = ""
+    own_systems_only: str = Field(default="", description="Why a substitute cannot judge the claim.")
     # Where the paper's own figures contradict its sentence, and what else a reader should know of the verdict.
-    note: str = ""
+    note: str = Field(default="", description="What readers of the verdict should know.")
 
     @model_validator(mode="after")
     def _is_judged_in_one_way(self) -> "Claim":
@@ -81,7 +83,7 @@ class Claim(toml_file.FileModel):
 class ClaimsFile(toml_file.FileModel):
     """`claims.toml`."""
 
-    claim: list[Claim]
+    claim: list[Claim] = Field(description="The claims of a study.")
 
 
 def load_claims(file: Path, judges: Iterable[str] = ()) -> tuple[Claim, ...]:

@@ -5,6 +5,7 @@ from functools import cache
 from types import MappingProxyType
 
 import numpy as np
+from pydantic import Field
 
 from sensorbench import toml_file
 from sensorbench.analysis.intervals import CONFIDENCE, Interval, contrast_interval, scaled
@@ -28,8 +29,8 @@ class Roles(toml_file.FileModel):
     cannot be obtained: they judge claims, and are named in the verdict. A system of another kind has no place here.
     """
 
-    published: dict[str, list[str]]
-    substitute: dict[str, list[str]] = {}
+    published: dict[str, list[str]] = Field(description="Variants of the paper's own systems, by role.")
+    substitute: dict[str, list[str]] = Field(default={}, description="Variants that stand in for a system of the paper, by role.")
 
 
 def variant_name(variant: VariantManifest) -> str:

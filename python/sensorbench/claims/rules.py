@@ -73,10 +73,12 @@ class BaseRule(toml_file.FileModel):
     measured are left out, where the claim is about whatever was measured.
     """
 
-    name: str = ""
-    for_each: dict[str, list[str]] = {}
-    any: bool = False
-    unless_missing: bool = False
+    name: str = Field(default="", description="What the comparison is called in reports.")
+    for_each: dict[str, list[str]] = Field(
+        default={}, description="Values of names in curly brackets: the rule is judged for each combination."
+    )
+    any: bool = Field(default=False, description="Whether one combination is enough; else all must hold.")
+    unless_missing: bool = Field(default=False, description="Whether combinations without figures are left out.")
 
     def expanded(self) -> "list[Any]":
         """The rule for each combination of `for_each`, with the names filled in.
@@ -120,7 +122,7 @@ def _filled(content: Any, names: Mapping[str, str]) -> Any:
 class OneFigure(BaseRule):
     """A rule about one formula."""
 
-    of: Formula
+    of: Formula = Field(description="The formula of the figure.")
 
     def formulas(self) -> list[str]:
         """The formula."""
@@ -130,18 +132,20 @@ class OneFigure(BaseRule):
 class Greater(OneFigure):
     """That a ratio lies above the smallest relevant effect. `expected` is the effect that the paper suggests, for simulations."""
 
-    kind: Literal["greater"] = "greater"
-    at_least: Factor = MIN_EFFECT
-    expected: float | None = Field(default=None, gt=1.0)
+    kind: Literal["greater"] = Field(default="greater", description="Kind of the rule.")
+    at_least: Factor = Field(default=MIN_EFFECT, description="The smallest relevant effect, a factor or a word for one.")
+    expected: float | None = Field(default=None, gt=1.0, description="The effect that the paper suggests, for simulations.")
 
 
 class Ratio(OneFigure):
     """That a ratio lies on the published side of 1, and is about as large as published."""
 
-    kind: Literal["ratio"] = "ratio"
-    published: float = Field(gt=0.0)
-    at_least: Factor = MIN_EFFECT
-    tolerance: float = Field(default=TOLERANCE, gt=1.0)
+    kind: Literal["ratio"] = Field(default="ratio", description="Kind of the rule.")
+    published: float = Field(gt=0.0, description="The ratio that the paper printed.")
+    at_least: Factor = Field(default=MIN_EFFECT, description="The smallest relevant effect, a factor or a word for one.")
+    tolerance: float = Field(
+        default=TOLERANCE, gt=1.0, description="The factor by which a ratio may differ from the published one."
+    )
 
     @model_validator(mode="after")
     def _has_a_direction(self) -> "Ratio":
@@ -159,16 +163,16 @@ class Ratio(OneFigure):
 class Equal(OneFigure):
     """That a ratio is 1, but for the margin: it lies between 1 / (1 + margin) and 1 + margin."""
 
-    kind: Literal["equal"] = "equal"
-    margin: Margin = "near"
+    kind: Literal["equal"] = Field(default="equal", description="Kind of the rule.")
+    margin: Margin = Field(default="near", description="The equivalence margin, a share or a word for one.")
 
 
 class NoLess(OneFigure):
     """That a ratio is not below 1 by more than the margin."""
 
-    kind: Literal["no_less"] = "no_less"
-    margin: Margin = "near"
-    expected: float | None = Field(default=None, gt=0.0)
+    kind: Literal["no_less"] = Field(default="no_less", description="Kind of the rule.")
+    margin: Margin = Field(default="near", description="The equivalence margin, a share or a word for one.")
+    expected: float | None = Field(default=None, gt=0.0, description="The effect that the paper suggests, for simulations.")
 
 
 class Threshold(OneFigure):
@@ -176,12 +180,12 @@ class Threshold(OneFigure):
     large the figures are of which the formula is a sum, because they vary by a share of that, not of their difference.
     """
 
-    kind: Literal["threshold"] = "threshold"
-    above: float | None = None
-    below: float | None = None
-    expected: float
-    contrary: float
-    size: float | None = Field(default=None, gt=0.0)
+    kind: Literal["threshold"] = Field(default="threshold", description="Kind of the rule.")
+    above: float | None = Field(default=None, description="The limit that the value is above.")
+    below: float | None = Field(default=None, description="The limit that the value is below.")
+    expected: float = Field(description="The value that the paper suggests, for simulations.")
+    contrary: float = Field(description="A value that contradicts the claim, for simulations.")
+    size: float | None = Field(default=None, gt=0.0, description="The size of what the value is part of, for simulations.")
 
     @model_validator(mode="after")
     def _has_a_limit(self) -> "Threshold":
@@ -199,7 +203,7 @@ class Threshold(OneFigure):
 class Several(BaseRule):
     """A rule about several formulas."""
 
-    of: list[Formula] = Field(min_length=2)
+    of: list[Formula] = Field(min_length=2, description="The formulas of the figures, in their order.")
 
     def formulas(self) -> list[str]:
         """The formulas."""
@@ -209,9 +213,9 @@ class Several(BaseRule):
 class Order(Several):
     """That each figure is larger than the next, by the smallest relevant effect."""
 
-    kind: Literal["order"] = "order"
-    at_least: Factor = MIN_EFFECT
-    expected: float | None = Field(default=None, gt=1.0)
+    kind: Literal["order"] = Field(default="order", description="Kind of the rule.")
+    at_least: Factor = Field(default=MIN_EFFECT, description="The smallest relevant effect, a factor or a word for one.")
+    expected: float | None = Field(default=None, gt=1.0, description="The effect that the paper suggests, for simulations.")
 
     def pairs(self) -> list[Greater]:
         """The rules of which it is made: each over the next."""
@@ -226,19 +230,19 @@ class Order(Several):
 class Trend(Several):
     """That a figure grows from level to level, and by the smallest relevant effect from the first to the last."""
 
-    kind: Literal["trend"] = "trend"
-    of: list[Formula] = Field(min_length=3)
-    at_least: Factor = MIN_EFFECT
+    kind: Literal["trend"] = Field(default="trend", description="Kind of the rule.")
+    of: list[Formula] = Field(min_length=3, description="The formulas of the figures, from level to level.")
+    at_least: Factor = Field(default=MIN_EFFECT, description="The smallest relevant effect, a factor or a word for one.")
     # Last over first.
-    expected: float | None = Field(default=None, gt=1.0)
+    expected: float | None = Field(default=None, gt=1.0, description="The effect that the paper suggests, for simulations.")
 
 
 class Share(OneFigure):
     """That a share of operations lies above a limit, or below one."""
 
-    kind: Literal["share"] = "share"
-    above: float | None = Field(default=None, gt=0.0, lt=1.0)
-    below: float | None = Field(default=None, gt=0.0, lt=1.0)
+    kind: Literal["share"] = Field(default="share", description="Kind of the rule.")
+    above: float | None = Field(default=None, gt=0.0, lt=1.0, description="The limit that the share is above.")
+    below: float | None = Field(default=None, gt=0.0, lt=1.0, description="The limit that the share is below.")
 
     @model_validator(mode="after")
     def _has_one_limit(self) -> "Share":
@@ -250,9 +254,9 @@ class Share(OneFigure):
 class Count(OneFigure):
     """That a number, which is exact, lies between limits (both included) in each run."""
 
-    kind: Literal["count"] = "count"
-    min: float | None = None
-    max: float | None = None
+    kind: Literal["count"] = Field(default="count", description="Kind of the rule.")
+    min: float | None = Field(default=None, description="The smallest number that agrees.")
+    max: float | None = Field(default=None, description="The largest number that agrees.")
 
     @model_validator(mode="after")
     def _has_a_limit(self) -> "Count":
@@ -267,12 +271,12 @@ class Extreme(OneFigure):
     `of` names a series; `side` is whether its largest or smallest value counts.
     """
 
-    kind: Literal["extreme"] = "extreme"
-    side: Literal["max", "min"] = "max"
-    at_least: Factor = MIN_EFFECT
-    published: float | None = None
+    kind: Literal["extreme"] = Field(default="extreme", description="Kind of the rule.")
+    side: Literal["max", "min"] = Field(default="max", description="Which extreme.")
+    at_least: Factor = Field(default=MIN_EFFECT, description="The smallest relevant effect, a factor or a word for one.")
+    published: float | None = Field(default=None, description="The extreme that the paper printed, as a factor.")
     # That there is no such extreme.
-    absent: bool = False
+    absent: bool = Field(default=False, description="Whether the claim is that there is no such extreme.")
 
 
 Rule = Annotated[

@@ -24,11 +24,18 @@ PARQUET_SUFFIX = ".parquet"
 class TimeColumn(toml_file.FileModel):
     """The column of the time of a reading, or its columns, and how it is written."""
 
-    column: str | None = None
-    columns: list[str] | None = Field(default=None, min_length=3, max_length=6)
-    format: str | None = None
-    unit: Literal["s", "ms", "us"] | None = None
-    zone: str | None = None
+    column: str | None = Field(default=None, description="The column of the time. This or `columns` must be given.")
+    columns: list[str] | None = Field(
+        default=None,
+        min_length=3,
+        max_length=6,
+        description="The columns of year, month, day, hour, minute and second, in this order; the last three may be left out.",
+    )
+    format: str | None = Field(default=None, description='How text is written, as strptime has it: `"%d/%m/%Y %H:%M"`.')
+    unit: Literal["s", "ms", "us"] | None = Field(default=None, description="Unit of numbers that count from 1970.")
+    zone: str | None = Field(
+        default=None, description='Time zone of times without an offset: `"Europe/Berlin"`; UTC if not given.'
+    )
 
     @model_validator(mode="after")
     def _one_way(self) -> "TimeColumn":
@@ -84,22 +91,34 @@ def _of_parts(columns: list[str]) -> str:
 class Mapping(toml_file.FileModel):
     """A mapping file."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
-    title: str = ""
-    source: str = "the user's own files"
-    license: str = "not told"
-    site_is: str = "site"
-    zone_is: str = "zone"
-    files: list[str] = Field(min_length=1)
-    time: TimeColumn
-    site: int | str = 1
-    zone: int | str = 1
-    sensor: str | None = None
-    value: str | None = None
-    sensors: dict[str, str] = {}
-    text_sensors: dict[str, str] | list[str] = {}
-    missing: list[str] = ["NA"]
-    bad_rows: Literal["refuse", "skip"] = "refuse"
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="What the dataset is called: letters, digits, `_`, `.` and `-`."
+    )
+    title: str = Field(default="", description="Headline of the dataset; its name if not given.")
+    source: str = Field(default="the user's own files", description="Where the data are from, for reports.")
+    license: str = Field(default="not told", description="What may be done with the data, for reports.")
+    site_is: str = Field(default="site", description="What a site is, in a word, for reports: `city`.")
+    zone_is: str = Field(default="zone", description="What a zone is, in a word, for reports: `station`.")
+    files: list[str] = Field(min_length=1, description="Paths or patterns (`data/*.csv`), relative to the mapping file.")
+    time: TimeColumn = Field(description="Where the time of a reading is, and how it is written.")
+    site: int | str = Field(default=1, description="A number for all rows, or the name of a column.")
+    zone: int | str = Field(default=1, description="A number for all rows, or the name of a column.")
+    sensor: str | None = Field(
+        default=None,
+        description="The column of the sensor's name, where each row is one reading. `sensor` and `value`, or `sensors`, must be given.",
+    )
+    value: str | None = Field(default=None, description="The column of the value, where each row is one reading.")
+    sensors: dict[str, str] = Field(
+        default={}, description="Columns by the names of their sensors, where each row has several sensors."
+    )
+    text_sensors: dict[str, str] | list[str] = Field(
+        default={},
+        description="Sensors whose values are text: their columns by name, where each row has several sensors; else a list of their names.",
+    )
+    missing: list[str] = Field(default=["NA"], description='Texts that mean "no value". Empty cells and NaN always do.')
+    bad_rows: Literal["refuse", "skip"] = Field(
+        default="refuse", description="`refuse`: nothing is imported if a row is bad. `skip`: bad rows are left out and counted."
+    )
 
     @model_validator(mode="after")
     def _long_or_wide(self) -> "Mapping":

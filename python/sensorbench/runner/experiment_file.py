@@ -25,22 +25,26 @@ from sensorbench.schemas.schema_file import ParameterValue
 class TargetEntry(toml_file.FileModel):
     """One target and how the data lie there."""
 
-    url: str
-    schema_: str = Field(alias="schema")
-    parameters: dict[str, ParameterValue] = {}
+    url: str = Field(description="A database's name (a fresh instance for this run), `lab:NAME`, or a URL.")
+    schema_: str = Field(alias="schema", description="A shipped schema, or a file.")
+    parameters: dict[str, ParameterValue] = Field(
+        default={}, description="Values of the schema's parameters, by name. The schema's defaults count for the others."
+    )
 
 
 class ExperimentFile(toml_file.FileModel):
     """An experiment file."""
 
-    title: str = ""
-    dataset: str
-    scale: float = Field(default=1.0, gt=0, le=1)
-    dataset_seed: int = DEFAULT_SEED
-    operations: str = "sensors"
-    metric: Literal["mean", "median", "p95", "p99", "mean_to_p95"] = "median"
-    target: list[TargetEntry] = Field(min_length=1)
-    workload: Workload
+    title: str = Field(default="", description="Headline of the report; the file's name if not given.")
+    dataset: str = Field(description="A dataset's name, its folder, or a mapping file.")
+    scale: float = Field(default=1.0, gt=0, le=1, description="Share of the dataset that is used, above 0 and at most 1.")
+    dataset_seed: int = Field(default=DEFAULT_SEED, description="Seed of a generated dataset.")
+    operations: str = Field(default="sensors", description="A shipped operation set, or a file.")
+    metric: Literal["mean", "median", "p95", "p99", "mean_to_p95"] = Field(
+        default="median", description="The figure of the response time that variants are ranked by."
+    )
+    target: list[TargetEntry] = Field(min_length=1, description="The targets that are compared, each with a schema.")
+    workload: Workload = Field(description="Which operations run, when, and for how long.")
 
 
 def load_experiment(path: Path, changes: list[str]) -> ExperimentFile:

@@ -27,18 +27,29 @@ class Segment(toml_file.FileModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    from_: float = Field(alias="from", ge=0)
-    to: float | None = Field(default=None, ge=0)
-    length: Length | None = None
+    from_: float = Field(alias="from", ge=0, description="Rate at the beginning, per second.")
+    to: float | None = Field(default=None, ge=0, description="Rate at the end, per second; as at the beginning if not given.")
+    length: Length | None = Field(
+        default=None, description='How long the segment takes, `"30s"`; the last one may go on to the end of the run.'
+    )
 
 
 class Schedule(toml_file.FileModel):
     """When operations come: so many in flight (closed loop), or at a rate (open loop)."""
 
-    concurrency: int | None = Field(default=None, ge=1)
-    rate: float | None = Field(default=None, gt=0)
-    segments: list[Segment] = []
-    arrival: Literal["constant", "poisson"] = "constant"
+    concurrency: int | None = Field(
+        default=None,
+        ge=1,
+        description="Requests in flight of a closed loop; the concurrency limit of an open loop: 1000 if not given, 32 for an embedded database.",
+    )
+    rate: float | None = Field(default=None, gt=0, description="Arrivals per second of an open loop.")
+    segments: list[Segment] = Field(
+        default=[], description="Steps and ramps of the rate, one after the other, instead of `rate`."
+    )
+    arrival: Literal["constant", "poisson"] = Field(
+        default="constant",
+        description="How the arrivals of an open loop are spaced: evenly, or as those of many independent clients.",
+    )
 
     @model_validator(mode="after")
     def _one_rate(self) -> "Schedule":
@@ -76,21 +87,35 @@ class Schedule(toml_file.FileModel):
 class Workload(toml_file.FileModel):
     """A workload."""
 
-    mix: dict[str, float] = Field(min_length=1)
-    order: Literal["random", "in turn"] = "random"
-    schedule: Schedule = Schedule(concurrency=1)
+    mix: dict[str, float] = Field(min_length=1, description="Weights of operations, by name.")
+    order: Literal["random", "in turn"] = Field(
+        default="random",
+        description="`random`: the kind of each operation is drawn by the weights. `in turn`: operations come in rounds, each as many times as its weight.",
+    )
+    schedule: Schedule = Field(default=Schedule(concurrency=1), description="When operations arrive.")
     warm_up: Length | int = Field(default=0, description="A length of time, or a number of operations.")
-    duration: Length | None = None
-    operations: int | None = Field(default=None, ge=1)
-    repeat: int = Field(default=3, ge=1)
-    timeout: Length = "60s"
-    seed: int = Field(default=1, ge=0)
-    choice: dict[str, AnyChoice] = {}
-    spin: bool = False
-    pin: bool = True
-    threads: int = Field(default=1, ge=1)
-    log: Literal["auto", "all", "none"] = "auto"
-    answers: Literal["all", "none"] = "all"
+    duration: Length | None = Field(
+        default=None,
+        description='Length of a run, `"30s"`. This or `operations` must be given; a run ends with the first of both.',
+    )
+    operations: int | None = Field(default=None, ge=1, description="Number of operations of a run.")
+    repeat: int = Field(default=3, ge=1, description="Repetitions of each variant, interleaved. Verdicts need three.")
+    timeout: Length = Field(default="60s", description="Time limit of an operation; one that takes longer counts with this time.")
+    seed: int = Field(default=1, ge=0, description="Seed of kinds, parameters and arrivals.")
+    choice: dict[str, AnyChoice] = Field(
+        default={},
+        description='How parameter sources choose, by name: `"uniform"`, `"sequential"`, `{ zipfian = 0.99 }`, `{ latest = 0.99 }`. The operation set counts for the others.',
+    )
+    spin: bool = Field(default=False, description="Whether the client's timer spins, for exact starts at the cost of a CPU.")
+    pin: bool = Field(default=True, description="Whether client and started servers run on different CPUs.")
+    threads: int = Field(default=1, ge=1, description="Threads of the client.")
+    log: Literal["auto", "all", "none"] = Field(
+        default="auto",
+        description="Which operations are recorded one by one: all, none, or all up to a million and else every thousandth.",
+    )
+    answers: Literal["all", "none"] = Field(
+        default="all", description="`all`: answers are hashed and compared. `none`: only their rows are counted."
+    )
 
     @model_validator(mode="after")
     def _ends(self) -> "Workload":

@@ -18,9 +18,11 @@ WORD = r"^[A-Za-z_][A-Za-z0-9_]*$"
 class Column(toml_file.FileModel):
     """A column of an answer."""
 
-    name: str = Field(pattern=WORD)
-    type: ValueType
-    computed: bool = False
+    name: str = Field(pattern=WORD, description="Name of the column.")
+    type: ValueType = Field(description="Type of the column; a timestamp has µs, in UTC.")
+    computed: bool = Field(
+        default=False, description="A double that the database computes: it is compared by value, within a tolerance."
+    )
 
     @model_validator(mode="after")
     def _computed_is_double(self) -> "Column":
@@ -32,15 +34,17 @@ class Column(toml_file.FileModel):
 class Order(toml_file.FileModel):
     """One column of a declared order."""
 
-    column: str
-    direction: Literal["ascending", "descending"] = "ascending"
+    column: str = Field(description="The column that rows are ordered by.")
+    direction: Literal["ascending", "descending"] = Field(default="ascending", description="Direction of the order.")
 
 
 class Choice(toml_file.FileModel):
     """A choice with a skew."""
 
-    zipfian: float | None = Field(default=None, gt=0)
-    latest: float | None = Field(default=None, gt=0)
+    zipfian: float | None = Field(
+        default=None, gt=0, description="Exponent of a Zipf distribution: popular rows are chosen more often."
+    )
+    latest: float | None = Field(default=None, gt=0, description="The same, with the newest rows as the popular ones.")
 
     @model_validator(mode="after")
     def _one(self) -> "Choice":
@@ -55,8 +59,8 @@ AnyChoice = Literal["uniform", "sequential"] | Choice
 class Number(toml_file.FileModel):
     """A column of numbers used once each, as SQL over the dataset: the first one, and the step to the next."""
 
-    start: str
-    step: str
+    start: str = Field(description="SQL of the first number.")
+    step: str = Field(description="SQL of the step to the next number.")
 
 
 class Span(toml_file.FileModel):
@@ -64,10 +68,10 @@ class Span(toml_file.FileModel):
     interval; `min`, `max` and `unit` are SQL over the dataset.
     """
 
-    time: str
-    unit: str
-    min: str
-    max: str
+    time: str = Field(description="The parameter of the write that has its time.")
+    unit: str = Field(description="SQL of an interval, the unit of the length.")
+    min: str = Field(description="SQL of the smallest number of units.")
+    max: str = Field(description="SQL of the largest number of units.")
 
 
 class Written(toml_file.FileModel):
@@ -75,22 +79,26 @@ class Written(toml_file.FileModel):
     a time bucket that ends with it.
     """
 
-    operation: str
-    window: int = Field(default=1000, ge=1)
-    exponent: float | None = Field(default=None, gt=0)
-    span: Span | None = None
+    operation: str = Field(description="The write whose parameters are used again.")
+    window: int = Field(default=1000, ge=1, description="How many operations old the write is at least.")
+    exponent: float | None = Field(default=None, gt=0, description="Skew towards the newest writes; none if not given.")
+    span: Span | None = Field(
+        default=None, description="Two parameters more, `from` and `to`: a time bucket that ends with the write."
+    )
 
 
 class ParameterSource(toml_file.FileModel):
     """Where parameters come from: rows of a query, numbers used once, or an earlier write."""
 
-    summary: str = ""
-    query: str | None = None
-    choice: AnyChoice = "uniform"
-    numbers: dict[str, Number] = {}
+    summary: str = Field(default="", description="What the source gives, in a line.")
+    query: str | None = Field(default=None, description="SQL over the dataset: its rows are the parameters.")
+    choice: AnyChoice = Field(default="uniform", description="How rows are chosen.")
+    numbers: dict[str, Number] = Field(default={}, description="Columns of numbers that are used once each, instead of a query.")
     # Of numbers, a parameter source whose rows come one after the other: each row has numbers of its own, which follow one another.
-    per: str | None = None
-    written: Written | None = None
+    per: str | None = Field(
+        default=None, description="A sequential source: each of its rows has numbers of its own, without a gap."
+    )
+    written: Written | None = Field(default=None, description="Parameters of an earlier write, instead of a query.")
 
     @model_validator(mode="after")
     def _one_source(self) -> "ParameterSource":
@@ -104,9 +112,9 @@ class ParameterSource(toml_file.FileModel):
 class OperationInstance(toml_file.FileModel):
     """One place at which an operation is asked: which operation's, its name, and which share of the rows it is about."""
 
-    of: str
-    name: str = Field(pattern=r"^[A-Za-z0-9_]+$")
-    share: float | None = None
+    of: str = Field(description="The operation.")
+    name: str = Field(pattern=r"^[A-Za-z0-9_]+$", description="The name of the instance.")
+    share: float | None = Field(default=None, description="The share of the rows that it is about.")
 
 
 def instance_name(instance: OperationInstance) -> str:
@@ -122,20 +130,32 @@ def statement_name(name: str) -> str:
 class Operation(toml_file.FileModel):
     """One operation. With `instances`, the name of a parameter source, it is asked at each of its rows as an operation of its own."""
 
-    title: str
-    question: str
-    parameter_sources: list[str] = []
+    title: str = Field(description="Title in reports.")
+    question: str = Field(description="What the operation asks or does, in a sentence.")
+    parameter_sources: list[str] = Field(default=[], description="Where its parameters come from.")
     # Draws from which each of several readings that one operation writes has a row of its own.
-    each: list[str] = []
-    parameters: dict[str, ValueType] = {}
-    columns: list[Column] = []
-    order: list[Order] = []
-    reference: str | None = None
-    writes: str | None = None
+    each: list[str] = Field(
+        default=[], description="Sources that give each reading a row, where a schema writes several readings at once."
+    )
+    parameters: dict[str, ValueType] = Field(default={}, description="Types of the parameters, by name.")
+    columns: list[Column] = Field(default=[], description="Columns of the answer.")
+    order: list[Order] = Field(default=[], description="The order that the answer must have.")
+    reference: str | None = Field(
+        default=None, description="DuckDB's SQL over the dataset, with `$name` for parameters: the answer that is expected."
+    )
+    writes: str | None = Field(
+        default=None, description="The relation that a write adds rows to, instead of `columns` and `reference`."
+    )
     # It changes a row that is there, instead of adding one.
-    changes: bool = False
-    instances: str | None = None
-    instance: OperationInstance | None = Field(default=None, exclude=True)
+    changes: bool = Field(
+        default=False, description="Whether the write changes rows that are there; then contents are not compared after the runs."
+    )
+    instances: str | None = Field(
+        default=None, description="A parameter source: the operation runs at each of its rows as an operation of its own."
+    )
+    instance: OperationInstance | None = Field(
+        default=None, exclude=True, description="Set by sensorbench: which instance this is."
+    )
 
     @model_validator(mode="after")
     def _instances_have_a_source(self) -> "Operation":
@@ -192,9 +212,9 @@ def answer_columns(columns: Iterable[Column]) -> list[AnswerColumn]:
 class Operations(toml_file.FileModel):
     """A file of operations. `relations` are those that a dataset must have."""
 
-    relations: list[str] = []
-    parameter_source: dict[str, ParameterSource] = {}
-    operation: dict[str, Operation]
+    relations: list[str] = Field(default=[], description="Relations that a dataset must have.")
+    parameter_source: dict[str, ParameterSource] = Field(default={}, description="Where parameters come from, by name.")
+    operation: dict[str, Operation] = Field(description="The operations, by name.")
 
     @model_validator(mode="after")
     def _names_fit(self) -> "Operations":

@@ -37,13 +37,13 @@ When = dict[str, list[ParameterValue]]
 class Encode(toml_file.FileModel):
     """Sorted rows become byte-array batches before they are loaded."""
 
-    encoding: Encoding
-    group: list[str]
-    time: str = "time"
-    value: str = "value"
-    every: Every
-    start_column: str
-    bytes_column: str
+    encoding: Encoding = Field(description="`text`, `packed` or `gorilla`.")
+    group: list[str] = Field(description="Columns: rows that are alike in them go into the same batches.")
+    time: str = Field(default="time", description="The column of the times.")
+    value: str = Field(default="value", description="The column of the values.")
+    every: Every = Field(description="Length of a batch: `1 day`, `batches of 150`.")
+    start_column: str = Field(description="The new column with the first time of a batch.")
+    bytes_column: str = Field(description="The new column with the bytes of a batch.")
 
 
 class LoadQueryEntry(toml_file.FileModel):
@@ -51,20 +51,20 @@ class LoadQueryEntry(toml_file.FileModel):
     they are encoded. `table` is its name where it is not that of the fill: several fills may go into one.
     """
 
-    when: When = {}
-    table: str | None = None
-    query: str
-    derive: dict[str, "Derive"] = {}
-    distinct: list[str] = []
-    order: list[str] = []
-    encode: Encode | None = None
+    when: When = Field(default={}, description="Values of the schema's parameters for which this load query counts.")
+    table: str | None = Field(default=None, description="The table that is filled, where its name is another.")
+    query: str = Field(description="DuckDB's SQL over the dataset.")
+    derive: dict[str, "Derive"] = Field(default={}, description="Columns made of others, by name.")
+    distinct: list[str] = Field(default=[], description="Only these columns, and of equal rows one.")
+    order: list[str] = Field(default=[], description="Columns by which rows are sorted before they are loaded.")
+    encode: Encode | None = Field(default=None, description="Sorted rows become byte-array batches.")
 
 
 class Derive(toml_file.FileModel):
     """A parameter made from another one: the start of the time bucket that it lies in."""
 
-    floor: str
-    every: Every
+    floor: str = Field(description="The column, or `:parameter`, that is rounded down.")
+    every: Every = Field(description="Length of the time buckets: `1 day`, `1 month`, `rows of 100k`.")
 
 
 class WithStatement(toml_file.FileModel):
@@ -83,9 +83,9 @@ class ListOfParts(WithStatement):
     columns have the values of the parameters that `own` names.
     """
 
-    returns: list[Column] = Field(min_length=1)
-    start: str | None = None
-    own: dict[str, str] = {}
+    returns: list[Column] = Field(min_length=1, description="The columns that the statement returns.")
+    start: str | None = Field(default=None, description="The column with the start of a time bucket.")
+    own: dict[str, str] = Field(default={}, description="Columns that must equal parameters, for a row to count.")
 
 
 class ForEach(toml_file.FileModel):
@@ -96,12 +96,12 @@ class ForEach(toml_file.FileModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    name: str = Field(pattern=WORD)
-    from_: str | None = Field(default=None, alias="from")
-    to: str | None = None
-    every: Every | None = None
-    list_: ListOfParts | None = Field(default=None, alias="list")
-    shards: int | None = Field(default=None, ge=1)
+    name: str = Field(pattern=WORD, description="The parameter with the bucket, the shard, or the value that was listed.")
+    from_: str | None = Field(default=None, alias="from", description="The first time, a parameter.")
+    to: str | None = Field(default=None, description="The end, a parameter; not included.")
+    every: Every | None = Field(default=None, description="Length of the time buckets.")
+    list_: ListOfParts | None = Field(default=None, alias="list", description="A statement that lists which parts there are.")
+    shards: int | None = Field(default=None, ge=1, description="Number of shards.")
 
     @model_validator(mode="after")
     def _one_kind_of_parts(self) -> "ForEach":
@@ -125,26 +125,26 @@ class Decode(toml_file.FileModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    column: str
-    encoding: Encoding
-    from_: str | None = Field(default=None, alias="from")
-    to: str | None = None
+    column: str = Field(description="The column with the batches.")
+    encoding: Encoding = Field(description="The encoding of the batches.")
+    from_: str | None = Field(default=None, alias="from", description="The first time that counts, a parameter.")
+    to: str | None = Field(default=None, description="The end of the times that count, a parameter; not included.")
 
 
 class Reduce(toml_file.FileModel):
     """Rows are reduced to one."""
 
-    function: Literal["max", "min", "count", "sum"]
-    column: str
+    function: Literal["max", "min", "count", "sum"] = Field(description="What the client computes.")
+    column: str = Field(description="The column that it is computed of.")
 
 
 class EncodeReadings(toml_file.FileModel):
     """The readings that an operation writes become one byte-array batch, the parameter `name`."""
 
-    name: str = Field(pattern=WORD)
-    encoding: Encoding
-    time: str = ":time"
-    value: str = ":value"
+    name: str = Field(pattern=WORD, description="The parameter with the batch.")
+    encoding: Encoding = Field(description="`text`, `packed` or `gorilla`.")
+    time: str = Field(default=":time", description="The parameter of a reading's time.")
+    value: str = Field(default=":value", description="The parameter of a reading's value.")
 
 
 class Also(WithStatement):
@@ -152,15 +152,17 @@ class Also(WithStatement):
     a client remembers, or each time.
     """
 
-    once: list[str] = []
+    once: list[str] = Field(
+        default=[], description="Parameters: a session issues the statement once for each combination of their values."
+    )
 
 
 class Append(toml_file.FileModel):
     """What is found in a column, the text of the only row, becomes longer by some text: the parameter `name` of the write."""
 
-    name: str = Field(pattern=WORD)
-    column: str
-    text: str = Field(min_length=1)
+    name: str = Field(pattern=WORD, description="The parameter with the longer text.")
+    column: str = Field(description="The column whose text is made longer.")
+    text: str = Field(min_length=1, description="What is added to it.")
 
 
 class First(WithStatement):
@@ -168,34 +170,38 @@ class First(WithStatement):
     to.
     """
 
-    returns: list[Column] = Field(min_length=1)
-    append: Append | None = None
+    returns: list[Column] = Field(min_length=1, description="The columns that the statement returns.")
+    append: Append | None = Field(default=None, description="A text that was found becomes longer, as a parameter of the write.")
 
 
 class OperationText(WithStatement):
     """How an operation is asked: in the database's own words, and what the client does besides."""
 
-    when: When = {}
+    when: When = Field(default={}, description="Values of the schema's parameters for which this counts.")
     # Asked like another operation, which has the same parameters and columns; then nothing else is said.
-    like: str | None = None
-    derive: dict[str, Derive] = {}
-    readings: int | str | None = None
-    encode: EncodeReadings | None = None
-    first: First | None = None
-    also: list[Also] = []
-    for_each: ForEach | None = None
-    returns: list[Column] = []
-    distinct: list[str] = []
-    decode: Decode | None = None
-    reduce: Reduce | None = None
+    like: str | None = Field(default=None, description="Another operation, whose statement and steps this one has.")
+    derive: dict[str, Derive] = Field(default={}, description="Parameters made of others, by name.")
+    readings: int | str | None = Field(
+        default=None, description="How many readings a write has, each with a statement of its own."
+    )
+    encode: EncodeReadings | None = Field(default=None, description="The readings of a write become one batch.")
+    first: First | None = Field(default=None, description="A statement that is answered before the write (read-modify-write).")
+    also: list[Also] = Field(default=[], description="Statements that are issued together with the operation's own.")
+    for_each: ForEach | None = Field(default=None, description="One statement for each time bucket, shard or listed value.")
+    returns: list[Column] = Field(
+        default=[], description="Columns that the database returns, where they are not those of the operation."
+    )
+    distinct: list[str] = Field(default=[], description="Only these columns, and of equal rows one.")
+    decode: Decode | None = Field(default=None, description="Readings are taken out of batches.")
+    reduce: Reduce | None = Field(default=None, description="The client reduces the rows to one.")
 
 
 class ParameterChoice(toml_file.FileModel):
     """A parameter of a schema: the values it may take."""
 
-    summary: str = ""
-    values: list[ParameterValue] = Field(min_length=1)
-    default: ParameterValue
+    summary: str = Field(default="", description="What the parameter is, in a line.")
+    values: list[ParameterValue] = Field(min_length=1, description="The values that it may have.")
+    default: ParameterValue = Field(description="Its value if nothing else is said.")
 
 
 class Tables(toml_file.FileModel):
@@ -203,23 +209,32 @@ class Tables(toml_file.FileModel):
     a parameter of each operation, too.
     """
 
-    count: int | str
-    by: str = Field(pattern=WORD)
+    count: int | str = Field(description="Number of tables, or a parameter that has it.")
+    by: str = Field(pattern=WORD, description="The column whose remainder is the number of a row's table.")
 
 
 class SchemaFile(toml_file.FileModel):
     """A schema file."""
 
-    database: str
-    summary: str
+    database: str = Field(description="The dialect that the schema is for.")
+    summary: str = Field(description="How the data are stored, in a line.")
     # Of a schema of registers: what the database promises who reads and writes them.
-    promises: Promises | None = None
-    parameters: dict[str, ParameterChoice] = {}
+    promises: Promises | None = Field(default=None, description="What the database promises of registers in this schema.")
+    parameters: dict[str, ParameterChoice] = Field(
+        default={}, description="What may be varied, by name; `${NAME}` stands for it."
+    )
     # What a reading takes, by which rows of so many MB are so many readings long: a number, or by the value of a parameter.
-    bytes_a_reading: float | dict[str, dict[str, float]] | None = None
-    tables: Tables | None = None
-    create: Statement = {}
-    settle: Statement = {}
+    bytes_a_reading: float | dict[str, dict[str, float]] | None = Field(
+        default=None,
+        description="Bytes per reading in this schema, for rows of so many MB: a number, or numbers by the values of a parameter.",
+    )
+    tables: Tables | None = Field(default=None, description="The data are spread over tables that are alike.")
+    create: Statement = Field(default={}, description="What creates the tables, in the database's own words.")
+    settle: Statement = Field(default={}, description="What is done after loading: indexes, statistics. Timed apart.")
     # Each as it is for some values of the parameters, or the only one.
-    load_query: dict[str, Annotated[list[LoadQueryEntry], _ONE_OR_SEVERAL]] = {}
-    operation: dict[str, Annotated[list[OperationText], _ONE_OR_SEVERAL]] = {}
+    load_query: dict[str, Annotated[list[LoadQueryEntry], _ONE_OR_SEVERAL]] = Field(
+        default={}, description="How each table is filled, by its name."
+    )
+    operation: dict[str, Annotated[list[OperationText], _ONE_OR_SEVERAL]] = Field(
+        default={}, description="How each operation is done: its native statement, and what the client does."
+    )

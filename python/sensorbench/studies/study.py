@@ -25,8 +25,8 @@ Kind = Literal["text", "variant", "duration_s", "bytes", "ratio", "count"]
 class Models(toml_file.FileModel):
     """The roles of one kind of system: with a model made for the questions, and with a generic one."""
 
-    shaped: str
-    generic: str
+    shaped: str = Field(description="The role with a data model made for the queries.")
+    generic: str = Field(description="The role with a generic data model.")
 
 
 class System(toml_file.FileModel):
@@ -34,12 +34,12 @@ class System(toml_file.FileModel):
     kind. `options` are those of the target's URL.
     """
 
-    database: str
-    summary: str
-    code: str = ""
-    nodes: int | None = None
-    settings: dict[str, str] = {}
-    options: str = ""
+    database: str = Field(description="The database.")
+    summary: str = Field(description="What the system is, in a line.")
+    code: str = Field(default="", description="The paper's name of it.")
+    nodes: int | None = Field(default=None, description="Number of nodes.")
+    settings: dict[str, str] = Field(default={}, description="Server settings, by name.")
+    options: str = Field(default="", description="Options of the URL.")
 
 
 class Layout(toml_file.FileModel):
@@ -51,14 +51,20 @@ class Layout(toml_file.FileModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    schema_: str = Field(alias="schema")
-    parameters: dict[str, list[ParameterValue]] = {}
-    systems: list[str] | None = None
-    options: str = ""
-    label: str = ""
-    only_loads: bool = False
-    concurrency: int | None = None
-    operations_share: float = Field(default=1.0, gt=0.0, le=1.0)
+    schema_: str = Field(alias="schema", description="A shipped schema.")
+    parameters: dict[str, list[ParameterValue]] = Field(
+        default={}, description="Values of the schema's parameters that are compared."
+    )
+    systems: list[str] | None = Field(
+        default=None, description="The systems that it is for; all of its database if none is named."
+    )
+    options: str = Field(default="", description="Options of the URL.")
+    label: str = Field(default="", description="What distinguishes the variant in its name.")
+    only_loads: bool = Field(default=False, description="Whether only loading is measured.")
+    concurrency: int | None = Field(default=None, description="Requests in flight, instead of the workload's.")
+    operations_share: float = Field(
+        default=1.0, gt=0.0, le=1.0, description="Share of the workload's operations that is measured."
+    )
 
     def labelled_parameters(self) -> list[tuple[dict[str, ParameterValue], str]]:
         """Each choice of parameters, with the label that tells it from the others."""
@@ -69,8 +75,8 @@ class Layout(toml_file.FileModel):
 class OwnParameterSource(toml_file.FileModel):
     """A parameter source of the study's own, on the datasets that it is made for; elsewhere that of the operations stands."""
 
-    datasets: list[str]
-    query: str
+    datasets: list[str] = Field(description="Datasets that it is made for.")
+    query: str = Field(description="SQL over the dataset.")
 
 
 def _with_plain_names(schemas: dict[str, list[Any]]) -> dict[str, list[Any]]:
@@ -84,8 +90,8 @@ def _with_plain_names(schemas: dict[str, list[Any]]) -> dict[str, list[Any]]:
 class Grid(toml_file.FileModel):
     """What is compared, on which data and how: of a study, or of a part of it."""
 
-    datasets: list[str] = Field(min_length=1)
-    targets: list[str]
+    datasets: list[str] = Field(min_length=1, description="The datasets that it runs on.")
+    targets: list[str] = Field(description="The systems that are compared, if `--target` names no others.")
     # By dialect.
     schemas: Annotated[dict[str, list[Layout]], BeforeValidator(_with_plain_names)]
     parameter_sources: dict[str, OwnParameterSource] = {}
@@ -97,26 +103,26 @@ class StudyPart(Grid):
     as the study says, key by key of its workload and parameter source by parameter source.
     """
 
-    title: str
-    datasets: list[str] = Field(min_length=1, max_length=1)
+    title: str = Field(description="Title of the part.")
+    datasets: list[str] = Field(min_length=1, max_length=1, description="The dataset that it runs on.")
     # It says nothing of one target alone.
-    compares_targets: bool = False
+    compares_targets: bool = Field(default=False, description="Whether targets are ranked against each other.")
 
 
 class StudyFile(Grid):
     """`study.toml`. The comparison is made on each of the datasets, or, where the study has parts, for each of those."""
 
-    title: str
-    question: str
-    source: str
-    operations: str
-    metric: str
-    systems: dict[str, System] = {}
-    roles: Roles
-    models: dict[str, Models] = {}
+    title: str = Field(description="Title of the study.")
+    question: str = Field(description="The question that the paper asks.")
+    source: str = Field(description="The paper.")
+    operations: str = Field(description="The operation set.")
+    metric: str = Field(description="The figure that variants are ranked by.")
+    systems: dict[str, System] = Field(default={}, description="The systems of the study, by name.")
+    roles: Roles = Field(description="Which variant plays which part in the claims.")
+    models: dict[str, Models] = Field(default={}, description="Pairs of roles, one for each kind of system.")
     # A variant that fails is left out and told, so that the others go on.
-    continue_on_error: bool = False
-    parts: dict[str, StudyPart] = {}
+    continue_on_error: bool = Field(default=False, description="Whether a variant that fails leaves the others running.")
+    parts: dict[str, StudyPart] = Field(default={}, description="Parts with layouts and a workload of their own.")
 
     @model_validator(mode="before")
     @classmethod

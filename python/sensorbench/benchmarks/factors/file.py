@@ -14,10 +14,10 @@ Word = Literal["read", "write"]
 class Records(FileModel):
     """The records at scale 1, and how they are chosen."""
 
-    count: int = Field(gt=0)
-    fields: int = Field(gt=0)
-    field_bytes: int = Field(gt=0)
-    distribution: str
+    count: int = Field(gt=0, description="Number of records at scale 1.")
+    fields: int = Field(gt=0, description="Fields of a record.")
+    field_bytes: int = Field(gt=0, description="Bytes of a field.")
+    distribution: str = Field(description="How records are chosen.")
 
 
 class FactorLoad(FileModel):
@@ -26,11 +26,13 @@ class FactorLoad(FileModel):
     rates come again, each after a restart.
     """
 
-    title: str
-    mix: dict[Word, float]
-    shares: list[float] = Field(min_length=1)
-    cold: bool = False
-    again_after: Length | None = None
+    title: str = Field(description="Title in reports.")
+    mix: dict[Word, float] = Field(description="Weights of reads and writes.")
+    shares: list[float] = Field(min_length=1, description="Rates, as shares of what the default configuration reaches.")
+    cold: bool = Field(default=False, description="Whether the caches are empty when each rate begins.")
+    again_after: Length | None = Field(
+        default=None, description="After this time the servers are restarted, and the same rates come again."
+    )
 
 
 class Parameter(FileModel):
@@ -38,11 +40,11 @@ class Parameter(FileModel):
     happened to it.
     """
 
-    source: str
-    setting: str
-    default: str
-    about: str
-    became: str = ""
+    source: str = Field(description="The paper's name of the parameter.")
+    setting: str = Field(description="Its name in the version in use.")
+    default: str = Field(description="Its default there, at scale 1.")
+    about: str = Field(description="What it does.")
+    became: str = Field(default="", description="What happened to it since.")
 
 
 class Level(FileModel):
@@ -50,9 +52,11 @@ class Level(FileModel):
     place.
     """
 
-    name: str
-    set: dict[str, str] = {}
-    successor: bool = False
+    name: str = Field(description="Name of the level.")
+    set: dict[str, str] = Field(default={}, description="Server settings that differ from the default, at scale 1.")
+    successor: bool = Field(
+        default=False, description="Whether the level is not of the paper, but what took a parameter's place."
+    )
 
 
 class FactorPart(FileModel):
@@ -60,12 +64,12 @@ class FactorPart(FileModel):
     to itself, after all others.
     """
 
-    title: str
-    about: str
-    loads: list[str] = Field(min_length=1)
-    levels: list[Level] = Field(min_length=1)
-    chooses: bool = False
-    apart: bool = False
+    title: str = Field(description="Title in reports.")
+    about: str = Field(description="What the part asks.")
+    loads: list[str] = Field(min_length=1, description="The loads that it runs.")
+    levels: list[Level] = Field(min_length=1, description="The configurations that it compares.")
+    chooses: bool = Field(default=False, description="Whether its best level goes into the study's own draft.")
+    apart: bool = Field(default=False, description="Whether its runs come after all others.")
 
     def level(self, name: str) -> Level:
         """The level of this name."""
@@ -77,36 +81,38 @@ class Scaling(FileModel):
     grow with the time that a rate is held.
     """
 
-    with_data: dict[str, str] = {}
-    with_time: list[str] = []
+    with_data: dict[str, str] = Field(
+        default={}, description="Settings that are sizes and grow with the data, each with the smallest default."
+    )
+    with_time: list[str] = Field(default=[], description="Settings that are times and grow with the time that a rate is held.")
 
 
 class FactorsFile(FileModel):
     """`study.toml` of a study of factors. Names of loads and levels stand in claims and in results."""
 
-    title: str
-    question: str
-    source: str
-    database: str
-    nodes: int | None = None
-    options: str = ""
+    title: str = Field(description="Title of the study.")
+    question: str = Field(description="The question that the paper asks.")
+    source: str = Field(description="The paper.")
+    database: str = Field(description="The database.")
+    nodes: int | None = Field(default=None, description="Number of nodes.")
+    options: str = Field(default="", description="Options of the URL.")
     # How long the paper held a rate, to which its lengths of time are in proportion.
-    source_step: Length
+    source_step: Length = Field(description="How long the paper held a rate.")
     # The usual length here.
-    step: Length
+    step: Length = Field(description="How long a rate is held here.")
     # The cache whose hit rate is looked at, as the database's sources name it.
-    cache: str
-    concurrency: int = Field(gt=0)
-    rounds: int = Field(gt=0)
-    records: Records
-    loads: dict[str, FactorLoad]
-    parameters: list[Parameter]
+    cache: str = Field(description="The cache whose hit rate is reported.")
+    concurrency: int = Field(gt=0, description="The concurrency limit.")
+    rounds: int = Field(gt=0, description="Repetitions of each configuration.")
+    records: Records = Field(description="The records.")
+    loads: dict[str, FactorLoad] = Field(description="The loads, by name.")
+    parameters: list[Parameter] = Field(description="The parameters of the paper.")
     # What the paper's servers had without saying so, or what it takes for its parameters to count.
-    besides: list[Parameter] = []
-    scaling: Scaling = Scaling()
+    besides: list[Parameter] = Field(default=[], description="Parameters that the paper's servers had without saying so.")
+    scaling: Scaling = Field(default=Scaling(), description="Which settings grow with data or time.")
     # The part that compares the paper's draft with the default, to which the study's own is added.
-    draft_part: str
-    parts: dict[str, FactorPart]
+    draft_part: str = Field(description="The part that compares the paper's configuration with the default.")
+    parts: dict[str, FactorPart] = Field(description="The parts, by name.")
 
     @model_validator(mode="after")
     def _check(self) -> "FactorsFile":

@@ -21,14 +21,20 @@ class ServerSetting(FileModel):
     that is allowed.
     """
 
-    about: str = Field(min_length=1)
-    values: list[StrictStr | StrictInt | StrictFloat] | None = Field(default=None, min_length=1)
-    low: StrictInt | StrictFloat | None = None
-    high: StrictInt | StrictFloat | None = None
-    step: StrictInt | StrictFloat | None = None
-    log: bool = False
-    unit: str = ""
-    durability: bool = False
+    about: str = Field(min_length=1, description="What the server setting does.")
+    values: list[StrictStr | StrictInt | StrictFloat] | None = Field(
+        default=None,
+        min_length=1,
+        description="The values that are tried; instead of `low` and `high`. With `durability`, the safest is first.",
+    )
+    low: StrictInt | StrictFloat | None = Field(default=None, description="The smallest value that is tried.")
+    high: StrictInt | StrictFloat | None = Field(default=None, description="The largest value that is tried.")
+    step: StrictInt | StrictFloat | None = Field(default=None, description="Distance between values.")
+    log: bool = Field(default=False, description="Whether values are tried by factors.")
+    unit: str = Field(default="", description="What stands behind the number in the server's file: `MB`.")
+    durability: bool = Field(
+        default=False, description="Whether the setting trades durability for speed. It is left out without `--allow-durability`."
+    )
 
     @model_validator(mode="after")
     def _check(self) -> "ServerSetting":
@@ -68,10 +74,12 @@ class Space(FileModel):
     name.
     """
 
-    database: str
+    database: str = Field(description="The database.")
     file: str = Field(description="Where the settings are pasted.")
     line: str = Field(default="{key} = {value}", description="A line of it, with {key} and {value}.")
-    settings: dict[str, ServerSetting] = Field(min_length=1)
+    settings: dict[str, ServerSetting] = Field(
+        min_length=1, description="The server settings that are searched, by their names in the server's file."
+    )
 
     @model_validator(mode="after")
     def _check(self) -> "Space":
