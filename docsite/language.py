@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from typer.main import get_command
 
@@ -33,7 +32,7 @@ BANNED: dict[str, str] = {
     r"\b(?:operations|requests|rows|readings) a second\b": "per second",
 }
 # Of a file's bytes, as tools print it: what users see cites papers, not files.
-_HASH = re.compile(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{16,64}\b|\bsha-?256\b", re.IGNORECASE)
+_HASH = re.compile(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{16,64}\b")
 
 _TEMPLATES = ROOT / "python" / "sensorbench" / "report" / "templates"
 
@@ -69,7 +68,9 @@ def paragraphs_of(markdown: str, place: str) -> Iterator[Text]:
             yield Text(f"{place}, line {begin}", " ".join(gathered))
             gathered = []
         if stripped.startswith("|"):
-            yield from (Text(f"{place}, line {number}", cell.strip()) for cell in re.split(r"(?<!\\)\|", stripped) if cell.strip(" -:"))
+            yield from (
+                Text(f"{place}, line {number}", cell.strip()) for cell in re.split(r"(?<!\\)\|", stripped) if cell.strip(" -:")
+            )
         elif stripped:
             begin = begin if gathered else number
             gathered.append(re.sub(r"^([-*+]|\d+\.|#+|>)\s+", "", stripped))
@@ -90,8 +91,8 @@ def sentences(text: str) -> list[str]:
 
 
 def words(sentence: str) -> int:
-    """How many words a sentence has; numbers and signs are none."""
-    return len(re.findall(r"[^\W\d_][\w'’-]*", sentence))
+    """How many words a sentence has; numbers, signs and what is called by a number (`IOT-14`) are none."""
+    return len(re.findall(r"(?<![\w-])[^\W\d_][^\W\d_'’-]*(?:['’-][^\W\d_]+)*(?![\w-])", sentence))
 
 
 def findings(texts: list[Text]) -> list[Finding]:
@@ -102,7 +103,9 @@ def findings(texts: list[Text]) -> list[Finding]:
         for pattern, better in BANNED.items():
             for match in re.finditer(pattern, plain, flags=re.IGNORECASE):
                 found.append(Finding(text.place, f"{match[0]!r} is a banned word; write {better!r} or what it is"))
-        found += [Finding(text.place, f"{match[0]!r}: cite the source, not the hash of a file") for match in _HASH.finditer(text.text)]
+        found += [
+            Finding(text.place, f"{match[0]!r}: cite the source, not the hash of a file") for match in _HASH.finditer(text.text)
+        ]
         for sentence in sentences(text.text):
             if (count := words(sentence)) > MAX_WORDS:
                 found.append(Finding(text.place, f"a sentence of {count} words (at most {MAX_WORDS}): {sentence[:70]}…"))
