@@ -93,7 +93,7 @@ class _Commands(LazyGroup):
 
 app = typer.Typer(
     cls=_Commands,
-    help="Benchmarks databases for sensor data: the same data, the same questions, answers checked, latencies that do not lie.",
+    help="Benchmarks databases for sensor data: the same data and operations for each, answers validated, latency without coordinated omission.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
