@@ -68,6 +68,7 @@ lint: setup ## check form and types
 	@.venv/bin/ruff format --check --quiet python tests benches docsite
 	@.venv/bin/mypy --no-error-summary
 	@$(PYTHON) -m mypy.stubtest sensorbench._engine --ignore-missing-stub
+	@$(PYTHON) -m docsite.language
 	@$(MAKE) docs
 
 docs: setup ## build the documentation site in site/

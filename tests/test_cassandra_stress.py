@@ -488,7 +488,7 @@ def test_a_population_has_several_forms(text: str, expected: Distribution) -> No
         (["{readings}", "--target", "cassandra://h", "-n", "5", "--ops", "one=0"], "no operation has a weight above 0"),
         (["{readings}", "--target", "cassandra://h", "-n", "5", "--population", "5"], "--population 5: expected FIRST..LAST"),
         (["{readings}", "--target", "cassandra://h", "-n", "5", "--population", "0..5"], "partitions are numbered from 1 on"),
-        (["{readings}", "--target", "cassandra://h", "-n", "5", "--rate", "fast"], "--rate fast: expected operations a second above 0"),
+        (["{readings}", "--target", "cassandra://h", "-n", "5", "--rate", "fast"], "--rate fast: expected operations per second above 0"),
         (["{readings}", "--target", "cassandra://h", "-n", "5", "--duration", "soon"], "--duration 'soon'"),
         (["{readings}", "--target", "cassandra://h", "-n", "5", "--cl", "most"], "--cl most: expected one of any, one"),
         (["{tmp}/none.yaml", "--target", "cassandra://h", "-n", "5"], "none.yaml: No such file"),

@@ -71,7 +71,7 @@ class _Commands(LazyGroup):
 
 app = typer.Typer(
     cls=_Commands,
-    help="Benchmarks databases for sensor data: the same data, the same questions, answers checked, latencies that do not lie.",
+    help="Benchmarks databases for sensor data: the same data and operations for each, answers validated, latency without coordinated omission.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -39,7 +39,7 @@ def run(
 
 def set_rate(
     folder: Annotated[Path, typer.Argument(help="Folder into which a stress run writes.")],
-    per_s: Annotated[float, typer.Argument(help="The rate from now on, in operations a second.")],
+    per_s: Annotated[float, typer.Argument(help="The rate from now on, in operations per second.")],
 ) -> None:
     """Change the rate of a stress run that goes on; it holds until the step ends."""
     request_rate(folder, per_s)

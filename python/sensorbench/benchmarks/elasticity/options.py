@@ -20,7 +20,7 @@ class ElasticityOptions(OptionModel):
     nodes: int | None = option(None, "Nodes at the start; the database's least if not given.", ge=1)
     changes: tuple[str, ...] = option(
         (),
-        f"What is done to the cluster, as join:2 or kill:30s: {'; '.join(f'{kind}: {said}' for kind, said in KINDS.items())}. May be given "
+        f"What is done to the cluster, as join:2 or kill:30s. {'. '.join(f'{kind}: {said}' for kind, said in KINDS.items())}. May be given "
         "several times, for one after the other. Without it as many nodes join as there are.",
         "--change",
     )

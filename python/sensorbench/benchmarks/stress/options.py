@@ -63,7 +63,7 @@ class StressOptions(LoadOptions, WorkOptions):
     """Rates that are held one after the other, or the search of the highest that meets an objective."""
 
     rates: Annotated[tuple[float, ...] | None, parsed(parse_rates)] = option(
-        None, "FROM:TO:STEP or rates with commas, in operations a second."
+        None, "FROM:TO:STEP or rates with commas, in operations per second."
     )
     find_capacity: bool = option(False, "Search the highest rate that meets --objective.")
     objective: str | None = option(None, "Percentile and limit of the response time: p99=20ms.")

@@ -10,13 +10,13 @@ from sensorbench.results.engine_plan import HeldStep, PlannedPhase, PlannedSegme
 from sensorbench.runner import WARM_UP
 
 EXPECTED = (
-    "expected FROM:TO:STEP, for example 5000:30000:5000, or rates separated by commas; all in operations a second, above zero"
+    "expected FROM:TO:STEP, for example 5000:30000:5000, or rates separated by commas; all in operations per second, above zero"
 )
 MAX_STEPS = 1000
 
 
 def parse_rates(text: str) -> list[float]:
-    """The rates, in operations a second, in the order in which they are held. Raises UsageError."""
+    """The rates, in operations per second, in the order in which they are held. Raises UsageError."""
     parts = text.split(":")
     if len(parts) not in (1, 3):
         raise _wrong(text)
@@ -48,7 +48,7 @@ Arrival = Literal["constant", "poisson"]
 
 @dataclass(frozen=True)
 class Step:
-    """A rate in operations a second, for how long it is held, and how long the rate climbs (or falls) to it before; both in s."""
+    """A rate in operations per second, for how long it is held, and how long the rate climbs (or falls) to it before; both in s."""
 
     name: str
     rate_per_s: float
