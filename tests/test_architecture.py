@@ -50,8 +50,8 @@ MAY_IMPORT = {
     "verification": _RUNNER,
     "lifecycle": _VERIFICATION,
     "compat": _LIFECYCLE,
-    "benchmarks": {"benchmarks.selfbench"},
-    "benchmarks.selfbench": _RUNNER,
+    "benchmarks": {"benchmarks.doctor"},
+    "benchmarks.doctor": _RUNNER,
     "benchmarks.comparison": _COMPAT,
     "benchmarks.stress": _COMPAT,
     "benchmarks.tune": _STRESS,
@@ -63,7 +63,7 @@ MAY_IMPORT = {
     "advisor": {"benchmarks.comparison"} | _RUNNER,
     "catalog": {"advisor", "claims", "benchmarks.comparison", "benchmarks.elasticity"} | _RUNNER,
     "app": {"catalog", "claims", "studies", "report"} | _BENCHMARKS,
-    "cli": {"app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.selfbench"} | _BENCHMARKS,
+    "cli": {"app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.doctor"} | _BENCHMARKS,
 }
 
 # Modules beside the parts import no part; the command line alone is started by `python -m`.

@@ -47,14 +47,14 @@ def changed_copy(folder: Path, to: Path, change: Callable[[dict[str, Any]], None
 def test_another_machine_is_a_warning(cli: Cli, study_folder: Path, tmp_path: Path) -> None:
     def change(manifest: dict[str, Any]) -> None:
         manifest["environment"]["kernel"] = "another"
-        manifest["plan"]["workload"]["repeat"] = 7
+        manifest["plan"]["workload"]["repetitions"] = 7
 
     other = changed_copy(study_folder, tmp_path / "other", change)
     ended = cli("compare", study_folder, other)
     assert ended.exit_code == 0, ended.err
     message = " ".join(ended.err.split())
     assert "the machines differ: kernel" in message
-    assert "the workloads differ in repeat" in message
+    assert "the workloads differ in repetitions" in message
     assert "A is" in ended.out, "verdicts are given"
 
 

@@ -37,7 +37,7 @@ Force = Annotated[
 ]
 
 # What of a workload changes no operation: how often it is run, and what is kept of it.
-_CHANGES_NO_OPERATION = {"repeat", "log", "answers"}
+_CHANGES_NO_OPERATION = {"repetitions", "log", "answers"}
 # What a workload has that does not say otherwise; earlier versions left out keys that they did not know.
 _DEFAULT_WORKLOAD = Workload(mix={"any": 1}, operations=1).model_dump(mode="json", by_alias=True)
 

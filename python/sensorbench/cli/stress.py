@@ -1,4 +1,4 @@
-"""`sensorbench stress`: a target under rates that rise, or the highest rate that it bears."""
+"""`sensorbench stress` and `sensorbench capacity`: a target under rates that rise, and the highest rate that it bears."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +7,7 @@ import typer
 
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
-from sensorbench.benchmarks.stress import StressBenchmark, StressOptions, plan_stress, request_rate
+from sensorbench.benchmarks.stress import CapacityOptions, StressBenchmark, StressOptions, plan_stress, request_rate
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, Json, Metrics, NoOpen, Out, Replace
 from sensorbench.cli.output import new_folder, show_written
@@ -28,13 +28,35 @@ def run(
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
-    """Hold rates one after the other, or search the highest one that meets an objective. The load does not wait for answers."""
-    folder, reporter = out or new_folder("stress"), ProgressReporter()
+    """Hold rates one after the other. The load does not wait for answers."""
+    written = _run(options, out or new_folder("stress"), metrics, replace=replace, drop_after=drop_after)
+    show_written(written, print_stress, no_open=no_open, as_json=json)
+
+
+@takes(CapacityOptions)
+def capacity(
+    options: CapacityOptions,
+    metrics: Metrics = None,
+    out: Out = None,
+    replace: Replace = False,
+    drop_after: DropAfter = False,
+    no_open: NoOpen = False,
+    json: Json = False,
+) -> None:
+    """Search the highest rate at which a target meets an objective. The load does not wait for answers."""
+    written = _run(options, out or new_folder("capacity"), metrics, replace=replace, drop_after=drop_after)
+    show_written(written, print_stress, no_open=no_open, as_json=json)
+
+
+def _run(
+    options: StressOptions | CapacityOptions, folder: Path, metrics: str | None, *, replace: bool, drop_after: bool
+) -> tuple[StressSummary, Path]:
+    """Carries out what options ask for; both commands are one benchmark."""
+    reporter = ProgressReporter()
     with observers(metrics) as watching:
         plan = plan_stress(options, folder, reporter, observers=watching, replace=replace, drop_after=drop_after)
         reporter.say(f"{plan.work.described['data']}, results go to {folder}")
-        written = run_and_report(StressBenchmark(), plan, folder, reporter, reports.STRESS.write)
-    show_written(written, print_stress, no_open=no_open, as_json=json)
+        return run_and_report(StressBenchmark(), plan, folder, reporter, reports.STRESS.write)
 
 
 def set_rate(

@@ -3,7 +3,7 @@ from .client_health import check_client_health, client_bound, health_of_client, 
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, ValidatedComparison
 from .drive import run_plan
 from .experiment_file import plan_experiment
-from .lengths import Length, Seconds, SecondsOrNone, seconds
+from .lengths import Length, LengthOrNone, Seconds, SecondsOrNone, seconds
 from .load import check_namespace, known_size, load_variant, noted, wait_for
 from .memory import MemoryGuard
 from .monitor import CLIENT
@@ -28,7 +28,7 @@ from .variants import (
     parse_target,
     started_target,
 )
-from .workload import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, WARM_UP, Schedule, Workload
+from .workload import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, WARMUP, Schedule, Workload
 
 __all__ = [
     "CLIENT",
@@ -40,7 +40,7 @@ __all__ = [
     "READ",
     "SERVER_URL",
     "VALUE",
-    "WARM_UP",
+    "WARMUP",
     "WRITE",
     "ChangeOptions",
     "Comparison",
@@ -48,6 +48,7 @@ __all__ = [
     "Database",
     "ExperimentOptions",
     "Length",
+    "LengthOrNone",
     "MemoryGuard",
     "Observer",
     "OwnedNamespace",

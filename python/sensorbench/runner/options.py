@@ -19,11 +19,11 @@ Rate = Annotated[float, AfterValidator(_above_zero)]
 
 
 class StudyRunOptions(OptionModel):
-    """What can be chosen of each study. `repeat` is as the study has it if it is None."""
+    """What can be chosen of each study. `repetitions` is as the study has it if it is None."""
 
     scale: float = option(1.0, "Share of the dataset that is used.")
     seed: int = option(DEFAULT_SEED, "Seed of generated data and of operations.")
-    repeat: int | None = option(None, "Repetitions: runs of each variant.", ge=1)
+    repetitions: int | None = option(None, "Runs of each variant.", ge=1)
 
 
 class RateOptions(OptionModel):

@@ -5,12 +5,14 @@ from typing import Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from sensorbench import toml_file
+from sensorbench.options import DEFAULT_SEED
 from sensorbench.results.engine_plan import Pace, PlannedPhase, PlannedSegment
 from sensorbench.results.manifest import MEASURE
-from sensorbench.runner.lengths import Length, seconds
+from sensorbench.runner.lengths import Length, LengthOrNone, seconds, seconds_or_none
 from sensorbench.schemas.operations import AnyChoice
 
-WARM_UP = "warm_up"
+# The name of the phase in files of results.
+WARMUP = "warm_up"
 
 # In an open loop so many operations may be in flight if nothing else is said: more than any server here serves at once; with
 # embedded databases, whose operations have a thread each, more than any machine here has processors for.
@@ -79,12 +81,12 @@ class Workload(toml_file.FileModel):
     mix: dict[str, float] = Field(min_length=1)
     order: Literal["random", "in turn"] = "random"
     schedule: Schedule = Schedule(concurrency=1)
-    warm_up: Length | int = Field(default=0, description="A length of time, or a number of operations.")
+    warmup: LengthOrNone = Field(default="0", description="How long operations are carried out before anything counts.")
     duration: Length | None = None
     operations: int | None = Field(default=None, ge=1)
-    repeat: int = Field(default=3, ge=1)
+    repetitions: int = Field(default=3, ge=1)
     timeout: Length = "60s"
-    seed: int = Field(default=1, ge=0)
+    seed: int = Field(default=DEFAULT_SEED, ge=0)
     choice: dict[str, AnyChoice] = {}
     spin: bool = False
     pin: bool = True
@@ -130,9 +132,9 @@ class Workload(toml_file.FileModel):
         return self.model_copy(update={"schedule": self.schedule.model_copy(update={"concurrency": limit})})
 
     @property
-    def is_warmed_up(self) -> bool:
+    def has_warmup(self) -> bool:
         """Whether there is a warm-up."""
-        return bool(self.warm_up)
+        return seconds_or_none(self.warmup) > 0.0
 
     def phases(self, run: int, runs: int) -> list[PlannedPhase]:
         """The phases of the run with this number (from 0), out of so many: its writes meet those of no other. Where it is known how many
@@ -140,13 +142,8 @@ class Workload(toml_file.FileModel):
         """
         pace = self.schedule.pace()
         phases: list[PlannedPhase] = []
-        if self.is_warmed_up:
-            warm_up: PlannedPhase = {"name": WARM_UP, "pace": _first_rate(pace)}
-            if isinstance(self.warm_up, int):
-                warm_up["operations"] = self.warm_up
-            else:
-                warm_up["duration_s"] = seconds(self.warm_up)
-            phases.append(warm_up)
+        if self.has_warmup:
+            phases.append({"name": WARMUP, "pace": _first_rate(pace), "duration_s": seconds(self.warmup)})
         duration_s = seconds(self.duration) if self.duration else None
         phases.append({"name": MEASURE, "operations": self.operations, "duration_s": duration_s, "pace": pace})
         operations = [count for phase in phases if (count := phase.get("operations")) is not None]

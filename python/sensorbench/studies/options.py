@@ -6,7 +6,17 @@ from pydantic import AfterValidator, model_validator
 
 from sensorbench.errors import UsageError
 from sensorbench.options import option
-from sensorbench.runner import FILE_URL, SERVER_URL, Length, RankingOptions, RateOptions, Schedule, StudyRunOptions, SweepOptions
+from sensorbench.runner import (
+    FILE_URL,
+    SERVER_URL,
+    Length,
+    LengthOrNone,
+    RankingOptions,
+    RateOptions,
+    Schedule,
+    StudyRunOptions,
+    SweepOptions,
+)
 
 
 def _arrival(text: str) -> str:
@@ -33,7 +43,9 @@ class StudyOptions(SweepOptions, RankingOptions, RateOptions, StudyRunOptions):
     parts: tuple[str, ...] = option((), "Only this part, of a study with parts. May be given several times.", "--part")
     operations: int | None = option(None, "Requests of a run; those of the study if not given, fewer at scales below 0.1.", ge=1)
     duration: Length | None = option(None, "Length of a run instead of a number of requests: 30s, 5m, 8h.")
-    warm_up: int | None = option(None, "Requests before each run that are not measured.", ge=0)
+    warmup: LengthOrNone | None = option(
+        None, "How long operations are carried out before each run and do not count; 0 for none. That of the study if not given."
+    )
     arrival: Annotated[str, AfterValidator(_arrival)] | None = option(None, "How requests come at a rate: constant or poisson.")
     registers: int | None = option(
         None,

@@ -249,7 +249,7 @@ def _of_those(options: StudyOptions) -> str:
 
 def _workload(workload: Workload, options: StudyOptions) -> Workload:
     changes: dict[str, Any] = {
-        name: getattr(options, name) for name in ("warm_up", "repeat") if getattr(options, name) is not None
+        name: getattr(options, name) for name in ("warmup", "repetitions") if getattr(options, name) is not None
     }
     changed = workload.model_copy(
         update={**changes, **_end(workload, options), "schedule": _schedule(workload.schedule, options)}
