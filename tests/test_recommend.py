@@ -218,8 +218,7 @@ def test_work_that_was_cut_short_is_told(cli: Cli, copy: Path, tmp_path: Path, s
     file = copy / "manifest.json"
     file.write_text(file.read_text(encoding="utf-8").replace('"status": "complete"', '"status": "interrupted"'), encoding="utf-8")
     assert any(
-        "interrupted: runs that were completed count" in note
-        for note in cli("recommend", *AT_ONCE, copy, "--json").json["notes"]
+        "interrupted: runs that were completed count" in note for note in cli("recommend", *AT_ONCE, copy, "--json").json["notes"]
     )
     for variant in (copy / "experiments").iterdir():
         for run in variant.glob("run-*/manifest.json"):
@@ -234,9 +233,7 @@ def test_work_that_was_cut_short_is_told(cli: Cli, copy: Path, tmp_path: Path, s
         shutil.rmtree(half / part)
     assert any(
         "part read has no results yet" in note
-        for note in cli("recommend", "--writes", "high", "--reads", "low", "--fresh", "no", half, "--json").json[
-            "notes"
-        ]
+        for note in cli("recommend", "--writes", "high", "--reads", "low", "--fresh", "no", half, "--json").json["notes"]
     )
     refused = cli("recommend", *BOTH_HIGH, half)
     assert refused.exit_code == 2

@@ -52,7 +52,18 @@ high = 20
 about = "How the client waits."
 values = ["blocking"]
 """
-NULL = ("tune", "--target", "null", "--records", "1", "--server-setting", "delay_ms=20", "--server-setting", "session=blocking", *SHORT)
+NULL = (
+    "tune",
+    "--target",
+    "null",
+    "--records",
+    "1",
+    "--server-setting",
+    "delay_ms=20",
+    "--server-setting",
+    "session=blocking",
+    *SHORT,
+)
 
 
 def space_of(text: str, tmp_path: Path) -> Space:
@@ -586,7 +597,14 @@ def test_a_bad_configuration_of_postgresql_is_mended(cli: Cli, lab_home: Path, t
         'values = [0, 100000]\n[settings.shared_buffers]\nabout = "b"\nvalues = ["1MB", "32MB"]\n',
         encoding="utf-8",
     )
-    start = ("--server-setting", "commit_delay=100000", "--server-setting", "commit_siblings=0", "--server-setting", "shared_buffers=1MB")
+    start = (
+        "--server-setting",
+        "commit_delay=100000",
+        "--server-setting",
+        "commit_siblings=0",
+        "--server-setting",
+        "shared_buffers=1MB",
+    )
     load = ("--goal", "p50@40", "--mix", "write=1", "--records", "100", "--budget-runs", "5", *SHORT)
     ended = cli("tune", "--target", "postgresql", *load, *start, "--space", space, "--out", tmp_path / "out")
     assert ended.exit_code == 0, ended.err
@@ -608,8 +626,14 @@ def test_a_bad_configuration_of_postgresql_is_mended(cli: Cli, lab_home: Path, t
         (("--goal", "load"), "--target: expected"),
         (("--target", "sqlite:x.db", "--goal", "load"), "tune starts servers with the settings that it tries"),
         (("--target", "fjall", "--goal", "load"), "no search space for fjall comes with sensorbench"),
-        (("--target", "sqlite", "--goal", "load", "--server-setting", "speed=9"), "--server-setting speed: sqlite does not know it"),
-        (("--target", "sqlite", "--goal", "load", "--server-setting", "speed"), "--server-setting speed: expected a setting and its value"),
+        (
+            ("--target", "sqlite", "--goal", "load", "--server-setting", "speed=9"),
+            "--server-setting speed: sqlite does not know it",
+        ),
+        (
+            ("--target", "sqlite", "--goal", "load", "--server-setting", "speed"),
+            "--server-setting speed: expected a setting and its value",
+        ),
         (("--target", "sqlite", "--goal", "load", "--space", "none.toml"), "none.toml: no such file"),
         (("--target", "sqlite", "--goal", "load", "--budget", "5"), "--budget '5': expected a length of time"),
         (("--target", "sqlite", "--goal", "load", "--resume"), "holds no results to go on with"),

@@ -11,18 +11,14 @@ from sensorbench.analysis.regression import regression as judged_regression
 from sensorbench.analysis.sample import METRICS, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict
 from sensorbench.analysis.verdicts import compare as compare_samples
-from sensorbench.app.comparison import run_comparison_and_report
 from sensorbench.benchmarks.comparison import sample_of
-from sensorbench.cli.experiment import Experiment
-from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import Json, Out
-from sensorbench.cli.output import new_folder
+from sensorbench.cli.options import Json
 from sensorbench.cli.printing import new_table, print_json
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.progress import ProgressReporter, console, error_console, print_labelled
+from sensorbench.progress import console, error_console, print_labelled
 from sensorbench.report import formatting
 from sensorbench.results import ComparisonResult, RunResult, read_comparison
-from sensorbench.runner import DATA_FOLDER, ChangeOptions, VariantSpec, Workload, make_variants, plan_experiment
+from sensorbench.runner import Workload
 
 Metric = Annotated[
     str | None,
@@ -210,47 +206,6 @@ def _print(rows: list[_Compared], a: str, b: str) -> None:
             *((row.verdict, row.reason) if has_verdicts else ()),
         )
     screen.print(table)
-
-
-@takes(ChangeOptions)
-def aa(
-    experiment: Experiment,
-    options: ChangeOptions,
-    out: Out = None,
-    margin: Margin = EQUIVALENCE_MARGIN,
-    json: Json = False,
-) -> None:
-    """Check the method on this machine: run an experiment's first target against itself. No difference should be seen."""
-    out = out or new_folder(f"aa-{experiment.stem}")
-    reporter = ProgressReporter()
-    comparison = plan_experiment(experiment, list(options.changes), out, reporter)
-    first = comparison.variants[0]
-    if first.target.is_url:
-        raise UsageError(
-            f"aa loads the same data twice side by side: name the target of {experiment} by its database alone ({first.target.label})"
-        )
-    pair = make_variants([VariantSpec(first.target, first.schema)] * 2, out / DATA_FOLDER)
-    twins = changed(comparison, variants=pair, name=f"aa-{comparison.name}", title=f"A/A check: {comparison.title}")
-    _, page = run_comparison_and_report(twins, out, reporter)
-    result = read_comparison(out)
-    a, b = pair[0].id, pair[1].id
-    rows = []
-    for operation in result.manifest.plan.operations:
-        sample_a, sample_b = sample_of(_complete(result, a), operation), sample_of(_complete(result, b), operation)
-        if sample_a is not None and sample_b is not None:
-            verdict = compare_samples(sample_a, sample_b, comparison.metric, margin=margin)
-            rows.append(_compared(a, b, operation, comparison.metric, verdict, sample_a, sample_b))
-    different = [row.operation for row in rows if row.verdict in {"faster", "slower"}]
-    if json:
-        print_json({"comparisons": rows, "different": different, "report": str(page)})
-    else:
-        _print(rows, a, b)
-        outcome = (
-            f"a difference is seen where there is none: {', '.join(different)}"
-            if different
-            else "no difference is seen where there is none"
-        )
-        console().print(f"{outcome} (at 95 % confidence one in twenty comparisons may); report: {page}", highlight=False)
 
 
 def regression(

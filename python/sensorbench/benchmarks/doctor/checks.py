@@ -31,7 +31,9 @@ class Timers:
     lag_s: float
 
 
-def check_machine(before: MachineReading, after: MachineReading, timers: Timers, ceilings: dict[str, Figure | None]) -> list[Check]:
+def check_machine(
+    before: MachineReading, after: MachineReading, timers: Timers, ceilings: dict[str, Figure | None]
+) -> list[Check]:
     """All checks of a machine, from readings before and after the measurements."""
     return [
         _clock(after, timers),

@@ -60,7 +60,13 @@ class Diagnosis(_Part):
 
 
 def diagnosis_of(
-    checks: Sequence[Check], lag_s: float, resolution_s: float, ceilings: dict[str, Figure | None], noise: Noise | None, *, quick: bool
+    checks: Sequence[Check],
+    lag_s: float,
+    resolution_s: float,
+    ceilings: dict[str, Figure | None],
+    noise: Noise | None,
+    *,
+    quick: bool,
 ) -> Diagnosis:
     """The diagnosis that follows from checks and figures.
 

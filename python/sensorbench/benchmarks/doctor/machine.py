@@ -3,6 +3,7 @@
 import shutil
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path("/")
@@ -62,7 +63,7 @@ def read_machine(folder: Path, root: Path = ROOT) -> MachineReading:
 def clock_resolution_s(readings: int = 20_000) -> float:
     """The smallest step (s) that the clock of this process makes between two readings."""
     times = [time.perf_counter_ns() for _ in range(readings)]
-    steps = [after - before for before, after in zip(times, times[1:], strict=False) if after > before]
+    steps = [after - before for before, after in pairwise(times) if after > before]
     return min(steps) / 1e9 if steps else (times[-1] - times[0]) / 1e9 or 1.0
 
 
@@ -112,5 +113,3 @@ def _free_disk(folder: Path) -> int | None:
         return shutil.disk_usage(folder).free
     except OSError:
         return None
-
-
