@@ -22,6 +22,8 @@ from sensorbench.benchmarks.doctor.machine import MachineReading, clock_resoluti
 from tests.conftest import Cli
 
 EXAMPLE = Path(__file__).parent.parent / "docs/example/experiment.toml"
+# So many that each operation is among them, however slow the machine is.
+FEW = ("--set", "workload.duration=1m", "--set", "workload.operations=60")
 GB = 1_000_000_000
 # A machine on which all is well.
 BEFORE = MachineReading(
@@ -200,7 +202,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("measured")
 def test_an_experiment_runs_against_itself(cli: Cli, tmp_path: Path) -> None:
-    ended = cli("doctor", EXAMPLE, "--set", "workload.duration=500ms", "--out", tmp_path / "aa", "--json")
+    ended = cli("doctor", EXAMPLE, *FEW, "--out", tmp_path / "aa", "--json")
     assert ended.exit_code == 0, ended.err
     noise = Diagnosis.model_validate(ended.json).noise
     assert noise
@@ -215,7 +217,7 @@ def test_a_difference_where_there_is_none_is_a_problem(cli: Cli, tmp_path: Path,
     monkeypatch.setattr(
         "sensorbench.app.doctor.compare_samples", lambda *samples, **options: replace(compare(*samples, **options), word="slower")
     )
-    ended = cli("doctor", EXAMPLE, "--set", "workload.duration=200ms", "--out", tmp_path / "aa")
+    ended = cli("doctor", EXAMPLE, *FEW, "--out", tmp_path / "aa")
     assert ended.exit_code == 0, ended.err
     said = " ".join(ended.out.split())
     assert "3 of 3 operations differ from themselves" in said

@@ -1,8 +1,20 @@
 """Spellings of earlier versions say what to write now, and end with 2."""
 
-import pytest
+from typing import Annotated, Any
 
+import pytest
+from pydantic import TypeAdapter
+
+from sensorbench.benchmarks.stress import CapacityOptions, StressOptions
+from sensorbench.benchmarks.tune import TuneOptions
 from sensorbench.cli.renamed import RENAMED, Renamed
+from sensorbench.compat.ycsb import YcsbOptions
+from sensorbench.options import DEFAULT_SEED
+from sensorbench.results.as_written import AsWritten, PresentKeys
+from sensorbench.results.described import ComparisonWorkload
+from sensorbench.results.planned import ElasticityWorkload
+from sensorbench.runner import Workload
+from sensorbench.studies import StudyOptions
 from tests.conftest import Cli
 
 # What stands between a command and its options.
@@ -43,3 +55,43 @@ def test_a_value_is_no_old_command(cli: Cli) -> None:
     """`aa` may be a file or a name where a command takes one."""
     ended = cli("study", "show", "aa")
     assert (ended.exit_code, "earlier spelling" in ended.err) == (2, False)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ({"warm_up": 0, "repeat": 3}, {"warmup": "0", "repetitions": 3}),
+        ({"warm_up": 40}, {"warmup": 40}),
+        ({"warm_up": "500ms"}, {"warmup": "500ms"}),
+        ({"warm_up_s": 2.5, "seed": 1}, {"warmup_s": 2.5, "seed": 1}),
+        ({"warmup": "10s", "repetitions": 2}, {"warmup": "10s", "repetitions": 2}),
+    ],
+)
+def test_workloads_of_earlier_results_have_the_present_words(written: dict[str, Any], read: dict[str, Any]) -> None:
+    adapter: TypeAdapter[Any] = TypeAdapter(Annotated[ComparisonWorkload, AsWritten, PresentKeys])
+    assert adapter.validate_python(written) == read
+
+
+def test_the_warm_up_of_earlier_elasticity_results_is_in_measurements() -> None:
+    numbers = ("requests_per_thread", "threads_per_node", "executions", "timeout_s", "before", "after", "max_s", "seed")
+    common = {**dict.fromkeys(numbers, 1), "rate_per_node": None, "mix": {}, "grows": True}
+    earlier = ElasticityWorkload.model_validate({**common, "warm_up": 2})
+    assert (earlier.warmup_measurements, earlier.warmup_s) == (2, None)
+    again = ElasticityWorkload.model_validate_json(earlier.model_dump_json())
+    assert again == earlier
+    now = ElasticityWorkload.model_validate({**common, "warmup_s": 30.0})
+    assert (now.warmup_measurements, now.warmup_s) == (None, 30.0)
+
+
+@pytest.mark.parametrize("model", [StressOptions, CapacityOptions, TuneOptions, YcsbOptions, StudyOptions, Workload])
+def test_one_seed_counts_where_none_is_given(model: Any) -> None:
+    assert model.model_fields["seed"].default == DEFAULT_SEED
+
+
+@pytest.mark.parametrize(("warmup", "length_s"), [("0", None), ("250ms", 0.25), ("2m", 120.0)])
+def test_a_comparison_warms_up_by_time(warmup: str, length_s: float | None) -> None:
+    phases = Workload(mix={"any": 1}, operations=10, warmup=warmup).phases(0, 1)
+    assert [phase["name"] for phase in phases] == (["warm_up", "measure"] if length_s else ["measure"])
+    if length_s:
+        assert phases[0]["duration_s"] == length_s
+        assert "operations" not in phases[0]

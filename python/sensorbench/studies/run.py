@@ -248,9 +248,8 @@ def _of_those(options: StudyOptions) -> str:
 
 
 def _workload(workload: Workload, options: StudyOptions) -> Workload:
-    changes: dict[str, Any] = {
-        name: getattr(options, name) for name in ("warmup", "repetitions") if getattr(options, name) is not None
-    }
+    chosen = {"warmup": options.warmup, "repetitions": options.repetitions, "seed": options.seed}
+    changes: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     changed = workload.model_copy(
         update={**changes, **_end(workload, options), "schedule": _schedule(workload.schedule, options)}
     )
