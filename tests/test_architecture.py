@@ -62,7 +62,7 @@ MAY_IMPORT = {
     "studies": {"claims"} | _BENCHMARKS,
     "advisor": {"benchmarks.comparison"} | _RUNNER,
     "catalog": {"advisor", "claims", "benchmarks.comparison", "benchmarks.elasticity"} | _RUNNER,
-    "app": {"catalog", "claims", "studies", "report"} | _BENCHMARKS,
+    "app": {"catalog", "claims", "studies", "report", "benchmarks.doctor"} | _BENCHMARKS,
     "cli": {"app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.doctor"} | _BENCHMARKS,
 }
 

@@ -1,18 +1,6 @@
-from .ceilings import TARGETS, Figure
-from .checks import Timers, check_machine, check_noise
-from .diagnosis import Check, Diagnosis, Noise, OperationNoise, diagnosis_of
-from .examine import examine
+from .ceilings import TARGETS
+from .checks import check_noise
+from .diagnosis import Diagnosis, Noise, OperationNoise, diagnosis_of
+from .examination import examine
 
-__all__ = [
-    "TARGETS",
-    "Check",
-    "Diagnosis",
-    "Figure",
-    "Noise",
-    "OperationNoise",
-    "Timers",
-    "check_machine",
-    "check_noise",
-    "diagnosis_of",
-    "examine",
-]
+__all__ = ["TARGETS", "Diagnosis", "Noise", "OperationNoise", "check_noise", "diagnosis_of", "examine"]

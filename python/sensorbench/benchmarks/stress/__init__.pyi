@@ -1,6 +1,6 @@
 from .figures import counts_of, latencies, merged
 from .objective import parse_objective
-from .options import CapacityOptions, LoadOptions, SearchOptions, StressOptions, WorkOptions
+from .options import CapacityOptions, SearchOptions, StressOptions, WorkOptions
 from .planning import load_of, plan_stress, work_maker
 from .records import RecordWork, with_mix
 from .run import CapacitySearch, Load, StepsApart, StressBenchmark, StressPlan, attempted, stress
@@ -13,7 +13,6 @@ __all__ = [
     "CapacityOptions",
     "CapacitySearch",
     "Load",
-    "LoadOptions",
     "RecordWork",
     "SearchOptions",
     "Step",
