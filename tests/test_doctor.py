@@ -8,16 +8,9 @@ from typing import Any
 import pytest
 
 from sensorbench.analysis.verdicts import compare
-from sensorbench.benchmarks.doctor import (
-    Check,
-    Diagnosis,
-    Noise,
-    OperationNoise,
-    Timers,
-    check_machine,
-    check_noise,
-    diagnosis_of,
-)
+from sensorbench.benchmarks.doctor import Diagnosis, Noise, OperationNoise, check_noise, diagnosis_of
+from sensorbench.benchmarks.doctor.checks import Timers, check_machine
+from sensorbench.benchmarks.doctor.diagnosis import Check
 from sensorbench.benchmarks.doctor.machine import MachineReading, clock_resolution_s, read_machine, wakeup_floor_s
 from tests.conftest import Cli
 
