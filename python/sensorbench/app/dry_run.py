@@ -2,14 +2,19 @@
 
 from pathlib import Path
 
-from sensorbench.benchmarks.stress import StressOptions, StressPlan, estimate_stress, run_work_pilot
+from sensorbench.benchmarks.stress import CapacityOptions, StressOptions, StressPlan, estimate_stress, run_work_pilot
 from sensorbench.benchmarks.tune import TuneOptions, TunePlan, estimate_tune
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.estimate import Estimate
 
 
 def dry_run_stress(
-    options: StressOptions, plan: StressPlan, folder: Path, progress: ProgressReporter, *, has_pilot: bool = True
+    options: StressOptions | CapacityOptions,
+    plan: StressPlan,
+    folder: Path,
+    progress: ProgressReporter,
+    *,
+    has_pilot: bool = True,
 ) -> Estimate:
     """What a stress run would do and take. Nothing is written to the folder, and no server of a user's is touched."""
     pilot = run_work_pilot(options, plan.load, progress) if has_pilot else None

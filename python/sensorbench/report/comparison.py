@@ -92,7 +92,7 @@ def _head(summary: ComparisonSummary) -> list[Block | None]:
     about: Line = [
         f"{dataset['title']}: {formatting.count(rows)} {'articles' if articles else 'readings'}",
         [", ", Piece("generated, not measured", "strong")] if dataset.get("generated") else "",
-        f". {len(summary.variants)} variants, {workload['repeat']} repeats each, run in turn. {summary.created.date()}.",
+        f". {len(summary.variants)} variants, {workload['repetitions']} repetitions each, interleaved. {summary.created.date()}.",
     ]
     unequal: Line = [
         "The databases did ",
@@ -374,5 +374,8 @@ def _workload(summary: ComparisonSummary) -> str:
     length = workload["duration"]
     if workload["operations"]:
         length = f"{formatting.count(workload['operations'])} operations"
-    limits = f"warm-up {workload['warm_up'] or 'none'}; seed {workload['seed']}; time limit {workload['timeout']}"
+    # Earlier versions could count the operations of a warm-up.
+    warmup = workload["warmup"]
+    warmed = f"{warmup:,} operations" if isinstance(warmup, int) else "none" if warmup == "0" else warmup
+    limits = f"warm-up {warmed}; seed {workload['seed']}; time limit {workload['timeout']}"
     return f"{mix}; {loop}; {length} a run; {limits}"

@@ -3,7 +3,7 @@ from .client_health import check_client_health, client_bound, health_of_client, 
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest, ValidatedComparison
 from .drive import run_plan
 from .experiment_file import ExperimentFile, load_experiment, plan_experiment
-from .lengths import Length, Seconds, SecondsOrNone, seconds
+from .lengths import Length, LengthOrNone, Seconds, SecondsOrNone, seconds, seconds_or_none
 from .load import check_namespace, known_size, load_variant, noted, wait_for
 from .memory import MemoryGuard
 from .monitor import CLIENT
@@ -41,7 +41,7 @@ from .variants import (
     place_of,
     started_target,
 )
-from .workload import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, WARM_UP, Schedule, Workload
+from .workload import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, WARMUP, Schedule, Workload
 
 __all__ = [
     "CLIENT",
@@ -53,7 +53,7 @@ __all__ = [
     "READ",
     "SERVER_URL",
     "VALUE",
-    "WARM_UP",
+    "WARMUP",
     "WRITE",
     "ChangeOptions",
     "Comparison",
@@ -62,6 +62,7 @@ __all__ = [
     "ExperimentFile",
     "ExperimentOptions",
     "Length",
+    "LengthOrNone",
     "MemoryGuard",
     "Observer",
     "OwnedNamespace",
@@ -115,6 +116,7 @@ __all__ = [
     "run_to_end",
     "running_servers",
     "seconds",
+    "seconds_or_none",
     "server_ceiling",
     "started_target",
     "swept",

@@ -21,10 +21,10 @@ Rate = Annotated[float, AfterValidator(_above_zero)]
 
 
 class RepetitionOptions(OptionModel):
-    """From what random choices follow, and how often runs are repeated; `repeat` is as the study has it if it is None."""
+    """From what random choices follow, and how often runs are repeated; `repetitions` is as the study has it if it is None."""
 
     seed: int = option(DEFAULT_SEED, "Seed of generated data and of operations.")
-    repeat: int | None = option(None, "Repetitions: runs of each variant.", ge=1)
+    repetitions: int | None = option(None, "Runs of each variant.", ge=1)
 
 
 class StudyRunOptions(RepetitionOptions):

@@ -115,7 +115,7 @@ def choose(piloted: StudyPilot, budget_s: float) -> Budget:
     least: tuple[float, float] | None = None
     for repetitions in _repetitions(piloted):
         for scale in _scales(piloted):
-            options = piloted.options.model_copy(update={"scale": scale, "repeat": repetitions})
+            options = piloted.options.model_copy(update={"scale": scale, "repetitions": repetitions})
             attempt = _Attempt(piloted, options, repetitions)
             if not attempt.fits_room:
                 continue
@@ -137,9 +137,9 @@ def choose(piloted: StudyPilot, budget_s: float) -> Budget:
 
 def _repetitions(piloted: StudyPilot) -> list[int]:
     """Numbers of repetitions to try: what the user or the study says, then what verdicts need, then one."""
-    if piloted.options.repeat is not None:
-        return [piloted.options.repeat]
-    of_study = max(workload.repeat for workload in piloted.workloads.values())
+    if piloted.options.repetitions is not None:
+        return [piloted.options.repetitions]
+    of_study = max(workload.repetitions for workload in piloted.workloads.values())
     return [*dict.fromkeys([of_study, min(of_study, MIN_REPETITIONS), 1])]
 
 
@@ -236,7 +236,7 @@ def with_budget(options: StudyOptions, budget: Budget) -> StudyOptions:
         update={
             "scale": budget.scale,
             "operations": budget.operations,
-            "repeat": budget.repetitions,
+            "repetitions": budget.repetitions,
             "max_variant_time": limit,
             "budget": None,
         }

@@ -10,6 +10,7 @@ from sensorbench.runner import (
     FILE_URL,
     SERVER_URL,
     Length,
+    LengthOrNone,
     RankingOptions,
     RateOptions,
     RepetitionOptions,
@@ -57,7 +58,9 @@ class StudyOptions(SweepOptions, RankingOptions, ServerOptions, RateOptions, Rep
     parts: tuple[str, ...] = option((), "Only this part, of a study with parts. May be given several times.", "--part")
     operations: int | None = option(None, "Requests of a run; those of the study if not given, fewer at scales below 0.1.", ge=1)
     duration: Length | None = option(None, "Length of a run instead of a number of requests: 30s, 5m, 8h.")
-    warm_up: int | None = option(None, "Requests before each run that are not measured.", ge=0)
+    warmup: LengthOrNone | None = option(
+        None, "How long operations are carried out before each run and do not count; 0 for none. That of the study if not given."
+    )
     arrival: Annotated[str, AfterValidator(_arrival)] | None = option(None, "How requests come at a rate: constant or poisson.")
     registers: int | None = option(
         None,

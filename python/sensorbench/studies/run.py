@@ -251,9 +251,8 @@ def _of_those(options: StudyOptions) -> str:
 
 def workload_of(workload: Workload, options: StudyOptions) -> Workload:
     """A study's workload with what a user changes of it."""
-    changes: dict[str, Any] = {
-        name: getattr(options, name) for name in ("warm_up", "repeat") if getattr(options, name) is not None
-    }
+    chosen = {"warmup": options.warmup, "repetitions": options.repetitions, "seed": options.seed}
+    changes: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     changed = workload.model_copy(
         update={**changes, **_end(workload, options), "schedule": _schedule(workload.schedule, options)}
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sensorbench.benchmarks.comparison.pilot import PartPilot, Pilot, VariantPilot
 from sensorbench.results.estimate import Estimate, PartEstimate, Room, VariantEstimate
-from sensorbench.runner import Variant, Workload, free_room, place_of, seconds
+from sensorbench.runner import Variant, Workload, free_room, place_of, seconds, seconds_or_none
 from sensorbench.verification import REFERENCE_SAMPLE
 
 # What a run takes besides its operations: it is written down, and its answers are hashed.
@@ -24,12 +24,12 @@ class RunCost:
 
     operation_s: float
     operations: int | None
-    warm_up_s: float
+    warmup_s: float
     length_s: float
 
     def at_most(self, limit_s: float) -> float:
         """How long it is when its operations end after a time."""
-        return self.warm_up_s + min(self.length_s, limit_s) + RUN_OVERHEAD_S
+        return self.warmup_s + min(self.length_s, limit_s) + RUN_OVERHEAD_S
 
     def expected(self, limit_s: float) -> int | None:
         """How many operations end within a time; None where all of them do."""
@@ -44,12 +44,11 @@ def run_cost(variant: Variant, found: VariantPilot, part: PartPilot, workload: W
     total = sum(part.mix.values())
     cost_s = sum(part.mix[name] / total * found.operations[name].at(readings) for name in found.operations if name in part.mix)
     operation_s = found.parallel * cost_s
-    warm_up_s = own.warm_up * operation_s if isinstance(own.warm_up, int) else seconds(own.warm_up)
     ends_s = [seconds(own.duration)] if own.duration else []
     if own.operations is not None:
         rate = own.schedule.rate
         ends_s.append(max(own.operations * operation_s, own.operations / rate if rate else 0.0))
-    return RunCost(operation_s, own.operations, warm_up_s, min(ends_s))
+    return RunCost(operation_s, own.operations, seconds_or_none(own.warmup), min(ends_s))
 
 
 def found_of(variant: Variant, part: PartPilot) -> VariantPilot | None:
@@ -129,7 +128,7 @@ def _part(
         data=part.comparison.dataset.name,
         readings=round(readings),
         variants=shown,
-        order=[asked[:: 1 if repetition % 2 == 0 else -1] for repetition in range(workload.repeat)],
+        order=[asked[:: 1 if repetition % 2 == 0 else -1] for repetition in range(workload.repetitions)],
         prepare_s=prepare_s if known else None,
         reference_s=reference_s if known else None,
         time_s=prepare_s + reference_s + sum(used_s) if known else None,
@@ -141,7 +140,7 @@ def _variant(
 ) -> VariantEstimate:
     found = found_of(variant, part)
     own = part.variants.get(variant.id)
-    repetitions = 0 if variant.only_loads else workload.repeat
+    repetitions = 0 if variant.only_loads else workload.repetitions
     cost = run_cost(variant, found, part, workload, readings) if found and not variant.only_loads else None
     size = round(found.size_bytes.at(readings)) if found and found.size_bytes else None
     in_memory = variant.target.database.in_memory

@@ -198,7 +198,7 @@ def _unfinished(plan: ComparisonPlan, progress: ProgressReporter) -> list[Varian
     comparison = plan.comparison
     if not plan.resume or writes_anything(comparison.operations, plan.validated.names):
         return comparison.variants
-    finished = [variant for variant in comparison.variants if is_finished(variant, plan.folder, comparison.workload.repeat)]
+    finished = [variant for variant in comparison.variants if is_finished(variant, plan.folder, comparison.workload.repetitions)]
     for variant in finished:
         progress.say(f"  {variant.id}: finished before, not repeated")
     return [variant for variant in comparison.variants if variant not in finished]
@@ -267,7 +267,7 @@ def _run_variants(
     standing = [variant for variant in unfinished if _succeeds(connected, variant, "loading", writer, reporter, load)]
     _write_server_ceilings(connected, standing, writer)
     order = []
-    for repeat in range(1, comparison.workload.repeat + 1):
+    for repeat in range(1, comparison.workload.repetitions + 1):
         # A B B A: what changes with time hits all variants alike.
         variants = [variant for variant in standing if not variant.only_loads][:: 1 if repeat % 2 == 1 else -1]
         order.append([variant.id for variant in variants])
@@ -351,7 +351,7 @@ def _check_contents(
     with reporter.task("reading back what was written") as task:
         checked = wrong = 0
         for variant in standing:
-            runs = [read_run(writer.run_folder(variant.id, repeat)) for repeat in range(1, comparison.workload.repeat + 1)]
+            runs = [read_run(writer.run_folder(variant.id, repeat)) for repeat in range(1, comparison.workload.repetitions + 1)]
             plans = [
                 build_plan(
                     comparison.operations, variant.schema, validated.parameters, variant.workload(comparison.workload), run

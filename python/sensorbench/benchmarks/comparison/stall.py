@@ -40,7 +40,7 @@ def measure_stall(connected: ConnectedComparison, test: StallTest, writer: Compa
             mix={test.operation: 1.0},
             schedule=schedule,
             duration=test.duration,
-            repeat=len(schedules),
+            repetitions=len(schedules),
             timeout=_TIMEOUT,
             seed=comparison.workload.seed,
             answers="none",

@@ -1,7 +1,7 @@
 from .estimate import estimate_stress, steps_time, work_estimate, work_part
 from .figures import counts_of, latencies, merged
 from .objective import parse_objective
-from .options import LoadOptions, StressOptions, WorkOptions
+from .options import CapacityOptions, SearchOptions, StressOptions, WorkOptions
 from .pilot import WorkPilot, run_work_pilot
 from .planning import load_of, plan_stress, work_maker
 from .records import RecordWork, with_mix
@@ -12,10 +12,11 @@ from .summary import summarise_stress
 from .work import Work
 
 __all__ = [
+    "CapacityOptions",
     "CapacitySearch",
     "Load",
-    "LoadOptions",
     "RecordWork",
+    "SearchOptions",
     "Step",
     "StepsApart",
     "StressBenchmark",

@@ -16,18 +16,18 @@ ASSUMED_TIMES = 16.0
 
 def steps_time(load: Load, steps: Steps, pilot: WorkPilot | None) -> tuple[float, list[str]]:
     """How long steps or a search take (s), and what they are, in words."""
-    warm_up = [f"warm-up: {load.warm_up_s:g} s at the first rate"] if load.warm_up_s else []
+    warmup = [f"warm-up: {load.warmup_s:g} s at the first rate"] if load.warmup_s else []
     if isinstance(steps, CapacitySearch):
         known = pilot.closed_loop_per_s if pilot else steps.search.first_per_s * ASSUMED_TIMES
         trials, each_s = trials_of(steps.search, known), steps.ramp_s + steps.held_s
         found = "as a closed loop reached it in the pilot" if pilot else "assumed"
         words = f"search: about {trials} trials of {each_s:g} s, if the capacity is near {known:,.0f} operations/s ({found})"
-        return load.warm_up_s + trials * (each_s + BETWEEN_S), [*warm_up, words]
+        return load.warmup_s + trials * (each_s + BETWEEN_S), [*warmup, words]
     held = steps.steps if isinstance(steps, StepsApart) else steps
     rates = [
         f"{step.rate_per_s:,.6g} operations/s for {step.held_s:g} s, about {step.rate_per_s * step.held_s:,.0f}" for step in held
     ]
-    return load.warm_up_s + sum(step.length_s for step in held), [*warm_up, *rates]
+    return load.warmup_s + sum(step.length_s for step in held), [*warmup, *rates]
 
 
 def work_part(work: Work, pilot: WorkPilot | None, repetitions: int, run_s: float) -> PartEstimate:

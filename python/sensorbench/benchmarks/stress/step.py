@@ -7,10 +7,10 @@ from typing import Literal
 
 from sensorbench.errors import UsageError
 from sensorbench.results.engine_plan import HeldStep, PlannedPhase, PlannedSegment
-from sensorbench.runner import WARM_UP
+from sensorbench.runner import WARMUP
 
 EXPECTED = (
-    "expected FROM:TO:STEP, for example 5000:30000:5000, or rates separated by commas; all in operations per second, above zero"
+    "expected FROM:TO:BY, for example 5000:30000:5000, or rates separated by commas; all in operations per second, above zero"
 )
 MAX_STEPS = 1000
 
@@ -70,14 +70,14 @@ def steps_of(rates: Sequence[float], held_s: float, ramp_s: float) -> list[Step]
     return [Step(f"step_{number}", rate, held_s, ramp_s) for number, rate in enumerate(rates, start=1)]
 
 
-def phases_of(steps: Sequence[Step], arrival: Arrival, warm_up_s: float = 0.0) -> list[PlannedPhase]:
+def phases_of(steps: Sequence[Step], arrival: Arrival, warmup_s: float = 0.0) -> list[PlannedPhase]:
     """The phases of a run for the engine. What comes on a ramp, or while the first rate warms up what is cold (s), is in phases of their
     own, which no figure is of.
     """
     phases: list[PlannedPhase] = []
-    if warm_up_s:
-        phases.append(_phase(WARM_UP, warm_up_s, {"from_per_s": steps[0].rate_per_s}, arrival))
-    for before, step in pairwise([Step("", steps[0].rate_per_s if warm_up_s else 0.0, 0.0), *steps]):
+    if warmup_s:
+        phases.append(_phase(WARMUP, warmup_s, {"from_per_s": steps[0].rate_per_s}, arrival))
+    for before, step in pairwise([Step("", steps[0].rate_per_s if warmup_s else 0.0, 0.0), *steps]):
         if step.ramp_s and step.rate_per_s != before.rate_per_s:
             climb: PlannedSegment = {"from_per_s": before.rate_per_s, "to_per_s": step.rate_per_s, "length_s": step.ramp_s}
             phases.append(_phase(f"ramp_to_{step.name}", step.ramp_s, climb, arrival))

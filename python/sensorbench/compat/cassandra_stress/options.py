@@ -6,7 +6,7 @@ from typing import Annotated
 from sensorbench.compat.cassandra_stress.profile import INSERT, Profile
 from sensorbench.compat.cassandra_stress.visits import Partitions, parse_partitions
 from sensorbench.errors import UsageError
-from sensorbench.options import OptionModel, option, parsed
+from sensorbench.options import DEFAULT_SEED, OptionModel, option, parsed
 from sensorbench.runner import SERVER_URL, Seconds
 
 CONSISTENCIES = ("any", "one", "two", "three", "quorum", "all", "local_one", "local_quorum", "each_quorum")
@@ -73,4 +73,4 @@ class CassandraStressOptions(OptionModel):
     rate: Annotated[float, parsed(parse_rate)] | None = option(None, "Operations per second, whether or not others are answered.")
     concurrency: int = option(64, "Operations in flight (with --rate, at most).", ge=1)
     consistency: Annotated[str, parsed(_consistency)] = option("local_one", "Consistency level.", "--cl")
-    seed: int = option(1, "From which all rows and operations follow.")
+    seed: int = option(DEFAULT_SEED, "From which all rows and operations follow.")

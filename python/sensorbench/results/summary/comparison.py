@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import AliasChoices, ConfigDict, Field, RootModel
 
-from sensorbench.results.as_written import AsWritten
+from sensorbench.results.as_written import AsWritten, PresentKeys
 from sensorbench.results.described import ComparisonWorkload, DescribedDataset, EncodingCost, LoadedTable
 from sensorbench.results.manifest import Status
 from sensorbench.results.planned import OperationManifest
@@ -336,7 +336,7 @@ class ComparisonFigures(SummaryPart):
     part: str = Field(default="", description="The part of a study that it is.")
     finished: datetime | None
     dataset: Annotated[DescribedDataset, AsWritten]
-    workload: Annotated[ComparisonWorkload, AsWritten]
+    workload: Annotated[ComparisonWorkload, AsWritten, PresentKeys]
     metric: str = Field(description="The metric by which variants are ranked.")
     operations: dict[str, OperationManifest]
     runs: dict[str, VariantRuns]
