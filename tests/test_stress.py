@@ -446,8 +446,7 @@ def test_a_rate_cannot_be_set_where_nothing_runs(cli: Cli, stepped: Path, tmp_pa
         assert (ended.exit_code, expected in ended.err) == (2, True), ended.err
     going_on = tmp_path / "going-on"
     shutil.copytree(stepped, going_on)
-    manifest = json.loads((going_on / "manifest.json").read_text(encoding="utf-8"))
-    (going_on / "manifest.json").write_text(json.dumps({**manifest, **running}), encoding="utf-8")
+    (going_on / "manifest.json").write_text(json.dumps({**manifest, **running, "plan": manifest["plan"]}), encoding="utf-8")
     ended = cli("set-rate", going_on, 5, "--json")
     assert (ended.exit_code, ended.json) == (0, {"folder": str(going_on), "rate_per_s": 5.0}), ended.err
 
