@@ -132,9 +132,9 @@ class Command(TyperCommand):
         try:
             rest = super().parse_args(ctx, args)
         except typer.BadParameter as error:
-            name = error.param.name if error.param and not ctx.resilient_parsing else None
+            name = error.param.name if error.param and not ctx.resilient_parsing else ""
             place = settings.place_of(name) if name else None
-            if name is None or place is None:
+            if place is None:
                 raise
             raise UsageError(f"{place}: {error.message} (it is {settings.found[name].value!r})") from None
         if not ctx.resilient_parsing:
