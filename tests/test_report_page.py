@@ -146,3 +146,17 @@ def test_long_names_get_room_for_their_lines() -> None:
     row = charts.FigureRow("a", 1.0, 0.9, 1.1)
     short, long = charts.figures([row], ["a"]), charts.figures([row], ["a-database-of-a-very-long-name"])
     assert short["height"] < long["height"]
+
+
+def heads_with_late_warnings(source: str) -> list[str]:
+    """The heads of pages that say something else than what they are about before their warnings."""
+    heads = re.findall(r"head=\[\n(.*?)\n        \],", source, flags=re.DOTALL)
+    return [head for head in heads if "headline" in head.partition("*parts.warnings(")[0]]
+
+
+def test_warnings_come_before_the_answer() -> None:
+    late = 'head=[\n            Text(headline(summary), "headline"),\n            *parts.warnings(summary.warnings),\n        ],'
+    assert len(heads_with_late_warnings(late)) == 1
+    sources = "\n".join(file.read_text(encoding="utf-8") for file in Path(parts.__file__).parent.glob("*.py"))
+    assert sources.count("*parts.warnings(") >= 5
+    assert heads_with_late_warnings(sources) == []

@@ -51,9 +51,9 @@ def factors_page(summary: FactorsSummary) -> Page:
         title=summary.title,
         head=[
             Text(about, "about"),
-            Text(headline(summary), "headline"),
             parts.state(summary.status, summary.reason),
             *parts.warnings(summary.warnings),
+            Text(headline(summary), "headline"),
         ],
         sections=[
             _charts(result),

@@ -22,9 +22,9 @@ def tool_page(summary: YcsbSummary | CassandraStressSummary, result: ToolResult[
         title=summary.title,
         head=[
             Text(f"{_about(summary)}. {summary.created.date()}.", "about"),
-            _headline(figures.total, run_s),
             parts.state(summary.status, summary.reason),
             *parts.warnings(summary.warnings),
+            _headline(figures.total, run_s),
         ],
         sections=[
             Section("kinds", "Operations", [_kinds(figures.kinds, figures.total, run_s), Text(_NOTE, "note")]),

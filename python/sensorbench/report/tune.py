@@ -37,9 +37,9 @@ def tune_page(summary: TuneSummary) -> Page:
         title=summary.title,
         head=[
             Text(f"{workload['data']}. {shares}. {summary.created.date()}.", "about"),
-            Text(tune_answer.headline(result), "headline"),
             parts.state(summary.status, summary.reason),
             *parts.warnings(summary.warnings),
+            Text(tune_answer.headline(result), "headline"),
         ],
         sections=[
             Section("paste", f"To paste into {result.space.file}", [Code(result.snippet)]) if result.snippet else None,
