@@ -77,9 +77,11 @@ KIND_OF_A_TOOL = "the kind of results that the tool of one database has"
 MAY_NAME_DATABASES = {
     "analysis/promises.py": "citations of the documents that make a promise",
     "app/reports.py": KIND_OF_A_TOOL,
+    "app/validation.py": "files of the tool of one database",
     "results/planned.py": KIND_OF_A_TOOL,
     "results/summary/tools.py": KIND_OF_A_TOOL,
     "cli/cassandra_stress.py": "the tool of one database",
+    "cli/validate.py": "files of the tool of one database",
     "cli/main.py": "the command that is that tool's",
     "runner/variants.py": URLS,
     "lab/odbc.py": "the lab's ODBC drivers, which are one for each database",
