@@ -26,7 +26,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 # $(call timed,NAME,COMMAND): runs a command and prints what it cost.
 timed = start=$$(date +%s); { $(2); } || exit $$?; echo "[phase] $(1): $$(( $$(date +%s) - start )) s"
 
-.PHONY: help quickstart setup check test test-clusters lint docs docs-outputs bench bench-clients bench-claims clean format test-rust test-python lock schemas docs-lists
+.PHONY: help quickstart setup check test test-clusters lint docs docs-outputs bench bench-clients bench-claims clean format test-rust test-python lock schemas docs-lists wheel notebook
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -68,6 +68,7 @@ lint: setup ## check form and types
 	@.venv/bin/ruff format --check --quiet python tests benches docsite
 	@.venv/bin/mypy --no-error-summary
 	@$(PYTHON) -m mypy.stubtest sensorbench._engine --ignore-missing-stub
+	@$(PYTHON) -m docsite.language
 	@$(MAKE) docs
 
 docs: setup ## build the documentation site in site/
@@ -95,6 +96,13 @@ schemas: setup ## write the JSON Schemas of result files again
 
 docs-lists: setup ## write the lists of databases in the documents again
 	@$(PYTHON) -m sensorbench.catalog.write_docs_lists docs
+
+notebook: setup ## take the outputs out of the notebook of the documentation
+	@$(PYTHON) -m tests.test_notebook
+
+wheel: $(RUNTIME) ## build a wheel in dist/, which `pipx install dist/sensorbench-*.whl` takes, on machines without Rust too
+	@.venv/bin/maturin build --release --quiet --out dist
+	@ls dist/*.whl
 
 lock: $(UV) ## resolve the Python dependencies again
 	@$(UV) pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --group build -o requirements.txt

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from sensorbench import _engine
 from sensorbench.analysis.capacity import Search
-from sensorbench.benchmarks.selfbench import TARGETS, measure, rss_growth_bytes
+from sensorbench.benchmarks.doctor.ceilings import TARGETS, measure, rss_growth_bytes
 from sensorbench.benchmarks.stress.objective import Objective
 from sensorbench.benchmarks.stress.records import RecordWork
 from sensorbench.benchmarks.stress.run import CapacitySearch, Load, StressPlan, stress

@@ -23,10 +23,10 @@ TABLE = ROOT / "docs/reference/claims-simulation.md"
 
 HEAD = """# How often verdicts err: simulation of every claim
 
-Each cell says in percent of {simulations:,} simulations how often a claim is (partly) reproduced where nothing relevant is to be seen, how often it is reproduced under the
-published effect, and how often it is not reproduced under the contrary: `null / effect / contrary`. A claim is decidable (**bold**) where that is at most 5, at least 80 and at
+Each cell says in percent of {simulations:,} simulations three figures, `null / effect / contrary`. They are how often a claim is (partly) reproduced without a relevant effect,
+how often it is reproduced under the published effect, and how often it is not reproduced under the contrary effect. A claim is decidable (**bold**) where that is at most 5, at least 80 and at
 least 80, and where the published effect is denied in at most 5 %. Columns are the coefficient of variation between runs, and the repetitions. How runs are made up is in
-`claims/simulation.py`; the rules are on the [page on claims](claims.md). `make bench-claims` writes this page.
+`claims/simulation.py`; the rules are on the [page on claims](../explanation/claims.md). `make bench-claims` writes this page.
 
 - Undecidable at ten repetitions even where runs vary by 5 %: {undecidable}.
 - Denied under the published effect in more than 5 % somewhere in the table, and so not decidable there: {denied}.

@@ -28,7 +28,7 @@ from sensorbench.lab.jvm import require_java
 SERIES, READINGS = 200, 500
 PAGE = 1000
 # Turns before figures count: both virtual machines compile what they do often.
-WARM_UP, TURNS = 3, 12
+WARMUP, TURNS = 3, 12
 FIELDS = [{"name": "series", "type": "integer"}, {"name": "time", "type": "timestamp"}, {"name": "value", "type": "double"}]
 CREATE = {"table": {"readings": {"key": FIELDS[:2], "columns": FIELDS[2:]}}}
 
@@ -136,8 +136,8 @@ def main() -> None:
             loop = Loop(scan.repeats, 1)
             pairs = [
                 (1.0 / through_the_engine(target, scan.operation, loop, chosen).per_s, by_java_s(process, scan))
-                for _ in range(WARM_UP + turns)
-            ][WARM_UP:]
+                for _ in range(WARMUP + turns)
+            ][WARMUP:]
             ours, theirs = (np.array(side) for side in zip(*pairs, strict=True))
             ratio = spread_over_runs(ours / theirs)
             times = [f"{np.median(side) * 1e3:.2f}" for side in (ours, theirs)]

@@ -146,6 +146,7 @@ def executed(blocks: Sequence[Block], folder: Path, available: frozenset[str] = 
         **os.environ,
         "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
         "PYTHONPATH": f"{ROOT / 'python'}:{ROOT}",
+        "SENSORBENCH_CACHE": str(folder / ".cache"),
         "NO_COLOR": "1",
         "COLUMNS": "120",
     }

@@ -147,7 +147,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
 
 def commands_on(page: Path) -> list[list[str]]:
     """The command lines that a report shows, each as the words that a shell makes of it."""
-    shown = re.findall(r"<th>[^<]*</th><td><code>(.*?)</code></td>", page.read_text(encoding="utf-8"))
+    shown = re.findall(r'<pre class="command"><code>(.*?)</code></pre>', page.read_text(encoding="utf-8"))
     return [shlex.split(html.unescape(command)) for command in shown]
 
 
@@ -181,7 +181,7 @@ def study_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def sensor_schemas_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results of the sensor-schema study on the embedded database, 1,200 readings a sensor."""
-    small = ("--scale", "0.001", "--operations", "40", "--warm-up", "4", "--no-open")
+    small = ("--scale", "0.001", "--operations", "40", "--warmup", "10ms", "--no-open")
     return made_once(tmp_path_factory, "sensor-schemas", "study", "run", "sensor-schemas", "--target", "fjall", *small)
 
 

@@ -53,7 +53,7 @@ def study(lab_servers: LabServers, tmp_path_factory: pytest.TempPathFactory) -> 
     names = [name for name in lab_servers if not name.startswith(("ferretdb", "hbase"))]
     lab_servers.start(*names)
     targets = [word for name in names for word in ("--target", f"lab:{name}")]
-    assert run_main(("study", "run", "iot", *targets, *TINY, "--repeat", "3", "--out", out)) == 0
+    assert run_main(("study", "run", "iot", *targets, *TINY, "--repetitions", "3", "--out", out)) == 0
     return out
 
 
@@ -146,7 +146,7 @@ def test_what_sensorbench_did_not_create_is_not_touched(
 def test_bare_names_start_servers_that_are_gone_afterwards(cli: Cli, lab_home: Path, tmp_path: Path) -> None:
     before = {row["name"] for row in cli("lab", "list", "--json").json}
     ended = cli("study", "run", "iot", "--target", "postgresql", "--target", "redis", "--schema", "natural", "--schema", "by_sensor", *TINY,
-                "--repeat", "1", "--out", tmp_path / "out")  # fmt: skip
+                "--repetitions", "1", "--out", tmp_path / "out")  # fmt: skip
     assert ended.exit_code == 0, ended.err
     assert summary_of(tmp_path / "out")["answers_equal"] is True
     assert {row["name"] for row in cli("lab", "list", "--json").json} == before
@@ -176,7 +176,7 @@ def test_a_server_that_dies_in_a_run_leaves_a_readable_result(cli: Cli, lab_home
         *TINY[:4],
         "--operations",
         "3000000",
-        "--repeat",
+        "--repetitions",
         "1",
         "--no-open",
         "--out",

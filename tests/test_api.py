@@ -427,3 +427,46 @@ def test_bad_rows_are_refused_or_noted(bad_csv: Path) -> None:
     assert dataset.readings == 1
     assert dataset.notes[0].startswith("1 bad rows")
     assert os.environ["SENSORBENCH_CACHE"] in str(dataset.folder)
+
+
+# Other kinds of results.
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+def test_results_of_an_earlier_format_are_read(tmp_path: Path) -> None:
+    found = sb.read(FIXTURES / "format-1")
+    assert found.kind == "comparison"
+    assert found.operations().num_rows > 0
+    assert found.variants
+
+
+def test_a_stress_run_has_operations_by_phase_and_no_figures() -> None:
+    found = sb.read(FIXTURES / "format-1-stress")
+    assert isinstance(found, sb.MeasuredResults)
+    assert found.kind == "stress"
+    assert found.summary.result.steps
+    with pytest.raises(
+        sb.NotAvailableError, match=r"results of kind stress have no figures of variants; their figures are in \.summary"
+    ):
+        found.figures()
+    with pytest.raises(sb.NotAvailableError, match="are not compared; expected those of a comparison"):
+        sb.compare(found, found)
+    assert "<td" in found._repr_html_()
+
+
+def test_of_a_series_the_parts_have_figures(in_folder: Path) -> None:
+    found = sb.study("iot", out="two", **{**ALONE, "datasets": ["beijing-air-quality", "example/water.toml"]})
+    assert isinstance(found, sb.SeriesResults)
+    assert found.summary.result.of == "datasets"
+    for missing in (found.figures, found.operations):
+        with pytest.raises(sb.NotAvailableError, match=r"take \.parts\[NAME\], of 'beijing-air-quality', 'water'"):
+            missing()
+    assert {figure.variant for figure in found.parts["water"].figures()} == {"sqlite-natural"}
+
+
+def test_a_search_for_settings_has_neither(tmp_path: Path) -> None:
+    results = sb.Results(tmp_path, "tune", object())
+    for missing in (results.figures, results.operations, results.to_pandas):
+        with pytest.raises(sb.NotAvailableError, match="results of kind tune have no"):
+            missing()

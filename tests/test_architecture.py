@@ -50,8 +50,8 @@ MAY_IMPORT = {
     "verification": _RUNNER,
     "lifecycle": _VERIFICATION,
     "compat": _LIFECYCLE,
-    "benchmarks": {"benchmarks.selfbench"},
-    "benchmarks.selfbench": _RUNNER,
+    "benchmarks": {"benchmarks.doctor"},
+    "benchmarks.doctor": _RUNNER,
     "benchmarks.comparison": _COMPAT,
     "benchmarks.stress": _COMPAT,
     "benchmarks.tune": _STRESS,
@@ -62,9 +62,9 @@ MAY_IMPORT = {
     "studies": {"claims"} | _BENCHMARKS,
     "advisor": {"benchmarks.comparison"} | _RUNNER,
     "catalog": {"advisor", "claims", "benchmarks.comparison", "benchmarks.elasticity"} | _RUNNER,
-    "app": {"catalog", "claims", "studies", "report"} | _BENCHMARKS,
+    "app": {"catalog", "claims", "studies", "report", "benchmarks.doctor"} | _BENCHMARKS,
     "api": {"app", "studies", "report", "benchmarks.factors", "lifecycle", "runner"} | _BASE,
-    "cli": {"app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.selfbench"} | _BENCHMARKS,
+    "cli": {"app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.doctor"} | _BENCHMARKS,
 }
 
 # Modules beside the parts import no part; the command line alone is started by `python -m`.

@@ -118,7 +118,7 @@ schema = "by_id"
 [workload]
 mix = {mix}
 operations = 200
-repeat = 1
+repetitions = 1
 schedule = {{ concurrency = 2 }}
 """
 VARIANTS = {"sqlite-by_id", "fjall-by_id"}

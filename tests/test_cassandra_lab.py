@@ -79,7 +79,7 @@ def test_heap_and_processors_are_options_of_the_virtual_machine() -> None:
     ],
 )
 def test_settings_that_cannot_be_are_refused(key: str, value: str, expected: str) -> None:
-    with pytest.raises(UsageError, match=f"--set {key}.*{expected}"):
+    with pytest.raises(UsageError, match=f"--server-setting {key}.*{expected}"):
         check({key: value}, KNOWN)
 
 
@@ -216,9 +216,12 @@ def test_ports_that_cannot_be_chosen_must_be_free() -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("--set", "concurent_reads=1"), "--set concurent_reads: cassandra 5.0.6 does not know it"),
-        (("--version", "4.1.9", "--set", "sai_options={}"), "--set sai_options: cassandra 4.1.9 does not know it"),
-        (("--set", "rpc_address=0.0.0.0"), "the lab sets it itself"),
+        (("--server-setting", "concurent_reads=1"), "--server-setting concurent_reads: cassandra 5.0.6 does not know it"),
+        (
+            ("--version", "4.1.9", "--server-setting", "sai_options={}"),
+            "--server-setting sai_options: cassandra 4.1.9 does not know it",
+        ),
+        (("--server-setting", "rpc_address=0.0.0.0"), "the lab sets it itself"),
         (("--replicas", "1"), "have no replicas of their own"),
     ],
 )
@@ -232,7 +235,7 @@ def test_what_makes_no_sense_is_refused_before_anything_starts(
 
 
 def test_a_wrong_value_is_told_in_the_words_of_the_server(cli: Cli, lab_home: Path) -> None:
-    failed = cli("lab", "up", "cassandra", "--name", "wrong", "--set", "disk_failure_policy=never")
+    failed = cli("lab", "up", "cassandra", "--name", "wrong", "--server-setting", "disk_failure_policy=never")
     assert failed.exit_code == 1
     assert "Unable to find enum value 'never'" in " ".join(failed.err.split())
     assert not (lab_home / "instances" / "wrong").exists()

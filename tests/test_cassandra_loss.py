@@ -27,9 +27,9 @@ schema = "by_sensor"
 [workload]
 mix = { insert_reading = 1, get_written_reading = 1 }
 schedule = { rate = 200, arrival = "poisson" }
-warm_up = "2s"
+warmup = "2s"
 duration = "20s"
-repeat = 1
+repetitions = 1
 timeout = "2s"
 """
 
@@ -49,7 +49,7 @@ def test_levels_of_several_replicas_are_asked_of_data_alone(cli: Cli, cluster: l
         ('duration = "20s"', "operations = 50"),
     ):
         of_two = of_two.replace(old, new)
-    file.write_text(of_two.replace('warm_up = "2s"', "warm_up = 4"), encoding="utf-8")
+    file.write_text(of_two.replace('warmup = "2s"', 'warmup = "100ms"'), encoding="utf-8")
     ended = cli("run", file, "--out", tmp_path / "out", "--no-open")
     assert ended.exit_code == 0, ended.err
 

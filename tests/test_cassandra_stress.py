@@ -488,7 +488,7 @@ def test_a_population_has_several_forms(text: str, expected: Distribution) -> No
         (["{readings}", "--target", "cassandra://h", "-n", "5", "--ops", "one=0"], "no operation has a weight above 0"),
         (["{readings}", "--target", "cassandra://h", "-n", "5", "--population", "5"], "--population 5: expected FIRST..LAST"),
         (["{readings}", "--target", "cassandra://h", "-n", "5", "--population", "0..5"], "partitions are numbered from 1 on"),
-        (["{readings}", "--target", "cassandra://h", "-n", "5", "--rate", "fast"], "--rate fast: expected operations a second above 0"),
+        (["{readings}", "--target", "cassandra://h", "-n", "5", "--rate", "fast"], "--rate fast: expected operations per second above 0"),
         (["{readings}", "--target", "cassandra://h", "-n", "5", "--duration", "soon"], "--duration 'soon'"),
         (["{readings}", "--target", "cassandra://h", "-n", "5", "--cl", "most"], "--cl most: expected one of any, one"),
         (["{tmp}/none.yaml", "--target", "cassandra://h", "-n", "5"], "none.yaml: No such file"),
@@ -529,8 +529,9 @@ def test_a_profile_runs_on_cassandra(cli: Cli, lab_servers: dict[str, lab.Instan
     assert first.out == (tmp_path / "load" / "cassandra-stress.txt").read_text(encoding="utf-8")
     again = cli(*run, "-n", 300, "--out", tmp_path / "again")
     assert (again.exit_code, "give --replace" in again.err) == (2, True), again.err
-    more = cli(*run, "-n", 200, "--population", "301..500", "--out", tmp_path / "more")
+    more = cli(*run, "-n", 200, "--population", "301..500", "--out", tmp_path / "more", "--json")
     assert more.exit_code == 0, more.err
+    assert more.json["kind"] == "cassandra-stress"
     _, counts = everything(profile(READINGS), np.arange(1, 501))
     written = _engine.Target(target)
     columns = [{"name": column.name, "type": column.value_type} for column in profile(READINGS).table.key]

@@ -130,7 +130,7 @@ def test_data_are_judged_by_machines(cli: Cli, amount: str, fits: set[str]) -> N
 
 
 def test_measurements_are_pointed_to(cli: Cli, study_folder: Path) -> None:
-    found = cli("choose", "--operations", "library", "--results", study_folder.parent, "--json").json
+    found = cli("choose", "--operations", "library", study_folder.parent, "--json").json
     measured = {database["name"]: database["measurements"] for database in found["databases"] if database["fits"]}
     assert measured.keys() == {"sqlite", "fjall"}
     for of_database in measured.values():
@@ -196,7 +196,7 @@ def test_interview_that_is_interrupted_or_ends_early(cli: Cli, monkeypatch: pyte
         (("--data", "much"), "--data much: expected a size such as 500MB"),
         (("--durable", "--wish", "licence"), "--wish licence: expected one of the needs that are given: durable"),
         (("--durable", "--node-disk", "big"), "--node-disk big: expected a size"),
-        (("--durable", "--results", "nowhere"), "nowhere: no results are there"),
+        (("--durable", "nowhere"), "nowhere: no results are there"),
         (("--durable", "--html", "nowhere/page.html"), "--html nowhere/page.html: expected a file in a folder that is there"),
     ],
 )

@@ -79,6 +79,10 @@ def test_a_schema_that_cannot_be_used(cli: Cli, tmp_path: Path, old: str, new: s
     [
         ("operations = 10", "operation = 10", "experiment.toml, line 8, workload.operation: unknown key"),
         ("operations = 10", "operations = 10\nschedule = { in_flight = 2 }", "line 9, workload.schedule.in_flight: unknown key; it is called concurrency now"),
+        ("operations = 10", "operations = 10\nwarm_up = 20", "experiment.toml, line 9, workload.warm_up: unknown key; it is called warmup now"),
+        ("operations = 10", "operations = 10\nrepeat = 2", "experiment.toml, line 9, workload.repeat: unknown key; it is called repetitions now"),
+        ("operations = 10", "operations = 10\nwarmup = 20", "it is no number of operations any more (it is 20)"),
+        ("operations = 10", 'operations = 10\nwarmup = "20"', "expected a length of time above zero such as 500ms, 30s, 5m or 8h"),
         # Keys that another file once had are unknown here as any other.
         ("operations = 10", "operations = 10\nvariants = 2", "experiment.toml, line 9, workload.variants: unknown key\n"),
         ("operations = 10", "operations = 0", "experiment.toml, line 8, workload.operations: Input should be greater than or equal to 1 (it is 0)"),

@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from sensorbench.analysis.verdicts import Verdict, compare
 from tests.conftest import Cli, forget_checksums
 
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example" / "experiment.toml"
@@ -47,14 +45,14 @@ def changed_copy(folder: Path, to: Path, change: Callable[[dict[str, Any]], None
 def test_another_machine_is_a_warning(cli: Cli, study_folder: Path, tmp_path: Path) -> None:
     def change(manifest: dict[str, Any]) -> None:
         manifest["environment"]["kernel"] = "another"
-        manifest["plan"]["workload"]["repeat"] = 7
+        manifest["plan"]["workload"]["repetitions"] = 7
 
     other = changed_copy(study_folder, tmp_path / "other", change)
     ended = cli("compare", study_folder, other)
     assert ended.exit_code == 0, ended.err
     message = " ".join(ended.err.split())
     assert "the machines differ: kernel" in message
-    assert "the workloads differ in repeat" in message
+    assert "the workloads differ in repetitions" in message
     assert "A is" in ended.out, "verdicts are given"
 
 
@@ -102,25 +100,6 @@ def test_a_setting_that_is_not_there_is_refused(cli: Cli, study_folder: Path) ->
     ended = cli("compare", f"{study_folder}:nothing", study_folder)
     assert ended.exit_code == 2
     assert "has no variant 'nothing'" in " ".join(ended.err.split())
-
-
-def test_the_aa_check_runs_a_target_against_itself(cli: Cli, tmp_path: Path) -> None:
-    ended = cli("aa", EXAMPLE, "--set", "workload.duration=500ms", "--out", tmp_path / "aa", "--json")
-    assert ended.exit_code == 0, ended.err
-    comparisons = ended.json["comparisons"]
-    assert {row["operation"] for row in comparisons} == {"mean_of_hour", "readings_of_hour", "new_flow"}
-    assert len({row["a"] for row in comparisons} | {row["b"] for row in comparisons}) == 2
-    assert ended.json["different"] == [row["operation"] for row in comparisons if row["verdict"] in {"faster", "slower"}]
-
-
-def test_a_difference_that_the_aa_check_sees_is_told(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def slower(*samples: Any, **options: Any) -> Verdict:
-        return replace(compare(*samples, **options), word="slower")
-
-    monkeypatch.setattr("sensorbench.cli.compare.compare_samples", slower)
-    ended = cli("aa", EXAMPLE, "--set", "workload.duration=200ms", "--out", tmp_path / "aa", "--json")
-    assert ended.exit_code == 0, ended.err
-    assert sorted(ended.json["different"]) == ["mean_of_hour", "new_flow", "readings_of_hour"]
 
 
 def test_results_like_the_earlier_ones_are_as_before(cli: Cli, study_folder: Path) -> None:

@@ -92,11 +92,7 @@ JSON_ELSEWHERE = {
     "elasticity run": "test_elasticity_run",
     "elasticity compare": "test_elasticity_run",
     "elasticity analyse": "test_elasticity",
-    "aa": "test_compare",
-    "selfbench": "test_selfbench",
-    "study run cassandra-tuning": "test_study_cassandra_tuning",
-    "study run elasticity": "test_study_elasticity",
-    "study run mapreduce": "test_mapreduce",
+    "doctor": "test_doctor",
     "cassandra-stress": "test_cassandra_stress",
     "lab up": "test_lab",
     "lab status": "test_lab",
@@ -111,6 +107,9 @@ JSON_AS = {
     "study run log-analytics": "study run iot",
     "study run sensor-schemas": "study run iot",
     "study run layouts": "study run iot",
+    "study run cassandra-tuning": "stress",
+    "study run elasticity": "stress",
+    "study run mapreduce": "stress",
 }
 WORKLOAD = "recordcount=10\noperationcount=10\nworkload=site.ycsb.workloads.CoreWorkload\nreadproportion=1\nupdateproportion=0\n"
 MAPPING = """\
@@ -119,7 +118,7 @@ title = "Two rows"
 source = "a test"
 license = "none"
 files = ["rows.csv"]
-time = "when"
+time = { column = "when" }
 site = 1
 zone = 1
 sensors = { a = "a" }
@@ -260,7 +259,7 @@ def test_verbose_says_steps_and_statements(cli: Cli, tmp_path: Path) -> None:
     plain, verbose = cli(*line, tmp_path / "plain"), cli(*line, tmp_path / "verbose", "-v")
     assert "CREATE TABLE" not in plain.err
     assert "CREATE TABLE" in verbose.err
-    assert verbose.out.replace("verbose", "plain").splitlines()[-1] == plain.out.splitlines()[-1]
+    assert "all answers were equal" in verbose.out
     both = cli("study", "list", "-q", "-v")
     assert both.exit_code == 2
     assert "contradict" in both.err

@@ -52,7 +52,7 @@ UNFORESEEN = ("Traceback", "defect of sensorbench")
 # What nobody reads again: pages, pictures, the space that is kept for the end.
 WRITTEN_ONLY = {"report.html", ".reserve"}
 
-STUDY = ("study", "run", "iot", "--dataset", "beijing-air-quality", "--scale", "0.005", "--operations", "24", "--repeat", "2",
+STUDY = ("study", "run", "iot", "--dataset", "beijing-air-quality", "--scale", "0.005", "--operations", "24", "--repetitions", "2",
          "--schema", "natural", "--no-open")  # fmt: skip
 
 # Ends itself as nothing can be prepared for, when the second run is over and its segments are to be joined.
@@ -114,7 +114,7 @@ def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def stress(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("stress") / "out"
-    short = ("--step", "500ms", "--ramp", "200ms", "--warm-up", "200ms", "--records", "200", "--no-open")
+    short = ("--step-duration", "500ms", "--ramp", "200ms", "--warmup", "200ms", "--records", "200", "--no-open")
     assert run_main(("stress", "--target", "sqlite", "--rates", "100:200:100", *short, "--out", out)) == 0
     return out
 
@@ -169,7 +169,7 @@ def commands_on(folder: Path) -> dict[str, tuple[object, ...]]:
         "report": ("report", folder, "--no-open", "--json"),
         "compare": ("compare", folder, folder, "--json"),
         "claims": ("claims", folder, "--json"),
-        "recommend": ("recommend", "--writes", "low", "--reads", "high", "--fresh", "no", "--study", folder, "--json"),
+        "recommend": ("recommend", "--writes", "low", "--reads", "high", "--fresh", "no", folder, "--json"),
     }
 
 

@@ -111,7 +111,7 @@ def test_the_keys_of_an_experiment_are_those_of_the_code() -> None:
     for key in ("scale", "metric", "operations"):
         default = ExperimentFile.model_fields[key].default
         assert rows[key][-1].strip("`") == (f"{default:g}" if isinstance(default, float) else default)
-    for key in ("repeat", "seed", "threads", "timeout", "log", "answers"):
+    for key in ("repetitions", "seed", "threads", "timeout", "log", "answers"):
         assert rows[f"workload.{key}"][-1].strip('`"') == str(Workload.model_fields[key].default)
 
 

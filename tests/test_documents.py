@@ -21,7 +21,7 @@ def words(option: str, values: tuple[str, ...]) -> list[str]:
 
 
 def summary_of(cli: Cli, out: Path, *arguments: object) -> dict[str, Any]:
-    ended = cli("study", "run", *arguments, "--replace", "--repeat", "1", "--no-open", "--out", out)
+    ended = cli("study", "run", *arguments, "--replace", "--repetitions", "1", "--no-open", "--out", out)
     assert ended.exit_code == 0, ended.err
     return json.loads((out / "summary.json").read_text(encoding="utf-8"))
 
@@ -72,7 +72,7 @@ scale = 0.001
 mix = {{ insert_reading = 3, get_written_reading = 1 }}
 operations = 400
 schedule = {{ concurrency = 1 }}
-repeat = 1
+repetitions = 1
 """
 
 
@@ -106,7 +106,7 @@ operations = "articles"
 [workload]
 mix = {{ read_article = 6, insert_article = 2{more} }}
 operations = 100
-repeat = 1
+repetitions = 1
 """
 
 

@@ -154,7 +154,7 @@ CALM = [1.0, 1.1] * 30
 
 
 def test_a_run_goes_on_until_the_cluster_was_stable_long_enough() -> None:
-    scenario, done = scenario_of(Lengths(warm_up=2, before=6, after=10, max_s=1000.0))
+    scenario, done = scenario_of(Lengths(warmup_s=2, before=6, after=10, max_s=1000.0))
     run = FakeRun()
     count = followed(scenario, run, [*CALM[:8], 9.0, 7.0, 8.0, 3.0, 5.0, 5.0, 5.0, 5.0, 5.0, 4.0, *CALM])
     assert done == ["changed"]
@@ -164,14 +164,14 @@ def test_a_run_goes_on_until_the_cluster_was_stable_long_enough() -> None:
 
 
 def test_what_is_not_stable_in_time_ends() -> None:
-    scenario, _ = scenario_of(Lengths(warm_up=0, before=6, after=10, max_s=500.0))
+    scenario, _ = scenario_of(Lengths(warmup_s=0, before=6, after=10, max_s=500.0))
     run = FakeRun()
     followed(scenario, run, [*CALM[:6], *[2.0 + number for number in range(60)]])
     assert run.marks == [NEVER_STABLE]
 
 
 def test_a_change_that_fails_is_told_and_ends_the_run() -> None:
-    scenario, _ = scenario_of(Lengths(warm_up=0, before=6, after=5, max_s=1000.0), problem="no disk")
+    scenario, _ = scenario_of(Lengths(warmup_s=0, before=6, after=5, max_s=1000.0), problem="no disk")
     run = FakeRun()
     count = followed(scenario, run, CALM)
     assert scenario.problem == "no disk"
@@ -182,7 +182,7 @@ def test_a_change_that_fails_is_told_and_ends_the_run() -> None:
 # On a cluster
 
 
-SHORT = ("--requests", "40", "--executions", "2", "--warm-up", "2", "--before", "8", "--after", "10", "--at-most", "60s")
+SHORT = ("--requests", "40", "--executions", "2", "--warmup", "100ms", "--before", "8", "--after", "10", "--at-most", "60s")
 
 
 @pytest.fixture(scope="module")
@@ -310,7 +310,7 @@ def test_what_a_command_says_is_told_when_it_fails() -> None:
         (["--target", "redis+cluster", "--change", "join:x"], "--change join:x: expected a number of nodes behind join"),
         (["--target", "redis+cluster", "--change", "grow"], "--change grow: expected one of"),
         (["--target", "redis+cluster", "--schema", "none"], "none"),
-        (["--target", "redis+cluster", "--set", "maxmemory"], "--set maxmemory: expected key=value"),
+        (["--target", "redis+cluster", "--server-setting", "maxmemory"], "--server-setting maxmemory: expected key=value"),
         (["--target", "redis+cluster", "--at-most", "long"], "--at-most 'long': expected a length of time"),
         (["--target", "redis+cluster", "--dataset", "beijing-air-quality"], "articles"),
     ],

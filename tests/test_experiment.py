@@ -11,7 +11,7 @@ from sensorbench.results import read_comparison
 from tests.conftest import Cli, Outcome
 
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example"
-SHORT = ("--set", "workload.duration=500ms", "--set", "workload.warm_up=100ms", "--no-open")
+SHORT = ("--set", "workload.duration=500ms", "--set", "workload.warmup=100ms", "--no-open")
 
 
 @pytest.fixture
@@ -42,7 +42,14 @@ def test_the_worked_example_runs_as_it_is_printed(cli: Cli, example: Path) -> No
 
 
 def test_keys_of_the_file_are_changed_on_the_command_line(cli: Cli, example: Path) -> None:
-    changes = ("--set", "workload.operations=50", "--set", "workload.schedule={ concurrency = 2 }", "--set", "workload.repeat=1")
+    changes = (
+        "--set",
+        "workload.operations=50",
+        "--set",
+        "workload.schedule={ concurrency = 2 }",
+        "--set",
+        "workload.repetitions=1",
+    )
     ended, summary = run(cli, example / "experiment.toml", *changes, "--set", "workload.duration=1m", "--no-open")
     assert ended.exit_code == 0, ended.err
     assert {facts["started"] for facts in summary["result"]["client_health"].values()} == {50}
@@ -94,7 +101,7 @@ schema = "nothing.toml"
 mix = {{ mean_of_hour = 1 }}
 schedule = {{ rate = 1000, concurrency = {concurrency} }}
 duration = "2s"
-repeat = 1
+repetitions = 1
 answers = "none"
 """,
         encoding="utf-8",
@@ -130,7 +137,7 @@ schema = "nothing.toml"
 mix = { mean_of_hour = 1 }
 schedule = { rate = 100, concurrency = 2 }
 duration = "1s"
-repeat = 1
+repetitions = 1
 answers = "none"
 """,
         encoding="utf-8",

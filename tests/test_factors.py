@@ -70,7 +70,7 @@ def null_file(**changes: Any) -> FactorsFile:
 
 
 def null_study(options: Mapping[str, Any] | None = None, file: FactorsFile | None = None) -> FactorsPlan:
-    wanted = FactorOptions(scale=0.02, duration=0.4, repeat=3, seed=1, concurrency=16, rate=40.0)
+    wanted = FactorOptions(scale=0.02, duration=0.4, repetitions=3, seed=1, concurrency=16, rate=40.0)
     return FactorsPlan("delays", file or null_file(), wanted.model_copy(update=options))
 
 
@@ -178,13 +178,13 @@ def test_all_levels_are_measured_in_rounds_and_the_best_becomes_a_draft(tmp_path
 
 def test_a_draft_of_few_rounds_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(factors, "measure", made_of_delay)
-    result = carried_out(null_study({"repeat": 2}), tmp_path / "out")
+    result = carried_out(null_study({"repetitions": 2}), tmp_path / "out")
     assert best_draft(null_file(), result).choices == []
     assert not any(OWN in level for cell in result.manifest.plan.cells.values() for level in cell.levels)
 
 
 def test_figures_are_those_of_the_database(tmp_path: Path) -> None:
-    result = carried_out(null_study({"repeat": 1, "parts": ("delay",)}), tmp_path / "out")
+    result = carried_out(null_study({"repetitions": 1, "parts": ("delay",)}), tmp_path / "out")
     slow, quick = (result.measurements[f"read-delay-{delay}"][0] for delay in (100, 1))
     assert slow.filled.written == quick.filled.written == 20
     assert slow.filled.mean_s >= 0.1
@@ -206,7 +206,7 @@ def test_measurements_of_format_1_are_read() -> None:
 
 
 def test_rates_follow_from_what_the_default_takes(tmp_path: Path) -> None:
-    result = carried_out(null_study({"rate": None, "repeat": 1, "parts": ("delay",)}), tmp_path / "out")
+    result = carried_out(null_study({"rate": None, "repetitions": 1, "parts": ("delay",)}), tmp_path / "out")
     # 16 at a time, 100 ms each: 160 a second, and those that were begun at the end.
     assert 80 < result.manifest.plan.reached["read"] <= 210
     reached = result.manifest.plan.reached["read"]
@@ -223,7 +223,7 @@ def test_work_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.M
             raise KeyboardInterrupt
         return whole(*arguments, **words)
 
-    wanted = null_study({"repeat": 1, "parts": ("delay",)})
+    wanted = null_study({"repetitions": 1, "parts": ("delay",)})
     monkeypatch.setattr(factors, "measure", interrupted)
     with pytest.raises(InterruptedRunError, match="--resume goes on"):
         carried_out(wanted, tmp_path / "out")
@@ -231,13 +231,13 @@ def test_work_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.M
     assert before.state == "interrupted"
     assert sum(map(len, before.measurements.values())) == 2
     with pytest.raises(UsageError, match="another scale"):
-        carried_out(null_study({"repeat": 1, "parts": ("delay",), "scale": 0.5}), tmp_path / "out", resume=True)
+        carried_out(null_study({"repetitions": 1, "parts": ("delay",), "scale": 0.5}), tmp_path / "out", resume=True)
     with pytest.raises(UsageError, match="has the part delay, too; give --part delay"):
-        carried_out(null_study({"repeat": 1, "parts": ("draft",)}), tmp_path / "out", resume=True)
+        carried_out(null_study({"repetitions": 1, "parts": ("draft",)}), tmp_path / "out", resume=True)
     with pytest.raises(UsageError, match="is not empty"):
         carried_out(wanted, tmp_path / "out")
     # It may be given more rounds.
-    after = carried_out(null_study({"repeat": 2, "parts": ("delay",)}), tmp_path / "out", resume=True)
+    after = carried_out(null_study({"repetitions": 2, "parts": ("delay",)}), tmp_path / "out", resume=True)
     assert [len(found) for found in after.measurements.values()] == [2, 2, 2]
     kept = [measurement for found in before.measurements.values() for measurement in found]
     assert all(measurement in after.measurements[measurement.cell] for measurement in kept)
@@ -252,14 +252,14 @@ def test_a_level_that_cannot_be_measured_is_an_outcome(tmp_path: Path, monkeypat
         return whole(bench, replace(cell, settings=settings), *arguments, **words)
 
     monkeypatch.setattr(factors, "measure", failing)
-    result = carried_out(null_study({"repeat": 1, "parts": ("delay",)}), tmp_path / "out")
+    result = carried_out(null_study({"repetitions": 1, "parts": ("delay",)}), tmp_path / "out")
     outcomes = {name: found[0].outcome for name, found in result.measurements.items()}
     assert outcomes == {"read-delay-100": "measured", "read-delay-5": "failed", "read-delay-1": "measured"}
     assert "many" in str(result.measurements["read-delay-5"][0].reason)
     warnings = {caveat.kind: caveat.text for caveat in summarise_factors(null_file(), result).warnings}
     assert "1 measurements failed; the first (read-delay-5)" in warnings["failed"]
     monkeypatch.undo()
-    again = carried_out(null_study({"repeat": 1, "parts": ("delay",)}), tmp_path / "out", resume=True)
+    again = carried_out(null_study({"repetitions": 1, "parts": ("delay",)}), tmp_path / "out", resume=True)
     assert {found[0].outcome for found in again.measurements.values()} == {"measured"}
 
 
@@ -321,7 +321,7 @@ def test_what_makes_no_sense_is_refused(cli: Cli, options: list[str], said: str)
 
 def test_results_are_reported_again(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
-    carried_out(null_study({"repeat": 1, "parts": ("delay",)}), out)
+    carried_out(null_study({"repetitions": 1, "parts": ("delay",)}), out)
     monkeypatch.setitem(FACTOR_STUDIES, "delays", FactorStudy("delays", null_file(), (), {}))
     summary, page = FACTORS.write(out)
     written = json.loads((out / "summary.json").read_text(encoding="utf-8"))
@@ -355,7 +355,7 @@ def test_factors_of_cassandra_are_measured_on_fresh_clusters_of_three_nodes(lab_
         for name, load in file.loads.items()
     }
     small = file.model_copy(update={"parts": parts, "loads": loads})
-    options = FactorOptions(scale=0.00004, duration=5.0, repeat=1, seed=1, concurrency=32, parts=tuple(levels), rate=150.0)
+    options = FactorOptions(scale=0.00004, duration=5.0, repetitions=1, seed=1, concurrency=32, parts=tuple(levels), rate=150.0)
     result = carried_out(FactorsPlan(TUNING.name, small, options), tmp_path / "out")
     (restarted,), (written,) = result.measurements.values()
     assert (restarted.outcome, written.outcome) == ("measured", "measured"), (restarted.reason, written.reason)

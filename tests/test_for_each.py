@@ -27,7 +27,7 @@ mix = { readings = 1, newest_readings = 1, peak = 1, how_many = 1, levels = 1, t
 order = "in turn"
 schedule = { concurrency = 2 }
 operations = 300
-repeat = 1
+repetitions = 1
 """
 
 DATASET = """\

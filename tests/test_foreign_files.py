@@ -26,7 +26,7 @@ schema = "natural"
 [workload]
 mix = { get_sensor_data = 1 }
 operations = 10
-repeat = 2
+repetitions = 2
 """
 PROFILE = Path(__file__).parent / "fixtures" / "cassandra-stress" / "readings.yaml"
 NOWHERE = "127.0.0.1:9"

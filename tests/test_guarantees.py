@@ -551,7 +551,7 @@ def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, change: Callable[[l
 def test_the_command_prints_json(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
     write_history(path, table([w(1, 0, 1), w(2, 2, 3), r(2, 4, 5), r(1, 6, 7), r(9, 8, 9), r(1, 10, 11)]))
-    ended = cli("guarantees", "check", path, "--json")
+    ended = cli("consistency", "check", path, "--json")
     assert ended.exit_code == 0, ended.err
     names = ("lost_writes", "stale_reads", "non_monotonic_reads", "never_written", "failed_writes_seen")
     assert {name: ended.json[name]["count"] for name in names} == dict(zip(names, (1, 2, 2, 1, 0), strict=True))
@@ -571,7 +571,7 @@ def test_the_command_tells_people_what_when_and_where(cli: Cli, tmp_path: Path) 
         r(5, 12, 13),
     ]
     write_history(path, table([*ops, r(77, 14, 15), w(8, 16, None, "unknown", process=3)]))
-    ended = cli("guarantees", "check", path)
+    ended = cli("consistency", "check", path)
     assert ended.exit_code == 0, ended.err
     assert "9 operations of 3 processes on 2 keys" in ended.out
     assert (
@@ -586,8 +586,8 @@ def test_the_command_tells_people_what_when_and_where(cli: Cli, tmp_path: Path) 
 
 
 def test_the_command_refuses_what_is_no_history(cli: Cli, tmp_path: Path) -> None:
-    assert cli("guarantees", "check", tmp_path / "nothing.jsonl").exit_code == 2
-    ended = cli("guarantees", "check", history_file(tmp_path, ["{}"]))
+    assert cli("consistency", "check", tmp_path / "nothing.jsonl").exit_code == 2
+    ended = cli("consistency", "check", history_file(tmp_path, ["{}"]))
     assert ended.exit_code == 2
     assert "line 1" in " ".join(ended.err.split())
 

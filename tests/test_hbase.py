@@ -39,7 +39,7 @@ def software() -> Path:
     ],
 )
 def test_settings_that_cannot_be_are_refused(software: Path, key: str, value: str, expected: str) -> None:
-    with pytest.raises(UsageError, match=f"--set {key}.*{expected}"):
+    with pytest.raises(UsageError, match=f"--server-setting {key}.*{expected}"):
         check({key: value}, software)
 
 
@@ -83,9 +83,9 @@ def test_the_log_tail_of_a_server_are_its_errors_with_causes(tmp_path: Path) -> 
 
 
 def test_unknown_settings_are_refused_before_anything_starts(cli: Cli, lab_home: Path) -> None:
-    refused = cli("lab", "up", "hbase", "--name", "refused", "--set", "hbase.wal.hsink=true")
+    refused = cli("lab", "up", "hbase", "--name", "refused", "--server-setting", "hbase.wal.hsink=true")
     assert refused.exit_code == 2, refused.out
-    assert "--set hbase.wal.hsink: hbase 2.6.4 does not know it" in " ".join(refused.err.split())
+    assert "--server-setting hbase.wal.hsink: hbase 2.6.4 does not know it" in " ".join(refused.err.split())
     assert not (lab_home / "instances" / "refused").exists()
 
 
@@ -221,7 +221,7 @@ def test_a_cluster_grows_and_shrinks_and_rows_outlive_its_servers(cli: Cli, lab_
 def test_a_server_that_joins_gets_data_although_the_balancer_gives_it_none(cli: Cli, lab_home: Path) -> None:
     # What the balancer chooses is up to chance; one that tries nothing always leaves the new server without data.
     no_search = "hbase.master.balancer.stochastic.maxSteps=0"
-    up = cli("lab", "up", "hbase", "--name", "few-regions", "--set", no_search, "--json")
+    up = cli("lab", "up", "hbase", "--name", "few-regions", "--server-setting", no_search, "--json")
     assert up.exit_code == 0, up.err
     tables = (b"few_a", b"few_b")
     with gateway_of(lab.find_instance("few-regions").nodes[0]) as gateway:

@@ -31,7 +31,7 @@ def test_readings_give_the_answers_of_sqlite(cli: Cli, lab_servers: LabServers, 
     summary = summary_of(
         cli, tmp_path / "out", "study", "run", "iot", "--target", TARGET, "--target", "sqlite",
         *words("--schema", (*SENSORS, "natural")), "--dataset", "beijing-air-quality", "--scale", "0.003", "--operations", "40",
-        "--repeat", "1",
+        "--repetitions", "1",
     )  # fmt: skip
     assert summary["answers_equal"] is True
     assert {variant["id"] for variant in summary["variants"]} == {*(f"hbase-{schema}" for schema in SENSORS), "sqlite-natural"}
@@ -47,7 +47,7 @@ def test_logs_give_the_answers_of_sqlite(cli: Cli, lab_servers: LabServers, tmp_
     summary = summary_of(
         cli, tmp_path / "out", "study", "run", "log-analytics", "--target", TARGET, "--target", "sqlite",
         *words("--schema", (*LOGS, "relational")), "--dataset", "azure-vm-noise", "--scale", "0.01", "--operations", "34",
-        "--repeat", "1",
+        "--repetitions", "1",
     )  # fmt: skip
     assert summary["answers_equal"] is True
     assert summary["result"]["failures"] == {}
@@ -62,7 +62,7 @@ scale = 0.001
 mix = {{ {mix} }}
 operations = 1200
 schedule = {{ concurrency = 2 }}
-repeat = 1
+repetitions = 1
 """
 
 ARTICLES = """\
@@ -74,7 +74,7 @@ operations = "articles"
 mix = {{ {mix} }}
 operations = 200
 schedule = {{ concurrency = 2 }}
-repeat = 1
+repetitions = 1
 """
 
 

@@ -316,7 +316,7 @@ scale = 0.02
 mix = {{ get_sensor_data = 1, insert_reading = 1 }}
 schedule = {{ rate = 200 }}
 duration = "{duration}"
-repeat = 1
+repetitions = 1
 """
 TARGET = """
 [[target]]

@@ -25,7 +25,21 @@ from sensorbench.runner.monitor import Watcher
 from tests.conftest import Cli
 
 ROOT = Path(__file__).parent.parent
-SHORT = ("--target", "null:", "--records", "20", "--warm-up", "0", "--rates", "50", "--step", "300ms", "--ramp", "0", "--no-open")
+SHORT = (
+    "--target",
+    "null:",
+    "--records",
+    "20",
+    "--warmup",
+    "0",
+    "--rates",
+    "50",
+    "--step-duration",
+    "300ms",
+    "--ramp",
+    "0",
+    "--no-open",
+)
 MOMENTS = 50
 SEED = 26
 EXPERIMENT = """
@@ -38,13 +52,13 @@ schema = "natural"
 mix = { get_sensor_data = 1, get_peak_data = 1 }
 schedule = { rate = 300 }
 duration = "300ms"
-warm_up = 10
-repeat = 2
+warmup = "50ms"
+repetitions = 2
 log = "all"
 """
-STRESS = ("--step", "200ms", "--ramp", "50ms", "--no-open")
+STRESS = ("--step-duration", "200ms", "--ramp", "50ms", "--no-open")
 COMMANDS = {
-    "stress": ("stress", "--target", "sqlite", "--records", "300", "--warm-up", "150ms", "--rates", "200", *STRESS),
+    "stress": ("stress", "--target", "sqlite", "--records", "300", "--warmup", "150ms", "--rates", "200", *STRESS),
     "run": ("run", "{experiment}", "--no-open"),
     "tune": (
         "tune",
@@ -54,7 +68,7 @@ COMMANDS = {
         "p50@200",
         "--records",
         "50",
-        "--warm-up",
+        "--warmup",
         "0",
         "--budget-runs",
         "3",

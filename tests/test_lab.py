@@ -71,7 +71,18 @@ def test_a_wrong_password_is_one_clear_message(lab_servers: dict[str, lab.Instan
 
 
 def test_settings_reach_the_server_and_unknown_ones_are_refused(cli: Cli, lab_home: Path) -> None:
-    ended = cli("lab", "up", "redis", "--name", "small", "--set", "maxmemory=123mb", "--set", "appendonly=yes", "--json")
+    ended = cli(
+        "lab",
+        "up",
+        "redis",
+        "--name",
+        "small",
+        "--server-setting",
+        "maxmemory=123mb",
+        "--server-setting",
+        "appendonly=yes",
+        "--json",
+    )
     assert ended.exit_code == 0, ended.err
     settings = json.loads(_engine.Target(ended.json["url"]).describe())["settings"]
     assert (settings["maxmemory"], settings["appendonly"]) == (str(123 * 1024 * 1024), "yes")
@@ -79,9 +90,9 @@ def test_settings_reach_the_server_and_unknown_ones_are_refused(cli: Cli, lab_ho
     for database, key in [("redis", "maxmemori"), ("postgresql", "shared_bufers"), ("mariadb", "innodb_bufer_pool_size"),
                           ("questdb", "cairo.commit.mod"),
                           ("ferretdb", "log-levl"), ("ferretdb+postgresql", "postgresql.shared_bufers"), ("influxdb", "data.wal-fsync-dely")]:  # fmt: skip
-        refused = cli("lab", "up", database, "--name", "wrong", "--set", f"{key}=1")
+        refused = cli("lab", "up", database, "--name", "wrong", "--server-setting", f"{key}=1")
         assert refused.exit_code == 2
-        assert f"--set {key}" in " ".join(refused.err.split())
+        assert f"--server-setting {key}" in " ".join(refused.err.split())
         assert not (lab_home / "instances" / "wrong").exists()
 
 
@@ -95,7 +106,7 @@ def test_settings_reach_the_server_and_unknown_ones_are_refused(cli: Cli, lab_ho
         (("up", "redis", "--name", "No Name"), "expected small letters"),
         (("up", "redis", "--cpus", "4000"), "there is no processor 4000"),
         (("up", "redis", "--memory", "lots"), "expected a size such as 512M"),
-        (("up", "redis", "--set", "x"), "expected key=value"),
+        (("up", "redis", "--server-setting", "x"), "expected key=value"),
         (("status", "nobody"), "the lab has no instance 'nobody'"),
         (("add-node", "redis"), "has no nodes to add"),
         (("down",), "name an instance, or give --all"),

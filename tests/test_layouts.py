@@ -33,7 +33,7 @@ operations = "patterns"
 mix = {{ {operation} = 1 }}
 schedule = {{ concurrency = {concurrency} }}
 operations = {operations}
-repeat = 1
+repetitions = 1
 """
 TARGET = """
 [[target]]
@@ -294,7 +294,7 @@ def test_room_and_time_count_together(claim: str, larger: str, smaller: str, par
 def test_the_table_of_questions_names_the_fastest_layout_of_each_system(cli: Cli, tmp_path: Path) -> None:
     ended = cli(
         "study", "run", "layouts", "--target", "fjall", "--target", "sqlite", "--part", "latest", "--part", "spatial",
-        "--scale", 0.0004, "--operations", 60, "--repeat", 1, "--out", tmp_path / "out", "--no-open",
+        "--scale", 0.0004, "--operations", 60, "--repetitions", 1, "--out", tmp_path / "out", "--no-open",
     )  # fmt: skip
     assert ended.exit_code == 0, ended.err
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))

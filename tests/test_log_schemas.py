@@ -62,7 +62,7 @@ parameters = { index = "key_value" }
 mix = { look_up = 20, fetch_range = 1, count_range = 1 }
 order = "in turn"
 operations = 68
-repeat = 1
+repetitions = 1
 """
 
 

@@ -94,7 +94,7 @@ def test_every_connector_of_all_servers_gives_the_same_results(cli: Cli, lab_ser
     lab_servers.start(*names)
     targets = [part for name in names for part in ("--target", f"lab:{name}?namespace=mapreduce")]
     out = tmp_path / "out"
-    options = ("--dataset", "wikipedia", "--scale", "0.1", "--word", "the", "--workers", "1", "--repeat", "1", "--no-open")
+    options = ("--dataset", "wikipedia", "--scale", "0.1", "--word", "the", "--workers", "1", "--repetitions", "1", "--no-open")
     ended = cli("study", "run", "mapreduce", *targets, "--target", "files", *options, "--out", out)
     assert ended.exit_code == 0, ended.err
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from sensorbench.benchmarks.elasticity import ElasticityOptions, ElasticityStudyOptions
 from sensorbench.benchmarks.factors import FactorOptions
 from sensorbench.benchmarks.mapreduce import MapReduceOptions
-from sensorbench.benchmarks.stress import StressOptions
+from sensorbench.benchmarks.stress import CapacityOptions, StressOptions
 from sensorbench.benchmarks.tune import TuneOptions
 from sensorbench.cli.model_options import flags_of, takes
 from sensorbench.errors import UsageError
@@ -77,6 +77,7 @@ def test_a_number_below_its_limit_is_refused() -> None:
 
 MODELS = [
     StressOptions,
+    CapacityOptions,
     TuneOptions,
     FactorOptions,
     MapReduceOptions,

@@ -68,7 +68,7 @@ def test_records_are_read_and_written_through_odbc(
 ) -> None:
     monkeypatch.setenv("SENSORBENCH_ODBC_MANAGER", str(odbc.manager()))
     mix = "read=1,write=1,insert=1,scan=1,read_modify_write=1"
-    load = ("--rates", "200", "--step", "1s", "--warm-up", "0", "--concurrency", "4", "--records", "50", "--mix", mix)
+    load = ("--rates", "200", "--step-duration", "1s", "--warmup", "0", "--concurrency", "4", "--records", "50", "--mix", mix)
     target = server_url(lab_servers[server], server, database)
     ended = cli("stress", "--target", target, *load, "--replace", "--no-open", "--json", "--out", tmp_path / "out")
     assert ended.exit_code == 0, ended.err

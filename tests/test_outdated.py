@@ -23,7 +23,7 @@ schema = "by_sensor"
 mix = { get_sensor_data = 1 }
 schedule = { concurrency = 1 }
 operations = 100
-repeat = 3
+repetitions = 3
 """
 
 

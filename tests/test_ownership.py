@@ -23,7 +23,7 @@ schema = "{schema}"
 [workload]
 mix = {{ get_sensor_data = 1 }}
 operations = 20
-repeat = 2
+repetitions = 2
 """
 
 

@@ -50,7 +50,7 @@ def test_readings_give_the_answers_of_duckdb(cli: Cli, lab_servers: LabServers, 
     summary = summary_of(
         cli, tmp_path / "out", "study", "run", "iot", "--target", TARGET, "--target", "sqlite",
         *words("--schema", (*SENSORS, "natural")), "--dataset", "beijing-air-quality", "--scale", "0.003", "--operations", "40",
-        "--repeat", "1",
+        "--repetitions", "1",
     )  # fmt: skip
     assert summary["answers_equal"] is True
     assert {variant["id"] for variant in summary["variants"]} == {*(f"questdb-{schema}" for schema in SENSORS), "sqlite-natural"}
@@ -67,7 +67,7 @@ def test_logs_give_the_answers_of_sqlite(cli: Cli, lab_servers: LabServers, tmp_
     summary = summary_of(
         cli, tmp_path / "out", "study", "run", "log-analytics", "--target", TARGET, "--target", "sqlite",
         *words("--schema", (*LOGS, "relational")), "--dataset", "azure-vm-noise", "--scale", "0.01", "--operations", "34",
-        "--repeat", "1",
+        "--repetitions", "1",
     )  # fmt: skip
     assert summary["answers_equal"] is True
     assert summary["result"]["failures"] == {}

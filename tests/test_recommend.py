@@ -29,7 +29,7 @@ schema = "{EXAMPLE}/heap.toml"
 mix = {{ mean_of_hour = 1, readings_of_hour = 1, new_flow = 1 }}
 schedule = {{ concurrency = 2 }}
 operations = 240
-repeat = 3
+repetitions = 3
 """
 
 
@@ -67,19 +67,19 @@ AT_ONCE = ("--writes", "high", "--reads", "high", "--fresh", "yes")
 
 
 def ranked(cli: Cli, folder: Path, *options: object) -> list[dict[str, Any]]:
-    outcome = cli("recommend", *(options or AT_ONCE), "--study", folder, "--json")
+    outcome = cli("recommend", *(options or AT_ONCE), folder, "--json")
     assert outcome.exit_code == 0, outcome.err
     places: list[dict[str, Any]] = outcome.json["ranked"]
     return places
 
 
 def test_own_results_name_the_schemas_that_were_measured_there(cli: Cli, own: Path) -> None:
-    outcome = cli("recommend", *AT_ONCE, "--study", own, "--json")
+    outcome = cli("recommend", *AT_ONCE, own, "--json")
     assert {entry["schema"] for entry in outcome.json["ranked"]} == {"by-time", "heap"}
     assert {entry["target"] for entry in outcome.json["ranked"]} == {"sqlite"}
     assert outcome.json["is_reference"] is False
     assert not any("reference results" in note for note in outcome.json["notes"])
-    shown = cli("recommend", *AT_ONCE, "--study", own, "--explain")
+    shown = cli("recommend", *AT_ONCE, own, "--explain")
     assert "sqlite · by · time" in shown.out
     assert "A household's water meter" in shown.out
     assert "typed" not in shown.out
@@ -185,7 +185,7 @@ def test_settings_that_went_wrong_are_left_out_and_told(cli: Cli, copy: Path) ->
     file.write_text(
         json.dumps({**contents, "problems": [{"operation": "mean_of_hour", "problem": "another answer"}]}), encoding="utf-8"
     )
-    outcome = cli("recommend", *AT_ONCE, "--study", copy, "--json")
+    outcome = cli("recommend", *AT_ONCE, copy, "--json")
     assert [entry["schema"] for entry in outcome.json["ranked"]] == ["by-time"]
     assert [(entry["variant"], "answers were wrong" in entry["why"]) for entry in outcome.json["left_out"]] == [
         ("sqlite-heap", True)
@@ -193,7 +193,7 @@ def test_settings_that_went_wrong_are_left_out_and_told(cli: Cli, copy: Path) ->
     (copy / "experiments" / "sqlite-by-time" / "failure.json").write_text(
         '{"step": "loading", "cause": "no room"}', encoding="utf-8"
     )
-    refused = cli("recommend", *AT_ONCE, "--study", copy)
+    refused = cli("recommend", *AT_ONCE, copy)
     assert refused.exit_code == 2
     assert "it failed at loading: no room" in refused.err
 
@@ -210,7 +210,7 @@ def test_a_question_that_was_answered_differently_does_not_count(cli: Cli, copy:
     }
     summary["result"]["answers"] = {"mean_of_hour": compared}
     (copy / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
-    outcome = cli("recommend", *AT_ONCE, "--study", copy, "--json")
+    outcome = cli("recommend", *AT_ONCE, copy, "--json")
     assert outcome.json["questions"] == ["readings_of_hour"]
 
 
@@ -218,15 +218,14 @@ def test_work_that_was_cut_short_is_told(cli: Cli, copy: Path, tmp_path: Path, s
     file = copy / "manifest.json"
     file.write_text(file.read_text(encoding="utf-8").replace('"status": "complete"', '"status": "interrupted"'), encoding="utf-8")
     assert any(
-        "interrupted: runs that were completed count" in note
-        for note in cli("recommend", *AT_ONCE, "--study", copy, "--json").json["notes"]
+        "interrupted: runs that were completed count" in note for note in cli("recommend", *AT_ONCE, copy, "--json").json["notes"]
     )
     for variant in (copy / "experiments").iterdir():
         for run in variant.glob("run-*/manifest.json"):
             run.write_text(
                 run.read_text(encoding="utf-8").replace('"status": "complete"', '"status": "interrupted"'), encoding="utf-8"
             )
-    refused = cli("recommend", *AT_ONCE, "--study", copy)
+    refused = cli("recommend", *AT_ONCE, copy)
     assert refused.exit_code == 2
     assert "no run of it was completed" in refused.err
     half = Path(shutil.copytree(study, tmp_path / "half"))
@@ -234,11 +233,9 @@ def test_work_that_was_cut_short_is_told(cli: Cli, copy: Path, tmp_path: Path, s
         shutil.rmtree(half / part)
     assert any(
         "part read has no results yet" in note
-        for note in cli("recommend", "--writes", "high", "--reads", "low", "--fresh", "no", "--study", half, "--json").json[
-            "notes"
-        ]
+        for note in cli("recommend", "--writes", "high", "--reads", "low", "--fresh", "no", half, "--json").json["notes"]
     )
-    refused = cli("recommend", *BOTH_HIGH, "--study", half)
+    refused = cli("recommend", *BOTH_HIGH, half)
     assert refused.exit_code == 2
     assert "reading was not measured" in refused.err
 
@@ -258,7 +255,7 @@ def test_sizing_and_the_relational_database_come_with_a_load(cli: Cli, own: Path
         "--disk-price",
         "0.1",
     )
-    outcome = cli("recommend", *AT_ONCE, *load, "--study", own, "--json")
+    outcome = cli("recommend", *AT_ONCE, *load, own, "--json")
     entry = outcome.json["ranked"][0]
     disk = entry["bytes_per_reading"] * 1000 / 60 * 90 * 86_400 / 0.5
     assert entry["sizing"]["disk_bytes"] == pytest.approx(disk)
@@ -266,13 +263,13 @@ def test_sizing_and_the_relational_database_come_with_a_load(cli: Cli, own: Path
     assert entry["cost"] == pytest.approx(100 + disk / 1e9 * 0.1)
     assert outcome.json["relational"]["would_do"] is True
     assert any("--headroom" in assumption for assumption in outcome.json["assumptions"])
-    shown = cli("recommend", *AT_ONCE, *load, "--study", own)
+    shown = cli("recommend", *AT_ONCE, *load, own)
     assert "nodes by writes" in shown.out
     assert "a relational database would do" in shown.out
 
 
 def test_a_range_of_time_becomes_readings_by_the_rate_of_a_sensor(cli: Cli, own: Path) -> None:
-    outcome = cli("recommend", *AT_ONCE, "--range", "1h", "--sensors", "3", "--rate", "1/min", "--study", own, "--json")
+    outcome = cli("recommend", *AT_ONCE, "--range", "1h", "--sensors", "3", "--rate", "1/min", own, "--json")
     assert outcome.json["needs"]["range_readings"] == pytest.approx(60.0)
     assert outcome.json["questions"] == ["readings_of_hour"]
 
@@ -340,7 +337,7 @@ def test_the_use_cases_are_listed_with_the_advice_of_the_source(cli: Cli) -> Non
         ((*BOTH_HIGH, "--disk-price", "3", "--sensors", "1", "--rate", "1"), "say --node-price as well"),
         ((*BOTH_HIGH, "--target", "nowhere"), "--target nowhere: the shipped reference has"),
         ((*BOTH_HIGH, "--question", "why"), "--question why: expected one of get_range"),
-        ((*BOTH_HIGH, "--study", "/nowhere"), "/nowhere: no results are there"),
+        ((*BOTH_HIGH, "/nowhere"), "/nowhere: no results are there"),
     ],
 )
 def test_wrong_usage_says_what_was_expected(cli: Cli, options: tuple[str, ...], expected: str) -> None:
@@ -351,10 +348,10 @@ def test_wrong_usage_says_what_was_expected(cli: Cli, options: tuple[str, ...], 
 
 def test_results_without_what_is_wanted_are_refused(cli: Cli, study_folder: Path) -> None:
     """The quickstart and the study `iot` write nothing."""
-    refused = cli("recommend", *AT_ONCE, "--study", study_folder)
+    refused = cli("recommend", *AT_ONCE, study_folder)
     assert refused.exit_code == 2
     assert "no write of it was measured" in refused.err
-    read = cli("recommend", "--writes", "low", "--reads", "high", "--fresh", "no", "--study", study_folder, "--json")
+    read = cli("recommend", "--writes", "low", "--reads", "high", "--fresh", "no", study_folder, "--json")
     assert {entry["target"] for entry in read.json["ranked"]} == {"sqlite", "fjall"}
     assert len(read.json["questions"]) == 4
 

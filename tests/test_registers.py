@@ -30,7 +30,7 @@ OWN = "namespace=sensorbench_registers"
 
 
 def experiment(target: str, schema: str, mix: str, **more: str) -> str:
-    keys = {"schedule": "{ concurrency = 4 }", "operations": "2000", "warm_up": "100", "repeat": "2", **more}
+    keys = {"schedule": "{ concurrency = 4 }", "operations": "2000", "warmup": "'100ms'", "repetitions": "2", **more}
     workload = "\n".join(f"{key} = {value}" for key, value in keys.items())
     operations = "registers" if schema == "registers" else "sensors"
     return (
@@ -127,7 +127,7 @@ def test_what_is_lost_and_rolled_back_behind_the_clients_back_is_found(
 
     original = history.with_final_reads
     monkeypatch.setattr(history, "with_final_reads", meddle)
-    summary = conducted(cli, tmp_path, experiment(f"lab:postgresql?{OWN}", "registers", REGISTERS, repeat="1"))
+    summary = conducted(cli, tmp_path, experiment(f"lab:postgresql?{OWN}", "registers", REGISTERS, repetitions="1"))
     (guaranteed,) = summary["result"]["guarantees"].values()
     seen = guaranteed["seen"]
     assert seen["lost_writes"]["count"] == 2
@@ -187,7 +187,7 @@ def test_a_run_that_was_broken_off_has_a_history_and_is_no_part_of_the_next(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "experiment.toml").write_text(
-        experiment("sqlite", "registers", REGISTERS, schedule="{ rate = 400 }", repeat="1"), encoding="utf-8"
+        experiment("sqlite", "registers", REGISTERS, schedule="{ rate = 400 }", repetitions="1"), encoding="utf-8"
     )
 
     # Of five, so that a busy machine comes by in time.
@@ -271,7 +271,7 @@ def test_nothing_known_is_promised_where_nothing_is_known() -> None:
 def test_a_study_asks_its_own_questions_as_often_beside_registers(
     cli: Cli, tmp_path: Path, study: str, dataset: str, asked: int
 ) -> None:
-    data = ("--dataset", dataset, "--scale", "0.02", "--repeat", "1", "--registers", "3")
+    data = ("--dataset", dataset, "--scale", "0.02", "--repetitions", "1", "--registers", "3")
     ended = cli("study", "run", study, "--target", "sqlite", *data, "--out", tmp_path / "out", "--no-open")
     assert ended.exit_code == 0, ended.err
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))

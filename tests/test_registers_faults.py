@@ -28,7 +28,7 @@ schema = "registers"
 mix = {{ write_register = 1, read_register = 1 }}
 schedule = {schedule}
 duration = "{duration}"
-repeat = 1
+repetitions = 1
 timeout = "1s"
 """
 

@@ -76,7 +76,7 @@ def test_the_answer_comes_first(text: str, summary: dict[str, Any]) -> None:
     assert parts[0] == "answer"
     assert parts.index("answers") < parts.index("honesty") < parts.index("environment")
     headline = answer.headline(ComparisonSummary.model_validate(summary))
-    assert "fastest at" in headline
+    assert "response time" in headline
     assert f'<p class="headline">{headline}</p>' in text
 
 
@@ -101,7 +101,7 @@ def test_the_pages_of_all_kinds_say_the_command() -> None:
         found[1]: text for text in modules for found in re.finditer(r"^def (\w+_page)\(.*-> Page:$", text, flags=re.MULTILINE)
     }
     assert len(pages) >= 8
-    assert {name for name, text in pages.items() if "parts.command(" not in text} == set()
+    assert {name for name, text in pages.items() if "parts.reproduce(" not in text} == set()
 
 
 def warning(variant: str, kind: str) -> Caveat:

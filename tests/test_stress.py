@@ -33,7 +33,7 @@ from tests.servers import LabServers
 
 FIXTURES = Path(__file__).parent / "fixtures"
 DASHBOARD = Path(__file__).parents[1] / "docs" / "grafana" / "sensorbench-load.json"
-SHORT = ("--step", "500ms", "--ramp", "100ms", "--warm-up", "0", "--no-open", "--json")
+SHORT = ("--step-duration", "500ms", "--ramp", "100ms", "--warmup", "0", "--no-open", "--json")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_each_step_is_reached_by_a_ramp_from_the_one_before() -> None:
 
 
 def test_warming_up_is_at_the_first_rate_and_needs_no_ramp_to_it() -> None:
-    phases = phases_of([Step("step_1", 100.0, 5.0, 1.0), Step("step_2", 200.0, 5.0, 1.0)], "poisson", warm_up_s=7.0)
+    phases = phases_of([Step("step_1", 100.0, 5.0, 1.0), Step("step_2", 200.0, 5.0, 1.0)], "poisson", warmup_s=7.0)
     assert [(phase["name"], phase["duration_s"]) for phase in phases] == [
         ("warm_up", 7.0),
         ("step_1", 5.0),
@@ -174,7 +174,7 @@ def test_beyond_capacity_all_is_counted_and_the_step_ends(cli: Cli, tmp_path: Pa
 def test_operations_that_time_out_are_counted(cli: Cli, tmp_path: Path) -> None:
     """From 500 to 800 ms after the beginning the database holds every call until then; those of the first 250 ms are given up."""
     arguments = ("--rates", "200", "--records", "1", "--timeout", "50ms", "--arrival", "constant", "--out", tmp_path / "out")
-    ended = cli("stress", "--target", "null:?stall_at_ms=500&stall_ms=300", *arguments, "--step", "1s", *SHORT[2:])
+    ended = cli("stress", "--target", "null:?stall_at_ms=500&stall_ms=300", *arguments, "--step-duration", "1s", *SHORT[2:])
     assert ended.exit_code == 0, ended.err
     step = ended.json["result"]["steps"][0]
     check_accounts(step)
@@ -191,8 +191,8 @@ def test_records_that_steps_and_trials_add_never_meet(cli: Cli, tmp_path: Path) 
     assert [step["counts"]["error"] for step in stepping.json["result"]["steps"]] == [0, 0]
     again = cli("stress", *common, "--rates", "200", *SHORT, "--out", tmp_path / "again")
     assert (again.exit_code, "--replace" in again.err) == (2, True), again.err
-    limits = ("--find-capacity", "--objective", "p50=100ms", "--from", "100", "--max-rate", "200", "--confirm", "2")
-    searching = cli("stress", *common, *limits, *SHORT, "--replace", "--out", tmp_path / "search")
+    limits = ("--objective", "p50=100ms", "--from", "100", "--max-rate", "200", "--confirm", "2")
+    searching = cli("capacity", *common, *limits, *SHORT, "--replace", "--out", tmp_path / "search")
     assert searching.exit_code == 0, searching.err
     assert {step["counts"]["error"] for step in searching.json["result"]["steps"]} == {0}
     inserted = 0
@@ -215,10 +215,10 @@ def test_records_that_are_there_are_not_added_again(cli: Cli, tmp_path: Path) ->
 
 def test_the_capacity_of_the_null_database_is_below_what_its_workers_can_do(cli: Cli, tmp_path: Path) -> None:
     """How near it comes is a matter of the machine and measured by `make bench`; that it is never above is arithmetic."""
-    arguments = ("--find-capacity", "--objective", "p90=50ms", "--concurrency", "4", "--arrival", "constant", "--confirm", "2")
+    arguments = ("--objective", "p90=50ms", "--concurrency", "4", "--arrival", "constant", "--confirm", "2")
     target = "null:?delay_ms=5&session=blocking"
     ended = cli(
-        "stress", "--target", target, "--records", "1", *arguments, "--precision", "10", *SHORT, "--out", tmp_path / "out"
+        "capacity", "--target", target, "--records", "1", *arguments, "--precision", "10", *SHORT, "--out", tmp_path / "out"
     )
     assert ended.exit_code == 0, ended.err
     found, steps = ended.json["result"]["capacity"], ended.json["result"]["steps"]
@@ -263,13 +263,10 @@ def test_an_experiment_files_own_data_and_operations(cli: Cli, tmp_path: Path) -
     [
         (("--target", "sqlite"), "--rates: expected rates"),
         (("--rates", "5"), "--target: expected a database's name"),
-        (("--target", "sqlite", "--rates", "5", "--objective", "p99=5ms"), "--objective is for --find-capacity"),
-        (("--target", "sqlite", "--find-capacity"), "--find-capacity: expected --objective"),
-        (("--target", "sqlite", "--find-capacity", "--rates", "5", "--objective", "p99=5ms"), "chooses the rates itself"),
         (("--target", "sqlite", "--rates", "5", "--mix", "raed=5"), "'raed': expected one of read, write"),
         (("--target", "sqlite", "--rates", "5", "--mix", "read"), "--mix read: expected operations with weights"),
         (("--target", "sqlite", "--rates", "5", "--mix", "read=0"), "one of them above zero"),
-        (("--target", "sqlite", "--rates", "5", "--step", "5"), "--step '5': expected a length of time"),
+        (("--target", "sqlite", "--rates", "5", "--step-duration", "5"), "--step-duration '5': expected a length of time"),
         (("--target", "sqlite", "--rates", "5", "--arrival", "even"), "--arrival even: expected poisson or constant"),
         (("--target", "sqlite", "--rates", "5", "-p", "recordcount=0"), "recordcount is 0"),
         (("--target", "sqlite", "--rates", "5", "--distribution", "normal"), "expected one of uniform, zipfian"),
@@ -291,7 +288,7 @@ class Background:
     def __init__(self, folder: Path, *arguments: object) -> None:
         self.folder = folder
         self._code: int | None = None
-        whole = ("stress", "--target", "null:", "--records", "1", "--warm-up", "0", *arguments, "--no-open", "--out", folder)
+        whole = ("stress", "--target", "null:", "--records", "1", "--warmup", "0", *arguments, "--no-open", "--out", folder)
         self._thread = threading.Thread(target=lambda: setattr(self, "_code", run_main(whole)))
         self._thread.start()
 
@@ -314,7 +311,7 @@ def _signals_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_signals_stay")
 def test_the_rate_can_be_changed_while_it_runs(tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    load = Background(folder, "--rates", "100", "--step", "6s", "--ramp", "0", "--arrival", "constant")
+    load = Background(folder, "--rates", "100", "--step-duration", "6s", "--ramp", "0", "--arrival", "constant")
     load.until_steps_go_on()
     request_rate(folder, 2000.0)
     assert load.end() == 0
@@ -344,7 +341,20 @@ def test_results_of_the_first_format_have_the_same_figures(cli: Cli, tmp_path: P
 
 def test_what_was_measured_until_ctrl_c_stays_readable(cli: Cli, tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    arguments = ("--target", "null:", "--records", "1", "--warm-up", "0", "--rates", "300,400", "--step", "2s", "--ramp", "100ms")
+    arguments = (
+        "--target",
+        "null:",
+        "--records",
+        "1",
+        "--warmup",
+        "0",
+        "--rates",
+        "300,400",
+        "--step-duration",
+        "2s",
+        "--ramp",
+        "100ms",
+    )
     command = (sys.executable, "-m", "sensorbench", "stress", *arguments, "--no-open", "--out", str(folder))
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while len(list(folder.glob("runs/001/segments/*.hlog"))) < 2:
@@ -434,6 +444,11 @@ def test_a_rate_cannot_be_set_where_nothing_runs(cli: Cli, stepped: Path, tmp_pa
     for folder, rate, expected in wrong:
         ended = cli("set-rate", folder, rate)
         assert (ended.exit_code, expected in ended.err) == (2, True), ended.err
+    going_on = tmp_path / "going-on"
+    shutil.copytree(stepped, going_on)
+    (going_on / "manifest.json").write_text(json.dumps({**manifest, **running, "plan": manifest["plan"]}), encoding="utf-8")
+    ended = cli("set-rate", going_on, 5, "--json")
+    assert (ended.exit_code, ended.json) == (0, {"folder": str(going_on), "rate_per_s": 5.0}), ended.err
 
 
 def samples_of(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -508,7 +523,7 @@ def test_the_endpoint_speaks_openmetrics_and_has_what_dashboard_and_docs_name() 
 def test_the_running_load_can_be_scraped(tmp_path: Path) -> None:
     with endpoint("0") as free:
         port = free.port
-    load = Background(tmp_path / "out", "--rates", "500", "--step", "4s", "--metrics", port)
+    load = Background(tmp_path / "out", "--rates", "500", "--step-duration", "4s", "--metrics", port)
     load.until_steps_go_on()
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
         text = answer.read().decode()
@@ -533,11 +548,11 @@ def test_what_a_server_says_stands_beside_each_step(
     load = (
         "--rates",
         "100,200",
-        "--step",
+        "--step-duration",
         "4s",
         "--ramp",
         "500ms",
-        "--warm-up",
+        "--warmup",
         "1s",
         "--records",
         "200",

@@ -188,7 +188,7 @@ def work(database: str, transfer_s: float, status: Status = "complete") -> Elast
     left = joined.model_copy(update={"number": 1, "change": joined.change.model_copy(update={"kind": "leave"})})
     failed = joined.model_copy(update={"number": 2, "failed": "no disk"})
     workload = ElasticityWorkload(
-        requests_per_thread=100, threads_per_node=1, executions=10, rate_per_node=None, timeout_s=10.0, warm_up=2, before=20, after=20,
+        requests_per_thread=100, threads_per_node=1, executions=10, rate_per_node=None, timeout_s=10.0, warmup_s=2.0, before=20, after=20,
         max_s=60.0, mix={"read_article": 1.0}, grows=True, seed=1,
     )  # fmt: skip
     return ElasticitySummary(

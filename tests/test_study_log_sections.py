@@ -224,21 +224,32 @@ def test_the_five_questions_are_answered_from_the_figures() -> None:
 
 def test_a_study_has_claims_sections_and_cells(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "log"
-    arguments = ("--target", "sqlite", "--dataset", "machine-log-1gb", "--scale", "0.0002", "--operations", "68", "--repeat", "1")
+    arguments = (
+        "--target",
+        "sqlite",
+        "--dataset",
+        "machine-log-1gb",
+        "--scale",
+        "0.0002",
+        "--operations",
+        "68",
+        "--repetitions",
+        "1",
+    )
     assert cli("study", "run", "log-analytics", *arguments, "--no-open", "--out", out).exit_code == 0
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert [claim["id"] for claim in summary["claims"]] == list(CLAIMS)
     assert all(claim["reason"] for claim in summary["claims"])
     assert [section["title"] for section in summary["result"]["sections"]] == ["The source's five questions", "Ratings in words"]
-    shown = cli("study", "show", "log-analytics", "--results", out, "--json").json["cells"]
+    shown = cli("study", "show", "log-analytics", out, "--json").json["cells"]
     assert len(shown) == sum(place.size == "1GB" for place in places())
     assert {figure["state"] for figure in shown} == {"not applicable"}
-    assert cli("study", "show", "iot", "--results", out).exit_code == 2
+    assert cli("study", "show", "iot", out).exit_code == 2
     # Of several sizes, those that have results.
     parts = {"machine-log-1gb": "log", "machine-log-2gb": "not there yet"}
     series = {"format": 1, "name": "log-analytics", "title": "", "of": "datasets", "parts": parts}
     (tmp_path / "series.json").write_text(json.dumps(series), encoding="utf-8")
-    assert cli("study", "show", "log-analytics", "--results", tmp_path, "--json").json["cells"] == shown
+    assert cli("study", "show", "log-analytics", tmp_path, "--json").json["cells"] == shown
 
 
 def test_cells_are_shown_in_some_tens_of_lines(cli: Cli) -> None:
@@ -250,6 +261,6 @@ def test_cells_are_shown_in_some_tens_of_lines(cli: Cli) -> None:
 
 
 def test_results_of_something_else_are_refused(cli: Cli, study_folder: Path) -> None:
-    outcome = cli("study", "show", "log-analytics", "--results", study_folder)
+    outcome = cli("study", "show", "log-analytics", study_folder)
     assert outcome.exit_code == 2
     assert "expected the study log-analytics" in outcome.err

@@ -65,7 +65,7 @@ star = ["fjall/by_sensor"]
 [workload]
 mix = { get_peak_data = 1 }
 operations = 40
-repeat = 1
+repetitions = 1
 
 [parts.read]
 title = "Reading"
@@ -272,7 +272,7 @@ def test_what_a_part_does_not_say_is_as_the_study_says(study: Study) -> None:
     assert read.parameter_sources == study.file.parameter_sources
     assert read.workload.mix == {"get_peak_data": 1, "get_available_data": 1}
     assert (read.workload.operations, write.workload.operations) == (40, 30)
-    assert (write.workload.repeat, write.workload.schedule.concurrency) == (1, 2)
+    assert (write.workload.repetitions, write.workload.schedule.concurrency) == (1, 2)
     assert (days.workload.operations, days.workload.duration) == (None, "300ms"), "a part says by itself when its runs end"
 
 
@@ -476,7 +476,7 @@ def test_one_part_alone_is_no_series(cli: Cli, tmp_path: Path) -> None:
 
 def test_parts_without_layouts_for_the_targets_are_left_out(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "sqlite"
-    arguments = ("--part", "write", "--part", "days", "--part", "read", "--target", "sqlite", "--repeat", "1")
+    arguments = ("--part", "write", "--part", "days", "--part", "read", "--target", "sqlite", "--repetitions", "1")
     outcome = cli("study", "run", "small-parts", *arguments, *TINY, "--out", out)
     assert outcome.exit_code == 0, outcome.err
     assert "part days is left out: it has no schema for sqlite" in outcome.err
@@ -499,10 +499,10 @@ def test_what_is_told_of_targets_has_no_address(study: Study, tmp_path: Path, ca
 
 def test_runs_can_have_a_length_and_a_rate(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "paced"
-    paced = ("--duration", "400ms", "--rate", "150", "--arrival", "poisson", "--target", "sqlite", "--repeat", "2")
+    paced = ("--duration", "400ms", "--rate", "150", "--arrival", "poisson", "--target", "sqlite", "--repetitions", "2")
     assert cli("study", "run", "small-parts", "--part", "read", *paced, *TINY, "--out", out).exit_code == 0
     workload = read_comparison(out).manifest.plan.workload
-    assert (workload["operations"], workload["duration"], workload["repeat"]) == (None, "400ms", 2)
+    assert (workload["operations"], workload["duration"], workload["repetitions"]) == (None, "400ms", 2)
     assert workload["schedule"] == {"concurrency": 32, "rate": 150.0, "segments": [], "arrival": "poisson"}
     started = [run.manifest.totals.phases[0].started for run in read_comparison(out).runs["sqlite-star"] if run.manifest.totals]
     assert len(started) == 2

@@ -415,7 +415,7 @@ def test_the_page_has_fronts_effects_and_sizes(sensor_schemas_folder: Path) -> N
 
 def test_a_part_can_be_run_for_a_time(tmp_path: Path, cli: Cli) -> None:
     out = tmp_path / "out"
-    few = ("--part", "mixed", "--schema", "batched", "--scale", "0.001", "--repeat", "1", "--no-open")
+    few = ("--part", "mixed", "--schema", "batched", "--scale", "0.001", "--repetitions", "1", "--no-open")
     outcome = cli("study", "run", "sensor-schemas", "--target", "fjall", *few, "--duration", "200ms", "--out", out)
     assert outcome.exit_code == 0, outcome.err
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))

@@ -17,7 +17,7 @@ schema = "relational"
 [workload]
 mix = {{ look_up = 1 }}
 operations = 30
-repeat = 2
+repetitions = 2
 """
 
 

@@ -53,7 +53,7 @@ def test_every_schema_gives_the_answers_of_others(
     out = tmp_path / "out"
     named = [word for schema in (*schemas, "natural") for word in ("--schema", schema)]
     ended = cli("study", "run", study, "--target", "lab:influxdb", "--target", "sqlite", *named, "--dataset", "beijing-air-quality",
-                "--scale", "0.001", "--operations", "40", "--repeat", "1", "--no-open", "--out", out)  # fmt: skip
+                "--scale", "0.001", "--operations", "40", "--repetitions", "1", "--no-open", "--out", out)  # fmt: skip
     assert ended.exit_code == 0, ended.err
     summary = summary_of(out)
     assert summary["answers_equal"] is True

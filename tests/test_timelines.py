@@ -463,7 +463,7 @@ operations = "timelines"
 mix = {{ append_readings = 6, get_range = 1, get_new_range = 1, get_written_reading = 1 }}
 schedule = {{ concurrency = 4 }}
 operations = {operations}
-repeat = {repeat}
+repetitions = {repeat}
 """
 TARGET = """
 [[target]]

@@ -40,7 +40,7 @@ from sensorbench.runner.variants import parse_target
 from tests.conftest import Cli, commands_on
 
 SHIPPED = sorted(path.stem for path in SPACES.glob("*.toml"))
-SHORT = ("--step", "600ms", "--ramp", "0", "--warm-up", "0", "--no-open", "--json")
+SHORT = ("--step-duration", "600ms", "--ramp", "0", "--warmup", "0", "--no-open", "--json")
 NULL_SPACE = """database = "null"
 file = "the URL"
 line = "{key}={value}"
@@ -52,7 +52,18 @@ high = 20
 about = "How the client waits."
 values = ["blocking"]
 """
-NULL = ("tune", "--target", "null", "--records", "1", "--start", "delay_ms=20", "--start", "session=blocking", *SHORT)
+NULL = (
+    "tune",
+    "--target",
+    "null",
+    "--records",
+    "1",
+    "--server-setting",
+    "delay_ms=20",
+    "--server-setting",
+    "session=blocking",
+    *SHORT,
+)
 
 
 def space_of(text: str, tmp_path: Path) -> Space:
@@ -124,7 +135,7 @@ def test_what_trades_durability_is_left_out_and_nothing_else(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("texts", [["a"], ["=1"], ["a=1", "a=2"]])
 def test_a_start_that_is_none_is_refused(texts: list[str]) -> None:
-    with pytest.raises(UsageError, match="--start"):
+    with pytest.raises(UsageError, match="--server-setting"):
         parse_start(texts)
 
 
@@ -534,7 +545,7 @@ def test_identical_settings_of_a_database_are_no_gain(cli: Cli, tmp_path: Path) 
         'values = ["blocking", "blocking"]\n',
         encoding="utf-8",
     )
-    start = ("--start", "delay_ms=1", "--start", "session=blocking", "--records", "1", "--space", file)
+    start = ("--server-setting", "delay_ms=1", "--server-setting", "session=blocking", "--records", "1", "--space", file)
     ended = cli("tune", "--target", "null", "--goal", "load", *start, *SHORT, "--budget-runs", "3", "--out", tmp_path / "out")
     assert ended.exit_code == 0, ended.err
     result = ended.json["result"]
@@ -564,7 +575,7 @@ def test_ctrl_c_leaves_what_was_measured_and_resume_goes_on(cli: Cli, tmp_path: 
 
 def test_options_of_an_embedded_database_are_searched(cli: Cli, tmp_path: Path) -> None:
     """Waiting for the disk with each record takes several times as long."""
-    start = ("--start", "synchronous=extra", "--start", "journal_mode=delete")
+    start = ("--server-setting", "synchronous=extra", "--server-setting", "journal_mode=delete")
     arguments = ("--goal", "load", "--records", "300", *start, "--allow-durability", "--budget-runs", "6", *SHORT)
     ended = cli("tune", "--target", "sqlite", *arguments, "--out", tmp_path / "out")
     assert ended.exit_code == 0, ended.err
@@ -586,7 +597,14 @@ def test_a_bad_configuration_of_postgresql_is_mended(cli: Cli, lab_home: Path, t
         'values = [0, 100000]\n[settings.shared_buffers]\nabout = "b"\nvalues = ["1MB", "32MB"]\n',
         encoding="utf-8",
     )
-    start = ("--start", "commit_delay=100000", "--start", "commit_siblings=0", "--start", "shared_buffers=1MB")
+    start = (
+        "--server-setting",
+        "commit_delay=100000",
+        "--server-setting",
+        "commit_siblings=0",
+        "--server-setting",
+        "shared_buffers=1MB",
+    )
     load = ("--goal", "p50@40", "--mix", "write=1", "--records", "100", "--budget-runs", "5", *SHORT)
     ended = cli("tune", "--target", "postgresql", *load, *start, "--space", space, "--out", tmp_path / "out")
     assert ended.exit_code == 0, ended.err
@@ -608,8 +626,14 @@ def test_a_bad_configuration_of_postgresql_is_mended(cli: Cli, lab_home: Path, t
         (("--goal", "load"), "--target: expected"),
         (("--target", "sqlite:x.db", "--goal", "load"), "tune starts servers with the settings that it tries"),
         (("--target", "fjall", "--goal", "load"), "no search space for fjall comes with sensorbench"),
-        (("--target", "sqlite", "--goal", "load", "--start", "speed=9"), "--start speed: sqlite does not know it"),
-        (("--target", "sqlite", "--goal", "load", "--start", "speed"), "--start speed: expected a setting and its value"),
+        (
+            ("--target", "sqlite", "--goal", "load", "--server-setting", "speed=9"),
+            "--server-setting speed: sqlite does not know it",
+        ),
+        (
+            ("--target", "sqlite", "--goal", "load", "--server-setting", "speed"),
+            "--server-setting speed: expected a setting and its value",
+        ),
         (("--target", "sqlite", "--goal", "load", "--space", "none.toml"), "none.toml: no such file"),
         (("--target", "sqlite", "--goal", "load", "--budget", "5"), "--budget '5': expected a length of time"),
         (("--target", "sqlite", "--goal", "load", "--resume"), "holds no results to go on with"),

@@ -35,9 +35,9 @@ def address() -> Iterator[str]:
 COMMANDS = {
     "run": ("postgresql", "run", "{experiment}"),
     "study run": ("postgresql", "study", "run", "iot", "--target", "{url}", "--scale", "0.002", "--no-open"),
-    "stress": ("postgresql", "stress", "--target", "{url}", "--rates", "10", "--step", "100ms", "--no-open"),
+    "stress": ("postgresql", "stress", "--target", "{url}", "--rates", "10", "--step-duration", "100ms", "--no-open"),
     "stress of an experiment": ("postgresql", "stress", "--experiment", "{experiment}", "--rates", "10", "--no-open"),
-    "stress, Redis": ("redis", "stress", "--target", "{url}", "--rates", "10", "--step", "100ms", "--no-open"),
+    "stress, Redis": ("redis", "stress", "--target", "{url}", "--rates", "10", "--step-duration", "100ms", "--no-open"),
     "ycsb load": ("postgresql", "ycsb", "load", "--target", "{url}", "-p", "recordcount=10"),
     "ycsb run": ("postgresql", "ycsb", "run", "--target", "{url}", "-p", "recordcount=10", "-p", "operationcount=10"),
     "cassandra-stress": ("cassandra", "cassandra-stress", "{profile}", "--target", "{url}", "--ops", "insert=1", "-n", "9"),
@@ -82,5 +82,7 @@ def test_without_the_check_a_folder_would_be_left(
     monkeypatch.setattr(RecordWork, "intent", lambda *_: "create")
     monkeypatch.setattr(stress, "check_namespace", lambda *_: None)
     out = tmp_path / "out"
-    ended = cli("stress", "--target", f"postgresql://{address}", "--rates", "10", "--step", "100ms", "--no-open", "--out", out)
+    ended = cli(
+        "stress", "--target", f"postgresql://{address}", "--rates", "10", "--step-duration", "100ms", "--no-open", "--out", out
+    )
     assert (ended.exit_code, out.exists()) == (1, True)

@@ -21,7 +21,7 @@ RATE_PER_S = 5_000
 # latte starts what is due when its timer ticks: once a millisecond.
 TICKS_PER_S = 1_000
 # The server compiles what it is asked while it is asked.
-WARM_UP = Loop(100_000, CONCURRENCY)
+WARMUP = Loop(100_000, CONCURRENCY)
 
 FIELDS = [{"name": "id", "type": "integer"}, {"name": "value", "type": "double"}]
 READ = {
@@ -99,7 +99,7 @@ def costs(instance: lab.Instance, share: float) -> Sequence[Comparison | LeftOut
     parameters = pa.table({"id": pa.array(np.random.default_rng(1).integers(0, KEYS, KEYS)), "value": values})
     with loaded(instance, "connections=1", SCHEMA, "readings", rows) as target:
         for operation in (READ, INSERT):
-            through_the_engine(target, operation, WARM_UP, parameters)
+            through_the_engine(target, operation, WARMUP, parameters)
         return [_compared(case, target, parameters, program, instance) for case in _cases(share)]
 
 

@@ -1,4 +1,4 @@
-"""Benchmarks databases for sensor data: the same data, the same questions, answers checked, latencies that do not lie."""
+"""Benchmarks databases for sensor data: the same data and operations for each, answers validated, latency without coordinated omission."""
 
 import lazy_loader
 

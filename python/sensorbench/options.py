@@ -42,12 +42,12 @@ def parsed(parse: Callable[[Any], Any], of: type = str) -> BeforeValidator:
 
 
 def parse_settings(texts: Iterable[str]) -> dict[str, str]:
-    """Settings of a server as --set has them, key=value. Raises UsageError."""
+    """Settings of a server as --server-setting has them, key=value. Raises UsageError."""
     return dict(map(_setting, texts))
 
 
 def _setting(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise UsageError(f"--set {text}: expected key=value, a setting of the server itself")
+        raise UsageError(f"--server-setting {text}: expected key=value, a setting of the server itself")
     return key.strip(), value.strip()

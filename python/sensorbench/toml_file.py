@@ -30,6 +30,8 @@ RENAMED: dict[str, str] = {
     "goes_on": "continue_on_error",
     "lacks": "blocked_by",
     "variants": "instances",
+    "warm_up": "warmup",
+    "repeat": "repetitions",
 }
 
 

@@ -35,7 +35,7 @@ def _of_source(folder: Path | None, gathered: Gathered) -> list[str]:
     origins = list(gathered.origins.values())
     measured = [f"measured on {origin.date} with {origin.dataset}, on {origin.machine}" for origin in origins]
     if folder is None:
-        whose = "; not your data: run a study on yours, and name its folder by --study"
+        whose = "; not your data: run a study on yours, and name its folder: sensorbench recommend FOLDER"
         measured = [f"reference results shipped with sensorbench, {name}{whose}" for name in measured]
     scaled = [
         f"measured at scale {origin.scale:g} ({origin.readings:,} readings): larger data may rank otherwise, and take less a reading"

@@ -47,7 +47,7 @@ def judge(ratio: Interval, *, margin: float = EQUIVALENCE_MARGIN) -> Verdict:
     - else: no difference seen, which is not the same as none being there.
     """
     if ratio.runs < MIN_RUNS:
-        return Verdict("inconclusive", ratio, f"{ratio.runs} runs; at least {MIN_RUNS} are needed (--repeat {MIN_RUNS})")
+        return Verdict("inconclusive", ratio, f"{ratio.runs} runs; at least {MIN_RUNS} are needed (--repetitions {MIN_RUNS})")
     if ratio.low is None or ratio.high is None:
         return Verdict("inconclusive", ratio, "too few operations for an interval")
     if 1.0 / (1.0 + margin) <= ratio.low and ratio.high <= 1.0 + margin:

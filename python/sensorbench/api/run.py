@@ -144,6 +144,7 @@ def study(
                 reporter,
                 lambda summary, page: None,
                 lambda summary, page: None,
+                lambda budget: None,
                 resume=resume,
                 replace=replace,
                 drop_after=drop_after,

@@ -14,7 +14,7 @@ from sensorbench.results import ComparisonResult, RunResult, read_comparison
 from sensorbench.runner import Workload
 
 # What of a workload changes no operation: how often it is run, and what is kept of it.
-_CHANGES_NO_OPERATION = {"repeat", "log", "answers"}
+_CHANGES_NO_OPERATION = {"repetitions", "log", "answers"}
 # What a workload has that does not say otherwise; earlier versions left out keys that they did not know.
 _DEFAULT_WORKLOAD = Workload(mix={"any": 1}, operations=1).model_dump(mode="json", by_alias=True)
 
@@ -100,7 +100,7 @@ def compare_results(
         DamagedResultsError: for a file of results that is damaged.
 
     """
-    metric = _metric(metric, a.result)
+    metric = metric_of(metric, a.result)
     obstacles = _obstacles(a.result, b.result)
     if obstacles and not force:
         raise UsageError(
@@ -111,7 +111,7 @@ def compare_results(
     paired = a.result.folder.resolve() == b.result.folder.resolve()
     found = []
     for variant_a, variant_b in _pairs(a, b):
-        runs_a, runs_b = _complete(a.result, variant_a), _complete(b.result, variant_b)
+        runs_a, runs_b = complete_runs(a.result, variant_a), complete_runs(b.result, variant_b)
         for operation in a.result.manifest.plan.operations:
             if operation not in b.result.manifest.plan.operations:
                 continue
@@ -158,7 +158,8 @@ def _left_out(result: ComparisonResult) -> list[str]:
     return [f"{error.path}: {error.problem}; this run is left out" for error in lost]
 
 
-def _metric(metric: str | None, result: ComparisonResult) -> str:
+def metric_of(metric: str | None, result: ComparisonResult) -> str:
+    """The figure that is compared: the one that was named, else that of the results. Raises UsageError for an unknown one."""
     if metric is not None and metric not in METRICS:
         raise UsageError(f"--metric {metric}: expected one of {', '.join(METRICS)}")
     return metric or result.manifest.plan.metric
@@ -175,7 +176,8 @@ def _pairs(a: Side, b: Side) -> list[tuple[str, str]]:
     return [(variant, variant) for variant in common]
 
 
-def _complete(result: ComparisonResult, variant: str) -> list[RunResult]:
+def complete_runs(result: ComparisonResult, variant: str) -> list[RunResult]:
+    """The runs of a variant that came to their end."""
     return [run for run in result.runs[variant] if run.state == "complete"]
 
 

@@ -4,11 +4,12 @@ from pathlib import Path
 
 from sensorbench.app.reports import COMPARISON
 from sensorbench.app.run import run_and_report
-from sensorbench.benchmarks.comparison import ComparisonBenchmark, plan_comparison
+from sensorbench.benchmarks.comparison import ComparisonBenchmark, estimate_comparison, plan_comparison, run_pilot
 from sensorbench.errors import FailedError
 from sensorbench.progress import ProgressReporter
+from sensorbench.results.estimate import Estimate
 from sensorbench.results.summary.comparison import ComparisonFigures, ComparisonSummary
-from sensorbench.runner import Comparison
+from sensorbench.runner import Comparison, ExperimentOptions, load_experiment, plan_experiment
 
 
 def run_comparison_and_report(
@@ -32,6 +33,32 @@ def run_comparison_and_report(
     """
     plan = plan_comparison(comparison, folder, resume=resume, replace=replace, drop_after=drop_after)
     return run_and_report(ComparisonBenchmark(), plan, folder, progress, COMPARISON.write, resume=resume)
+
+
+# A pilot whose result is only printed may take about so long.
+DRY_PILOT_S = 60.0
+
+
+def dry_run_experiment(
+    path: Path, options: ExperimentOptions, folder: Path, progress: ProgressReporter, *, has_pilot: bool = True
+) -> Estimate:
+    """What an experiment would do and take. Nothing is written to the folder, and no server of a user's is touched.
+
+    Raises UsageError for what makes no sense.
+    """
+    quiet, changes = ProgressReporter(quiet=True), list(options.changes)
+    scale = load_experiment(path, changes).scale
+    found: dict[str, Comparison] = {}
+
+    def comparisons_at(at: float, below: Path) -> dict[str, Comparison]:
+        comparison = plan_experiment(path, [*changes, f"scale={at!r}"], below, quiet, options.sweeps)
+        found[""] = comparison
+        return {"": comparison}
+
+    pilot = run_pilot(comparisons_at, scale, DRY_PILOT_S, progress, measures=has_pilot)
+    variants = {name: comparison.variants for name, comparison in found.items()}
+    workloads = {name: comparison.workload for name, comparison in found.items()}
+    return estimate_comparison(pilot, variants, workloads, scale, folder, title=found[""].title, is_measured=has_pilot)
 
 
 def fail_if_wrong(summary: ComparisonSummary) -> None:

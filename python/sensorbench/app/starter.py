@@ -285,9 +285,9 @@ def _experiment(name: str, targets: Sequence[StarterTarget], schemas: Sequence[S
 
 _WORKLOAD = (
     "[workload]",
-    'warm_up = "1s"                      # recorded and left out',
+    'warmup = "1s"                       # recorded and left out',
     'duration = "5s"                     # of each run; or operations = 5000',
-    "repeat = 3                          # runs of each variant, in the order A B B A; verdicts need three",
+    "repetitions = 3                     # runs of each variant, in the order A B B A; verdicts need three",
 )
 # Most systems are written to all the time, and a dashboard asks for the latest reading most.
 _WEIGHTS = {"latest_reading": 4, "insert_reading": 4}

@@ -1,19 +1,24 @@
 """Studies that compare databases and schemas: run and reported, one comparison for each dataset or part."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace as with_fields
 from pathlib import Path
 from typing import Literal
 
-from sensorbench.app.comparison import fail_if_wrong, run_comparison_and_report
+from sensorbench.app.comparison import DRY_PILOT_S, fail_if_wrong, run_comparison_and_report
 from sensorbench.app.reports import SERIES
 from sensorbench.app.run import run_and_report
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle import ChildPlan, SeriesBenchmark, SeriesPlan, check_folder
 from sensorbench.paths import check_summary_is_free
 from sensorbench.progress import ProgressReporter
-from sensorbench.results import has_results
+from sensorbench.results import has_results, kind_of
+from sensorbench.results.estimate import Budget, Estimate
+from sensorbench.results.planned import ComparisonManifest, SeriesManifest
+from sensorbench.results.reader import read_manifest
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
 from sensorbench.studies import Part, Study, StudyOptions, plan_study
+from sensorbench.studies.budget import PILOT_SHARE, budget_of, choose, pilot_study, with_budget
 
 # Is given a summary and its page.
 Show = Callable[[ComparisonSummary | SeriesSummary, Path], None]
@@ -26,27 +31,73 @@ def run_study(
     progress: ProgressReporter,
     show: Show,
     show_part: Show,
+    show_budget: Callable[[Budget], None],
     *,
     resume: bool = False,
     replace: bool = False,
     drop_after: bool = False,
 ) -> None:
     """Runs a study and writes its reports. `show` gets what the whole says, also of a series that was cut short, `show_part` what each comparison of a
-    series says.
+    series says; `show_budget` what a budget was turned into, before anything else is done.
 
     Raises:
         UsageError: before anything is written.
         InterruptedRunError, FailedError, DiskFullError: after results and reports are on disk.
 
     """
+    if resume and options.scale is None:
+        options = _as_before(options, folder)
     is_one = len(options.parts or study.file.parts or options.datasets or study.file.datasets) == 1
     if is_one or not resume:
         check_folder(folder, resume=resume)
-    parts = plan_study(study, options, folder, progress)
+    budget_s = None if resume else budget_of(options)
+    budget = None
+    if budget_s is not None:
+        budget = choose(pilot_study(study, options, folder, PILOT_SHARE * budget_s, progress), budget_s)
+        show_budget(budget)
+    parts = plan_study(study, with_budget(options, budget) if budget else options, folder, progress)
     if len(parts) == 1:
-        _run_part(parts[0], progress, show, resume=resume, replace=replace, drop_after=drop_after)
+        part = with_fields(parts[0], comparison=with_fields(parts[0].comparison, budget=budget or _budget_in(folder)))
+        _run_part(part, progress, show, resume=resume, replace=replace, drop_after=drop_after)
     else:
-        _run_series(study, parts, folder, progress, show, show_part, resume=resume, replace=replace, drop_after=drop_after)
+        _run_series(
+            study, parts, folder, progress, show, show_part, budget, resume=resume, replace=replace, drop_after=drop_after
+        )
+
+
+def dry_run_study(
+    study: Study, options: StudyOptions, folder: Path, progress: ProgressReporter, *, has_pilot: bool = True
+) -> Budget | Estimate:
+    """What a study would do: what its budget would be turned into, or, at a scale that was given, what it would take. Nothing is written to
+    the folder, and no server of a user's is touched.
+
+    Raises UsageError for what makes no sense, and for a budget in which nothing can be done.
+    """
+    budget_s = budget_of(options)
+    if budget_s is not None and not has_pilot:
+        raise UsageError(
+            "--no-pilot: a budget is turned into a scale by the pilot; say by --scale what is to be estimated without one"
+        )
+    allowed_s = DRY_PILOT_S if budget_s is None else PILOT_SHARE * budget_s
+    piloted = pilot_study(study, options, folder, allowed_s, progress, measures=has_pilot)
+    return piloted.estimate(options) if budget_s is None else choose(piloted, budget_s)
+
+
+def _as_before(options: StudyOptions, folder: Path) -> StudyOptions:
+    """The options with what a budget was turned into when the results were begun."""
+    budget = _budget_in(folder)
+    return with_budget(options, budget) if budget else options
+
+
+def _budget_in(folder: Path) -> Budget | None:
+    """The budget of results in a folder, where there are some that have one."""
+    match kind_of(folder) if has_results(folder) else None:
+        case "comparison":
+            return read_manifest(folder, ComparisonManifest).plan.budget
+        case "series":
+            return read_manifest(folder, SeriesManifest).plan.budget
+        case _:
+            return None
 
 
 def _run_part(part: Part, progress: ProgressReporter, show: Show, *, resume: bool, replace: bool, drop_after: bool) -> None:
@@ -67,6 +118,7 @@ def _run_series(
     progress: ProgressReporter,
     show: Show,
     show_part: Show,
+    budget: Budget | None,
     *,
     resume: bool,
     replace: bool,
@@ -90,6 +142,13 @@ def _run_series(
         show(summary, page)
         return summary, page
 
-    plan = SeriesPlan(study.name, study.file.title, of, [child(part) for part in parts], study.file.continue_on_error)
+    plan = SeriesPlan(
+        study.name,
+        study.file.title,
+        of,
+        [child(part) for part in parts],
+        study.file.continue_on_error,
+        budget or _budget_in(folder),
+    )
     _, page = run_and_report(SeriesBenchmark(), plan, folder, progress, write, resume=resume)
     progress.say(f"all {of}: {page}")

@@ -82,7 +82,7 @@ def _by_interval(rule: Any, interval: Interval | None) -> Cell:
     published = getattr(rule, "published", None)
     band = band_of(rule)
     if interval.low is None or interval.high is None:
-        reason = f"{interval.runs} runs give no interval; at least {MIN_RUNS} are needed (--repeat {MIN_RUNS})"
+        reason = f"{interval.runs} runs give no interval; at least {MIN_RUNS} are needed (--repetitions {MIN_RUNS})"
         return Cell("", "inconclusive", reason, interval, published, band)
     match rule:
         case rules.Ratio():
@@ -221,7 +221,7 @@ def _trend(rule: rules.Trend, evidence: FigureEvidence, confidence: float) -> Ce
         return Cell(rule.title, "not tested", NOT_MEASURED)
     at_least, band = rules.number(rule.at_least), Band(rules.number(rule.at_least), None)
     if min(len(level.by_run) for level in levels) < MIN_RUNS:
-        reason = f"{interval.runs} runs show no trend; at least {MIN_RUNS} are needed (--repeat {MIN_RUNS})"
+        reason = f"{interval.runs} runs show no trend; at least {MIN_RUNS} are needed (--repetitions {MIN_RUNS})"
         return Cell(rule.title, "inconclusive", reason, interval, band=band)
     rises, falls = (_p_of_trend(of, paired=len({level.group for level in levels}) == 1) for of in (levels, levels[::-1]))
     shown = f"the last level over the first, in a trend over {len(levels)} levels (p = {min(rises, 1.0):.2g})"

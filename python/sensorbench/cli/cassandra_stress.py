@@ -7,13 +7,15 @@ import typer
 
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
+from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import Json, Metrics, Out, Replace
+from sensorbench.cli.options import DryRun, Json, Metrics, Out, Replace
 from sensorbench.cli.output import new_folder, show_tool
 from sensorbench.compat.cassandra_stress import (
     CassandraStressBenchmark,
     CassandraStressOptions,
     as_text,
+    estimate_cassandra_stress,
     plan_cassandra_stress,
 )
 from sensorbench.progress import ProgressReporter
@@ -27,11 +29,15 @@ def cassandra_stress(
     metrics: Metrics = None,
     out: Out = None,
     replace: Replace = False,
+    dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
     """Run a profile of cassandra-stress: insertions alone make the table, other operations go on with what they left."""
     folder, reporter = out or new_folder("cassandra-stress"), ProgressReporter()
     with observers(metrics) as watching:
         plan = plan_cassandra_stress(profile, options, folder, reporter, observers=watching, replace=replace)
+        if dry_run:
+            show_dry_run(estimate_cassandra_stress(plan, folder), as_json=json)
+            return
         written = run_and_report(CassandraStressBenchmark(), plan, folder, reporter, reports.CASSANDRA_STRESS.write)
     show_tool(written, as_text, reporter, as_json=json)

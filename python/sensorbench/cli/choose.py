@@ -30,6 +30,10 @@ from sensorbench.progress import console
 
 
 def choose(
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[FOLDER]...", help="Folders of your own results, to which is pointed.", show_default=False),
+    ] = None,
     profile: Annotated[
         str | None,
         typer.Option(
@@ -110,12 +114,6 @@ def choose(
     ] = False,
     node_disk: Annotated[str, typer.Option("--node-disk", help="Disk of a machine, by which --data is judged.")] = "1TB",
     node_memory: Annotated[str, typer.Option("--node-memory", help="Memory of a machine, likewise.")] = "64GB",
-    results: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--results", help="Folder of your own results, to which is pointed. May be given several times.", show_default=False
-        ),
-    ] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the choice as a page, too.", show_default=False)] = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the page in a browser.")] = False,
     json: Json = False,
@@ -161,7 +159,7 @@ def choose(
             "say what you need, for example --query range --write-share 0.9; or a use case by --profile "
             f"({', '.join(profiles())}); or answer questions by --interview"
         )
-    chosen = choose_for(needs_of(given, wishes, machine), "studied" if as_studied else "today", case, measured_in(results or ()))
+    chosen = choose_for(needs_of(given, wishes, machine), "studied" if as_studied else "today", case, measured_in(folders or ()))
     _print(chosen, html, open_it=not no_open, as_json=json)
 
 

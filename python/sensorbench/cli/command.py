@@ -132,10 +132,11 @@ class Command(TyperCommand):
         try:
             rest = super().parse_args(ctx, args)
         except typer.BadParameter as error:
-            place = settings.place_of(error.param.name) if error.param and not ctx.resilient_parsing else None
-            if place is None:
+            name = error.param.name if error.param and not ctx.resilient_parsing else None
+            place = settings.place_of(name) if name else None
+            if name is None or place is None:
                 raise
-            raise UsageError(f"{place}: {error.message} (it is {settings.found[error.param.name].value!r})") from None
+            raise UsageError(f"{place}: {error.message} (it is {settings.found[name].value!r})") from None
         if not ctx.resilient_parsing:
             # What may not be set is refused, even where the command line says all that the command has.
             GIVEN_ELSEWHERE[:] = settings.as_words()

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import typer
 
+from sensorbench.app.study import dry_run_study
 from sensorbench.app.study import run_study as run_and_report_study
+from sensorbench.cli.dry_run import show_budget, show_dry_run
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, Resume, require_out
+from sensorbench.cli.options import DropAfter, DryRun, Json, NoOpen, NoPilot, Out, Replace, Resume, require_out
 from sensorbench.cli.output import new_folder, print_outcome, show_written
 from sensorbench.cli.printing import print_json
 from sensorbench.progress import ProgressReporter
@@ -22,6 +24,8 @@ def run_study(
     resume: Resume = False,
     replace: Replace = False,
     drop_after: DropAfter = False,
+    dry_run: DryRun = False,
+    no_pilot: NoPilot = False,
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
@@ -29,6 +33,11 @@ def run_study(
     name = study.info_name or ""
     require_out(resume, out)
     folder = out or new_folder(name)
+    if dry_run:
+        show_dry_run(
+            dry_run_study(require_study(name), options, folder, ProgressReporter(), has_pilot=not no_pilot), as_json=json
+        )
+        return
 
     def show(summary: ComparisonSummary | SeriesSummary, page: Path) -> None:
         if isinstance(summary, ComparisonSummary):
@@ -47,6 +56,7 @@ def run_study(
         ProgressReporter(),
         show,
         show_part,
+        show_budget,
         resume=resume,
         replace=replace,
         drop_after=drop_after,

@@ -113,27 +113,27 @@ def run(
     def spec(text: str, number: int) -> ElasticitySpec:
         return spec_of(options, text, number, articles, replace=replace, drop_after=drop_after)
 
-    if len(options.targets) == 1 and options.repeat == 1:
+    if len(options.targets) == 1 and options.repetitions == 1:
         written = _run_one(spec(options.targets[0], 0), folder, reporter)
         show_written(written, print_elasticity, no_open=no_open, as_json=json)
         return
-    _run_interleaved(options.targets, options.repeat, spec, folder, reporter)
+    _run_interleaved(options.targets, options.repetitions, spec, folder, reporter)
     show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=json)
 
 
 def _run_interleaved(
-    targets: Sequence[str], repeat: int, spec: Callable[[str, int], ElasticitySpec], folder: Path, reporter: ProgressReporter
+    targets: Sequence[str], repetitions: int, spec: Callable[[str, int], ElasticitySpec], folder: Path, reporter: ProgressReporter
 ) -> None:
     """Carries out what is wished of each target, as many times; where that is cut short, what is complete is compared."""
     # Whatever is wrong with one of them is said before the first begins.
-    turns = [[spec(text, number) for text in targets] for number in range(repeat)]
+    turns = [[spec(text, number) for text in targets] for number in range(repetitions)]
     check_is_free(folder)
     folders: list[Path] = []
     try:
         for number, one_turn in enumerate(turns, start=1):
             # A B, B A: none is always the first.
             for elasticity_spec in one_turn if number % 2 else one_turn[::-1]:
-                reporter.say(f"{elasticity_spec.target.label}, {number} of {repeat}")
+                reporter.say(f"{elasticity_spec.target.label}, {number} of {repetitions}")
                 _run_one(elasticity_spec, folder / f"{elasticity_spec.target.label}-{number}", reporter)
                 folders.append(folder / f"{elasticity_spec.target.label}-{number}")
     except (InterruptedRunError, FailedError):
@@ -162,7 +162,7 @@ def show_elasticity_study(study: ElasticityStudy, *, as_json: bool) -> None:
     screen.print(file.question)
     screen.print(f"source: {file.source}", highlight=False)
     screen.print(
-        f"{' and '.join(file.targets)}, {file.nodes} node at the start: {', then '.join(file.changes)}; {file.repeat} times each\n",
+        f"{' and '.join(file.targets)}, {file.nodes} node at the start: {', then '.join(file.changes)}; {file.repetitions} times each\n",
         highlight=False,
     )
     screen.print(published_claims(study.claims))
@@ -180,14 +180,14 @@ def run_study(
     """Let clusters grow under load, compare what that cost, judge the claims, write a report."""
     file = ELASTICITY.file
     folder, reporter = out or new_folder(ELASTICITY.name), ProgressReporter()
-    whole = options.with_study(tuple(file.targets), tuple(file.changes), file.dataset, file.repeat)
+    whole = options.with_study(tuple(file.targets), tuple(file.changes), file.dataset, file.repetitions)
     articles = open_dataset(whole.dataset, scale=whole.scale, reporter=reporter)
 
     def spec(text: str, number: int) -> ElasticitySpec:
         nodes = nodes_of_study(text, file.nodes)
         return spec_of(whole.model_copy(update={"nodes": nodes}), text, number, articles, replace=replace, drop_after=drop_after)
 
-    _run_interleaved(whole.targets, whole.repeat, spec, folder, reporter)
+    _run_interleaved(whole.targets, whole.repetitions, spec, folder, reporter)
     show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=json)
 
 

@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from sensorbench.app.comparison import run_comparison_and_report
+from sensorbench.app.comparison import dry_run_experiment, run_comparison_and_report
+from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace, Resume, require_out
+from sensorbench.cli.options import DropAfter, DryRun, Json, NoOpen, NoPilot, Out, Replace, Resume, require_out
 from sensorbench.cli.output import new_folder, show_comparison
 from sensorbench.progress import ProgressReporter
 from sensorbench.runner import ExperimentOptions, plan_experiment
@@ -23,6 +24,8 @@ def run(
     resume: Resume = False,
     replace: Replace = False,
     drop_after: DropAfter = False,
+    dry_run: DryRun = False,
+    no_pilot: NoPilot = False,
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
@@ -30,6 +33,9 @@ def run(
     require_out(resume, out)
     out = out or new_folder(experiment.stem)
     reporter = ProgressReporter()
+    if dry_run:
+        show_dry_run(dry_run_experiment(experiment, options, out, reporter, has_pilot=not no_pilot), as_json=json)
+        return
     comparison = plan_experiment(
         experiment,
         list(options.changes),

@@ -7,7 +7,7 @@ from importlib.resources import files
 from rich.markup import escape
 
 PANELS: dict[str, tuple[str, ...]] = {
-    "Start": ("init", "quickstart", "validate", "doctor", "selfbench", "aa"),
+    "Start": ("init", "quickstart", "validate", "doctor"),
     "Measure": (
         "study",
         "run",
@@ -17,7 +17,6 @@ PANELS: dict[str, tuple[str, ...]] = {
         "tune",
         "elasticity",
         "consistency",
-        "guarantees",
         "ycsb",
         "cassandra-stress",
     ),

@@ -71,7 +71,9 @@ def up(
     changes: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", help="A setting of the server itself: shared_buffers=1GB. May be given several times.", show_default=False
+            "--server-setting",
+            help="A setting of the server itself: shared_buffers=1GB. May be given several times.",
+            show_default=False,
         ),
     ] = None,
     cpus: Annotated[

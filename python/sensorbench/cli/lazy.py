@@ -9,6 +9,7 @@ from typer.main import get_command
 
 from sensorbench.cli.command import adopt_all, use_own_commands
 from sensorbench.cli.help_texts import with_plain_help
+from sensorbench.cli.renamed import refuse_renamed_command, refuse_renamed_option
 
 
 class LazyGroup(TyperGroup):
@@ -31,8 +32,20 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The name of the command that the arguments name, the command as its module has it, and the other arguments."""
+        if args and args[0] not in self.places:
+            refuse_renamed_command([*_words(ctx), *args])
         name, listed, rest = super().resolve_command(ctx, args)
         return name, with_plain_help(self.load(name)) if name and listed else None, rest
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the command that was named. Raises UsageError that says the present name of an option that has another one now."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            # Typer does not export the exception of an option that there is not.
+            if option := getattr(error, "option_name", None):
+                refuse_renamed_option(" ".join(_words(getattr(error, "ctx", ctx))), option)
+            raise
 
     def load(self, name: str) -> Any:
         """A command as its module has it."""
@@ -52,3 +65,12 @@ class LazyGroup(TyperGroup):
         else:
             adopt_all(command, (*self.path, name))
         return command
+
+
+def _words(ctx: Any) -> list[str]:
+    """The words of a command's name, without the program's."""
+    words: list[str] = []
+    while ctx.parent is not None:
+        words.insert(0, ctx.info_name)
+        ctx = ctx.parent
+    return words

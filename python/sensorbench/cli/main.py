@@ -39,14 +39,15 @@ class _Commands(LazyGroup):
         ),
         "study": ("study:app", "Reproduce published studies."),
         "run": ("experiment:run", "Run an experiment file: your own question, your own data, your own schemas."),
-        "stress": ("stress:run", "Hold rates one after the other, or search the highest one that meets an objective."),
+        "stress": ("stress:run", "Hold rates one after the other."),
+        "capacity": ("stress:capacity", "Search the highest rate at which a target meets an objective."),
         "set-rate": ("stress:set_rate", "Change the rate of a stress run that goes on; it holds until the step ends."),
         "tune": (
             "tune:tune",
             "Search better settings for a server or an embedded database, and confirm what was found: it may be no gain.",
         ),
         "elasticity": ("elasticity:app", "What it costs when a loaded cluster changes, and when it is stable again."),
-        "guarantees": ("guarantees:app", "What a database gave its clients: stale reads, lost writes, values never written."),
+        "consistency": ("consistency:app", "What a database gave its clients: stale reads, lost writes, values never written."),
         "ycsb": ("ycsb:app", "Run YCSB's core workloads by its properties files."),
         "cassandra-stress": (
             "cassandra_stress:cassandra_stress",
@@ -58,11 +59,10 @@ class _Commands(LazyGroup):
             "Compare two results of one dataset and workload: which is faster, by how much, with which confidence interval.",
         ),
         "regression": ("compare:regression", "Tell whether new results are slower than earlier ones of the same comparison."),
-        "aa": ("compare:aa", "Check the method on this machine: run an experiment's first target against itself."),
         "claims": ("report:claims", "List the claims of a study with their verdicts."),
         "recommend": (
             "recommend:recommend",
-            "Recommend a schema for a need, by your own results (--study) or by the shipped reference.",
+            "Recommend a schema for a need, by your own results (FOLDER) or by the shipped reference.",
         ),
         "databases": (
             "databases:databases",
@@ -80,10 +80,7 @@ class _Commands(LazyGroup):
         "data": ("data:app", "Datasets: real, generated, and your own."),
         "lab": ("lab:app", "Real servers on this machine: private, on loopback addresses, without Docker."),
         "target": ("target:app", "What sensorbench left at a target, and removing it."),
-        "selfbench": (
-            "selfbench:selfbench",
-            "Measure the client's own ceilings on this machine: what it cannot do, it cannot measure.",
-        ),
+        "doctor": ("doctor:doctor", "Tell whether this machine is fit to measure, and which latencies can be trusted here."),
     }
 
     def __init__(self, **options: Any) -> None:
@@ -93,7 +90,7 @@ class _Commands(LazyGroup):
 
 app = typer.Typer(
     cls=_Commands,
-    help="Benchmarks databases for sensor data: the same data, the same questions, answers checked, latencies that do not lie.",
+    help="Benchmarks databases for sensor data: the same data and operations for each, answers validated, latency without coordinated omission.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,

@@ -79,7 +79,7 @@ def _spec(study: MapReduceStudy, options: MapReduceOptions, reporter: ProgressRe
         dataset=dataset,
         words=looked_for,
         workers=options.workers or tuple(study.file.workers),
-        executions=options.repeat or study.file.executions,
+        executions=options.repetitions or study.file.executions,
         cores=study.file.cores,
         memory=study.file.memory,
         spark=options.spark,

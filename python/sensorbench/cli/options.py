@@ -13,6 +13,11 @@ Out = Annotated[
 ]
 NoOpen = Annotated[bool, typer.Option("--no-open", help="Do not open the report in a browser.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Print what would be done, how long it takes, and what disk and memory it needs; do nothing."),
+]
+NoPilot = Annotated[bool, typer.Option("--no-pilot", help="With --dry-run: measure nothing, print the arithmetic alone.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the work in --out; nothing that is complete is done again.")]
 Replace = Annotated[
     bool, typer.Option("--replace", help="Delete what an earlier run left at a target (only what sensorbench created).")

@@ -14,7 +14,7 @@ from sensorbench.claims import Claim
 from sensorbench.cli.printing import new_table, open_page, print_json
 from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import answer, formatting
-from sensorbench.results.summary.claims import JudgedClaim
+from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure
 from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant
 
 Shown = TypeVar("Shown")
@@ -63,7 +63,17 @@ def print_outcome(summary: ComparisonSummary, page: Path) -> None:
     screen = console()
     screen.print()
     screen.print(answer.headline(summary), style="bold")
+    screen.print(
+        f"{formatting.metric(summary.result.metric)} response time, 95 % confidence interval; * fastest, or no significant difference from it"
+    )
     screen.print(_figures(summary) if len(summary.variants) <= MAX_COLUMNS else _winners(summary))
+    for line in _open_questions(summary):
+        screen.print(line, highlight=False)
+    if summary.result.metric != "p99" and len(summary.variants) <= MAX_COLUMNS:
+        screen.print("p99 response time")
+        screen.print(_p99(summary))
+    if summary.result.stall:
+        screen.print(f"{formatting.described_stall(summary.result.stall)}.", highlight=False)
     equal = {True: "all answers were equal", False: "ANSWERS DIFFER", None: "answers were not compared"}[summary.answers_equal]
     screen.print(f"{equal}; report: {page}", highlight=False)
     for caveat in summary.warnings:
@@ -77,7 +87,12 @@ def _figures(summary: ComparisonSummary) -> Table:
     table = new_table("", *(formatting.variant(variant.id) for variant in summary.variants), texts={""}, wide=True)
     for ranking in summary.result.rankings:
         values = {place.variant: place for place in ranking.places}
-        cells = [_cell(values.get(variant.id)) for variant in summary.variants]
+        intervals = {
+            figure.variant: figure.latency_s.get(summary.result.metric)
+            for figure in summary.result.figures
+            if figure.operation == ranking.operation
+        }
+        cells = [_cell(values.get(variant.id), intervals.get(variant.id)) for variant in summary.variants]
         table.add_row(
             summary.result.operations[ranking.operation].title,
             *(cells if not ranking.excluded else ["not ranked"] * len(cells)),
@@ -100,11 +115,36 @@ def _winners(summary: ComparisonSummary) -> Table:
     return table
 
 
-def _cell(place: RankedVariant | None) -> str | Text:
+def _p99(summary: ComparisonSummary) -> Table:
+    """Each variant's p99 at each operation."""
+    table = new_table("", *(formatting.variant(variant.id) for variant in summary.variants), texts={""}, wide=True)
+    for name, operation in summary.result.operations.items():
+        found = {figure.variant: figure.latency_s.get("p99") for figure in summary.result.figures if figure.operation == name}
+        values = [found.get(variant.id) for variant in summary.variants]
+        table.add_row(operation.title, *(formatting.duration(value.value if value else None) for value in values))
+    return table
+
+
+def _open_questions(summary: ComparisonSummary) -> list[str]:
+    """The operations at which several variants may be the fastest."""
+    level = {
+        summary.result.operations[ranking.operation].title: [
+            formatting.variant(place.variant) for place in ranking.places if answer.is_level(place)
+        ]
+        for ranking in summary.result.rankings
+    }
+    return [f"no significant difference at {title}: {', '.join(names)}" for title, names in level.items() if len(names) > 1]
+
+
+def _cell(place: RankedVariant | None, figure: MeasuredFigure | None) -> str | Text:
+    """A variant's figure, and its interval below it."""
     if place is None:
         return "–"
-    value = formatting.duration(place.value_s)
-    return Text(value, style="green") if answer.is_level(place) else value
+    is_level = answer.is_level(place)
+    value = Text(f"{'* ' if is_level else ''}{formatting.duration(place.value_s)}", style="green" if is_level else "")
+    if figure is None or figure.low is None:
+        return value
+    return value.append(f"\n{formatting.duration(figure.low)} – {formatting.duration(figure.high)}", style="dim")
 
 
 def published_claims(claims: Sequence[Claim], *, with_parts: bool = False) -> Table:

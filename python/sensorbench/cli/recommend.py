@@ -35,6 +35,10 @@ _DEFAULT = Assumptions()
 
 
 def recommend(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(help="Folder of your own results; the shipped reference if not given.", show_default=False),
+    ] = None,
     writes: Annotated[
         HowMany | None, typer.Option("--writes", help="Whether many readings are written a second.", show_default=False)
     ] = None,
@@ -74,10 +78,6 @@ def recommend(
     retention: Annotated[
         str | None, typer.Option("--retention", help="How long readings are kept: 90d, 2y.", show_default=False)
     ] = None,
-    study: Annotated[
-        Path | None,
-        typer.Option("--study", help="Folder of your own results; the shipped reference if not given.", show_default=False),
-    ] = None,
     replicas: Annotated[int, typer.Option("--replicas", help="Copies of each reading that are kept.", min=1)] = _DEFAULT.copies,
     headroom: Annotated[
         float, typer.Option("--headroom", help="Share of the measured rates that stays free.", min=0.0, max=0.99)
@@ -106,12 +106,12 @@ def recommend(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Recommend a schema for a need, by your own results (--study) or by the shipped reference. Without --writes, --reads and
+    """Recommend a schema for a need, by your own results (FOLDER) or by the shipped reference. Without --writes, --reads and
     --fresh: the six use cases of the sensor-schema study.
     """
     targets = tuple(target or ())
     if list_use_cases or (writes is None and reads is None and fresh is None):
-        _print_use_cases(study, targets, json=json)
+        _print_use_cases(folder, targets, json=json)
         return
     if writes is None or reads is None or fresh is None:
         missing = [f"{name} {values}" for name, value, values in _options(writes, reads, fresh) if value is None]
@@ -134,19 +134,19 @@ def recommend(
         targets=targets,
     )
     _check(options)
-    recommendation: Recommendation = recommended(options, study)
+    recommendation: Recommendation = recommended(options, folder)
     if json:
         print_json(as_json(recommendation))
     else:
         print_recommendation(recommendation, explain=explain)
 
 
-def _print_use_cases(study: Path | None, targets: tuple[str, ...], *, json: bool) -> None:
-    gathered, outcomes = use_cases(study, targets)
+def _print_use_cases(folder: Path | None, targets: tuple[str, ...], *, json: bool) -> None:
+    gathered, outcomes = use_cases(folder, targets)
     if json:
-        print_json(use_cases_as_json(study, gathered, outcomes))
+        print_json(use_cases_as_json(folder, gathered, outcomes))
     else:
-        print_use_cases(study, gathered, outcomes)
+        print_use_cases(folder, gathered, outcomes)
 
 
 def _options(

@@ -1,16 +1,19 @@
-"""`sensorbench stress`: a target under rates that rise, or the highest rate that it bears."""
+"""`sensorbench stress` and `sensorbench capacity`: a target under rates that rise, and the highest rate that it bears."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sensorbench.app import reports
+from sensorbench.app.dry_run import dry_run_stress
 from sensorbench.app.run import run_and_report
-from sensorbench.benchmarks.stress import StressBenchmark, StressOptions, plan_stress, request_rate
+from sensorbench.benchmarks.stress import CapacityOptions, StressBenchmark, StressOptions, plan_stress, request_rate
+from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.fail_on import FailOnLoad, check_load_conditions, fail_on_load, parse_load_conditions
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import DropAfter, Json, Metrics, NoOpen, Out, Replace
+from sensorbench.cli.options import DropAfter, DryRun, Json, Metrics, NoOpen, NoPilot, Out, Replace
 from sensorbench.cli.output import new_folder, show_written
 from sensorbench.cli.printing import new_table, print_json
 from sensorbench.progress import ProgressReporter, console, print_labelled
@@ -27,24 +30,66 @@ def run(
     out: Out = None,
     replace: Replace = False,
     drop_after: DropAfter = False,
+    dry_run: DryRun = False,
+    no_pilot: NoPilot = False,
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
-    """Hold rates one after the other, or search the highest one that meets an objective. The load does not wait for answers."""
-    conditions = parse_load_conditions(fail_on)
-    check_load_conditions(conditions, has_capacity=options.find_capacity)
-    folder, reporter = out or new_folder("stress"), ProgressReporter()
-    with observers(metrics) as watching:
+    """Hold rates one after the other. The load does not wait for answers."""
+    work = _Work(out or new_folder("stress"), fail_on, metrics, dry_run, no_pilot, no_open, json)
+    _run(options, work, replace=replace, drop_after=drop_after)
+
+
+@takes(CapacityOptions)
+def capacity(
+    options: CapacityOptions,
+    fail_on: FailOnLoad = None,
+    metrics: Metrics = None,
+    out: Out = None,
+    replace: Replace = False,
+    drop_after: DropAfter = False,
+    dry_run: DryRun = False,
+    no_pilot: NoPilot = False,
+    no_open: NoOpen = False,
+    json: Json = False,
+) -> None:
+    """Search the highest rate at which a target meets an objective. The load does not wait for answers."""
+    work = _Work(out or new_folder("capacity"), fail_on, metrics, dry_run, no_pilot, no_open, json)
+    _run(options, work, replace=replace, drop_after=drop_after)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What both commands have of options that are no part of the benchmark."""
+
+    folder: Path
+    fail_on: list[str] | None
+    metrics: str | None
+    dry_run: bool
+    no_pilot: bool
+    no_open: bool
+    json: bool
+
+
+def _run(options: StressOptions | CapacityOptions, work: _Work, *, replace: bool, drop_after: bool) -> None:
+    """Carries out what options ask for; both commands are one benchmark."""
+    conditions = parse_load_conditions(work.fail_on)
+    check_load_conditions(conditions, has_capacity=isinstance(options, CapacityOptions))
+    folder, reporter = work.folder, ProgressReporter()
+    with observers(work.metrics) as watching:
         plan = plan_stress(options, folder, reporter, observers=watching, replace=replace, drop_after=drop_after)
+        if work.dry_run:
+            show_dry_run(dry_run_stress(options, plan, folder, reporter, has_pilot=not work.no_pilot), as_json=work.json)
+            return
         reporter.say(f"{plan.work.described['data']}, results go to {folder}")
         written = run_and_report(StressBenchmark(), plan, folder, reporter, reports.STRESS.write)
-    show_written(written, print_stress, no_open=no_open, as_json=json)
+    show_written(written, print_stress, no_open=work.no_open, as_json=work.json)
     fail_on_load(conditions, written[0].result)
 
 
 def set_rate(
     folder: Annotated[Path, typer.Argument(help="Folder into which a stress run writes.")],
-    per_s: Annotated[float, typer.Argument(help="The rate from now on, in operations a second.")],
+    per_s: Annotated[float, typer.Argument(help="The rate from now on, in operations per second.")],
     json: Json = False,
 ) -> None:
     """Change the rate of a stress run that goes on; it holds until the step ends."""

@@ -29,30 +29,28 @@ from sensorbench.studies.study import Grid, Layout, PublishedFigure, grouped
 
 def show(
     name: Annotated[str, typer.Argument(help="Name of the study.")],
-    results: Annotated[
+    folder: Annotated[
         Path | None,
-        typer.Option(
-            "--results", help="Results of the study: say of each cell of its source what they have.", show_default=False
-        ),
+        typer.Argument(help="Results of the study: say of each cell of its paper what they have.", show_default=False),
     ] = None,
     json: Json = False,
 ) -> None:
     """Show what a study asks, its grid, which figures of its source it has, and its claims."""
     if name in FACTOR_STUDIES:
-        if results is not None:
-            raise UsageError(f"--results: study {name} does not say which cells its source has")
+        if folder is not None:
+            raise UsageError(f"{folder}: study {name} does not say which cells its source has")
         show_factor_study(FACTOR_STUDIES[name], as_json=json)
         return
     if name in OTHER_STUDIES:
-        if results is not None:
-            raise UsageError(f"--results: study {name} does not say which cells its source has")
+        if folder is not None:
+            raise UsageError(f"{folder}: study {name} does not say which cells its source has")
         if name == ELASTICITY.name:
             show_elasticity_study(ELASTICITY, as_json=json)
         else:
             show_mapreduce_study(MAPREDUCE, as_json=json)
         return
     study = require_study(name)
-    figures = _figures(study, results)
+    figures = _figures(study, folder)
     if json:
         print_json(_described(study, figures))
         return
@@ -79,16 +77,16 @@ def show(
     screen.print(published_claims(study.claims, with_parts=bool(study.file.parts)))
 
 
-def _figures(study: Study, results: Path | None) -> list[PublishedFigure]:
+def _figures(study: Study, folder: Path | None) -> list[PublishedFigure]:
     """The cells of a study, as it means to measure them or as results have them. Raises UsageError."""
     if study.published is None:
-        if results is not None:
-            raise UsageError(f"--results: study {study.name} does not say which cells its source has")
+        if folder is not None:
+            raise UsageError(f"{folder}: study {study.name} does not say which cells its source has")
         return []
-    if results is None:
+    if folder is None:
         return study.published(None)
-    folders = parts_with_results(results).values() if is_series(results) else [results]
-    found = [read_comparison(folder) for folder in folders]
+    folders = parts_with_results(folder).values() if is_series(folder) else [folder]
+    found = [read_comparison(each) for each in folders]
     other = next(
         (
             comparison
@@ -99,7 +97,7 @@ def _figures(study: Study, results: Path | None) -> list[PublishedFigure]:
     )
     if other is not None:
         raise UsageError(
-            f"--results {results}: these are results of the {other.manifest.plan.source} {other.manifest.plan.name}; expected the study {study.name}"
+            f"{folder}: these are results of the {other.manifest.plan.source} {other.manifest.plan.name}; expected the study {study.name}"
         )
     return [figure for comparison in found for figure in study.published(comparison)]
 

@@ -9,10 +9,12 @@ import typer
 from rich.table import Table
 
 from sensorbench.app import reports
+from sensorbench.app.dry_run import dry_run_tune
 from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.tune import TuneOptions
+from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import Json, NoOpen, Out, Resume
+from sensorbench.cli.options import DryRun, Json, NoOpen, NoPilot, Out, Resume
 from sensorbench.cli.output import new_folder, show_written
 from sensorbench.cli.printing import new_table
 from sensorbench.errors import UsageError
@@ -31,6 +33,8 @@ def tune(
     allow_durability: AllowDurability = False,
     out: Out = None,
     resume: Resume = False,
+    dry_run: DryRun = False,
+    no_pilot: NoPilot = False,
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
@@ -45,6 +49,9 @@ def tune(
         raise UsageError("--resume: say by --out where the search is that is to go on")
     folder, reporter = out or new_folder("tune"), ProgressReporter()
     plan = plan_tune(options, folder, reporter, allow_durability=allow_durability)
+    if dry_run:
+        show_dry_run(dry_run_tune(options, plan, folder, reporter, has_pilot=not no_pilot), as_json=json)
+        return
     plan = replace(plan, shown=lambda value: formatting.of_kind(value, plan.bench.goal.kind))
     written = run_and_report(TuneBenchmark(), plan, folder, reporter, reports.TUNE.write, resume=resume)
     show_written(written, print_tune, no_open=no_open, as_json=json)

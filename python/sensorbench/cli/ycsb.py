@@ -6,10 +6,11 @@ import typer
 
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
+from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import Json, Metrics, Out, Replace
+from sensorbench.cli.options import DryRun, Json, Metrics, Out, Replace
 from sensorbench.cli.output import new_folder, show_tool
-from sensorbench.compat.ycsb import Phase, YcsbBenchmark, YcsbOptions, YcsbRunOptions, as_text, plan_ycsb
+from sensorbench.compat.ycsb import Phase, YcsbBenchmark, YcsbOptions, YcsbRunOptions, as_text, estimate_ycsb, plan_ycsb
 from sensorbench.progress import ProgressReporter
 from sensorbench.runner import observers
 
@@ -18,23 +19,40 @@ app = typer.Typer(help="Run YCSB's core workloads by its properties files.", no_
 
 @app.command("load")
 @takes(YcsbOptions)
-def load(options: YcsbOptions, metrics: Metrics = None, out: Out = None, replace: Replace = False, json: Json = False) -> None:
+def load(
+    options: YcsbOptions,
+    metrics: Metrics = None,
+    out: Out = None,
+    replace: Replace = False,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
     """Insert the records of a workload, one operation each."""
-    _run("load", options, metrics, out, replace=replace, as_json=json)
+    _run("load", options, metrics, out, replace=replace, dry_run=dry_run, as_json=json)
 
 
 @app.command("run")
 @takes(YcsbRunOptions)
-def run(options: YcsbRunOptions, metrics: Metrics = None, out: Out = None, json: Json = False) -> None:
+def run(options: YcsbRunOptions, metrics: Metrics = None, out: Out = None, dry_run: DryRun = False, json: Json = False) -> None:
     """Carry out the transactions of a workload on records that were loaded."""
-    _run("run", options, metrics, out, as_json=json)
+    _run("run", options, metrics, out, dry_run=dry_run, as_json=json)
 
 
 def _run(
-    phase: Phase, options: YcsbOptions, metrics: str | None, out: Path | None, *, replace: bool = False, as_json: bool
+    phase: Phase,
+    options: YcsbOptions,
+    metrics: str | None,
+    out: Path | None,
+    *,
+    dry_run: bool,
+    as_json: bool,
+    replace: bool = False,
 ) -> None:
     folder, reporter = out or new_folder(f"ycsb-{phase}"), ProgressReporter()
     with observers(metrics) as watching:
         plan = plan_ycsb(phase, options, folder, reporter, observers=watching, replace=replace)
+        if dry_run:
+            show_dry_run(estimate_ycsb(plan, folder), as_json=as_json)
+            return
         written = run_and_report(YcsbBenchmark(), plan, folder, reporter, reports.YCSB.write)
     show_tool(written, as_text, reporter, as_json=as_json)

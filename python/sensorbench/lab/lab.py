@@ -75,7 +75,7 @@ def up(spec: ServerSpec) -> Instance:
     unknown = database.unknown_settings(software, user, spec.settings)
     if unknown:
         key, why = next(iter(unknown.items()))
-        raise UsageError(f"--set {key}: {database.name} {source.version} does not know it: {why}")
+        raise UsageError(f"--server-setting {key}: {database.name} {source.version} does not know it: {why}")
     with locked(instances_folder() / "lock"):
         instance = _planned(spec, database, source.version, user)
         instance.write()

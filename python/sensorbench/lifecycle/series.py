@@ -8,6 +8,7 @@ from typing import Literal
 from sensorbench.errors import DiskFullError, FailedError, UsageError
 from sensorbench.lifecycle.benchmark import Benchmark, Description, RunContext
 from sensorbench.results import has_results
+from sensorbench.results.estimate import Budget
 from sensorbench.results.planned import PlannedSeries, SeriesManifest
 from sensorbench.results.writer import ManifestWriter
 from sensorbench.runner import Servers
@@ -33,6 +34,7 @@ class SeriesPlan:
     of: Literal["datasets", "parts"]
     children: Sequence[ChildPlan]
     continue_on_error: bool = False
+    budget: Budget | None = None
 
 
 class SeriesBenchmark(Benchmark[SeriesPlan, SeriesManifest, ManifestWriter[SeriesManifest]]):
@@ -46,7 +48,7 @@ class SeriesBenchmark(Benchmark[SeriesPlan, SeriesManifest, ManifestWriter[Serie
         """The children."""
         del servers
         folders = {child.name: child.folder for child in plan.children}
-        return Description(plan.title, PlannedSeries(name=plan.name, of=plan.of, parts=folders))
+        return Description(plan.title, PlannedSeries(name=plan.name, of=plan.of, parts=folders, budget=plan.budget))
 
     def check_same(self, before: SeriesManifest, after: SeriesManifest, folder: Path) -> SeriesManifest:
         """The manifest of what is done now, which may be of other parts of the study. Raises UsageError for another study."""

@@ -1,4 +1,7 @@
-"""The answer first: who wins which question, by how much, how sure."""
+"""The answer first: who wins which operation, by how much, within which interval."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from sensorbench.report import formatting
 from sensorbench.results.summary.claims import MeasuredFigure
@@ -15,7 +18,7 @@ def headline(summary: ComparisonSummary) -> str:
         excluded = len(summary.result.rankings) - len(ranked)
         if not excluded:
             return "After the runs, what was written was not found as it should be."
-        return f"The databases gave different answers: {excluded} of {len(summary.result.rankings)} questions cannot be ranked."
+        return f"The databases gave different answers: {excluded} of {len(summary.result.rankings)} operations cannot be ranked."
     if not ranked:
         return (
             f"Nothing is ranked: {summary.result.rankings[0].excluded}." if summary.result.rankings else "Nothing was measured."
@@ -25,18 +28,54 @@ def headline(summary: ComparisonSummary) -> str:
     compared = [ranking for ranking in ranked if len(ranking.places) > 1 or not ranking.outdated]
     if not compared:
         return "One variant is of a current version; the others are outdated, and are not ranked against it."
-    wins: dict[str, int] = {}
-    for ranking in compared:
-        best = [place.variant for place in ranking.places if is_level(place)]
-        if len(best) == 1:
-            wins[best[0]] = wins.get(best[0], 0) + 1
-    if not wins:
-        return f"No variant is clearly the fastest at any of {len(compared)} questions."
-    sentences = [
-        f"{formatting.variant(variant)} is clearly the fastest at {won} of {len(compared)} questions"
-        for variant, won in sorted(wins.items(), key=lambda win: -win[1])
-    ]
-    return "; ".join(sentences) + "."
+    return f"{_by_winner(summary, compared)} ({formatting.metric(compared[0].metric)} response time, 95\N{NO-BREAK SPACE}% confidence intervals)"
+
+
+class Lead(NamedTuple):
+    """An operation at which one variant alone is the fastest, and between which factors the next one takes as long."""
+
+    variant: str
+    operation: str
+    next_variant: str
+    low: float
+    high: float
+
+
+def leads(summary: ComparisonSummary) -> list[Lead]:
+    """The operations at which all other variants are significantly slower than the fastest."""
+    found = []
+    for ranking in summary.result.rankings:
+        next_place = ranking.places[1] if len(ranking.places) > 1 else None
+        ratio = next_place.against_best.ratio if next_place and next_place.against_best else None
+        if ranking.excluded or not next_place or not ratio or sum(map(is_level, ranking.places)) > 1:
+            continue
+        if ratio.low is not None and ratio.high is not None:
+            title = summary.result.operations[ranking.operation].title
+            found.append(Lead(ranking.places[0].variant, title, next_place.variant, ratio.low, ratio.high))
+    return found
+
+
+def _by_winner(summary: ComparisonSummary, compared: Sequence[Ranking]) -> str:
+    """By how much each winner leads, and at how many operations nobody does."""
+    found = leads(summary)
+    if not found:
+        return f"No significant difference between the fastest variants at any of {len(compared)} operations"
+    by_variant: dict[str, list[Lead]] = {}
+    for lead in found:
+        by_variant.setdefault(lead.variant, []).append(lead)
+    sentences = [_lead(variant, of_variant) for variant, of_variant in sorted(by_variant.items(), key=lambda item: -len(item[1]))]
+    if open_count := len(compared) - len(found):
+        sentences.append(f"no significant difference between the fastest at {open_count} of {len(compared)} operations")
+    return "; ".join(sentences)
+
+
+def _lead(variant: str, of_variant: Sequence[Lead]) -> str:
+    begins = f"{formatting.variant(variant)} is"
+    if len(of_variant) > MAX_NAMED:
+        factors = formatting.factors(min(lead.low for lead in of_variant), max(lead.high for lead in of_variant))
+        return f"{begins} {factors} faster than the next variant at {len(of_variant)} operations"
+    first, *others = [f"{formatting.factors(lead.low, lead.high)}{{}} for {lead.operation}" for lead in of_variant]
+    return f"{begins} {first.format(' faster than the next variant')}" + "".join(f", {other.format('')}" for other in others)
 
 
 def is_level(place: RankedVariant) -> bool:
@@ -53,3 +92,8 @@ def winners(ranking: Ranking) -> str:
     """The fastest variant, and those that are level with it."""
     level = [formatting.variant(place.variant) for place in ranking.places if is_level(place)]
     return " or ".join(level) if len(level) <= MAX_NAMED else f"{level[0]} or {len(level) - 1} others"
+
+
+def verdict(word: str) -> str:
+    """A verdict as readers see it: that no difference was seen does not say that there is none."""
+    return "no significant difference" if word == "no difference seen" else word

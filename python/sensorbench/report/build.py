@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,15 +12,21 @@ from markupsafe import Markup, escape
 
 from sensorbench.paths import cache_folder, check_page_is_free
 from sensorbench.report import formatting
+from sensorbench.report.glossary import Glossary
 from sensorbench.results.files import write_bytes, write_text
-from sensorbench.results.page import Chart, ChartSpec, Line, Page, Piece
+from sensorbench.results.page import Chart, ChartSpec, Line, Page, Piece, Section
 
 REPORT_FILE = "report.html"
 CHARTS_FOLDER = "charts"
 TEMPLATES = Path(__file__).parent / "templates"
 
 # What charts look like on paper and in files; the page has a theme of its own for light and dark.
-_FILE_CONFIG = {"background": "white", "axis": {"labelFontSize": 11}, "view": {"stroke": "#dddddd"}}
+_FILE_CONFIG = {
+    "background": "white",
+    "axis": {"labelFontSize": 11, "labelOverlap": "greedy", "labelSeparation": 6, "labelBound": True, "labelLimit": 380},
+    "legend": {"labelLimit": 320},
+    "view": {"stroke": "#dddddd"},
+}
 _ELEMENTS = {"strong", "em", "code", "pre"}
 
 
@@ -29,7 +36,11 @@ def write_page(page: Page, folder: Path, *, with_files: bool = True) -> Path:
     drawn = {chart.name: chart.specification for chart in charts}
     script = chart_library() if charts else ""
     specifications = json.dumps(drawn).replace("</", "<\\/")
-    text = page_environment().get_template("page.html.j2").render(page=page, script=script, specifications=specifications)
+    text = (
+        page_environment()
+        .get_template("page.html.j2")
+        .render(page=page, contents=contents(page), glossary=Glossary(), script=script, specifications=specifications)
+    )
     path = folder / REPORT_FILE
     check_page_is_free(path)
     write_text(path, text)
@@ -44,7 +55,7 @@ def page_environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(shown=_shown, type_name=lambda block: type(block).__name__)
+    environment.filters.update(shown=_shown, plain=plain, sort_value=sort_value, type_name=lambda block: type(block).__name__)
     return environment
 
 
@@ -57,6 +68,41 @@ def _shown(line: Line, kind: str = "text") -> Markup:
     if line is None or isinstance(line, float | int):
         return escape(formatting.of_kind(line, kind))
     return Markup("").join(_shown(part, kind) for part in line)
+
+
+def plain(line: Line) -> str:
+    """The words of a line alone."""
+    if isinstance(line, Piece):
+        return plain(line.text)
+    if line is None or isinstance(line, str | float | int):
+        return "" if line is None else str(line)
+    return "".join(map(plain, line))
+
+
+def sort_value(line: Line) -> str | float:
+    """What a cell is sorted by: the first number in it, else its words."""
+    number = _first_number(line)
+    return plain(line) if number is None else number
+
+
+def _first_number(line: Line) -> float | None:
+    if isinstance(line, Piece):
+        return _first_number(line.text)
+    if line is None or isinstance(line, str):
+        return None
+    if isinstance(line, float | int):
+        return line
+    return next((number for part in line if (number := _first_number(part)) is not None), None)
+
+
+def contents(page: Page) -> list[tuple[str, Section]]:
+    """The sections of a page, each with the id by which it is linked."""
+    return [(section.id or section_id(section.title), section) for section in page.sections if section]
+
+
+def section_id(title: str) -> str:
+    """An id made of a title."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
 
 
 def _piece(piece: Piece, text: Markup) -> Markup:

@@ -31,8 +31,13 @@ def _colour(variants: list[str]) -> alt.Color:
 
 
 def _variants_below(variants: list[str]) -> alt.Y:
-    """A row for each variant, in their order."""
-    return alt.Y("variant:N", title=None, sort=list(map(formatting.variant, variants)), axis=alt.Axis(labelLimit=220))
+    """A row for each variant, in their order; the parts of a long name one below the other."""
+    axis = alt.Axis(labelExpr=f"length(datum.label) > {LONG_NAME} ? split(datum.label, ' · ') : datum.label")
+    return alt.Y("variant:N", title=None, sort=list(map(formatting.variant, variants)), axis=axis)
+
+
+# Longer names take more than one line.
+LONG_NAME = 22
 
 
 def colours_of(values: list[str]) -> alt.Scale:
@@ -85,10 +90,10 @@ def _chart(rows: Iterable[VariantRow]) -> alt.Chart:
     return alt.Chart(_Rows(values=values))
 
 
-def sized(chart: alt.LayerChart | alt.FacetChart | alt.Chart, height: int = HEIGHT) -> ChartSpec:
-    """The specification of a chart that is as wide as its place."""
+def sized(chart: alt.LayerChart | alt.FacetChart | alt.Chart, how: str, height: int = HEIGHT) -> ChartSpec:
+    """The specification of a chart that is as wide as its place; `how` says in a sentence how to read it."""
     specification: ChartSpec = chart.properties(width="container", height=height).to_dict()
-    return specification
+    return {**specification, "usermeta": {"how": how}}
 
 
 # Seconds with the prefix that fits: 100µs, 1ms, 20ms.
@@ -101,6 +106,12 @@ SECONDS = alt.Tooltip("latency_s:Q", format=".3~s", title="seconds")
 def latency_axis(field: str = "latency_s") -> alt.Y:
     """Latencies upwards, logarithmic."""
     return alt.Y(f"{field}:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS)
+
+
+_HOW_FIGURES = (
+    "The dot is the figure of a variant, the line its 95\N{NO-BREAK SPACE}% confidence interval; further left is faster. The axis is "
+    "logarithmic: equal distances are equal factors."
+)
 
 
 class FigureRow(NamedTuple):
@@ -126,7 +137,7 @@ def figures(rows: Sequence[FigureRow], variants: list[str]) -> ChartSpec:
     ranges = (
         base.transform_filter("isValid(datum.low_s)").mark_rule(strokeWidth=2.5).encode(x=alt.X("low_s:Q"), x2=alt.X2("high_s:Q"))
     )
-    return sized(ranges + points, height=_below(variants))
+    return sized(ranges + points, _HOW_FIGURES, height=_below(variants))
 
 
 # Lines of one colour are distinguished by their strokes.
@@ -138,7 +149,7 @@ def line_of_variants(rows: Sequence[VariantRow], variants: list[str]) -> alt.Cha
     names = [formatting.variant(variant) for variant in variants]
     strokes = [STROKES[number // len(COLOURS) % len(STROKES)] for number in range(len(names))]
     colours = [COLOURS[number % len(COLOURS)] for number in range(len(names))]
-    legend = alt.Legend(orient="bottom", columns=2, labelLimit=320, symbolType="stroke", symbolSize=200, symbolStrokeWidth=3)
+    legend = alt.Legend(orient="bottom", columns=2, symbolType="stroke", symbolSize=200, symbolStrokeWidth=3)
     line: alt.Chart = _chart(rows).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=30))
     coloured: alt.Chart = line.encode(
         color=alt.Color("variant:N", title=None, scale=alt.Scale(domain=names, range=colours), legend=legend),
@@ -183,7 +194,11 @@ def selectivity(rows: Sequence[ShareRow], variants: list[str]) -> ChartSpec:
         .mark_rule(opacity=0.4, clip=True)
         .encode(x=x, y=alt.Y("low_s:Q", scale=scale), y2=alt.Y2("high_s:Q"), color=alt.Color("variant:N"))
     )
-    return sized(ranges + line, height=330)
+    how = (
+        "Each line is a variant; lower is faster. To the right the operation asks for a larger share of the rows: where two lines "
+        "cross, the other variant becomes the faster one."
+    )
+    return sized(ranges + line, how, height=330)
 
 
 class QuantileRow(NamedTuple):
@@ -198,7 +213,12 @@ def distribution(rows: Sequence[QuantileRow], variants: list[str]) -> ChartSpec:
     """Which share of the answers came within which time."""
     x = alt.X("latency_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False), axis=LATENCY_AXIS)
     y = alt.Y("share:Q", title="share of answers within", axis=alt.Axis(format="%", tickCount=5))
-    return _lines(rows, variants, x, y, [SECONDS, alt.Tooltip("share:Q", format=".1%")], strokeWidth=2, interpolate="step-after")
+    shown = [SECONDS, alt.Tooltip("share:Q", format=".1%")]
+    how = (
+        "At each latency, the curve is the share of answers that came within it; a curve further left is faster. How long the curve "
+        "takes for its last few percent is the tail, which p99 measures."
+    )
+    return _lines(rows, variants, x, y, shown, how, strokeWidth=2, interpolate="step-after")
 
 
 class RequestRow(NamedTuple):
@@ -224,7 +244,8 @@ def over_run(rows: Sequence[RequestRow], variants: list[str], marks: list[int]) 
         .mark_rule(strokeDash=[4, 4], color=QUIET)
         .encode(x=alt.X("mark:Q"))
     )
-    return sized(points + line + rules)
+    how = "Each dot is a request, the line smooths them; lower is faster. A line that falls at its beginning is a database that warms up."
+    return sized(points + line + rules, how)
 
 
 class IntervalRow(NamedTuple):
@@ -246,7 +267,8 @@ def over_time(rows: Sequence[IntervalRow], variants: list[str], last_s: float) -
             color=_colour(variants),
             strokeDash=alt.StrokeDash("quantile:N", title=None, legend=alt.Legend(orient="bottom", symbolType="stroke")),
             tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("quantile:N"), alt.Tooltip("time_s:Q"), SECONDS],
-        )
+        ),
+        "A solid line is the median of each interval, a dashed one its p99; lower is faster. Where only p99 rises, a few requests were slow.",
     )
 
 
@@ -263,7 +285,8 @@ def throughput(rows: Sequence[InverseRow], variants: list[str]) -> ChartSpec:
     x = alt.X("percentile:Q", title="percentile of the latency")
     scale = alt.Scale(type="log", nice=False)
     y = alt.Y("per_s:Q", title="1 / latency, per second", scale=scale, axis=COUNT_AXIS)
-    return _lines(rows, variants, x, y, [alt.Tooltip("percentile:Q"), _PER_S], strokeWidth=2)
+    how = "Higher is faster. How far a line falls to the right is how much slower the slowest answers are than the median."
+    return _lines(rows, variants, x, y, [alt.Tooltip("percentile:Q"), _PER_S], how, strokeWidth=2)
 
 
 class LoadRow(NamedTuple):
@@ -279,7 +302,8 @@ def load(rows: Sequence[LoadRow], variants: list[str]) -> ChartSpec:
     bars = _bars(rows, variants, [alt.Tooltip("step:N"), alt.Tooltip("seconds:Q", format=".3~g")])
     colour = coloured("step", {"load": "#3b82c4", "settle": "#a8c8e6"})
     drawn = bars.encode(x=alt.X("sum(seconds):Q", title="seconds"), color=colour, order=alt.Order("step:N"))
-    return sized(drawn, height=_below(variants))
+    how = "A bar is the time until a variant was loaded and had settled; shorter is faster."
+    return sized(drawn, how, height=_below(variants))
 
 
 def _bars(rows: Sequence[VariantRow], variants: list[str], shown: Sequence[alt.Tooltip]) -> alt.Chart:
@@ -290,8 +314,9 @@ def _bars(rows: Sequence[VariantRow], variants: list[str], shown: Sequence[alt.T
 
 
 def _below(variants: list[str]) -> int:
-    """The height of a chart with a row for each variant."""
-    return 34 * len(variants) + 10
+    """The height of a chart with a row for each variant, which has room for the lines of the longest name."""
+    lines = max((variant.count("-") + 1 for variant in variants if len(formatting.variant(variant)) > LONG_NAME), default=1)
+    return max(34, 14 * lines + 6) * len(variants) + 10
 
 
 class SizeRow(NamedTuple):
@@ -305,7 +330,7 @@ def size(rows: Sequence[SizeRow], variants: list[str]) -> ChartSpec:
     """Bytes on disk."""
     bars = _bars(rows, variants, [alt.Tooltip("megabytes:Q", format=",.4~g")])
     drawn = bars.encode(x=alt.X("megabytes:Q", title="megabytes on disk"), color=_colour(variants).legend(None))
-    return sized(drawn, height=_below(variants))
+    return sized(drawn, "A bar is what the data of a variant take; shorter takes less.", height=_below(variants))
 
 
 class RateRow(NamedTuple):
@@ -320,7 +345,8 @@ def rate(rows: Sequence[RateRow], variants: list[str]) -> ChartSpec:
     """Operations a second over time."""
     x = alt.X("time_s:Q", title="seconds since the run began")
     y = alt.Y("per_s:Q", title="operations a second", axis=COUNT_AXIS)
-    return _lines(rows, variants, x, y, [alt.Tooltip("time_s:Q"), _PER_S], strokeWidth=1.8, interpolate="step-after")
+    how = "Higher means more operations per second. A line that drops shows when the database, or the machine, was slowed down."
+    return _lines(rows, variants, x, y, [alt.Tooltip("time_s:Q"), _PER_S], how, strokeWidth=1.8, interpolate="step-after")
 
 
 class UseRow(NamedTuple):
@@ -350,7 +376,10 @@ def time_axis(last_s: float) -> alt.X:
 def _use_over_time(rows: Sequence[UseRow], variants: list[str], last_s: float, quantity: str, title: str) -> ChartSpec:
     y = alt.Y(f"{quantity}:Q", title=title)
     shown = [alt.Tooltip("time_s:Q"), alt.Tooltip(f"{quantity}:Q", format=",.4~g")]
-    return _lines(rows, variants, time_axis(last_s), y, shown, strokeWidth=1.8, point=_DOTS)
+    how = (
+        "A line is what the servers of a variant used; the time is the same as in the charts of latency, so that you can compare."
+    )
+    return _lines(rows, variants, time_axis(last_s), y, shown, how, strokeWidth=1.8, point=_DOTS)
 
 
 _DOTS = alt.OverlayMarkDef(size=14)
@@ -358,8 +387,14 @@ _PER_S = alt.Tooltip("per_s:Q", format=",.4~g")
 
 
 def _lines(
-    rows: Sequence[VariantRow], variants: list[str], x: alt.X, y: alt.Y, shown: Sequence[alt.Tooltip], **mark: Any
+    rows: Sequence[VariantRow],
+    variants: list[str],
+    x: alt.X,
+    y: alt.Y,
+    shown: Sequence[alt.Tooltip],
+    how: str,
+    **mark: Any,
 ) -> ChartSpec:
     """A line for each variant; `shown` is what it tells when it is pointed at, besides the variant."""
     line = _chart(rows).mark_line(**mark)
-    return sized(line.encode(x=x, y=y, color=_colour(variants), tooltip=[alt.Tooltip("variant:N"), *shown]))
+    return sized(line.encode(x=x, y=y, color=_colour(variants), tooltip=[alt.Tooltip("variant:N"), *shown]), how)

@@ -170,7 +170,7 @@ def _chart(claims: Sequence[JudgedClaim]) -> Chart | None:
     low, high = min(values) / _MARGIN, max(values) * _MARGIN
     names = [f"{claim.id}  {cell.name if len(claim.cells) > 1 else claim.text}" for claim, cell in shown]
     rows = [_row(name, cell, low, high) for name, (_, cell) in zip(names, shown, strict=True)]
-    y = alt.Y("name:N", title=None, sort=names, axis=alt.Axis(labelLimit=330, ticks=False, domain=False))
+    y = alt.Y("name:N", title=None, sort=names, axis=alt.Axis(ticks=False, domain=False))
     axis = alt.Axis(labelExpr="'× ' + format(datum.value, '~g')", tickCount=6, labelOverlap="greedy", labelSeparation=12)
     scale = alt.Scale(type="log", nice=False, domain=[low, high])
     x = alt.X("value:Q", title="ratio, logarithmic", scale=scale, axis=axis)
@@ -202,10 +202,15 @@ def _chart(claims: Sequence[JudgedClaim]) -> Chart | None:
         .mark_point(shape="diamond", size=90, strokeWidth=1.8, color=charts.QUIET)
         .encode(x=alt.X("published:Q", scale=scale), tooltip=tooltip)
     )
-    title = "What was measured (dot and interval) and what was published (diamond); the grey band is what counts as agreement"
+    title = "What was measured, and what was published"
     return Chart(
         "claims",
-        charts.sized(equal + bands + intervals + points + published, height=_ROW_HEIGHT * len(names) + 10),
+        charts.sized(
+            equal + bands + intervals + points + published,
+            "The dot is what was measured, the line its confidence interval, the diamond what was published. The grey band is what counts as "
+            "agreement: a finding is reproduced where the line lies in it.",
+            height=_ROW_HEIGHT * len(names) + 10,
+        ),
         title,
         is_wide=True,
     )

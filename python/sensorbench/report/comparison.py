@@ -1,7 +1,7 @@
 """The page of a comparison: the answer, what was guaranteed and measured, how it was loaded, and whether the answers were equal."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sensorbench.report import answer, charts, formatting, instances, parts
@@ -21,6 +21,8 @@ from sensorbench.report.measured import (
     throughput,
 )
 from sensorbench.report.sections import own_sections
+from sensorbench.report.slowdowns import slowdowns
+from sensorbench.report.stall import stall_section
 from sensorbench.results import ComparisonResult
 from sensorbench.results.page import (
     Block,
@@ -60,6 +62,8 @@ def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Pag
         head=_head(summary),
         sections=[
             _answer(summary),
+            slowdowns(summary),
+            stall_section(summary, result),
             _failures(summary.result),
             _selectivity(summary),
             guarantees(summary.result),
@@ -74,8 +78,9 @@ def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Pag
             answers(summary),
             client_health(summary),
             _environment(summary),
+            parts.reproduce(summary.command, version=summary.version),
         ],
-        footer=parts.footer(summary, " and the folders beside it; charts are in charts/ as SVG and PNG."),
+        footer=parts.footer(summary),
     )
 
 
@@ -87,7 +92,7 @@ def _head(summary: ComparisonSummary) -> list[Block | None]:
     about: Line = [
         f"{dataset['title']}: {formatting.count(rows)} {'articles' if articles else 'readings'}",
         [", ", Piece("generated, not measured", "strong")] if dataset.get("generated") else "",
-        f". {len(summary.variants)} variants, {workload['repeat']} repeats each, run in turn. {summary.created.date()}.",
+        f". {len(summary.variants)} variants, {workload['repetitions']} repetitions each, interleaved. {summary.created.date()}.",
     ]
     unequal: Line = [
         "The databases did ",
@@ -130,13 +135,12 @@ def _answer(summary: ComparisonSummary) -> Section:
     rankings = {ranking.operation: ranking for ranking in result.rankings}
     cards = [_group_card(summary, group, rankings) for group in instances.groups(summary).values()]
     cards += [_card(summary, rankings[name]) for name in requested_once(result)]
-    figures = f"Figures are the {result.metric} of the latency"
-    if result.metric == "mean_to_p95":
-        figures = "Figures are mean latencies up to the 95th percentile, as the source study reports them"
+    of_paper = ", as the paper reports it" if result.metric == "mean_to_p95" else ""
     note = (
-        f"{figures}, in response time. Lines are 95\N{NO-BREAK SPACE}% intervals, found by resampling runs and blocks of requests. “As long” "
-        "compares with the fastest. A difference counts when its interval does not hold 1; “equivalent” means surely within "
-        "5\N{NO-BREAK SPACE}%; “no difference seen” does not mean that there is none; fewer than three repeats are inconclusive."
+        f"Figures are the {formatting.metric(result.metric)} response time{of_paper}. Intervals are 95\N{NO-BREAK SPACE}% confidence intervals, found by "
+        "resampling runs and blocks of requests. “As long” compares with the fastest. A difference counts when its interval does not "
+        "contain 1. “Equivalent” means within 5\N{NO-BREAK SPACE}%. “No significant difference” does not mean that there is none. Fewer "
+        "than three repetitions are inconclusive."
     )
     headline = Text(answer.headline(summary), "headline")
     return Section("answer", "The answer", [headline, Cards(cards), Text(note, "note")])
@@ -176,21 +180,37 @@ def _card(summary: ComparisonSummary, ranking: Ranking) -> Card:
         return Card(operation.title, operation.question, [text, drawn], "excluded")
     best, *others = ranking.places
     winner = Text([answer.winners(ranking), " ", Piece(formatting.duration(best.value_s), "value")], "winner")
-    places: Block = Items([_place(place) for place in others], "places")
+    p99_s = {
+        figure.variant: p99.value
+        for figure in summary.result.figures
+        if figure.operation == ranking.operation and summary.result.metric != "p99" and (p99 := figure.latency_s.get("p99"))
+    }
+    places: Block = Items([*_p99_of(best, p99_s), *(_place(place, p99_s.get(place.variant)) for place in others)], "places")
     if len(ranking.places) > _MAX_PLACES:
         places = Details(f"the {len(others)} others", [places])
     return Card(operation.title, operation.question, [winner, places, drawn])
 
 
-def _place(place: RankedVariant) -> Line:
+def _p99_of(best: RankedVariant, p99_s: Mapping[str, float | None]) -> list[Line]:
+    """The p99 of the fastest, where it is not the figure that ranks."""
+    p99 = p99_s.get(best.variant)
+    return (
+        [f"{formatting.variant(best.variant)}: {formatting.duration(best.value_s)}, p99 {formatting.duration(p99)}"]
+        if p99
+        else []
+    )
+
+
+def _place(place: RankedVariant, p99_s: float | None) -> Line:
     verdict = place.against_best
     if verdict is None:
         raise AssertionError("the fastest is not compared with itself")
-    word: Line = Piece(verdict.word, "em")
+    word: Line = Piece(answer.verdict(verdict.word), "em")
+    p99 = f"p99 {formatting.duration(p99_s)}, " if p99_s else ""
     if verdict.word == "slower":
         word = [Piece(formatting.times(verdict.ratio.value), "strong"), " as long"]
     return [
-        f"{formatting.variant(place.variant)}: {formatting.duration(place.value_s)}, ",
+        f"{formatting.variant(place.variant)}: {formatting.duration(place.value_s)}, {p99}",
         word,
         " ",
         parts.muted(f"({answer.confidence(verdict.ratio)})"),
@@ -333,7 +353,6 @@ def _environment(summary: ComparisonSummary) -> Section:
         if key != "driver_ceilings_per_s" and value is not None
     ]
     facts: list[tuple[Line, Line]] = [
-        parts.command(summary.command, "Command"),
         ("Dataset", [source, *(Piece(note, "block") for note in dataset["notes"])]),
         ("Workload", _workload(summary)),
         *servers,
@@ -355,5 +374,8 @@ def _workload(summary: ComparisonSummary) -> str:
     length = workload["duration"]
     if workload["operations"]:
         length = f"{formatting.count(workload['operations'])} operations"
-    limits = f"warm-up {workload['warm_up'] or 'none'}; seed {workload['seed']}; time limit {workload['timeout']}"
+    # Earlier versions could count the operations of a warm-up.
+    warmup = workload["warmup"]
+    warmed = f"{warmup:,} operations" if isinstance(warmup, int) else "none" if warmup == "0" else warmup
+    limits = f"warm-up {warmed}; seed {workload['seed']}; time limit {workload['timeout']}"
     return f"{mix}; {loop}; {length} a run; {limits}"

@@ -24,7 +24,6 @@ _ROW_AXIS = alt.Axis(
         "condition": {"test": f"slice(datum.label, {_PLACE_OF_KIND}, {_PLACE_OF_WORDS}) === '{_HEADING}'", "value": "bold"},
         "value": "normal",
     },
-    labelLimit=380,
     ticks=False,
     domain=False,
 )
@@ -50,7 +49,11 @@ def effects(found: Sequence[ShownEffect]) -> ChartSpec:
         .encode(x=alt.X("low_shown:Q"), x2=alt.X2("high_shown:Q"))
     )
     numbers = base.mark_text(align="right", baseline="middle", fontSize=11).encode(x=alt.value("width"), text=alt.Text("times:N"))
-    return charts.sized(equal + ranges + _points(base, x, colours) + numbers, height=_ROW_HEIGHT * len(names) + 10)
+    how = (
+        "Each row is the change of one factor, and by how much it multiplies the figure, with its 95\N{NO-BREAK SPACE}% interval; a point is "
+        "filled when that leaves out 1, which is the dashed line."
+    )
+    return charts.sized(equal + ranges + _points(base, x, colours) + numbers, how, height=_ROW_HEIGHT * len(names) + 10)
 
 
 def _points(base: alt.Chart, x: alt.X, colours: alt.Scale) -> alt.Chart:

@@ -53,7 +53,6 @@ def elasticity_page(summary: ElasticitySummary) -> Page:
         ("schema", f"{variant.schema_name}: {variant.schema_summary}"),
         *parts.servers(summary.environment, " at the start"),
         parts.machine(summary.environment, "CPUs"),
-        parts.command(summary.command),
     ]
     return Page(
         kind="elasticity",
@@ -68,10 +67,9 @@ def elasticity_page(summary: ElasticitySummary) -> Page:
             *(_transition(transition) for transition in result.transitions),
             parts.errors(result.errors),
             Section("variant", "Variant", [Facts(facts)]),
+            parts.reproduce(summary.command, version=summary.version),
         ],
-        footer=parts.footer(
-            summary, "; each run's tables are in runs/. What the words mean is in docs/explanation/elasticity-scores.md."
-        ),
+        footer=parts.footer(summary),
     )
 
 
@@ -113,11 +111,7 @@ def _transition(transition: Transition) -> Section:
     """A change: its curve, when the cluster was stable again by which rule, what it cost, and what each node did."""
     name, blocks = f"transition-{transition.number}", list[Block]()
     if len(transition.sets.time_s) > 1:
-        note = (
-            "Bars: the standard deviation within a measurement. Orange: area A, between the curve and the dashed ramp from the level "
-            "before to the level after. Pink: area B, the deviations. Both end when the cluster is stable again."
-        )
-        blocks += [Chart(name, _curve(transition), "Set times"), Text(note, "note")]
+        blocks.append(Chart(name, _curve(transition), "Set times"))
     if transition.stability:
         blocks.append(_stability(transition.stability))
     blocks.append(Facts(_costs(transition)))
@@ -218,7 +212,12 @@ def _curve(transition: Transition) -> ChartSpec:
         y=y, tooltip=[alt.Tooltip("time:Q", format=".1f"), alt.Tooltip("duration:Q", format=".4~f")]
     )
     bars = base.mark_rule(opacity=0.45, color=charts.COLOURS[0]).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
-    return charts.sized(alt.layer(*_areas(transition), *_events(transition), bars, line, points), height=340)
+    how = (
+        "Each point is a set of requests, and how long it took; lower is faster. Bars are the standard deviation within a measurement. "
+        "Orange is area A, between the curve and the dashed ramp from the level before to the level after; pink is area B, the deviations. "
+        "Both end when the cluster is stable again."
+    )
+    return charts.sized(alt.layer(*_areas(transition), *_events(transition), bars, line, points), how, height=340)
 
 
 def _areas(transition: Transition) -> list[alt.Chart]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sensorbench.report import formatting, parts
 from sensorbench.report.claims import claims_section
-from sensorbench.results.page import Columns, Details, Facts, Items, Line, Page, Piece, Section, Table, Text
+from sensorbench.results.page import Columns, Details, Items, Line, Page, Piece, Section, Table, Text
 from sensorbench.results.summary.elasticity import (
     ElasticityComparisonFigures,
     ElasticityComparisonSummary,
@@ -44,9 +44,9 @@ def elasticity_comparison_page(summary: ElasticityComparisonSummary) -> Page:
         sections=[
             Section("figures", "Stabilisation and scores", [_figures(summary.result), Text(note, "note")]),
             claims_section(summary.claims, study="elasticity"),
-            Section("commands", "Commands", [Facts([parts.command(work.command, work.title) for work in works])]),
+            parts.reproduce(*(work.command for work in works)),
         ],
-        footer="Made by sensorbench. All numbers are in summary.json. What the words mean is in docs/explanation/elasticity-scores.md.",
+        footer=parts.footer(summary),
     )
 
 

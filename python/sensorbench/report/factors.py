@@ -62,10 +62,9 @@ def factors_page(summary: FactorsSummary) -> Page:
             claims_section(summary.claims, study=result.name),
             _parameters(result),
             _setting(summary),
+            parts.reproduce(summary.command, version=summary.version),
         ],
-        footer=parts.footer(
-            summary, "; each measurement is a stress run of its own in cells/, of which `sensorbench report` makes a page."
-        ),
+        footer=parts.footer(summary, " Each measurement is a stress run of its own, of which `sensorbench report` makes a page."),
     )
 
 
@@ -224,7 +223,6 @@ def _setting(summary: FactorsSummary) -> Section:
         ("client", f"at most {result.workload['concurrency']} operations in flight, on the servers' machine"),
         parts.machine(summary.environment),
         ("paper", result.paper),
-        parts.command(summary.command),
     ]
     return Section("setup", "Setup", [Facts(facts)])
 
@@ -304,7 +302,8 @@ def _hits(rows: Sequence[_HitRow]) -> ChartSpec:
     )
     tooltip = ["level:N", "source:N", alt.Tooltip("hit_rate:Q", format=".3f"), alt.Tooltip("share:Q", format=".0%")]
     lines, points = base.mark_line(strokeWidth=2).encode(strokeDash=dash), base.mark_point(filled=True, size=50, opacity=1)
-    return charts.sized(lines + points.encode(tooltip=tooltip), height=320)
+    how = "Each line is a configuration: the share of requests that caches answered at each load. Higher is better."
+    return charts.sized(lines + points.encode(tooltip=tooltip), how, height=320)
 
 
 def _effects(result: FactorsFigures) -> list[ShownEffect]:

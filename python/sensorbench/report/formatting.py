@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sensorbench.results.planned import StressObjective
-from sensorbench.results.summary.stress import StressCapacity
+from sensorbench.results.summary.comparison import StallFigures
+from sensorbench.results.summary.stress import StressCapacity, StressStep
 
 _TIMES = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]
 _BYTES = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")]
@@ -48,6 +49,21 @@ def count(number: float | None) -> str:
 def times(factor: float | None) -> str:
     """A factor: 5.1 ×."""
     return "–" if factor is None or not math.isfinite(factor) else f"{significant(factor, 2 if 2 <= factor < 100 else 3)} ×"
+
+
+def factors(low: float, high: float) -> str:
+    """Between which factors: 4.2–6.6×."""
+    ends = [times(end).removesuffix(" ×") for end in (low, high)]
+    return f"{'–'.join(dict.fromkeys(ends))}×"
+
+
+# What figures of latencies are called in a sentence.
+_METRICS = {"mean_to_p95": "mean (up to the 95th percentile)"}
+
+
+def metric(name: str) -> str:
+    """A figure of latencies in a sentence."""
+    return _METRICS.get(name, name)
 
 
 def interval(low: float | None, high: float | None, confidence: float | None) -> str:
@@ -101,6 +117,41 @@ def capacity(found: StressCapacity, objective: StressObjective) -> str:
         return f"At least {count(met)} operations/s keep {goal}; no rate was found that surely does not{unconfirmed}."
     whose = ", where the client is the limit" if found.client_bound else ""
     return f"{count(met)} operations/s keep {goal}, {count(missed)} do not{whose}{unconfirmed}."
+
+
+# A rate is kept when at least so large a share of what it requested is completed.
+KEPT = 0.99
+
+
+def reached(steps: Sequence[StressStep]) -> str:
+    """Which rates were kept, with the response time at the highest of them; nothing where nothing was requested."""
+    by_rate = sorted((step for step in steps if step.counts.offered), key=lambda step: step.rate_per_s)
+    kept = [step for step in by_rate if step.counts.ok >= KEPT * step.counts.offered and step.response_s]
+    if not by_rate:
+        return ""
+    missed = next((step for step in by_rate if step not in kept), None)
+    tail = ""
+    if missed:
+        whose = ", where the client is the limit" if missed.client_bound else ""
+        share = percent(missed.counts.ok / missed.counts.offered)
+        tail = f"at {count(missed.rate_per_s)} operations/s, {share} were completed{whose}"
+    if not kept or kept[-1].response_s is None:
+        return f"No rate was kept: {tail}"
+    best, response = kept[-1], kept[-1].response_s
+    return (
+        f"{count(best.rate_per_s)} operations/s were kept with a median of {duration(response.median)} and a p99 of {duration(response.p99)}"
+        + (f"; {tail}" if tail else "")
+    )
+
+
+def described_stall(figures: StallFigures) -> str:
+    """What a closed and an open loop measured of one stall, in a sentence."""
+    closed, opened = figures.loops["closed"], figures.loops["open"]
+    stall = duration(max(closed.stall_s, opened.stall_s))
+    return (
+        f"Coordinated omission: of a stall of {stall}, the closed loop shows a p99 of {duration(closed.p99_s)}, "
+        f"the open loop one of {duration(opened.p99_s)}"
+    )
 
 
 def command(arguments: Sequence[str]) -> str:

@@ -14,6 +14,11 @@ from sensorbench.results.summary.comparison import ShownFront, ShownPoint
 
 ON_FRONT, OPEN, DOMINATED = "on the front", "not known to be dominated", "significantly dominated"
 HEIGHT = 460
+_HOW = (
+    "Further right and further up is better. The line joins the variants of one group that no other beats: none is at least as good in "
+    "both figures and better in one. A variant is significantly dominated when one other of its group is better in both by intervals that "
+    "do not overlap; of all others that is not known. Lines through points are 95\N{NO-BREAK SPACE}% intervals."
+)
 # Labels are put where they do not cover one another in a picture as wide as the page at its widest, beside the axis.
 WIDTH = 1120
 _LETTER = 6.2
@@ -68,7 +73,7 @@ def front(picture: ShownFront) -> ChartSpec:
         fontSize=11, baseline="middle", dx=_own("dx"), dy=_own("dy"), align=_own("align")
     )
     named = labels.encode(x=x, y=y, color=colour, text=alt.Text("label:N"))
-    return charts.sized(across + upright + steps + _marks(base, colours) + named, height=HEIGHT)
+    return charts.sized(across + upright + steps + _marks(base, colours) + named, _HOW, height=HEIGHT)
 
 
 def _own(field: str) -> alt.ExprRef:

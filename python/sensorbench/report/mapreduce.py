@@ -53,8 +53,9 @@ def mapreduce_page(summary: MapReduceSummary) -> Page:
             _gaps(result),
             _environment(summary),
             _claims(summary),
+            parts.reproduce(summary.command, version=summary.version),
         ],
-        footer=parts.footer(summary, ". What the words mean is in docs/studies/mapreduce.md."),
+        footer=parts.footer(summary),
     )
 
 
@@ -210,7 +211,6 @@ def _environment(summary: MapReduceSummary) -> Section:
         ("Spark", f"{spark}; {workers}; a list in parts of {workload.articles_per_part} articles"),
         *parts.servers(summary.environment),
         parts.machine(summary.environment, "CPUs"),
-        parts.command(summary.command),
     ]
     return Section("environment", "Environment", [Facts(facts)])
 
@@ -286,7 +286,8 @@ def _times(jobs: Sequence[JobFigures]) -> ChartSpec:
     base = charts.data_of(points).encode(x=_workers(), y=alt.Y("time:Q"), color=colour, tooltip=tooltip)
     later = base.transform_filter("!datum.first").mark_point(filled=True, size=26, opacity=0.7)
     first = base.transform_filter("datum.first").mark_point(filled=False, size=34, opacity=0.8)
-    return charts.sized(alt.layer(lines, later, first).resolve_scale(color="independent"), height=320)
+    how = "Each line is a system; lower is faster. A line that falls to the right gains from more workers."
+    return charts.sized(alt.layer(lines, later, first).resolve_scale(color="independent"), how, height=320)
 
 
 def _speed_up(speed_ups: Sequence[SpeedUp]) -> ChartSpec:
@@ -303,7 +304,8 @@ def _speed_up(speed_ups: Sequence[SpeedUp]) -> ChartSpec:
         .mark_line(strokeDash=[5, 4], color=charts.QUIET)
         .encode(x=_workers(), y=alt.Y("speed_up:Q"))
     )
-    return charts.sized(alt.layer(rule, lines), height=280)
+    how = "The dashed line is a speed-up that grows with the workers; the further a system stays below it, the less it gains from them."
+    return charts.sized(alt.layer(rule, lines), how, height=280)
 
 
 def _setup(jobs: Sequence[JobFigures]) -> ChartSpec:
@@ -321,11 +323,12 @@ def _setup(jobs: Sequence[JobFigures]) -> ChartSpec:
         alt.Chart(alt.InlineData(values=rows))
         .mark_bar()
         .encode(
-            y=alt.Y("cell:N", title=None, sort=names, axis=alt.Axis(labelLimit=220)),
+            y=alt.Y("cell:N", title=None, sort=names),
             x=alt.X("seconds:Q", title="s"),
             color=charts.coloured("part", colours),
             order=alt.Order("place:Q"),
             tooltip=[alt.Tooltip("cell:N"), alt.Tooltip("part:N"), alt.Tooltip("seconds:Q", format=".3~s")],
         )
     )
-    return charts.sized(bars, height=22 * len(names) + 20)
+    how = "A bar is the time of one execution, divided into setting up and work; where most is set-up, more data would cost little more."
+    return charts.sized(bars, how, height=22 * len(names) + 20)

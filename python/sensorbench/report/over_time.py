@@ -102,4 +102,6 @@ def _lines(rows: Sequence[TimeRow], borders: Sequence[float], last_s: float, y: 
         color=colour,
         tooltip=[alt.Tooltip("name:N"), alt.Tooltip("time_s:Q"), alt.Tooltip("value:Q", format=".4~g")],
     )
-    return charts.sized(marks.encode(x=alt.X("border:Q")) + shown, height=190)
+    where = " A dashed line is where a step begins." if borders else ""
+    how = f"All charts of this section share one clock: what happens at one time stands below one another.{where}"
+    return charts.sized(marks.encode(x=alt.X("border:Q")) + shown, how, height=190)

@@ -32,7 +32,8 @@ def parallel(rows: Sequence[ParallelRow], settings: Sequence[str], *, smaller_is
         detail="line:N",
         tooltip=[alt.Tooltip("line:N"), alt.Tooltip("setting:N"), alt.Tooltip("value:N"), alt.Tooltip("ratio:Q", format=".3~g")],
     )
-    return charts.sized(base.mark_line(opacity=0.6) + base.mark_point(filled=True, size=45, opacity=0.9), height=300)
+    how = "Each line is a configuration, and runs through its value of each setting; the greener, the better. Settings where green lines meet matter."
+    return charts.sized(base.mark_line(opacity=0.6) + base.mark_point(filled=True, size=45, opacity=0.9), how, height=300)
 
 
 def places(order: Sequence[Any]) -> Mapping[str, float]:

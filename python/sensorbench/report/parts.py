@@ -6,7 +6,7 @@ from typing import Any
 from sensorbench.report import formatting
 from sensorbench.results.described import Environment
 from sensorbench.results.manifest import Status
-from sensorbench.results.page import Block, Columns, Line, Piece, Section, Table, Text
+from sensorbench.results.page import Block, Code, Columns, Line, Piece, Section, Table, Text
 from sensorbench.results.summary.envelope import Caveat, OperationErrors, Summary
 
 
@@ -81,11 +81,29 @@ def machine(environment: Environment, processors: str = "processors") -> tuple[s
     return "machine", f"{processor}, {allowed} {processors}, {memory}, {system}, kernel {kernel}"
 
 
-def command(arguments: Sequence[str], title: str = "command") -> tuple[str, Line]:
-    """The fact of the command that made the results."""
-    return title, Piece(formatting.command(arguments), "code")
+# What a recorded command has in place of addresses and of commands of users, which may hold secrets.
+HIDDEN = "…"
 
 
-def footer(summary: Summary[Any], more: str) -> str:
-    """What made a page, and where all numbers are."""
-    return f"Made by sensorbench {summary.version}. All numbers are in summary.json{more}"
+def reproduce(*commands: Sequence[str], version: str = "") -> Section | None:
+    """How to measure the same again: the commands that made the results, as a shell takes them. Nothing where none was recorded."""
+    recorded = [command for command in commands if command]
+    if not recorded:
+        return None
+    by = f" with sensorbench {version}" if version else ""
+    hidden = any(HIDDEN in argument for command in recorded for argument in command)
+    secrets = (
+        f" Addresses and commands of your own may hold secrets and are not recorded: put yours where {HIDDEN} stands."
+        if hidden
+        else ""
+    )
+    which = "This command" if len(recorded) == 1 else "These commands"
+    text = f"{which} made these results{by}. The folder of new results must be new, too.{secrets}"
+    return Section(
+        "reproduce", "Reproduce this", [Text(text), *(Code(formatting.command(command), "command") for command in recorded)]
+    )
+
+
+def footer(summary: Summary[Any], more: str = "") -> str:
+    """What made a page, and how to make it again. It names no file: whoever has the page may have nothing else."""
+    return f"Made by sensorbench {summary.version} from results of {summary.created.date()}.{more}"

@@ -10,15 +10,6 @@ from sensorbench.results.summary.comparison import StudySection
 
 # Longer tables are shown when they are clicked at.
 _MAX_ROWS = 40
-_FRONT = (
-    "The line joins the variants of one group that no other beats: none is at least as good in both figures and better in one. Beside "
-    "it, a variant is significantly dominated when one other of its group is better in both by intervals that do not overlap; of all others "
-    "that is not known. Lines through points are 95\N{NO-BREAK SPACE}% intervals."
-)
-_EFFECTS = (
-    "Each row is the change of one factor, and by how much it multiplies the figure, with its 95\N{NO-BREAK SPACE}% interval; a point is "
-    "filled when that leaves out 1."
-)
 
 
 def own_sections(sections: Sequence[StudySection]) -> list[Section]:
@@ -31,10 +22,10 @@ def _blocks(section: StudySection, number: int) -> list[Block]:
     points = fronts.on_axes(section.front["points"]) if section.front else []
     if section.front and points:
         drawn = fronts.front({**section.front, "points": points})
-        blocks += [Chart(f"front-{number}", drawn, is_wide=True, file_width=fronts.WIDTH), Text(_FRONT, "note")]
+        blocks += [Chart(f"front-{number}", drawn, is_wide=True, file_width=fronts.WIDTH)]
     if section.effects:
         drawn = effects(section.effects)
-        blocks += [Chart(f"effects-{number}", drawn, is_wide=True, file_width=fronts.WIDTH), Text(_EFFECTS, "note")]
+        blocks += [Chart(f"effects-{number}", drawn, is_wide=True, file_width=fronts.WIDTH)]
     if section.rows:
         table = Table([(column.title, cast("ValueKind", column.kind)) for column in section.columns], section.rows)
         blocks.append(Details(f"{len(section.rows)} rows", [table]) if len(section.rows) > _MAX_ROWS else table)

@@ -10,7 +10,7 @@ from sensorbench.report import charts, parts
 from sensorbench.report.build import REPORT_FILE
 from sensorbench.report.claims import claims_section, finding, verdict
 from sensorbench.report.sections import own_sections
-from sensorbench.results.page import Chart, ChartSpec, Columns, Facts, Grid, Line, Page, Piece, Section, Table, Text
+from sensorbench.results.page import Chart, ChartSpec, Columns, Grid, Line, Page, Piece, Section, Table, Text
 from sensorbench.results.summary.claims import VerdictOf
 from sensorbench.results.summary.comparison import SeriesFigures, SeriesPart, SeriesSummary
 
@@ -30,7 +30,6 @@ def series_page(summary: SeriesSummary) -> Page:
     """The page of a series."""
     result, titles = summary.result, _titles(summary)
     grown = [Chart(f"growth-{what}", _growth(summary, what), titles[what]) for what in _what_grows(summary)]
-    command = [Facts([parts.command(summary.command, "Command")])]
     return Page(
         kind=f"study {result.name}, {len(result.parts)} {result.of}",
         title=summary.title,
@@ -43,9 +42,9 @@ def series_page(summary: SeriesSummary) -> Page:
             *own_sections(result.sections),
             Section("growth", "How it grows with the data", [Grid(grown)]) if grown else None,
             _claims(summary) if summary.claims else None,
-            Section("environment", "Where and how", command) if summary.command else None,
+            parts.reproduce(summary.command, version=summary.version),
         ],
-        footer=f"Made by sensorbench. All numbers are in summary.json and in the folders of the {result.of}.",
+        footer=parts.footer(summary),
     )
 
 
@@ -85,7 +84,10 @@ def _parts(result: SeriesFigures) -> Section:
         ]
         for name, part in result.parts.items()
     ]
-    note = f"Each has a report of its own, with everything that was measured {'in it' if is_of_parts else 'on it'}."
+    note = (
+        f"Each has a report of its own, with everything that was measured {'in it' if is_of_parts else 'on it'}. The links work where this "
+        "page lies in the folder of its results."
+    )
     return Section("parts", "The parts" if is_of_parts else "The datasets", [Table(columns, rows), Text(note, "note")])
 
 
@@ -143,4 +145,5 @@ def _growth(summary: SeriesSummary, what: str) -> ChartSpec:
         y=_AXES.get(what, _LATENCY),
         tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("dataset:N"), alt.Tooltip("value:Q", format=".3~s")],
     )
-    return charts.sized(chart, height=330)
+    how = "Each line is a variant; lower is better. A line that rises more steeply than another suffers more from more data."
+    return charts.sized(chart, how, height=330)

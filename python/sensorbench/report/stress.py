@@ -34,7 +34,7 @@ def stress_page(summary: StressSummary, result: StressResult) -> Page:
             *parts.warnings(summary.warnings),
         ],
         sections=[
-            _capacity(of_all),
+            _capacity(of_all) or _reached(of_all),
             _curves(summary),
             _steps(of_all),
             _over_time(result, summary) if len(result.runs) == 1 else None,
@@ -51,13 +51,13 @@ def stress_page(summary: StressSummary, result: StressResult) -> Page:
                             *parts.servers(summary.environment),
                             ("client", client),
                             parts.machine(summary.environment),
-                            parts.command(summary.command),
                         ]
                     )
                 ],
             ),
+            parts.reproduce(summary.command, version=summary.version),
         ],
-        footer=parts.footer(summary, "; each run's tables are in runs/."),
+        footer=parts.footer(summary),
     )
 
 
@@ -76,6 +76,12 @@ def _capacity(result: StressFigures) -> Section | None:
         f"{formatting.duration(search.ramp_s)} of climbing."
     )
     return Section("capacity", "Capacity", [Text(formatting.capacity(found, objective), "headline"), Text(note, "note")])
+
+
+def _reached(result: StressFigures) -> Section | None:
+    """The answer of rates that were held: what was completed at the highest one that was kept, and from which on it was not."""
+    line = formatting.reached(result.steps)
+    return Section("answer", "The answer", [Text(line, "headline")]) if line else None
 
 
 def _steps(result: StressFigures) -> Section:
@@ -143,7 +149,7 @@ def _servers(steps: Sequence[StressStep]) -> Section | None:
     rows = [[_quantity_title(kind, name), *(_said(step.servers, kind, name) for step in steps)] for kind, name in names]
     note = (
         "Where a hit rate is called steady, no later window of the step was further than one percentage point from the mean of the "
-        "last quarter, and that quarter has no trend itself (docs/insight.md)."
+        "last quarter, and that quarter has no trend itself."
     )
     return Section("servers", "What the servers said", [Table(columns, rows), Text(note, "note")])
 
@@ -178,8 +184,8 @@ def _curves(summary: StressSummary) -> Section | None:
         Chart("completed", _completed(steps), "What was completed of what was asked for"),
     ]
     note = (
-        "Response times count from when an operation was due, whether or not it could start then. Where the line turns back, more was "
-        "asked for than the server completes."
+        "Response times count from the intended start of an operation, whether or not it could start then: so the numbers are free of "
+        "coordinated omission."
     )
     return Section("curve", "Latency and throughput", [Grid(drawn), Text(note, "note")])
 
@@ -223,7 +229,11 @@ def _curve(steps: Sequence[StressStep], summary: StressSummary) -> ChartSpec:
         ],
     )
     layers = [points] if summary.result.search else [line, points]
-    return charts.sized(alt.layer(*layers, *_objective(summary)), height=340)
+    how = (
+        "Each point is a rate: how many operations per second were completed, and how long they took; lower and further right is better. "
+        "Where a line turns back, more was requested than the server completes."
+    )
+    return charts.sized(alt.layer(*layers, *_objective(summary)), how, height=340)
 
 
 def _objective(summary: StressSummary) -> list[alt.Chart]:
@@ -274,6 +284,7 @@ def _completed(steps: Sequence[StressStep]) -> ChartSpec:
             order=alt.Order("order:Q"),
             tooltip=[alt.Tooltip("rate:N"), alt.Tooltip("fate:N"), alt.Tooltip("mean(per_s):Q", format=",.4~g")],
         ),
+        "Each bar is a rate, and what became of the operations that it requested. Anything but completed means that the server could not follow.",
         height=340,
     )
 

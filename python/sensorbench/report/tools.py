@@ -22,6 +22,7 @@ def tool_page(summary: YcsbSummary | CassandraStressSummary, result: ToolResult[
         title=summary.title,
         head=[
             Text(f"{_about(summary)}. {summary.created.date()}.", "about"),
+            _headline(figures.total, run_s),
             parts.state(summary.status, summary.reason),
             *parts.warnings(summary.warnings),
         ],
@@ -42,14 +43,23 @@ def tool_page(summary: YcsbSummary | CassandraStressSummary, result: ToolResult[
                             *parts.servers(summary.environment),
                             *([("client", _client(health.client_cpu))] if health.client_cpu is not None else []),
                             parts.machine(summary.environment),
-                            parts.command(summary.command),
                         ]
                     ),
                 ],
             ),
+            parts.reproduce(summary.command, version=summary.version),
         ],
-        footer=parts.footer(summary, "; the run's tables are in runs/."),
+        footer=parts.footer(summary),
     )
+
+
+def _headline(total: KindFigures, run_s: float | None) -> Text | None:
+    """What was reached, in a sentence."""
+    if not run_s or not total.response_s:
+        return None
+    response = total.response_s
+    line = f"{formatting.count(total.ok / run_s)} operations/s were completed, with a median of {formatting.duration(response.median)}"
+    return Text(f"{line} and a p99 of {formatting.duration(response.p99)}", "headline")
 
 
 def _about(summary: YcsbSummary | CassandraStressSummary) -> str:

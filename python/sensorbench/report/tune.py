@@ -47,8 +47,9 @@ def tune_page(summary: TuneSummary) -> Page:
             _trials(result),
             _effects(result) if result.effects else None,
             _setting(summary),
+            parts.reproduce(summary.command, version=summary.version),
         ],
-        footer=parts.footer(summary, "; each trial is a stress run of its own, of which `sensorbench report` makes a page."),
+        footer=parts.footer(summary, " Each trial is a stress run of its own, of which `sensorbench report` makes a page."),
     )
 
 
@@ -184,7 +185,6 @@ def _setting(summary: TuneSummary) -> Section:
         ("left out", f"{', '.join(result.left_out)}: they trade durability for speed") if result.left_out else None,
         ("client", client),
         parts.machine(summary.environment),
-        parts.command(summary.command),
     ]
     return Section("setup", "Setup", [Facts(facts)])
 
@@ -211,7 +211,8 @@ def _history(trials: Sequence[TuneTrial], result: TuneFigures) -> ChartSpec:
     points = base.mark_point(filled=True, size=60, opacity=1).encode(
         tooltip=[alt.Tooltip("number:Q"), alt.Tooltip("kind:N"), alt.Tooltip("value:Q"), alt.Tooltip("settings:N")]
     )
-    return charts.sized(line + points, height=300)
+    how = "Each point is a trial, in the order in which they ran; the trials of the default show how much the machine itself varies."
+    return charts.sized(line + points, how, height=300)
 
 
 def _value_axis(result: TuneFigures) -> alt.Y:

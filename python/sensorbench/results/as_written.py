@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import GetCoreSchemaHandler
+from pydantic import BeforeValidator, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 
@@ -16,3 +16,19 @@ class AsWritten:
         """Any object."""
         del source, handler
         return core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())
+
+
+# Keys of workloads in results of earlier versions, and what they are called now.
+_WORKLOAD_KEYS = {"warm_up": "warmup", "warm_up_s": "warmup_s", "repeat": "repetitions"}
+
+
+def _with_present_keys(content: Any) -> Any:
+    """A workload of an earlier version in the words of today. A warm-up was a number of operations there, or a length of time; 0 was none."""
+    if not isinstance(content, dict):
+        return content
+    renamed = {_WORKLOAD_KEYS.get(key, key): value for key, value in content.items()}
+    return {**renamed, "warmup": "0"} if renamed.get("warmup") == 0 else renamed
+
+
+# Marks a workload in a manifest or a summary, besides `AsWritten`: whoever reads it finds the keys of today.
+PresentKeys = BeforeValidator(_with_present_keys)

@@ -157,10 +157,11 @@ class ComparisonWorkload(TypedDict):
 
     mix: dict[str, float]
     schedule: DescribedSchedule
-    warm_up: str | int
+    # A number is one of operations, in results of earlier versions.
+    warmup: str | int
     duration: str | None
     operations: int | None
-    repeat: int
+    repetitions: int
     timeout: str
     seed: int
     answers: NotRequired[str]
@@ -184,7 +185,7 @@ class LoadedWork(DescribedWork):
     threads: int
     timeout_s: float
     arrival: str
-    warm_up_s: float
+    warmup_s: float
 
 
 class StressWorkload(LoadedWork):

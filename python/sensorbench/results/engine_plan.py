@@ -154,6 +154,8 @@ class KeptPlan(TypedDict, total=False):
     request_threads: int
     requests_per_set: int
     executions: int
+    warmup_s: float
+    # Measurements; of earlier versions.
     warm_up: int
 
 

@@ -45,9 +45,10 @@ class Heading:
 
 @dataclass(frozen=True)
 class Code:
-    """Text to be copied as it is."""
+    """Text to be copied as it is; `style` is command for a command line."""
 
     text: str
+    style: str = ""
 
 
 @dataclass(frozen=True)
@@ -99,12 +100,23 @@ class Chart:
     # How many pixels wide it is in its files.
     file_width: int = 620
 
+    @property
+    def how(self) -> str:
+        """How to read it, in a sentence, which the function that draws it gives."""
+        how: str = self.specification["usermeta"]["how"]
+        return how
+
 
 @dataclass(frozen=True)
 class Grid:
     """Charts beside one another, as far as there is room."""
 
     blocks: Sequence["Block | None"]
+
+    @property
+    def how(self) -> str:
+        """How to read its charts, where all are read alike; else each says it itself."""
+        return common_how(self.blocks)
 
 
 @dataclass(frozen=True)
@@ -131,6 +143,11 @@ class Cards:
     """Answers beside one another."""
 
     blocks: Sequence[Card]
+
+    @property
+    def how(self) -> str:
+        """How to read their charts, where all are read alike; else each says it itself."""
+        return common_how(self.blocks)
 
 
 Block: TypeAlias = Text | Heading | Code | Items | Facts | Definitions | Table | Chart | Grid | Details | Card | Cards
@@ -161,6 +178,12 @@ class Page:
     def charts(self) -> list[Chart]:
         """All its charts, in order."""
         return [chart for section in self.sections if section for chart in _charts(section.blocks)]
+
+
+def common_how(blocks: Sequence[Block | None]) -> str:
+    """How to read some charts, where all are read alike; nothing where they are not."""
+    sentences = {chart.how for chart in _charts(blocks)}
+    return sentences.pop() if len(sentences) == 1 else ""
 
 
 def _charts(blocks: Sequence[Block | None]) -> Iterator[Chart]:

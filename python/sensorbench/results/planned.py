@@ -2,10 +2,11 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
-from sensorbench.results.as_written import AsWritten
+from sensorbench.results.as_written import AsWritten, PresentKeys
 from sensorbench.results.described import ComparisonWorkload, DescribedDataset, FactorsWorkload, LoadedWork, StressWorkload
+from sensorbench.results.estimate import Budget
 from sensorbench.results.manifest import BaseManifest
 from sensorbench.results.summary.part import SummaryPart
 
@@ -36,13 +37,14 @@ class PlannedComparison(SummaryPart):
     part: str = Field(default="", description="The part of a study that it is, where the study has parts.")
     dataset: Annotated[DescribedDataset, AsWritten]
     operations: dict[str, OperationManifest]
-    workload: Annotated[ComparisonWorkload, AsWritten]
+    workload: Annotated[ComparisonWorkload, AsWritten, PresentKeys]
     metric: str
     include_outdated: bool = Field(
         default=False, description="Whether outdated versions of databases are ranked against current ones."
     )
     resources: ServerResources = Field(default=ServerResources(), description="What each server that was started may use.")
     order: list[list[str]] = Field(default=[], description="For each repeat, the variants in the order in which they ran.")
+    budget: Budget | None = Field(default=None, description="What a budget of time was turned into, where there was one.")
 
 
 class ComparisonManifest(BaseManifest[PlannedComparison]):
@@ -74,7 +76,7 @@ class PlannedStress(SummaryPart):
     """One target under rates that rise, or are searched."""
 
     operations: dict[str, str] = Field(description="What is asked, in words, by name.")
-    workload: Annotated[StressWorkload, AsWritten]
+    workload: Annotated[StressWorkload, AsWritten, PresentKeys]
     objective: StressObjective | None = None
     search: StressSearch | None = Field(default=None, description="How the highest rate was searched, where it was.")
 
@@ -104,14 +106,21 @@ class ClusterChange(SummaryPart):
 
 
 class ElasticityWorkload(SummaryPart):
-    """The load, and how long the parts of a transition are, in measurements; `executions` request sets are a measurement."""
+    """The load, and how long the parts of a transition are, in measurements where no unit is said; `executions` request sets are a measurement."""
 
     requests_per_thread: int = Field(description="Requests of a set that each thread issues.")
     threads_per_node: int
     executions: int
     rate_per_node: float | None = Field(description="Requests per second for each node in an open loop; null in a closed loop.")
     timeout_s: float
-    warm_up: int
+    warmup_s: float | None = Field(
+        default=None, description="How long measurements do not count; null in results of earlier versions, which counted them."
+    )
+    warmup_measurements: int | None = Field(
+        default=None,
+        description="Measurements that do not count, in results of earlier versions.",
+        validation_alias=AliasChoices("warmup_measurements", "warm_up"),
+    )
     before: int
     after: int
     max_s: float = Field(description="How long stability is waited for when the change is done.")
@@ -176,7 +185,7 @@ class PlannedTune(SummaryPart):
     """A search for better settings of a server."""
 
     operations: dict[str, str] = Field(description="What is asked, in words, by name.")
-    workload: Annotated[LoadedWork, AsWritten]
+    workload: Annotated[LoadedWork, AsWritten, PresentKeys]
     goal: TuneGoal = Field(description="The figure that is to become better.")
     space: SearchSpace = Field(description="Which settings may take which values.")
     left_out: list[str] = Field(description="Settings of the space that trade durability for speed, and were left out for that.")
@@ -353,6 +362,7 @@ class PlannedSeries(SummaryPart):
     parts: dict[str, str] = Field(
         description="The folders of the comparisons, by the name of their dataset or of their part of the study, in order."
     )
+    budget: Budget | None = Field(default=None, description="What a budget of time was turned into, where there was one.")
 
 
 class SeriesManifest(BaseManifest[PlannedSeries]):

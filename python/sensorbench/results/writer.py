@@ -331,6 +331,7 @@ def summary_of_variant(summary: ComparisonSummary, variant: str) -> ComparisonSu
         "rankings": [],
         "models": [],
         "sections": [],
+        "stall": None,
     }
     return summary.model_copy(
         update={

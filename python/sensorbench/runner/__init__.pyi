@@ -1,9 +1,9 @@
 from .ceiling import driver_ceiling, server_ceiling
 from .client_health import check_client_health, client_bound, health_of_client, warn_of_client
-from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, ValidatedComparison
+from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest, ValidatedComparison
 from .drive import run_plan
 from .experiment_file import ExperimentFile, load_experiment, plan_experiment
-from .lengths import Length, Seconds, SecondsOrNone, seconds
+from .lengths import Length, LengthOrNone, Seconds, SecondsOrNone, seconds, seconds_or_none
 from .load import check_namespace, known_size, load_variant, noted, wait_for
 from .memory import MemoryGuard
 from .monitor import CLIENT
@@ -15,6 +15,7 @@ from .options import (
     RankingOptions,
     Rate,
     RateOptions,
+    RepetitionOptions,
     ServerOptions,
     StudyRunOptions,
     SweepOptions,
@@ -24,6 +25,7 @@ from .prepare import PreparedTable, cached_tables, prepare_tables
 from .references import check_references
 from .registered import Database, databases
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
+from .room import free_room
 from .run import Observer, run_to_end
 from .servers import Servers, running_servers
 from .sweep import swept
@@ -36,9 +38,10 @@ from .variants import (
     VariantSpec,
     make_variants,
     parse_target,
+    place_of,
     started_target,
 )
-from .workload import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, WARM_UP, Schedule, Workload
+from .workload import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, WARMUP, Schedule, Workload
 
 __all__ = [
     "CLIENT",
@@ -50,7 +53,7 @@ __all__ = [
     "READ",
     "SERVER_URL",
     "VALUE",
-    "WARM_UP",
+    "WARMUP",
     "WRITE",
     "ChangeOptions",
     "Comparison",
@@ -59,6 +62,7 @@ __all__ = [
     "ExperimentFile",
     "ExperimentOptions",
     "Length",
+    "LengthOrNone",
     "MemoryGuard",
     "Observer",
     "OwnedNamespace",
@@ -67,11 +71,13 @@ __all__ = [
     "RankingOptions",
     "Rate",
     "RateOptions",
+    "RepetitionOptions",
     "Schedule",
     "Seconds",
     "SecondsOrNone",
     "ServerOptions",
     "Servers",
+    "StallTest",
     "StudyRunOptions",
     "SweepOptions",
     "TargetSpec",
@@ -89,6 +95,7 @@ __all__ = [
     "connect",
     "databases",
     "driver_ceiling",
+    "free_room",
     "health_of_client",
     "is_of_registers",
     "known_size",
@@ -100,6 +107,7 @@ __all__ = [
     "owned_namespaces",
     "parameters_of",
     "parse_target",
+    "place_of",
     "plan_experiment",
     "plan_operations",
     "planned_operation",
@@ -108,6 +116,7 @@ __all__ = [
     "run_to_end",
     "running_servers",
     "seconds",
+    "seconds_or_none",
     "server_ceiling",
     "started_target",
     "swept",

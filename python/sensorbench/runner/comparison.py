@@ -8,6 +8,7 @@ import duckdb
 from sensorbench import _engine
 from sensorbench.dataset import Dataset
 from sensorbench.results import ServerResources
+from sensorbench.results.estimate import Budget
 from sensorbench.runner.plan import Parameters
 from sensorbench.runner.servers import Servers
 from sensorbench.runner.variants import Variant
@@ -17,6 +18,18 @@ from sensorbench.schemas.engine_types import DriverSchema
 from sensorbench.schemas.types import ValueType
 
 DATA_FOLDER = "data"
+
+
+@dataclass(frozen=True)
+class StallTest:
+    """One stall of an embedded database, which a closed and an open loop measure after everything else."""
+
+    variant: str
+    operation: str
+    rate_per_s: float
+    duration: str
+    stall_after_s: float
+    stall_s: float
 
 
 @dataclass(frozen=True)
@@ -40,6 +53,10 @@ class Comparison:
     include_outdated: bool = False
     # What each server that is started may use; as the lab has it where nothing is said.
     resources: ServerResources = field(default_factory=ServerResources)
+    # What it was made of, where a budget was given for it alone.
+    budget: Budget | None = None
+    # Shows coordinated omission besides.
+    stall: StallTest | None = None
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,20 @@ def _checked(value: object) -> object:
     return value
 
 
+def _checked_or_none(value: object) -> object:
+    if isinstance(value, int):
+        raise ValueError('expected a length of time such as "10s", or "0" for none; it is no number of operations any more')
+    return value if value == "0" else _checked(value)
+
+
+def seconds_or_none(text: str) -> float:
+    """A length in seconds that may be 0."""
+    return 0.0 if text == "0" else seconds(text)
+
+
 Length = Annotated[str, BeforeValidator(_checked)]
+# The same, or "0".
+LengthOrNone = Annotated[str, BeforeValidator(_checked_or_none)]
 # A length in s, which a user may write as text; and one that may be none at all.
 Seconds = Annotated[float, parsed(seconds)]
-SecondsOrNone = Annotated[float, parsed(lambda text: 0.0 if text == "0" else seconds(text))]
+SecondsOrNone = Annotated[float, parsed(seconds_or_none)]

@@ -20,12 +20,17 @@ def _above_zero(rate: float) -> float:
 Rate = Annotated[float, AfterValidator(_above_zero)]
 
 
-class StudyRunOptions(OptionModel):
-    """What can be chosen of each study. `repeat` is as the study has it if it is None."""
+class RepetitionOptions(OptionModel):
+    """From what random choices follow, and how often runs are repeated; `repetitions` is as the study has it if it is None."""
+
+    seed: int = option(DEFAULT_SEED, "Seed of generated data and of operations.")
+    repetitions: int | None = option(None, "Runs of each variant.", ge=1)
+
+
+class StudyRunOptions(RepetitionOptions):
+    """What can be chosen of each study."""
 
     scale: float = option(1.0, "Share of the dataset that is used.")
-    seed: int = option(DEFAULT_SEED, "Seed of generated data and of operations.")
-    repeat: int | None = option(None, "Repetitions: runs of each variant.", ge=1)
 
 
 class RateOptions(OptionModel):

@@ -122,7 +122,7 @@ def build_plan(operations: Operations, schema: Schema, parameters: Parameters, w
     """The plan of one run of a workload on a variant."""
     return {
         **plan_operations(operations, schema, parameters, workload),
-        "phases": workload.phases(run, workload.repeat),
+        "phases": workload.phases(run, workload.repetitions),
         "concurrency": workload.schedule.max_concurrency,
         "threads": workload.threads,
         "timeout_s": seconds(workload.timeout),

@@ -11,6 +11,7 @@ from typing import Literal
 from sensorbench import _engine, lab
 from sensorbench.errors import EngineUsageError, UsageError
 from sensorbench.results import VariantManifest
+from sensorbench.results.estimate import Place
 from sensorbench.runner.registered import Database, databases
 from sensorbench.runner.workload import Workload
 from sensorbench.schemas import Schema
@@ -154,6 +155,13 @@ class Variant:
             promises=self.schema.file.promises,
             statements=statements,
         )
+
+
+def place_of(variant: Variant) -> Place:
+    """Whether a variant is embedded, at a server that the lab starts, or at one of the user's."""
+    if variant.target.database.embedded:
+        return "embedded"
+    return "lab" if variant.target.place == "started" else "yours"
 
 
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z0-9+]+):")

@@ -5,12 +5,14 @@ from typing import Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from sensorbench import toml_file
+from sensorbench.options import DEFAULT_SEED
 from sensorbench.results.engine_plan import Pace, PlannedPhase, PlannedSegment
 from sensorbench.results.manifest import MEASURE
-from sensorbench.runner.lengths import Length, seconds
+from sensorbench.runner.lengths import Length, LengthOrNone, seconds, seconds_or_none
 from sensorbench.schemas.operations import AnyChoice
 
-WARM_UP = "warm_up"
+# The name of the phase in files of results.
+WARMUP = "warm_up"
 
 # In an open loop so many operations may be in flight if nothing else is said: more than any server here serves at once; with
 # embedded databases, whose operations have a thread each, more than any machine here has processors for.
@@ -93,15 +95,17 @@ class Workload(toml_file.FileModel):
         description="`random`: the kind of each operation is drawn by the weights. `in turn`: operations come in rounds, each as many times as its weight.",
     )
     schedule: Schedule = Field(default=Schedule(concurrency=1), description="When operations arrive.")
-    warm_up: Length | int = Field(default=0, description="A length of time, or a number of operations.")
+    warmup: LengthOrNone = Field(
+        default="0", description='How long operations are carried out before anything counts, `"10s"`; `"0"` for no warm-up.'
+    )
     duration: Length | None = Field(
         default=None,
         description='Length of a run, `"30s"`. This or `operations` must be given; a run ends with the first of both.',
     )
     operations: int | None = Field(default=None, ge=1, description="Number of operations of a run.")
-    repeat: int = Field(default=3, ge=1, description="Repetitions of each variant, interleaved. Verdicts need three.")
+    repetitions: int = Field(default=3, ge=1, description="Repetitions of each variant, interleaved. Verdicts need three.")
     timeout: Length = Field(default="60s", description="Time limit of an operation; one that takes longer counts with this time.")
-    seed: int = Field(default=1, ge=0, description="Seed of kinds, parameters and arrivals.")
+    seed: int = Field(default=DEFAULT_SEED, ge=0, description="Seed of kinds, parameters and arrivals.")
     choice: dict[str, AnyChoice] = Field(
         default={},
         description='How parameter sources choose, by name: `"uniform"`, `"sequential"`, `{ zipfian = 0.99 }`, `{ latest = 0.99 }`. The operation set counts for the others.',
@@ -155,9 +159,9 @@ class Workload(toml_file.FileModel):
         return self.model_copy(update={"schedule": self.schedule.model_copy(update={"concurrency": limit})})
 
     @property
-    def is_warmed_up(self) -> bool:
+    def has_warmup(self) -> bool:
         """Whether there is a warm-up."""
-        return bool(self.warm_up)
+        return seconds_or_none(self.warmup) > 0.0
 
     def phases(self, run: int, runs: int) -> list[PlannedPhase]:
         """The phases of the run with this number (from 0), out of so many: its writes meet those of no other. Where it is known how many
@@ -165,13 +169,8 @@ class Workload(toml_file.FileModel):
         """
         pace = self.schedule.pace()
         phases: list[PlannedPhase] = []
-        if self.is_warmed_up:
-            warm_up: PlannedPhase = {"name": WARM_UP, "pace": _first_rate(pace)}
-            if isinstance(self.warm_up, int):
-                warm_up["operations"] = self.warm_up
-            else:
-                warm_up["duration_s"] = seconds(self.warm_up)
-            phases.append(warm_up)
+        if self.has_warmup:
+            phases.append({"name": WARMUP, "pace": _first_rate(pace), "duration_s": seconds(self.warmup)})
         duration_s = seconds(self.duration) if self.duration else None
         phases.append({"name": MEASURE, "operations": self.operations, "duration_s": duration_s, "pace": pace})
         operations = [count for phase in phases if (count := phase.get("operations")) is not None]

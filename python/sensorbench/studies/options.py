@@ -10,11 +10,13 @@ from sensorbench.runner import (
     FILE_URL,
     SERVER_URL,
     Length,
+    LengthOrNone,
     RankingOptions,
     RateOptions,
+    RepetitionOptions,
     Schedule,
+    Seconds,
     ServerOptions,
-    StudyRunOptions,
     SweepOptions,
 )
 
@@ -26,9 +28,22 @@ def _arrival(text: str) -> str:
     return text
 
 
-class StudyOptions(SweepOptions, RankingOptions, ServerOptions, RateOptions, StudyRunOptions):
+# Of a study, if neither a budget nor a scale is given.
+DEFAULT_BUDGET_S = 1200.0
+
+
+class StudyOptions(SweepOptions, RankingOptions, ServerOptions, RateOptions, RepetitionOptions):
     """What a user may change; the study decides where nothing is said."""
 
+    scale: float | None = option(None, "Share of the dataset that is used. Without it, --budget chooses.")
+    budget: Seconds | None = option(
+        None,
+        "Choose scale, operations and repetitions by a pilot so that the study ends in this time: 20m, 2h. 20m if neither this nor --scale is given.",
+    )
+    max_variant_time: Length | None = option(
+        None,
+        "A run of a variant ends after this time, whatever operations are left: a slow one does the first of the same operations.",
+    )
     targets: tuple[str, ...] = option(
         (),
         f"A system of the study, a database's name, or a URL ({FILE_URL}, {SERVER_URL}). May be given several times.",
@@ -43,7 +58,9 @@ class StudyOptions(SweepOptions, RankingOptions, ServerOptions, RateOptions, Stu
     parts: tuple[str, ...] = option((), "Only this part, of a study with parts. May be given several times.", "--part")
     operations: int | None = option(None, "Requests of a run; those of the study if not given, fewer at scales below 0.1.", ge=1)
     duration: Length | None = option(None, "Length of a run instead of a number of requests: 30s, 5m, 8h.")
-    warm_up: int | None = option(None, "Requests before each run that are not measured.", ge=0)
+    warmup: LengthOrNone | None = option(
+        None, "How long operations are carried out before each run and do not count; 0 for none. That of the study if not given."
+    )
     arrival: Annotated[str, AfterValidator(_arrival)] | None = option(None, "How requests come at a rate: constant or poisson.")
     registers: int | None = option(
         None,
@@ -56,6 +73,13 @@ class StudyOptions(SweepOptions, RankingOptions, ServerOptions, RateOptions, Stu
         """Raises UsageError for options that contradict one another."""
         if self.operations is not None and self.duration is not None:
             raise UsageError("--operations and --duration both say when a run ends; give one of them")
+        if self.duration is not None and self.max_variant_time is not None:
+            raise UsageError("--duration and --max-variant-time both say after which time a run ends; give one of them")
         if self.arrival is not None and self.rate is None:
             raise UsageError(f"--arrival {self.arrival}: say by --rate at which rate operations arrive")
         return self
+
+    @property
+    def used_scale(self) -> float:
+        """Share of the dataset that is used: all of it, if nothing is said."""
+        return 1.0 if self.scale is None else self.scale

@@ -24,6 +24,7 @@ from sensorbench.runner import (
     Workload,
     make_variants,
     parse_target,
+    seconds,
     started_target,
     swept,
 )
@@ -156,12 +157,12 @@ def _comparison(
     folder: Path,
     reporter: ProgressReporter,
 ) -> Comparison:
-    dataset = open_dataset(dataset_name, scale=options.scale, seed=options.seed, reporter=reporter)
+    dataset = open_dataset(dataset_name, scale=options.used_scale, seed=options.seed, reporter=reporter)
     operations = load_operations(study.file.operations)
     for name, source in grid.parameter_sources.items():
         if dataset.name in source.datasets:
             operations = operations.with_parameter_source(name, ParameterSource(query=source.query))
-    workload = _workload(grid.workload, options)
+    workload = workload_of(grid.workload, options)
     return Comparison(
         kind="study",
         name=study.name,
@@ -248,10 +249,10 @@ def _of_those(options: StudyOptions) -> str:
     return f" among {', '.join(options.schemas)}" if options.schemas else ""
 
 
-def _workload(workload: Workload, options: StudyOptions) -> Workload:
-    changes: dict[str, Any] = {
-        name: getattr(options, name) for name in ("warm_up", "repeat") if getattr(options, name) is not None
-    }
+def workload_of(workload: Workload, options: StudyOptions) -> Workload:
+    """A study's workload with what a user changes of it."""
+    chosen = {"warmup": options.warmup, "repetitions": options.repetitions, "seed": options.seed}
+    changes: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     changed = workload.model_copy(
         update={**changes, **_end(workload, options), "schedule": _schedule(workload.schedule, options)}
     )
@@ -259,10 +260,16 @@ def _workload(workload: Workload, options: StudyOptions) -> Workload:
 
 
 def _end(workload: Workload, options: StudyOptions) -> dict[str, Any]:
-    """When a run ends: as the user says, else as the study does."""
-    if options.operations is not None or options.duration is not None:
-        return {"operations": options.operations, "duration": options.duration}
-    return {"operations": _operations_at(options.scale, workload.operations)} if workload.operations is not None else {}
+    """When a run ends: as the user says, else as the study does; at the latest after the time that each variant has."""
+    if options.duration is not None:
+        return {"operations": None, "duration": options.duration}
+    end: dict[str, Any] = {}
+    if options.operations is not None:
+        end = {"operations": options.operations, "duration": None}
+    elif workload.operations is not None:
+        end = {"operations": _operations_at(options.used_scale, workload.operations)}
+    limits = [limit for limit in (end.get("duration", workload.duration), options.max_variant_time) if limit is not None]
+    return {**end, "duration": min(limits, key=seconds, default=None)}
 
 
 def _schedule(schedule: Schedule, options: StudyOptions) -> Schedule:

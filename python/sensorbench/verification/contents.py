@@ -184,7 +184,7 @@ def check_contents(
         workload = Workload(
             mix=dict.fromkeys(names, 1.0),
             operations=REFERENCE_SAMPLE * len(names),
-            repeat=1,
+            repetitions=1,
             schedule=Schedule(concurrency=1),
             timeout="10m",
             seed=seed,

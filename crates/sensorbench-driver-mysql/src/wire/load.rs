@@ -122,7 +122,7 @@ fn load_error(table: &str, link: &Link, error: Error) -> DriverError {
     match error {
         Error::Server(error) if LOCAL_INFILE_IS_OFF.contains(&error.code) => DriverError::Statement(format!(
             "table {table}: the server allows no LOAD DATA LOCAL ({error}); allow it with SET GLOBAL local_infile = 1, \
-             or start the server with --local-infile=1 (a server of the lab: --set local_infile=1)"
+             or start the server with --local-infile=1 (a server of the lab: --server-setting local_infile=1)"
         )),
         lost => match link.error(lost) {
             DriverError::Statement(reason) => DriverError::Data(format!("table {table}: {reason}")),

@@ -1,15 +1,22 @@
 from .candidates import Gathered, by_reason, candidates_of, gather
+from .estimate import estimate_comparison, found_of, run_cost
+from .pilot import Pilot, run_pilot
 from .run import ComparisonBenchmark, plan_comparison
 from .summary import done_in_s, sample_of, summarise
 
 __all__ = [
     "ComparisonBenchmark",
     "Gathered",
+    "Pilot",
     "by_reason",
     "candidates_of",
     "done_in_s",
+    "estimate_comparison",
+    "found_of",
     "gather",
     "plan_comparison",
+    "run_cost",
+    "run_pilot",
     "sample_of",
     "summarise",
 ]

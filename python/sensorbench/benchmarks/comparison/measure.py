@@ -197,7 +197,7 @@ def load_one(
         return
     if writes_anything(connected.comparison.operations, connected.names):
         # What earlier runs wrote is gone with the data that they wrote it to: they are measured again.
-        for repeat in range(1, connected.comparison.workload.repeat + 1):
+        for repeat in range(1, connected.comparison.workload.repetitions + 1):
             remove_results(writer.run_folder(variant.id, repeat))
     if variant.temporary is not None:
         variant.temporary.parent.mkdir(parents=True, exist_ok=True)
@@ -235,7 +235,7 @@ def run_one(
     parameters = with_keys_of_run(connected.parameters, comparison.operations, created, repeat)
     plan = build_plan(comparison.operations, variant.schema, parameters, variant.workload(comparison.workload), repeat - 1)
     writer.variant_folder(variant.id).mkdir(parents=True, exist_ok=True)
-    with reporter.task(f"{variant.id}, run {repeat} of {comparison.workload.repeat}", total=1.0) as task:
+    with reporter.task(f"{variant.id}, run {repeat} of {comparison.workload.repetitions}", total=1.0) as task:
         run = run_plan(
             connected.targets[variant.id],
             variant,
@@ -245,7 +245,7 @@ def run_one(
             connected.servers,
             lambda _, now: task.advance_to(*_progress(now, plan)),
             number=repeat,
-            temperature="hot" if comparison.workload.is_warmed_up else "warm",
+            temperature="hot" if comparison.workload.has_warmup else "warm",
             created=created,
             at_end=lambda run, is_complete: keep_history(
                 connected, variant, folder, run, plan, parameters, is_complete=is_complete

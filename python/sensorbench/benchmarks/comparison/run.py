@@ -10,6 +10,7 @@ from typing import cast
 import pyarrow as pa
 
 from sensorbench.benchmarks.comparison.measure import claim_of, is_finished, load_one, run_one, writes_anything
+from sensorbench.benchmarks.comparison.stall import measure_stall
 from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError, message_of
 from sensorbench.lifecycle import Benchmark, Description, RunContext, check_folder
 from sensorbench.paths import remove_if_empty
@@ -148,6 +149,7 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
                 metric=comparison.metric,
                 include_outdated=comparison.include_outdated,
                 resources=comparison.resources,
+                budget=comparison.budget,
             ),
             variants=[
                 variant.manifest(
@@ -196,7 +198,7 @@ def _unfinished(plan: ComparisonPlan, progress: ProgressReporter) -> list[Varian
     comparison = plan.comparison
     if not plan.resume or writes_anything(comparison.operations, plan.validated.names):
         return comparison.variants
-    finished = [variant for variant in comparison.variants if is_finished(variant, plan.folder, comparison.workload.repeat)]
+    finished = [variant for variant in comparison.variants if is_finished(variant, plan.folder, comparison.workload.repetitions)]
     for variant in finished:
         progress.say(f"  {variant.id}: finished before, not repeated")
     return [variant for variant in comparison.variants if variant not in finished]
@@ -265,7 +267,7 @@ def _run_variants(
     standing = [variant for variant in unfinished if _succeeds(connected, variant, "loading", writer, reporter, load)]
     _write_server_ceilings(connected, standing, writer)
     order = []
-    for repeat in range(1, comparison.workload.repeat + 1):
+    for repeat in range(1, comparison.workload.repetitions + 1):
         # A B B A: what changes with time hits all variants alike.
         variants = [variant for variant in standing if not variant.only_loads][:: 1 if repeat % 2 == 1 else -1]
         order.append([variant.id for variant in variants])
@@ -286,6 +288,12 @@ def _run_variants(
         _check_contents(connected, standing, writer, reporter)
     elif comparison.workload.answers == "all":
         _write_reference(connected, writer, reporter)
+    if comparison.stall is not None and comparison.stall.variant in [variant.id for variant in standing]:
+        try:
+            measure_stall(connected, comparison.stall, writer, reporter)
+        except FailedError as error:
+            # It shows how to measure, and is no part of the comparison, which is complete.
+            reporter.warn(f"coordinated omission could not be shown: {error}")
 
 
 def _load(
@@ -343,7 +351,7 @@ def _check_contents(
     with reporter.task("reading back what was written") as task:
         checked = wrong = 0
         for variant in standing:
-            runs = [read_run(writer.run_folder(variant.id, repeat)) for repeat in range(1, comparison.workload.repeat + 1)]
+            runs = [read_run(writer.run_folder(variant.id, repeat)) for repeat in range(1, comparison.workload.repetitions + 1)]
             plans = [
                 build_plan(
                     comparison.operations, variant.schema, validated.parameters, variant.workload(comparison.workload), run

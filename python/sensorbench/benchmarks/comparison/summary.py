@@ -20,6 +20,7 @@ from sensorbench.results.engine_report import OperationReport
 from sensorbench.results.latencies import interval_histograms, is_logged_whole, logged_latencies, of_kind
 from sensorbench.results.manifest import MEASURE, OUTCOMES
 from sensorbench.results.outdated import why_outdated
+from sensorbench.results.stall import read_stall
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.comparison import (
     AnswerComparison,
@@ -92,6 +93,7 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             contents=result.contents,
             guarantees=guaranteed(result),
             client_health=health,
+            stall=stall.figures if (stall := read_stall(result.folder)) else None,
         ),
     )
 

@@ -162,7 +162,7 @@ def _comparison(spec: ElasticitySpec, folder: Path) -> Comparison:
         schedule=_schedule(spec.load.threads_per_node, None),
         duration=f"{LONGEST_S:.0f}s",
         timeout=f"{spec.load.timeout_s}s",
-        repeat=max(1, len(spec.changes)),
+        repetitions=max(1, len(spec.changes)),
         seed=spec.seed,
         log="all",
         pin=False,

@@ -1,8 +1,8 @@
 """What can be chosen of changes of a cluster under load, and of the study of them."""
 
 from sensorbench.benchmarks.elasticity.changes import KINDS
-from sensorbench.options import OptionModel, option
-from sensorbench.runner import FILE_URL, SERVER_URL, Rate, Seconds, StudyRunOptions
+from sensorbench.options import DEFAULT_SEED, OptionModel, option
+from sensorbench.runner import FILE_URL, SERVER_URL, Rate, Seconds, SecondsOrNone, StudyRunOptions
 
 REQUESTS_OF_A_SET = 1667
 
@@ -20,7 +20,7 @@ class ElasticityOptions(OptionModel):
     nodes: int | None = option(None, "Nodes at the start; the database's least if not given.", ge=1)
     changes: tuple[str, ...] = option(
         (),
-        f"What is done to the cluster, as join:2 or kill:30s: {'; '.join(f'{kind}: {said}' for kind, said in KINDS.items())}. May be given "
+        f"What is done to the cluster, as join:2 or kill:30s. {'. '.join(f'{kind}: {said}' for kind, said in KINDS.items())}. May be given "
         "several times, for one after the other. Without it as many nodes join as there are.",
         "--change",
     )
@@ -31,18 +31,18 @@ class ElasticityOptions(OptionModel):
     threads_per_node: int = option(1, "Threads for each node at the start.", ge=1)
     executions: int = option(10, "Sets that are one measurement.", ge=1)
     rate: float | None = option(None, "An open loop: requests per second for each node at the start.", ge=0.001)
-    warm_up: int = option(2, "Measurements that do not count.", ge=0)
+    warmup: SecondsOrNone = option("30s", "How long the load is held before measurements count; 0 for none.")
     before: int = option(20, "Measurements before the change.", ge=2)
     after: int = option(20, "Measurements that must have been stable at the end.", ge=10)
     at_most: Seconds = option("30m", "How long stability is waited for when the change is done.")
     timeout: Seconds = option("10s", "How long a request may take.")
     no_growth: bool = option(False, "Data and load stay as they are when nodes have joined.")
-    settings: tuple[str, ...] = option((), "A setting of the servers that the lab starts, KEY=VALUE.", "--set")
+    settings: tuple[str, ...] = option((), "A setting of the servers that the lab starts, KEY=VALUE.", "--server-setting")
     add_node_command: str | None = option(None, "Of a URL: the command that adds a node.")
     remove_node_command: str | None = option(None, "Of a URL: the command that takes a node out.")
     status_command: str | None = option(None, "Of a URL: a command that ends with 0 when no data are moving any more.")
-    repeat: int = option(1, "How many times each target is measured.", ge=1)
-    seed: int = option(1, "From which all requests follow.", ge=0)
+    repetitions: int = option(1, "How many times each target is measured.", ge=1)
+    seed: int = option(DEFAULT_SEED, "From which all requests follow.", ge=0)
 
 
 class ElasticityStudyOptions(StudyRunOptions):
@@ -57,7 +57,7 @@ class ElasticityStudyOptions(StudyRunOptions):
     operations: int | None = option(None, "Requests of a set that each thread issues.", ge=1)
     rate: Rate | None = option(None, "Requests per second that come whether or not others are answered (an open loop).")
 
-    def with_study(self, targets: tuple[str, ...], changes: tuple[str, ...], dataset: str, repeat: int) -> ElasticityOptions:
+    def with_study(self, targets: tuple[str, ...], changes: tuple[str, ...], dataset: str, repetitions: int) -> ElasticityOptions:
         """What is done in all: as the study has it where the user has said nothing."""
         return ElasticityOptions(
             targets=self.targets or targets,
@@ -66,6 +66,6 @@ class ElasticityStudyOptions(StudyRunOptions):
             scale=self.scale,
             requests=self.operations or REQUESTS_OF_A_SET,
             rate=self.rate,
-            repeat=self.repeat or repeat,
+            repetitions=self.repetitions or repetitions,
             seed=self.seed,
         )

@@ -25,13 +25,13 @@ def spec_of(
         dataset=articles,
         load=Load(options.requests, options.threads_per_node, options.executions, options.rate, options.timeout),
         changes=changes or [Change("join", options.nodes or _nodes_of(spec))],
-        lengths=Lengths(options.warm_up, options.before, options.after, options.at_most),
+        lengths=Lengths(options.warmup, options.before, options.after, options.at_most),
         grows=not options.no_growth,
         seed=options.seed + number,
         commands=_commands(spec, options),
         replace=replace,
         # The next turn finds the target as this one did.
-        drop_after=drop_after or options.repeat > 1,
+        drop_after=drop_after or options.repetitions > 1,
     )
 
 
@@ -53,12 +53,16 @@ def _target(text: str, nodes: int | None, settings: Sequence[str]) -> TargetSpec
     spec = parse_target(text)
     if spec.place == "url" and not spec.database.embedded:
         if nodes is None or settings:
-            raise UsageError(f"--target {spec.label}: of a cluster of your own say --nodes, how many it has, and no --set")
+            raise UsageError(
+                f"--target {spec.label}: of a cluster of your own say --nodes, how many it has, and no --server-setting"
+            )
         return spec
     _require_cluster(text, spec)
     if spec.place == "lab":
         if nodes is not None or settings:
-            raise UsageError(f"--target {text}: it runs already; --nodes and --set are for servers that the lab starts")
+            raise UsageError(
+                f"--target {text}: it runs already; --nodes and --server-setting are for servers that the lab starts"
+            )
         return spec
     return started_target(spec.database.name, spec.options, nodes=nodes, server_settings=parse_settings(settings))
 

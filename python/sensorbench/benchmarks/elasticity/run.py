@@ -139,7 +139,7 @@ def _carry_out(
             "request_threads": threads,
             "requests_per_set": per_set,
             "executions": spec.load.executions,
-            "warm_up": spec.lengths.warm_up,
+            "warmup_s": spec.lengths.warmup_s,
         }
         rate_per_s = spec.load.rate_per_node * nodes * spec.operations_per_request if spec.load.rate_per_node else None
         try:

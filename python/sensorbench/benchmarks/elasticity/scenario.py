@@ -18,11 +18,11 @@ STABLE, NEVER_STABLE, FAILED = "seen to be stable", "not stable in time", "chang
 
 @dataclass(frozen=True)
 class Lengths:
-    """How long the parts of a transition are: measurements before that do not count, those before the change, those that were stable
-    when it ends; and how long (s) stability is waited for when the change is done.
+    """How long the parts of a transition are: how long (s) measurements begin that do not count, how many come before the change, how many
+    were stable when it ends; and how long (s) stability is waited for when the change is done.
     """
 
-    warm_up: int
+    warmup_s: float
     before: int
     after: int
     max_s: float
@@ -73,9 +73,13 @@ class Scenario:
         self._seen = (now_s, started)
 
     def _begin_when_ready(self, run: Run) -> None:
-        wanted = self.lengths.warm_up + self.lengths.before
-        self.report(f"before the change, measurement {len(self._ends_s)} of {wanted}")
-        if len(self._ends_s) >= wanted:
+        counted = len(self._sets())
+        self.report(
+            f"before the change, measurement {counted} of {self.lengths.before}"
+            if self._seen[0] >= self.lengths.warmup_s
+            else f"warm-up, {len(self._ends_s)} measurements"
+        )
+        if counted >= self.lengths.before:
             self._begun_at_s = run.now_ns() / 1e9
             self._thread = threading.Thread(target=self._carry_out, args=[run], name="change", daemon=True)
             self._thread.start()
@@ -109,6 +113,6 @@ class Scenario:
 
     def _sets(self) -> Sets:
         """The measurements so far, without those that do not count."""
-        ends_s = np.array([0.0, *self._ends_s])[self.lengths.warm_up :]
+        ends_s = np.array([0.0, *self._ends_s])
         durations_s = np.diff(ends_s) / self.executions
-        return Sets(ends_s[:-1], durations_s, np.zeros_like(durations_s))
+        return Sets(ends_s[:-1], durations_s, np.zeros_like(durations_s)).between(self.lengths.warmup_s, np.inf)

@@ -122,7 +122,8 @@ def _sets(run: RunResult) -> Sets:
     requests = Requests(*(wanted[name].to_numpy().astype(np.int64) for name in ("intended_start_ns", "start_ns", "end_ns")))
     is_open_loop = plan["phases"][0]["pace"] is not None
     sets = request_sets(requests, plan["requests_per_set"], plan["executions"], plan["request_threads"] if is_open_loop else None)
-    return sets.only(slice(plan["warm_up"], None))
+    # Earlier versions counted the measurements of the warm-up.
+    return sets.only(slice(plan["warm_up"], None)) if "warm_up" in plan else sets.between(plan["warmup_s"], np.inf)
 
 
 def _scored_from_s(sets: Sets, begun_at_s: float | None) -> float | None:

@@ -50,7 +50,7 @@ class FactorsPlan:
     @property
     def rounds(self) -> int:
         """How many times each cell is measured."""
-        return self.options.repeat or self.file.rounds
+        return self.options.repetitions or self.file.rounds
 
     @property
     def parts(self) -> list[str]:

@@ -178,7 +178,7 @@ def _warnings(result: FactorsResult) -> list[Caveat]:
         caveats.add(
             "rounds",
             f"Fewer than {MIN_RUNS} rounds give no intervals.",
-            f"No level can be called better or worse: --repeat {MIN_RUNS}.",
+            f"No level can be called better or worse: --repetitions {MIN_RUNS}.",
         )
     coarse = [key for key, factor in manifest.plan.sizes.items() if factor > IN_PROPORTION * manifest.plan.scale]
     if coarse:

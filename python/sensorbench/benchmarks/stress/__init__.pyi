@@ -1,6 +1,8 @@
+from .estimate import estimate_stress, steps_time, work_estimate, work_part
 from .figures import counts_of, latencies, merged
 from .objective import parse_objective
-from .options import LoadOptions, StressOptions, WorkOptions
+from .options import CapacityOptions, SearchOptions, StressOptions, WorkOptions
+from .pilot import WorkPilot, run_work_pilot
 from .planning import load_of, plan_stress, work_maker
 from .records import RecordWork, with_mix
 from .run import CapacitySearch, Load, StepsApart, StressBenchmark, StressPlan, attempted, stress
@@ -10,10 +12,11 @@ from .summary import summarise_stress
 from .work import Work
 
 __all__ = [
+    "CapacityOptions",
     "CapacitySearch",
     "Load",
-    "LoadOptions",
     "RecordWork",
+    "SearchOptions",
     "Step",
     "StepsApart",
     "StressBenchmark",
@@ -21,16 +24,22 @@ __all__ = [
     "StressPlan",
     "Work",
     "WorkOptions",
+    "WorkPilot",
     "attempted",
     "counts_of",
+    "estimate_stress",
     "latencies",
     "load_of",
     "merged",
     "parse_objective",
     "plan_stress",
     "request_rate",
+    "run_work_pilot",
+    "steps_time",
     "stress",
     "summarise_stress",
     "with_mix",
+    "work_estimate",
     "work_maker",
+    "work_part",
 ]

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from sensorbench.benchmarks.stress.step import parse_rates
 from sensorbench.errors import UsageError
-from sensorbench.options import OptionModel, option, parsed
+from sensorbench.options import DEFAULT_SEED, OptionModel, option, parsed
 from sensorbench.runner import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, Seconds, SecondsOrNone
 
 RECORDS = 100_000
@@ -39,16 +39,15 @@ class WorkOptions(OptionModel):
     distribution: str | None = option(None, "How records are chosen: uniform, zipfian, latest, hotspot, sequential, exponential.")
     files: tuple[Path, ...] = option((), "A properties file of YCSB for records and mix.", "-P")
     properties: tuple[str, ...] = option((), "A property of YCSB, key=value.", "-p")
-    seed: int = option(1, "From which all operations follow.", ge=0)
+    seed: int = option(DEFAULT_SEED, "From which all operations follow.", ge=0)
 
 
 class LoadOptions(OptionModel):
     """How operations come, in an open loop."""
 
-    step: Seconds = option("30s", "How long each rate is held.")
+    step_duration: Seconds = option("30s", "How long each rate is held.")
     ramp: SecondsOrNone = option("2s", "How long the rate takes to climb to the next step; 0 to jump.")
-    warm_up: SecondsOrNone = option("10s", "How long the first rate is held before anything counts; 0 to see the cold start.")
-    first: float = option(1000.0, "The rate at which a search begins.", "--from", ge=0.001)
+    warmup: SecondsOrNone = option("10s", "How long the first rate is held before anything counts; 0 to see the cold start.")
     concurrency: int | None = option(
         None, f"Most operations in flight.  [default: {MAX_CONCURRENCY}; {MAX_CONCURRENCY_EMBEDDED} embedded]", ge=1
     )
@@ -59,13 +58,23 @@ class LoadOptions(OptionModel):
     )
 
 
+class SearchOptions(LoadOptions):
+    """The same, where the highest rate that meets an objective is searched."""
+
+    first: float = option(1000.0, "The rate at which a search begins.", "--from", ge=0.001)
+
+
 class StressOptions(LoadOptions, WorkOptions):
-    """Rates that are held one after the other, or the search of the highest that meets an objective."""
+    """Rates that are held one after the other."""
 
     rates: Annotated[tuple[float, ...] | None, parsed(parse_rates)] = option(
-        None, "FROM:TO:STEP or rates with commas, in operations a second."
+        None, "FROM:TO:BY or rates with commas, in operations per second."
     )
-    find_capacity: bool = option(False, "Search the highest rate that meets --objective.")
+
+
+class CapacityOptions(SearchOptions, WorkOptions):
+    """The search of the highest rate that meets an objective."""
+
     objective: str | None = option(None, "Percentile and limit of the response time: p99=20ms.")
     precision: float = option(3.0, "How near the ends of the answer must be, in percent.", ge=0.1, le=50.0)
     confirm: int = option(3, "How many trials each end of the answer must have.", ge=1, le=20)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sensorbench.analysis.capacity import Search
 from sensorbench.benchmarks.stress.objective import parse_objective
-from sensorbench.benchmarks.stress.options import RECORDS, LoadOptions, StressOptions, WorkOptions
+from sensorbench.benchmarks.stress.options import RECORDS, CapacityOptions, LoadOptions, StressOptions, WorkOptions
 from sensorbench.benchmarks.stress.records import RecordWork, with_mix
 from sensorbench.benchmarks.stress.run import CapacitySearch, Load, StressPlan
 from sensorbench.benchmarks.stress.step import Step, steps_of
@@ -18,7 +18,7 @@ from sensorbench.runner import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, Observ
 
 
 def plan_stress(
-    options: StressOptions,
+    options: StressOptions | CapacityOptions,
     folder: Path,
     reporter: ProgressReporter,
     *,
@@ -27,7 +27,7 @@ def plan_stress(
     drop_after: bool = False,
 ) -> StressPlan:
     """The plan of what options ask for. Raises UsageError for what makes no sense."""
-    steps = _capacity_search(options) if options.find_capacity else _steps(options)
+    steps = _capacity_search(options) if isinstance(options, CapacityOptions) else _steps(options)
     work = work_maker(options, reporter, replace=replace)(folder, options.seed)
     return StressPlan(work, load_of(options, work), steps, observers, drop_after=drop_after)
 
@@ -48,7 +48,7 @@ def work_maker(options: WorkOptions, reporter: ProgressReporter, *, replace: boo
 def load_of(options: LoadOptions, work: Work) -> Load:
     """How operations come that options ask for."""
     limit = MAX_CONCURRENCY_EMBEDDED if work.variant.target.database.embedded else MAX_CONCURRENCY
-    return Load(options.concurrency or limit, options.threads, options.timeout, options.arrival, options.warm_up)
+    return Load(options.concurrency or limit, options.threads, options.timeout, options.arrival, options.warmup)
 
 
 def _workload(options: WorkOptions, reporter: ProgressReporter) -> CoreWorkload:
@@ -68,16 +68,12 @@ def _workload(options: WorkOptions, reporter: ProgressReporter) -> CoreWorkload:
 
 def _steps(options: StressOptions) -> list[Step]:
     if options.rates is None:
-        raise UsageError("--rates: expected rates, for example 5000:30000:5000; or --find-capacity --objective p99=20ms")
-    if options.objective is not None:
-        raise UsageError("--objective is for --find-capacity; give one of --rates and --find-capacity")
-    return steps_of(options.rates, options.step, options.ramp)
+        raise UsageError("--rates: expected rates, for example 5000:30000:5000; `sensorbench capacity` searches the highest")
+    return steps_of(options.rates, options.step_duration, options.ramp)
 
 
-def _capacity_search(options: StressOptions) -> CapacitySearch:
-    if options.rates is not None:
-        raise UsageError("--rates: --find-capacity chooses the rates itself; say where it begins by --from")
+def _capacity_search(options: CapacityOptions) -> CapacitySearch:
     if options.objective is None:
-        raise UsageError("--find-capacity: expected --objective, for example p99=20ms")
+        raise UsageError("--objective: expected a percentile and a limit of the response time, for example p99=20ms")
     search = Search(options.first, options.precision / 100.0, options.confirm, max_per_s=options.max_rate)
-    return CapacitySearch(parse_objective(options.objective, options.timeout), search, options.step, options.ramp)
+    return CapacitySearch(parse_objective(options.objective, options.timeout), search, options.step_duration, options.ramp)

@@ -42,7 +42,7 @@ class Load:
     threads: int = 1
     timeout_s: float = 60.0
     arrival: Arrival = "poisson"
-    warm_up_s: float = 0.0
+    warmup_s: float = 0.0
     pin: bool = True
 
     def described(self, work: Work) -> LoadedWork:
@@ -53,7 +53,7 @@ class Load:
             "threads": self.threads,
             "timeout_s": self.timeout_s,
             "arrival": self.arrival,
-            "warm_up_s": self.warm_up_s,
+            "warmup_s": self.warmup_s,
         }
 
 
@@ -108,7 +108,7 @@ class _ConnectedStress:
 
     def hold(self, steps: Sequence[Step], number: int, before: Sequence[int], report: Callable[[str, float], None]) -> RunResult:
         """Carries out steps in one run of the engine. `before`: how many numbers phases before have used for their writes."""
-        phases = phases_of(steps, self.load.arrival, self.load.warm_up_s if number == 1 else 0.0)
+        phases = phases_of(steps, self.load.arrival, self.load.warmup_s if number == 1 else 0.0)
         for place, phase in enumerate(phases):
             # How many operations a phase has is not known before: they take turns, behind all that was before.
             phase["numbering"] = {"offset": place, "stride": len(phases), "before": list(before)}

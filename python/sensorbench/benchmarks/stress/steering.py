@@ -14,9 +14,9 @@ MARK = "rate set to"
 
 
 def request_rate(folder: Path, per_s: float) -> None:
-    """Leaves a rate, in operations a second, for the run that writes into `folder`. Raises UsageError when none does."""
+    """Leaves a rate, in operations per second, for the run that writes into `folder`. Raises UsageError when none does."""
     if not per_s > 0.0:
-        raise UsageError(f"{per_s:g}: expected a rate above zero, in operations a second")
+        raise UsageError(f"{per_s:g}: expected a rate above zero, in operations per second")
     stress = read_stress(folder)
     if stress.state != "running":
         raise UsageError(f"{folder}: the stress run there is {stress.state}; a rate can be changed only while it goes on")

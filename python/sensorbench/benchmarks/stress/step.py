@@ -7,16 +7,16 @@ from typing import Literal
 
 from sensorbench.errors import UsageError
 from sensorbench.results.engine_plan import HeldStep, PlannedPhase, PlannedSegment
-from sensorbench.runner import WARM_UP
+from sensorbench.runner import WARMUP
 
 EXPECTED = (
-    "expected FROM:TO:STEP, for example 5000:30000:5000, or rates separated by commas; all in operations a second, above zero"
+    "expected FROM:TO:BY, for example 5000:30000:5000, or rates separated by commas; all in operations per second, above zero"
 )
 MAX_STEPS = 1000
 
 
 def parse_rates(text: str) -> list[float]:
-    """The rates, in operations a second, in the order in which they are held. Raises UsageError."""
+    """The rates, in operations per second, in the order in which they are held. Raises UsageError."""
     parts = text.split(":")
     if len(parts) not in (1, 3):
         raise _wrong(text)
@@ -48,7 +48,7 @@ Arrival = Literal["constant", "poisson"]
 
 @dataclass(frozen=True)
 class Step:
-    """A rate in operations a second, for how long it is held, and how long the rate climbs (or falls) to it before; both in s."""
+    """A rate in operations per second, for how long it is held, and how long the rate climbs (or falls) to it before; both in s."""
 
     name: str
     rate_per_s: float
@@ -70,14 +70,14 @@ def steps_of(rates: Sequence[float], held_s: float, ramp_s: float) -> list[Step]
     return [Step(f"step_{number}", rate, held_s, ramp_s) for number, rate in enumerate(rates, start=1)]
 
 
-def phases_of(steps: Sequence[Step], arrival: Arrival, warm_up_s: float = 0.0) -> list[PlannedPhase]:
+def phases_of(steps: Sequence[Step], arrival: Arrival, warmup_s: float = 0.0) -> list[PlannedPhase]:
     """The phases of a run for the engine. What comes on a ramp, or while the first rate warms up what is cold (s), is in phases of their
     own, which no figure is of.
     """
     phases: list[PlannedPhase] = []
-    if warm_up_s:
-        phases.append(_phase(WARM_UP, warm_up_s, {"from_per_s": steps[0].rate_per_s}, arrival))
-    for before, step in pairwise([Step("", steps[0].rate_per_s if warm_up_s else 0.0, 0.0), *steps]):
+    if warmup_s:
+        phases.append(_phase(WARMUP, warmup_s, {"from_per_s": steps[0].rate_per_s}, arrival))
+    for before, step in pairwise([Step("", steps[0].rate_per_s if warmup_s else 0.0, 0.0), *steps]):
         if step.ramp_s and step.rate_per_s != before.rate_per_s:
             climb: PlannedSegment = {"from_per_s": before.rate_per_s, "to_per_s": step.rate_per_s, "length_s": step.ramp_s}
             phases.append(_phase(f"ramp_to_{step.name}", step.ramp_s, climb, arrival))

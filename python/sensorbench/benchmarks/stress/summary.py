@@ -80,7 +80,7 @@ def _warnings(embedded: bool, steps: list[StressStep], found: StressCapacity | N
         caveats.add(
             "unconfirmed",
             "The search ended before both ends of the interval were confirmed.",
-            "Search again with a longer --step.",
+            "Search again with a longer --step-duration.",
         )
     if embedded:
         caveats.add(

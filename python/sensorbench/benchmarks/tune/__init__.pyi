@@ -1,8 +1,9 @@
 from .configured import ConfiguredWork, unknown_settings
+from .estimate import estimate_tune
 from .goal import measured_figure, percentile_of_offered
 from .options import TuneOptions
 from .planning import plan_tune
-from .run import TuneBenchmark
+from .run import TuneBenchmark, TunePlan
 from .space import load_space
 from .summary import summarise_tune
 
@@ -10,6 +11,8 @@ __all__ = [
     "ConfiguredWork",
     "TuneBenchmark",
     "TuneOptions",
+    "TunePlan",
+    "estimate_tune",
     "load_space",
     "measured_figure",
     "percentile_of_offered",

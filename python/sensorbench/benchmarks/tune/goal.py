@@ -29,7 +29,7 @@ EXPECTED = "expected a percentile at a rate (p99@2000), a capacity at an objecti
 
 
 class Goal(ABC):
-    """A figure that is to become better. `kind` says what it is: s, bytes, or operations a second (`count`)."""
+    """A figure that is to become better. `kind` says what it is: s, bytes, or operations per second (`count`)."""
 
     text: str
     kind: Literal["duration_s", "count", "bytes"]
@@ -69,7 +69,7 @@ class PercentileGoal(Goal):
 
 @dataclass(frozen=True)
 class CapacityGoal(Goal):
-    """The highest rate that meets an objective, in operations a second."""
+    """The highest rate that meets an objective, in operations per second."""
 
     text: str
     search: CapacitySearch
@@ -127,7 +127,7 @@ def parse_goal(text: str, *, held_s: float, ramp_s: float, timeout_s: float, sea
     except ValueError:
         rate_per_s = 0.0
     if not 0.0 < rate_per_s < float("inf"):
-        raise UsageError(f"--goal {text}: expected a rate above zero behind @, in operations a second")
+        raise UsageError(f"--goal {text}: expected a rate above zero behind @, in operations per second")
     return PercentileGoal(text, percentile, Step("step_1", rate_per_s, held_s, ramp_s), timeout_s)
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-from sensorbench.benchmarks.stress import LoadOptions, WorkOptions
+from sensorbench.benchmarks.stress import SearchOptions, WorkOptions
 from sensorbench.errors import UsageError
-from sensorbench.options import option, parsed
+from sensorbench.options import DEFAULT_SEED, option, parsed
 from sensorbench.runner import Seconds, SecondsOrNone
 
 RUNS = 20
@@ -19,25 +19,28 @@ def parse_start(texts: Iterable[str]) -> dict[str, str]:
         key, equals, value = text.partition("=")
         if not equals or not key.strip() or key.strip() in start:
             raise UsageError(
-                f"--start {text}: expected a setting and its value, each setting once, for example shared_buffers=64MB"
+                f"--server-setting {text}: expected a setting and its value, each setting once, for example shared_buffers=64MB"
             )
         start[key.strip()] = value.strip()
     return start
 
 
-class TuneOptions(LoadOptions, WorkOptions):
+class TuneOptions(SearchOptions, WorkOptions):
     """What a server is tuned for, where it is searched and for how long."""
 
     target: str | None = option(
         None, "The name of a database that the lab starts, or is embedded; one of the file's with --experiment."
     )
-    step: Seconds = option("30s", "How long a rate is held.")
-    warm_up: SecondsOrNone = option("10s", "How long the rate is held before anything counts; 0 for none.")
-    seed: int = option(1, "From which all operations and proposals follow; the confirmation takes others.", ge=0)
+    step_duration: Seconds = option("30s", "How long a rate is held.")
+    warmup: SecondsOrNone = option("10s", "How long the rate is held before anything counts; 0 for none.")
+    seed: int = option(DEFAULT_SEED, "From which all operations and proposals follow; the confirmation takes others.", ge=0)
     goal: str = option(..., "p99@2000 (a percentile at a rate), capacity:p99=20ms, load, or size.")
     space: Path | None = option(None, "A search space of yours, docs/how-to/tune.md; else the one that comes with it.")
     start: Annotated[dict[str, str], parsed(parse_start, of=list)] = option(
-        [], "A setting of the configuration that counts as the default, key=value; may be given several times.", several=True
+        [],
+        "A server setting of the configuration that counts as the default, key=value. May be given several times.",
+        "--server-setting",
+        several=True,
     )
     budget_runs: int | None = option(None, f"Most trials, without the confirmation; {RUNS} if no budget is given.", ge=3)
     budget: Seconds | None = option(None, "Time for the search, without the confirmation: 30m.")

@@ -18,7 +18,7 @@ PRECISION, CONFIRM_ENDS = 0.1, 2
 def plan_tune(options: TuneOptions, folder: Path, reporter: ProgressReporter, *, allow_durability: bool = False) -> TunePlan:
     """The plan of what options ask for. Raises UsageError for what makes no sense."""
     search = Search(options.first, PRECISION, CONFIRM_ENDS)
-    goal = parse_goal(options.goal, held_s=options.step, ramp_s=options.ramp, timeout_s=options.timeout, search=search)
+    goal = parse_goal(options.goal, held_s=options.step_duration, ramp_s=options.ramp, timeout_s=options.timeout, search=search)
     make_work = work_maker(options, reporter)
     work = make_work(folder, options.seed)
     whole, space_file = load_space(work.variant.target.database.name, options.space)

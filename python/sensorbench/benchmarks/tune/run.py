@@ -64,7 +64,7 @@ def check_settings(plan: TunePlan, space_file: Path) -> None:
             f"expected the name of a database ({target.database.name})"
         )
     for key, why in unknown_settings(target, plan.start).items():
-        raise UsageError(f"--start {key}: {target.database.name} does not know it: {why}")
+        raise UsageError(f"--server-setting {key}: {target.database.name} does not know it: {why}")
     number = max(len(setting.choices) for setting in plan.space.settings.values())
     for place in range(number):
         choices = {key: setting.choices[min(place, len(setting.choices) - 1)] for key, setting in plan.space.settings.items()}

@@ -92,7 +92,7 @@ def _warnings(
         caveats.add(
             "drift",
             f"Repetitions of the default were up to {drifted.max_to_min:.2f} × apart.",
-            "Trust the confirmation alone; a longer --step makes trials more alike.",
+            "Trust the confirmation alone; a longer --step-duration makes trials more alike.",
         )
     weaker = [key for key in space.weaker if is_gain and best and best.choices.get(key) != space.settings[key].choices[0]]
     if weaker:

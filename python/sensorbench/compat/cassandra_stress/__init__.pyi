@@ -1,3 +1,4 @@
+from .estimate import estimate_cassandra_stress
 from .options import CassandraStressOptions
 from .profile import read_profile
 from .run import CassandraStressBenchmark, plan_cassandra_stress
@@ -8,6 +9,7 @@ __all__ = [
     "CassandraStressBenchmark",
     "CassandraStressOptions",
     "as_text",
+    "estimate_cassandra_stress",
     "plan_cassandra_stress",
     "read_profile",
     "summarise_cassandra_stress",

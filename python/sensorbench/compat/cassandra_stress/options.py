@@ -6,7 +6,7 @@ from typing import Annotated
 from sensorbench.compat.cassandra_stress.profile import INSERT, Profile
 from sensorbench.compat.cassandra_stress.visits import Partitions, parse_partitions
 from sensorbench.errors import UsageError
-from sensorbench.options import OptionModel, option, parsed
+from sensorbench.options import DEFAULT_SEED, OptionModel, option, parsed
 from sensorbench.runner import SERVER_URL, Seconds
 
 CONSISTENCIES = ("any", "one", "two", "three", "quorum", "all", "local_one", "local_quorum", "each_quorum")
@@ -34,10 +34,10 @@ def parse_operations(text: str, profile: Profile) -> dict[str, float]:
 
 
 def parse_rate(text: str) -> float:
-    """Operations a second, with or without `/s`. Raises UsageError for what is none above 0."""
+    """Operations per second, with or without `/s`. Raises UsageError for what is none above 0."""
     number = text.strip().removesuffix("/s")
     if not _is_weight(number) or float(number) == 0.0:
-        raise UsageError(f"--rate {text}: expected operations a second above 0")
+        raise UsageError(f"--rate {text}: expected operations per second above 0")
     return float(number)
 
 
@@ -70,7 +70,7 @@ class CassandraStressOptions(OptionModel):
         "Partitions: 1..N one after the other, or a distribution: 'gaussian(1..N)'. If not given, insertions alone write to as many as "
         "they need, and other operations are gaussian over those.",
     )
-    rate: Annotated[float, parsed(parse_rate)] | None = option(None, "Operations a second, whether or not others are answered.")
+    rate: Annotated[float, parsed(parse_rate)] | None = option(None, "Operations per second, whether or not others are answered.")
     concurrency: int = option(64, "Operations in flight (with --rate, at most).", ge=1)
     consistency: Annotated[str, parsed(_consistency)] = option("local_one", "Consistency level.", "--cl")
-    seed: int = option(1, "From which all rows and operations follow.")
+    seed: int = option(DEFAULT_SEED, "From which all rows and operations follow.")

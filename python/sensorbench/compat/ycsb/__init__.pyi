@@ -1,4 +1,5 @@
 from .core_workload import CoreWorkload, parse_core_workload
+from .estimate import estimate_ycsb
 from .options import YcsbOptions, YcsbRunOptions
 from .plan import Phase, driver_schema, operations_of_phase, plan_of, tables_of
 from .properties import Property, overridden, read_all_properties
@@ -16,6 +17,7 @@ __all__ = [
     "YcsbRunOptions",
     "as_text",
     "driver_schema",
+    "estimate_ycsb",
     "operations_of_phase",
     "overridden",
     "parse_core_workload",

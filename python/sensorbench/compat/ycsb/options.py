@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sensorbench.options import OptionModel, option
+from sensorbench.options import DEFAULT_SEED, OptionModel, option
 from sensorbench.runner import FILE_URL, SERVER_URL
 
 
@@ -14,7 +14,7 @@ class YcsbOptions(OptionModel):
     properties: tuple[str, ...] = option(
         (), "A property, key=value; it counts before those of files. May be given several times.", "-p"
     )
-    seed: int = option(1, "From which all operations follow.")
+    seed: int = option(DEFAULT_SEED, "From which all operations follow.")
 
 
 class YcsbRunOptions(YcsbOptions):

@@ -49,13 +49,17 @@ def check(settings: Mapping[str, str], known: Mapping[str, str]) -> dict[str, st
     """Settings that nobody knows, each with why. Raises UsageError for those that cannot be as they are."""
     for key, value in settings.items():
         if _names(key) & _OF_THE_LAB or known.get(key) in _OF_THE_LAB:
-            raise UsageError(f"--set {key}: the lab sets it itself: nodes lie on addresses of their own and share tokens evenly")
+            raise UsageError(
+                f"--server-setting {key}: the lab sets it itself: nodes lie on addresses of their own and share tokens evenly"
+            )
         if len(value.splitlines()) != 1:
-            raise UsageError(f"--set {key}: expected a value of one line as it stands in cassandra.yaml, e.g. {{enabled: true}}")
+            raise UsageError(
+                f"--server-setting {key}: expected a value of one line as it stands in cassandra.yaml, e.g. {{enabled: true}}"
+            )
     _check_number("num_tokens", settings.get("num_tokens", TOKENS_PER_NODE), limit=256)
     _check_number(_PROCESSORS, settings.get(_PROCESSORS, "1"), limit=1024)
     if not _HEAP_SIZE.fullmatch(settings.get(_HEAP, _DEFAULT_HEAP)):
-        raise UsageError(f"--set {_HEAP}={settings[_HEAP]}: expected a size such as 512M or 2G")
+        raise UsageError(f"--server-setting {_HEAP}={settings[_HEAP]}: expected a size such as 512M or 2G")
     return {
         key: "neither a key of its cassandra.yaml nor jvm.heap or jvm.processors"
         for key in settings
@@ -70,7 +74,7 @@ def _names(key: str) -> set[str]:
 
 def _check_number(key: str, value: str, limit: int) -> None:
     if not (value.isascii() and value.isdigit() and 1 <= int(value) <= limit):
-        raise UsageError(f"--set {key}={value}: expected a number from 1 to {limit}")
+        raise UsageError(f"--server-setting {key}={value}: expected a number from 1 to {limit}")
 
 
 def jvm_options(settings: Mapping[str, str], cpus: Sequence[int] | None) -> list[str]:

@@ -78,14 +78,16 @@ def check(settings: Mapping[str, str], software: Path) -> dict[str, str]:
     """Settings that nobody knows, each with why. Raises UsageError for those that cannot be as they are."""
     for key, value in settings.items():
         if key.startswith(_OF_THE_LAB):
-            raise UsageError(f"--set {key}: the lab sets it itself: nodes lie on addresses and in folders of their own")
+            raise UsageError(
+                f"--server-setting {key}: the lab sets it itself: nodes lie on addresses and in folders of their own"
+            )
         if len(value.splitlines()) != 1:
-            raise UsageError(f"--set {key}: expected a value of one line")
+            raise UsageError(f"--server-setting {key}: expected a value of one line")
         if key in _HEAPS and not _HEAP_SIZE.fullmatch(value):
-            raise UsageError(f"--set {key}={value}: expected a size such as 512M or 2G")
+            raise UsageError(f"--server-setting {key}={value}: expected a size such as 512M or 2G")
     processors = settings.get(_PROCESSORS, "1")
     if not (processors.isascii() and processors.isdigit() and 1 <= int(processors) <= 1024):
-        raise UsageError(f"--set {_PROCESSORS}={processors}: expected a number from 1 to 1024")
+        raise UsageError(f"--server-setting {_PROCESSORS}={processors}: expected a number from 1 to 1024")
     own = {*_HEAPS, _PROCESSORS}
     unknown = _not_in_classes([key for key in settings if key not in own], software)
     return {key: f"no class of it has this name of a setting, nor is it one of {', '.join(sorted(own))}" for key in unknown}

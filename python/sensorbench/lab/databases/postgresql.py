@@ -18,7 +18,7 @@ _CHECKSUMS = {
     "16.10": "17a8ded28bde97fe66247387806af30ee26190fc96503c47c3eaa4fcbdcff8b6",
     "15.14": "e8a9d549630362bbf88fa3e8de95b7a6d96bfd367e75db8349e9813eef596fef",
 }
-# Enough for tests and studies at small scale on a small machine; --set changes them.
+# Enough for tests and studies at small scale on a small machine; --server-setting changes them.
 DEFAULTS = {"shared_buffers": "256MB", "max_wal_size": "2GB"}
 
 

@@ -56,7 +56,9 @@ class Questdb(LabDatabase):
     """QuestDB, one server."""
 
     name = "questdb"
-    summary = "QuestDB, one server; commits are left to the system's cache unless requested (--set cairo.commit.mode=sync)"
+    summary = (
+        "QuestDB, one server; commits are left to the system's cache unless requested (--server-setting cairo.commit.mode=sync)"
+    )
     port = 8812
     other_ports = (_HTTP_PORT, _METRICS_PORT)
     sources = (
@@ -83,13 +85,15 @@ class Questdb(LabDatabase):
         """Names of settings are texts in one of the server's classes."""
         for key, value in settings.items():
             if _OF_THE_LAB.fullmatch(key):
-                raise UsageError(f"--set {key}: the lab sets it itself: servers lie on addresses and have users of their own")
+                raise UsageError(
+                    f"--server-setting {key}: the lab sets it itself: servers lie on addresses and have users of their own"
+                )
             if len(value.splitlines()) != 1:
-                raise UsageError(f"--set {key}: expected a value of one line")
+                raise UsageError(f"--server-setting {key}: expected a value of one line")
         if not _HEAP_SIZE.fullmatch(heap := settings.get(_HEAP, _DEFAULT_HEAP)):
-            raise UsageError(f"--set {_HEAP}={heap}: expected a size such as 512M or 2G")
+            raise UsageError(f"--server-setting {_HEAP}={heap}: expected a size such as 512M or 2G")
         if not re.fullmatch(r"[1-9]\d{0,3}", processors := settings.get(_PROCESSORS, "1")):
-            raise UsageError(f"--set {_PROCESSORS}={processors}: expected a number of processors")
+            raise UsageError(f"--server-setting {_PROCESSORS}={processors}: expected a number of processors")
         of_the_server = [key for key in settings if key not in (_HEAP, _PROCESSORS)]
         with zipfile.ZipFile(_jar(software)) as archive:
             known = archive.read(_CLASS_OF_SETTINGS) if of_the_server else b""

@@ -18,7 +18,7 @@ _SOURCES = (
     DebianPackages("redis", "debian", _PACKAGES),
     Installed("redis", "installed", "redis-server", "redis-server"),
 )
-# Nothing is written to disk unless it is asked for: --set appendonly=yes, --set "save=60 1000".
+# Nothing is written to disk unless it is asked for: --server-setting appendonly=yes, --server-setting "save=60 1000".
 _DEFAULTS = {"save": "", "appendonly": "no", "protected-mode": "yes"}
 _NODE_TIMEOUT_MS = "3000"
 

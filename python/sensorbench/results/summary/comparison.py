@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import AliasChoices, ConfigDict, Field, RootModel
 
-from sensorbench.results.as_written import AsWritten
+from sensorbench.results.as_written import AsWritten, PresentKeys
 from sensorbench.results.described import ComparisonWorkload, DescribedDataset, EncodingCost, LoadedTable
 from sensorbench.results.manifest import Status
 from sensorbench.results.planned import OperationManifest
@@ -307,6 +307,27 @@ class StudySection(SummaryPart):
     effects: list[Annotated[ShownEffect, AsWritten]] | None = None
 
 
+class StallLoop(SummaryPart):
+    """What one loop measured of a stall: response times in s."""
+
+    stall_s: float = Field(description="For how long the database could not write.")
+    operations: int
+    p50_s: float
+    p99_s: float
+    p999_s: float
+    max_s: float
+
+
+class StallFigures(SummaryPart):
+    """One stall as a closed and as an open loop measure it: coordinated omission, to be seen."""
+
+    variant: str
+    operation: str
+    title: str = Field(description="The operation's title.")
+    rate_per_s: float = Field(description="The rate of the open loop.")
+    loops: dict[Literal["closed", "open"], StallLoop]
+
+
 class ComparisonFigures(SummaryPart):
     """What a comparison found. Keys of variants are their ids."""
 
@@ -315,7 +336,7 @@ class ComparisonFigures(SummaryPart):
     part: str = Field(default="", description="The part of a study that it is.")
     finished: datetime | None
     dataset: Annotated[DescribedDataset, AsWritten]
-    workload: Annotated[ComparisonWorkload, AsWritten]
+    workload: Annotated[ComparisonWorkload, AsWritten, PresentKeys]
     metric: str = Field(description="The metric by which variants are ranked.")
     operations: dict[str, OperationManifest]
     runs: dict[str, VariantRuns]
@@ -332,6 +353,7 @@ class ComparisonFigures(SummaryPart):
     client_health: dict[str, ClientHealth]
     models: list[ModelComparison] = []
     sections: list[StudySection] = []
+    stall: StallFigures | None = None
 
 
 class ComparisonSummary(Summary[ComparisonFigures]):

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from sensorbench.results.as_written import AsWritten
+from sensorbench.results.as_written import AsWritten, PresentKeys
 from sensorbench.results.described import StressWorkload
 from sensorbench.results.planned import StressObjective, StressSearch
 from sensorbench.results.summary.envelope import OperationErrors, Summary
@@ -101,7 +101,7 @@ class StressFigures(SummaryPart):
     """The steps of a stress run, and the capacity where it was searched."""
 
     operations: dict[str, str]
-    workload: Annotated[StressWorkload, AsWritten]
+    workload: Annotated[StressWorkload, AsWritten, PresentKeys]
     objective: StressObjective | None
     search: StressSearch | None
     steps: list[StressStep]

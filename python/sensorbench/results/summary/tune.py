@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from sensorbench.results.as_written import AsWritten
+from sensorbench.results.as_written import AsWritten, PresentKeys
 from sensorbench.results.described import LoadedWork
 from sensorbench.results.planned import SearchSpace, TuneBudget, TuneGoal
 from sensorbench.results.summary.claims import MeasuredFigure
@@ -44,7 +44,7 @@ class TuneFigures(SummaryPart):
     """What was searched, and what came out."""
 
     operations: dict[str, str]
-    workload: Annotated[LoadedWork, AsWritten]
+    workload: Annotated[LoadedWork, AsWritten, PresentKeys]
     goal: TuneGoal
     space: SearchSpace
     left_out: list[str] = Field(description="Settings that trade durability for speed, and were left out for that.")

@@ -34,7 +34,7 @@ class Role(toml_file.FileModel):
 
 
 class StudyFile(toml_file.FileModel):
-    """`study.toml`. `changes` are as users write them, after each of which that adds nodes data and load grow; `repeat`: how many times each
+    """`study.toml`. `changes` are as users write them, after each of which that adds nodes data and load grow; `repetitions`: how many times each
     target has its turn.
     """
 
@@ -45,7 +45,7 @@ class StudyFile(toml_file.FileModel):
     targets: list[str]
     nodes: int
     changes: list[str]
-    repeat: int
+    repetitions: int
     roles: dict[str, Role]
 
 

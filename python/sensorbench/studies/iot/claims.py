@@ -47,7 +47,7 @@ def _late_spikes(evidence: Evidence, run: RunResult) -> float | None:
 
 def _first_over_rest(evidence: Evidence, run: RunResult) -> float | None:
     """The mean of the first requests of a run over that of the rest. Each latency counts as a multiple of its query's median."""
-    if evidence.result.manifest.plan.workload.get("warm_up"):
+    if evidence.result.manifest.plan.workload.get("warmup", "0") != "0":
         raise NotMeasuredError("the runs were warmed up before they were measured")
     normalised: list[tuple[float, float]] = []
     for operation in QUERIES:

@@ -26,6 +26,7 @@ TARGETS = {
 Figure = float | dict[str, float] | dict[str, float | None]
 
 OPEN_LOOP_RATE = 200_000
+TIMER_RATE = 1000
 STALL_RATE = 10_000
 STALL_S = 1.0
 
@@ -96,6 +97,13 @@ def open_loop_p99_us(duration_s: float, *, spin: bool) -> float:
     """The p99 of the response time at 200,000/s on a database that does nothing: all of it is the client's lateness."""
     phase = _run(_at_rate(OPEN_LOOP_RATE, duration_s), concurrency=64, spin=spin)
     return _response(phase)["p99"] / 1e3
+
+
+def timer_lag_s(duration_s: float) -> float:
+    """The p99 (s) of the response time at 1,000/s on a database that does nothing. Each operation waits for its intended start, so that all
+    of it is the lateness of a client that has to be woken up.
+    """
+    return _response(_run(_at_rate(TIMER_RATE, duration_s), concurrency=64))["p99"] / 1e9
 
 
 def _at_rate(per_s: float, duration_s: float) -> PlannedPhase:

@@ -1,4 +1,4 @@
-"""`sensorbench guarantees`: what a database gave its clients, as their history shows it."""
+"""`sensorbench consistency`: what a database gave its clients, as their history shows it."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,0 +1,72 @@
+"""What a run of another tool's workload would do. Its target is a server of the user's, which a dry run does not touch."""
+
+from pathlib import Path
+
+from sensorbench.results.estimate import Estimate, PartEstimate, Room, VariantEstimate
+from sensorbench.runner import Variant, free_room, place_of
+
+
+def estimate_of_tool(
+    title: str,
+    kind: str,
+    variant: Variant,
+    data: str,
+    steps: list[str],
+    out: Path,
+    *,
+    rows: int | None,
+    operations: int | None,
+    rate_per_s: float | None,
+    limit_s: float | None,
+    row_bytes: int | None = None,
+) -> Estimate:
+    """What a run does.
+
+    Args:
+        title: of the benchmark.
+        kind: of the benchmark.
+        variant: where it runs.
+        data: what it is about, in words.
+        steps: what it does, in words.
+        out: the folder of the results.
+        rows: rows that there are afterwards; None where that is not known.
+        operations: operations of the run; None where it ends by time.
+        rate_per_s: at which they arrive; None in a closed loop.
+        limit_s: after which it ends; None where its operations end it.
+        row_bytes: bytes of a row as it is sent.
+
+    """
+    by_rate = operations / rate_per_s if operations and rate_per_s else None
+    ends_s = [end for end in (by_rate, limit_s) if end]
+    run_s = min(ends_s, default=None)
+    size = rows * row_bytes if rows and row_bytes else None
+    disk_free, memory_free = free_room(out)
+    notes = ["the target is not touched by a dry run: what it takes there is only the arithmetic of what is sent"]
+    if by_rate is None and operations:
+        notes.append(
+            "how long a closed loop takes is not known without the target" + (f"; at most {limit_s:g} s" if limit_s else "")
+        )
+    estimated = VariantEstimate(
+        variant=variant.id,
+        place=place_of(variant),
+        rows=rows,
+        operations=operations,
+        repetitions=1,
+        load_s=None,
+        run_s=run_s,
+        disk_bytes=size,
+        memory_bytes=None,
+    )
+    part = PartEstimate(
+        name="", data=data, readings=None, variants=[estimated], order=[], prepare_s=None, reference_s=None, time_s=run_s
+    )
+    return Estimate(
+        title=title,
+        kind=kind,
+        parts=[part],
+        steps=steps,
+        disk=Room(needed=None, free=disk_free),
+        memory=Room(needed=None, free=memory_free),
+        time_s=run_s,
+        notes=notes,
+    )

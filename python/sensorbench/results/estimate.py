@@ -1,0 +1,79 @@
+"""What a benchmark would do, and what it would take: printed by --dry-run, and stored with results that a budget was chosen for."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from sensorbench.results.summary.part import SummaryPart
+
+Place = Literal["embedded", "lab", "yours"]
+
+
+class VariantEstimate(SummaryPart):
+    """One variant: what it loads and executes, and what that takes. Null is what is not known without a pilot."""
+
+    variant: str
+    place: Place = Field(
+        description="Where it runs: embedded, at a server that the lab starts, or at a server of yours, which a dry run does not touch."
+    )
+    rows: int | None = Field(description="Rows of all its tables.")
+    operations: int | None = Field(description="Operations of a run; null where a run ends by time.")
+    repetitions: int
+    expected: int | None = Field(default=None, description="Operations of a run that end before the time of a run is over.")
+    load_s: float | None = Field(description="Loading and settling.")
+    run_s: float | None = Field(description="A run, with its warm-up.")
+    disk_bytes: int | None
+    memory_bytes: int | None = Field(description="Of databases that keep their data in memory.")
+    measured_as: str | None = Field(default=None, description="The variant of the pilot whose costs were used; null: its own.")
+    refused: str | None = Field(default=None, description="Why it would not fit, with the arithmetic.")
+
+
+class PartEstimate(SummaryPart):
+    """One comparison, or the one run of another kind."""
+
+    name: str = Field(description="The part of a study or its dataset; empty where there is but one.")
+    data: str = Field(description="What is loaded, in words.")
+    readings: int | None
+    variants: list[VariantEstimate]
+    order: list[list[str]] = Field(description="For each repetition, the variants in the order in which they run.")
+    prepare_s: float | None = Field(description="Generating the data, and running the load queries.")
+    reference_s: float | None = Field(description="Computing the reference answers.")
+    time_s: float | None
+
+
+class Room(SummaryPart):
+    """Bytes that are needed, and those that are free."""
+
+    needed: int | None
+    free: int
+
+
+class Estimate(SummaryPart):
+    """What a benchmark would do, and what it would take."""
+
+    title: str
+    kind: str
+    scale: float | None = None
+    parts: list[PartEstimate]
+    steps: list[str] = Field(default=[], description="What it does in order, in words, for kinds that are not comparisons.")
+    disk: Room
+    memory: Room
+    start_s: float | None = Field(default=None, description="Starting servers of the lab, all together.")
+    pilot_s: float | None = Field(default=None, description="How long the pilot took; null: there was none.")
+    time_s: float | None = Field(description="All of it, without the pilot.")
+    notes: list[str] = []
+
+
+class Budget(SummaryPart):
+    """What a budget of time was turned into. Results of other choices are not comparable with these."""
+
+    budget_s: float
+    is_default: bool = Field(description="Whether nobody named it.")
+    scale: float
+    operations: int | None = Field(description="Null: as the study says at this scale.")
+    repetitions: int
+    max_variant_time_s: float | None = Field(
+        description="How long a run of a variant may take; null: as long as its operations do."
+    )
+    command: list[str] = Field(description="The command that makes the same choice without a pilot.")
+    estimate: Estimate

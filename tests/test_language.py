@@ -1,0 +1,49 @@
+"""The lint of the language that users read finds what it is for. `make lint` runs it over all texts."""
+
+import re
+
+import pytest
+from docsite.language import BANNED, MAX_WORDS, Text, documents, findings, help_texts, paragraphs_of, sentences, templates, words
+
+LONG = " ".join(["word"] * (MAX_WORDS + 1)) + "."
+
+
+def wrong(markdown: str) -> list[str]:
+    return [finding.what for finding in findings(list(paragraphs_of(markdown, "page.md")))]
+
+
+@pytest.mark.parametrize(
+    "phrase", ["1,000 operations a second", "latencies that do not lie", "How sure that is", "Variants take turns."]
+)
+def test_banned_words_are_found_in_text_tables_and_lists(phrase: str) -> None:
+    for markdown in (f"A text: {phrase}", f"- {phrase}", f"| a | {phrase} |", f"> {phrase}"):
+        assert len(wrong(markdown)) == 1, markdown
+
+
+def test_every_banned_word_has_a_better_one_that_is_not_banned() -> None:
+    for pattern, better in BANNED.items():
+        assert not any(re.search(other, better) for other in BANNED), pattern
+
+
+def test_a_long_sentence_is_found_where_it_is() -> None:
+    (found,) = findings(list(paragraphs_of(f"# Title\n\nShort.\n{LONG}\n", "page.md")))
+    assert found.place == "page.md, line 3"
+    assert f"{MAX_WORDS + 1} words" in found.what
+    assert wrong(LONG.replace("word word.", "word.")) == []
+
+
+def test_a_hash_is_found_and_a_number_or_word_is_not() -> None:
+    assert len(wrong("The paper (`3f2a9bc41d5e6f708192`).")) == 1
+    assert wrong("The numbers 12345678901234567890 and effaceddecade, 0x1f.") == []
+
+
+def test_code_comments_and_addresses_are_no_text() -> None:
+    assert wrong(f"```sh\necho {LONG} operations a second\n```\n\n<!-- {LONG} -->\nSee `operations a second`.\n") == []
+    assert words(sentences("See [the page](https://x.example/a-b-c-d) of `a b c` and IOT-14.")[0]) == 6
+
+
+def test_the_texts_of_users_are_all_looked_at() -> None:
+    assert {text.place.partition(",")[0] for text in documents()} >= {"README.md", "docs/index.md", "docs/reference/results.md"}
+    assert any(isinstance(text, Text) and "sensorbench run" in text.place for text in help_texts())
+    assert len(help_texts()) > 300
+    assert len(templates()) > 10
