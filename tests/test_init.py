@@ -203,7 +203,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-SHORT = ("--set", "workload.duration=200ms", "--set", "workload.warm_up=0", "--no-open")
+SHORT = ("--set", "workload.duration=200ms", "--set", "workload.warmup=50ms", "--no-open")
 
 
 @pytest.mark.parametrize("names", [("sqlite",), ("fjall", "sqlite")])
