@@ -203,7 +203,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-SHORT = ("--set", "workload.duration=200ms", "--set", "workload.warm_up=0", "--no-open")
+SHORT = ("--set", "workload.duration=200ms", "--set", "workload.warmup=50ms", "--no-open")
 
 
 @pytest.mark.parametrize("names", [("sqlite",), ("fjall", "sqlite")])
@@ -250,7 +250,7 @@ def test_without_files_and_a_terminal_nobody_is_asked(cli: Cli, monkeypatch: pyt
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     outcome = cli("init")
     assert outcome.exit_code == 2
-    assert "name CSV files, for example `sensorbench init readings.csv" in outcome.err
+    assert "name CSV files, for example `sensorbench init readings.csv`" in outcome.err
 
 
 @pytest.mark.parametrize("database", starter_databases())

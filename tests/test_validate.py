@@ -45,13 +45,27 @@ def test_properties_of_ycsb_are_recognised(tmp_path: Path) -> None:
     (checked,) = check_files([file], ProgressReporter(quiet=True))
     assert (checked.kind, checked.problems) == ("properties of YCSB", [])
     file.write_text(text.replace("1000", "many", 1), encoding="utf-8")
-    assert problems_of(file) == [f"recordcount many ({file}, line 2): expected a whole number"]
+    assert problems_of(file) == [f"{file}, line 2, recordcount: 'many': expected a whole number"]
 
 
 def test_every_schema_and_operation_set_of_the_package_is_right() -> None:
     files = sorted(SHIPPED_FOLDER.glob("*/*/*.toml")) + sorted(SHIPPED_FOLDER.glob("*/operations.toml"))
     wrong = {file.path: file.problems for file in check_files(files, ProgressReporter(quiet=True)) if not file.is_ok}
     assert wrong == {}
+
+
+def test_a_file_of_options_is_checked_for_all_commands(tmp_path: Path, cli: Cli) -> None:
+    file = tmp_path / "sensorbench.toml"
+    file.write_text('seed = 3\n[study.run.iot]\nscale = 0.1\n[init]\ntime_zone = "UTC"\n', encoding="utf-8")
+    assert cli("validate", file).exit_code == 0
+    for line, expected in (
+        ("force = true", "--force destroys or permits"),
+        ('timezone = "x"', "line 2, init.timezone: unknown key"),
+    ):
+        file.write_text(f"[init]\n{line}\n", encoding="utf-8")
+        outcome = cli("validate", file)
+        assert outcome.exit_code == 2
+        assert expected in outcome.out
 
 
 def copied(folder: Path) -> Path:

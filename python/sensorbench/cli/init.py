@@ -106,7 +106,7 @@ def init(
 def _asked_files() -> list[Path]:
     """The files that the user names when asked. Raises UsageError where nobody can be asked."""
     if not sys.stdin.isatty():
-        raise UsageError("init: name CSV files, for example `sensorbench init readings.csv --database sqlite`")
+        raise UsageError("init: name CSV files, for example `sensorbench init readings.csv`")
     while True:
         line: str = typer.prompt("CSV files (several with spaces; patterns such as data/*.csv)", err=True)
         paths = [path for word in line.split() for path in (sorted(Path().glob(word)) if "*" in word else [Path(word)])]

@@ -179,6 +179,17 @@ class _File:
                 break
             table = below
 
+    def check_for_all(self, command: Any, table: dict[str, object], above: tuple[str, ...] = ()) -> None:
+        """Raises UsageError for what no command below `command` takes."""
+        commands = getattr(command, "commands", {})
+        options = {key for parameter in command.params for key in keys_of(parameter)}
+        self._refuse(table, above)
+        self._check_table(table, above, list(commands), options)
+        for key, value in table.items():
+            if isinstance(value, dict):
+                below = command.load(key) if hasattr(command, "load") else commands[key]
+                self.check_for_all(below, value, (*above, key))
+
     def _refuse(self, table: dict[str, object], above: tuple[str, ...]) -> None:
         for key, value in table.items():
             option = key.replace("_", "-")
@@ -211,6 +222,15 @@ class _File:
                     place = self.place(*path[:length], written)
                     return Setting(_value_of_toml(place, value, parameter), place)
         return None
+
+
+def check_settings_file(path: Path, program: Any) -> str:
+    """Checks a sensorbench.toml for all commands of the program; returns what it sets. Raises UsageError."""
+    from sensorbench.toml_file import load_keys
+
+    file = _File(*load_keys(path))
+    file.check_for_all(program, file.content)
+    return f"sets {', '.join(file.content) or 'nothing'}"
 
 
 def _value_of_toml(place: str, value: object, parameter: Any) -> object:

@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 from rich.text import Text
+from typer.main import get_command
 
 from sensorbench.app.validation import CheckedFile, check_files
 from sensorbench.cli.options import Json
 from sensorbench.cli.printing import print_json
+from sensorbench.cli.settings import FILE, check_settings_file
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter, console
 
@@ -17,20 +19,33 @@ Files = Annotated[
     list[Path],
     typer.Argument(
         help="Files of any kind: experiment, dataset mapping, schema, operation set, search space, claims, YCSB's properties, "
-        "cassandra-stress' profile."
+        "cassandra-stress' profile, sensorbench.toml."
     ),
 ]
 
 
 def validate(files: Files, json: Json = False) -> None:
     """Check files without a server: experiments, dataset mappings, schemas, operations, search spaces, claims, files of YCSB and cassandra-stress."""
-    checked = check_files(files, ProgressReporter())
+    progress = ProgressReporter()
+    checked = [_checked_settings(path) if path.name == FILE.name else check_files([path], progress)[0] for path in files]
     if json:
         print_json([_described(file) for file in checked])
     else:
         _print(checked)
     if not all(file.is_ok for file in checked):
         raise typer.Exit(UsageError.exit_code)
+
+
+def _checked_settings(path: Path) -> CheckedFile:
+    """A file of options, which only the command line knows."""
+    # The program knows this command by its name alone, and imports it when it is run.
+    from sensorbench.cli.main import app
+
+    kind = "file of options"
+    try:
+        return CheckedFile(path, kind, check_settings_file(path, get_command(app)))
+    except UsageError as error:
+        return CheckedFile(path, kind, problems=[str(error)])
 
 
 def _print(checked: list[CheckedFile]) -> None:
