@@ -58,7 +58,7 @@ def found_of(variant: Variant, part: PartPilot) -> VariantPilot | None:
     return None if found is None or found.failed else found
 
 
-def estimate(
+def estimate_comparisons(
     pilot: Pilot,
     variants: Mapping[str, list[Variant]],
     workloads: Mapping[str, Workload],
@@ -122,14 +122,14 @@ def _part(
         found.prepare_s.at(readings) for variant in variants if (found := found_of(variant, part))
     )
     reference_s = REFERENCE_SAMPLE * sum(cost.at(readings) for cost in part.reference_s.values())
-    asked = [variant.id for variant in variants if not variant.only_loads]
+    queried = [variant.id for variant in variants if not variant.only_loads]
     used_s = [(variant.load_s or 0.0) + variant.repetitions * (variant.run_s or 0.0) for variant in known]
     return PartEstimate(
         name=name,
         data=part.comparison.dataset.name,
         readings=round(readings),
         variants=shown,
-        order=[asked[:: 1 if repetition % 2 == 0 else -1] for repetition in range(workload.repeat)],
+        order=[queried[:: 1 if repetition % 2 == 0 else -1] for repetition in range(workload.repeat)],
         prepare_s=prepare_s if known else None,
         reference_s=reference_s if known else None,
         time_s=prepare_s + reference_s + sum(used_s) if known else None,
