@@ -67,9 +67,16 @@ class StudyPilot:
 
 
 def pilot_study(
-    study: Study, options: StudyOptions, out: Path, allowed_s: float, reporter: ProgressReporter, *, measures: bool = True
+    study: Study,
+    options: StudyOptions,
+    out: Path,
+    allowed_s: float,
+    reporter: ProgressReporter,
+    *,
+    measures: bool = True,
+    touches_users: bool = False,
 ) -> StudyPilot:
-    """Measures a study on short prefixes of its data. Raises UsageError for what makes no sense."""
+    """Measures a study on short prefixes of its data; at servers of users only where that is said. Raises UsageError for what makes no sense."""
     quiet = ProgressReporter(quiet=True)
     found: dict[str, list[Variant]] = {}
 
@@ -81,7 +88,7 @@ def pilot_study(
         return comparisons
 
     datasets = options.datasets or tuple(study.file.datasets)
-    pilot = run_pilot(comparisons_at, options.used_scale, allowed_s, reporter, measures=measures)
+    pilot = run_pilot(comparisons_at, options.used_scale, allowed_s, reporter, measures=measures, touches_users=touches_users)
     if not study.file.parts and len(datasets) > 1:
         pilot = _on_all(pilot, datasets, options)
         found = dict.fromkeys(pilot.parts, next(iter(found.values())))
@@ -111,6 +118,10 @@ def choose(piloted: StudyPilot, budget_s: float) -> Budget:
         UsageError: where nothing does; with how long the least takes.
 
     """
+    if not any(part.variants for part in piloted.pilot.parts.values()):
+        raise UsageError(
+            "--budget: servers of yours are not touched by a dry run, so that nothing could be measured; say the scale by --scale"
+        )
     usable_s = PLANNED_SHARE * (budget_s - piloted.pilot.took_s)
     smallest: tuple[float, float] | None = None
     for repetitions in _repetitions(piloted):

@@ -187,7 +187,7 @@ def _needed(parts: list[PartEstimate], pilot: Pilot, scale: float) -> tuple[int,
 def _notes(parts: list[PartEstimate], disk: int, disk_free: int, memory: int, memory_free: int, is_measured: bool) -> list[str]:
     notes = []
     variants = [variant for part in parts for variant in part.variants]
-    if any(variant.place == "yours" for variant in variants):
+    if any(variant.place == "yours" and variant.load_s is None for variant in variants):
         notes.append("servers of yours are not touched by a dry run: what they take is not in the time, nor in disk and memory")
     if any(variant.measured_as for variant in variants):
         notes.append(
