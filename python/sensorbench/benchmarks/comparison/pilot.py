@@ -106,10 +106,11 @@ class Pilot:
 
 
 class _Costs(NamedTuple):
-    """One prefix of one variant."""
+    """One prefix of one variant. Of `load_s`, `create_s` is what does not depend on the rows: creating tables, and counting them."""
 
     readings: int
     load_s: float
+    create_s: float
     size_bytes: float | None
     rows: int
     prepare_s: float
@@ -345,7 +346,8 @@ def _costs(connected: ConnectedComparison, variant_id: str, owner: Owner, quiet:
     prepared_bytes = sum(table.bytes for table in tables)
     size = load["size"]["total_bytes"]
     prepare_s = sum(table.prepare_s for table in tables)
-    return _Costs(readings, load_s, size, load["rows"], prepare_s, prepared_bytes, run)
+    create_s = max(0.0, load_s - load["load_s"] - load["settle_s"])
+    return _Costs(readings, load_s, create_s, size, load["rows"], prepare_s, prepared_bytes, run)
 
 
 def _run_shortly(connected: ConnectedComparison, variant: Variant) -> _ShortRun:
@@ -446,7 +448,9 @@ def _variant(small: _Costs, large: _Costs | None) -> VariantPilot:
         return Growth.through((small.readings, small.run.operations.get(name, 0.0)), (large.readings, cost_s))
 
     return VariantPilot(
-        load_s=line(lambda costs: costs.load_s),
+        load_s=line(lambda costs: costs.load_s)
+        if large
+        else Line(small.create_s, (small.load_s - small.create_s) / small.readings),
         size_bytes=None if last.size_bytes is None else line(lambda costs: costs.size_bytes or 0.0),
         rows=line(lambda costs: costs.rows),
         prepare_s=line(lambda costs: costs.prepare_s),
