@@ -87,6 +87,7 @@ MAY_NAME_DATABASES = {
     "runner/variants.py": URLS,
     "lab/odbc.py": "the lab's ODBC drivers, which are one for each database",
     "paths.py": "the name of a file that the tool of one database writes",
+    "compat/cassandra_stress/estimate.py": "the tool of one database",
     "compat/cassandra_stress/plan.py": "the tool of one database",
     "compat/cassandra_stress/run.py": "the tool of one database",
     "studies/layouts/sections.py": OF_A_STUDY,

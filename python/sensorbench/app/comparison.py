@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sensorbench.app.reports import COMPARISON
 from sensorbench.app.run import run_and_report
-from sensorbench.benchmarks.comparison import ComparisonBenchmark, estimate_comparison, plan_comparison, run_pilot
+from sensorbench.benchmarks.comparison import ComparisonBenchmark, estimate_comparisons, plan_comparison, run_pilot
 from sensorbench.errors import FailedError
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.estimate import Estimate
@@ -58,7 +58,7 @@ def dry_run_experiment(
     pilot = run_pilot(comparisons_at, scale, DRY_PILOT_S, progress, measures=has_pilot)
     variants = {name: comparison.variants for name, comparison in found.items()}
     workloads = {name: comparison.workload for name, comparison in found.items()}
-    return estimate_comparison(pilot, variants, workloads, scale, folder, title=found[""].title, is_measured=has_pilot)
+    return estimate_comparisons(pilot, variants, workloads, scale, folder, title=found[""].title, is_measured=has_pilot)
 
 
 def fail_if_wrong(summary: ComparisonSummary) -> None:

@@ -53,7 +53,7 @@ def run_study(
     budget_s = None if resume else budget_of(options)
     budget = None
     if budget_s is not None:
-        budget = choose(pilot_study(study, options, folder, PILOT_SHARE * budget_s, progress), budget_s)
+        budget = choose(pilot_study(study, options, folder, PILOT_SHARE * budget_s, progress, touches_users=True), budget_s)
         show_budget(budget)
     parts = plan_study(study, with_budget(options, budget) if budget else options, folder, progress)
     if len(parts) == 1:

@@ -82,7 +82,7 @@ def _cells(variant: VariantEstimate) -> list[str]:
     operations = "–" if variant.operations is None else f"{variant.operations:,}"
     if variant.expected is not None:
         operations = f"first {variant.expected:,} of {operations}"
-    said = [variant.refused or "", "your server: not touched" if variant.place == "yours" else ""]
+    said = [variant.refused or "", "your server: not touched" if variant.place == "yours" and variant.load_s is None else ""]
     said.append(f"as {variant.measured_as}" if variant.measured_as else "")
     return [
         variant.variant,

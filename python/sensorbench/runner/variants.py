@@ -123,6 +123,11 @@ class Variant:
         """The same place with another namespace."""
         return self.with_option("namespace", namespace)
 
+    def in_namespace(self, suffix: str) -> "Variant":
+        """The same at its server, in a namespace of its own that no other variant has."""
+        namespace = _namespace(f"{self.id}_{suffix}")
+        return replace(self, namespace=namespace, url=_with_option(self.url, "namespace", namespace) if self.url else None)
+
     def with_option(self, key: str, value: str) -> "Variant":
         """The same place, asked with another option of its URL."""
         if self.url is None:

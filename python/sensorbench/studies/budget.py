@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sensorbench.analysis.extrapolation import Line, common_limit
-from sensorbench.benchmarks.comparison import Pilot, estimate_comparison, found_of, run_cost, run_pilot
+from sensorbench.benchmarks.comparison import Pilot, estimate_comparisons, found_of, run_cost, run_pilot
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter
@@ -54,7 +54,7 @@ class StudyPilot:
 
     def estimate(self, options: StudyOptions, max_variant_time_s: float = math.inf) -> Estimate:
         """What the study takes with some options."""
-        return estimate_comparison(
+        return estimate_comparisons(
             self.pilot,
             self.variants,
             self.workloads_at(options),
@@ -67,9 +67,16 @@ class StudyPilot:
 
 
 def pilot_study(
-    study: Study, options: StudyOptions, out: Path, allowed_s: float, reporter: ProgressReporter, *, measures: bool = True
+    study: Study,
+    options: StudyOptions,
+    out: Path,
+    allowed_s: float,
+    reporter: ProgressReporter,
+    *,
+    measures: bool = True,
+    touches_users: bool = False,
 ) -> StudyPilot:
-    """Measures a study on short prefixes of its data. Raises UsageError for what makes no sense."""
+    """Measures a study on short prefixes of its data; at servers of users only where that is said. Raises UsageError for what makes no sense."""
     quiet = ProgressReporter(quiet=True)
     found: dict[str, list[Variant]] = {}
 
@@ -81,7 +88,7 @@ def pilot_study(
         return comparisons
 
     datasets = options.datasets or tuple(study.file.datasets)
-    pilot = run_pilot(comparisons_at, options.used_scale, allowed_s, reporter, measures=measures)
+    pilot = run_pilot(comparisons_at, options.used_scale, allowed_s, reporter, measures=measures, touches_users=touches_users)
     if not study.file.parts and len(datasets) > 1:
         pilot = _on_all(pilot, datasets, options)
         found = dict.fromkeys(pilot.parts, next(iter(found.values())))
@@ -111,26 +118,30 @@ def choose(piloted: StudyPilot, budget_s: float) -> Budget:
         UsageError: where nothing does; with how long the least takes.
 
     """
+    if not any(part.variants for part in piloted.pilot.parts.values()):
+        raise UsageError(
+            "--budget: servers of yours are not touched by a dry run, so that nothing could be measured; say the scale by --scale"
+        )
     usable_s = PLANNED_SHARE * (budget_s - piloted.pilot.took_s)
-    least: tuple[float, float] | None = None
+    smallest: tuple[float, float] | None = None
     for repetitions in _repetitions(piloted):
         for scale in _scales(piloted):
             options = piloted.options.model_copy(update={"scale": scale, "repetitions": repetitions})
             attempt = _Attempt(piloted, options, repetitions)
             if not attempt.fits_room:
                 continue
-            needed_s = attempt.fixed_s + attempt.least_s
-            least = min(least or (needed_s, scale), (needed_s, scale))
+            needed_s = attempt.fixed_s + attempt.min_s
+            smallest = min(smallest or (needed_s, scale), (needed_s, scale))
             limit_s = attempt.limit_s(usable_s)
             if limit_s is not None:
                 return _budget(piloted, options, budget_s, limit_s, repetitions)
-    if least is None:
+    if smallest is None:
         raise UsageError(
             "--budget: no scale of this study fits disk and memory with all variants; name fewer by --target or --part"
         )
-    shortest_s = least[0] / PLANNED_SHARE + piloted.pilot.took_s
+    shortest_s = smallest[0] / PLANNED_SHARE + piloted.pilot.took_s
     raise UsageError(
-        f"--budget {budget_s / 60:,.0f}m: the least of this study, scale {least[1]:g} with one repetition, takes about {shortest_s / 60:,.0f} "
+        f"--budget {budget_s / 60:,.0f}m: the least of this study, scale {smallest[1]:g} with one repetition, takes about {shortest_s / 60:,.0f} "
         "minutes; give more time, or name fewer variants by --target, --schema or --part"
     )
 
@@ -158,7 +169,7 @@ class _Attempt:
         self._repetitions = repetitions
         workloads = piloted.workloads_at(options)
         self._runs_s: list[float] = []
-        self._least_s: list[float] = []
+        self._min_runs_s: list[float] = []
         for name, part in piloted.pilot.parts.items():
             readings = part.readings.at(options.used_scale)
             for variant in piloted.variants[name]:
@@ -166,15 +177,15 @@ class _Attempt:
                 if found is None or variant.only_loads:
                     continue
                 cost = run_cost(variant, found, part, workloads[name], readings)
-                least = _least_operations(part.mix, workloads[name])
+                required = _min_operations(part.mix, workloads[name])
                 self._runs_s.append(cost.at_most(math.inf))
-                self._least_s.append(cost.at_most(least * cost.operation_s))
+                self._min_runs_s.append(cost.at_most(required * cost.operation_s))
         self.fixed_s = (self.estimate.time_s or 0.0) - repetitions * sum(self._runs_s)
 
     @property
-    def least_s(self) -> float:
+    def min_s(self) -> float:
         """What measuring takes at least."""
-        return self._repetitions * sum(self._least_s)
+        return self._repetitions * sum(self._min_runs_s)
 
     @property
     def fits_room(self) -> bool:
@@ -186,18 +197,18 @@ class _Attempt:
         """How long each variant may be measured in a run, so that all of it takes a time; None where that is too little."""
         left_s = usable_s - self.fixed_s
         whole_s = self._repetitions * sum(self._runs_s)
-        if left_s < self.least_s or (left_s < whole_s and left_s < MEASURED_SHARE * usable_s):
+        if left_s < self.min_s or (left_s < whole_s and left_s < MEASURED_SHARE * usable_s):
             return None
         if not self._runs_s:
             return math.inf
         limit_s = common_limit(self._runs_s, left_s / self._repetitions)
         if math.isfinite(limit_s):
-            return limit_s if limit_s >= max(self._least_s) else None
+            return limit_s if limit_s >= max(self._min_runs_s) else None
         # What is left guards the time where the pilot was wrong.
         return max(self._runs_s) + (left_s - whole_s) / self._repetitions / len(self._runs_s)
 
 
-def _least_operations(mix: dict[str, float], workload: Workload) -> int:
+def _min_operations(mix: dict[str, float], workload: Workload) -> int:
     """With so many operations each question is asked: some of each kind, or a round where they come in turn."""
     wanted = math.ceil(sum(mix.values())) if workload.order == "in turn" else MIN_OF_A_KIND * len(mix)
     return min(wanted, workload.operations or wanted)

@@ -1,5 +1,5 @@
 from .candidates import Gathered, by_reason, candidates_of, gather
-from .estimate import estimate_comparison, found_of, run_cost
+from .estimate import estimate_comparisons, found_of, run_cost
 from .pilot import Pilot, run_pilot
 from .run import ComparisonBenchmark, plan_comparison
 from .summary import done_in_s, sample_of, summarise
@@ -11,7 +11,7 @@ __all__ = [
     "by_reason",
     "candidates_of",
     "done_in_s",
-    "estimate_comparison",
+    "estimate_comparisons",
     "found_of",
     "gather",
     "plan_comparison",

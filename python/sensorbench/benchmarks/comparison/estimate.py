@@ -57,7 +57,7 @@ def found_of(variant: Variant, part: PartPilot) -> VariantPilot | None:
     return None if found is None or found.failed else found
 
 
-def estimate_comparison(
+def estimate_comparisons(
     pilot: Pilot,
     variants: Mapping[str, list[Variant]],
     workloads: Mapping[str, Workload],
@@ -121,14 +121,14 @@ def _part(
         found.prepare_s.at(readings) for variant in variants if (found := found_of(variant, part))
     )
     reference_s = REFERENCE_SAMPLE * sum(cost.at(readings) for cost in part.reference_s.values())
-    asked = [variant.id for variant in variants if not variant.only_loads]
+    queried = [variant.id for variant in variants if not variant.only_loads]
     used_s = [(variant.load_s or 0.0) + variant.repetitions * (variant.run_s or 0.0) for variant in known]
     return PartEstimate(
         name=name,
         data=part.comparison.dataset.name,
         readings=round(readings),
         variants=shown,
-        order=[asked[:: 1 if repetition % 2 == 0 else -1] for repetition in range(workload.repetitions)],
+        order=[queried[:: 1 if repetition % 2 == 0 else -1] for repetition in range(workload.repetitions)],
         prepare_s=prepare_s if known else None,
         reference_s=reference_s if known else None,
         time_s=prepare_s + reference_s + sum(used_s) if known else None,
@@ -186,7 +186,7 @@ def _needed(parts: list[PartEstimate], pilot: Pilot, scale: float) -> tuple[int,
 def _notes(parts: list[PartEstimate], disk: int, disk_free: int, memory: int, memory_free: int, is_measured: bool) -> list[str]:
     notes = []
     variants = [variant for part in parts for variant in part.variants]
-    if any(variant.place == "yours" for variant in variants):
+    if any(variant.place == "yours" and variant.load_s is None for variant in variants):
         notes.append("servers of yours are not touched by a dry run: what they take is not in the time, nor in disk and memory")
     if any(variant.measured_as for variant in variants):
         notes.append(

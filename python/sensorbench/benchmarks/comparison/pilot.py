@@ -1,6 +1,7 @@
 """The pilot: two short prefixes of the data are loaded and asked for moments, so that it is known what the whole would take.
 
-Servers of users are not touched. What the pilot loads lies at servers that the lab starts for it, or in a folder that goes with it.
+What it loads lies at servers that the lab starts for it, or in a folder that goes with it. Servers of users are not touched, unless what
+follows loads there anyway: then in a namespace of its own, which is removed.
 """
 
 import math
@@ -56,6 +57,8 @@ LAST_SCALE = 0.05
 OPERATIONS, RUN_S = 200, 2.0
 # An operation of the pilot may take so long: on so little data, one that takes longer is hopeless.
 TIMEOUT = "20s"
+# What namespaces at servers of users are called after.
+PILOT = "pilot"
 # Of each kind of operation so many reference answers are computed.
 REFERENCES = 2
 
@@ -103,10 +106,11 @@ class Pilot:
 
 
 class _Costs(NamedTuple):
-    """One prefix of one variant."""
+    """One prefix of one variant. Of `load_s`, `create_s` is what does not depend on the rows: creating tables, and counting them."""
 
     readings: int
     load_s: float
+    create_s: float
     size_bytes: float | None
     rows: int
     prepare_s: float
@@ -137,7 +141,13 @@ class _Size:
 
 
 def run_pilot(
-    comparisons_at: ComparisonsAt, scale: float, allowed_s: float, reporter: ProgressReporter, *, measures: bool = True
+    comparisons_at: ComparisonsAt,
+    scale: float,
+    allowed_s: float,
+    reporter: ProgressReporter,
+    *,
+    measures: bool = True,
+    touches_users: bool = False,
 ) -> Pilot:
     """Measures comparisons on prefixes of their data.
 
@@ -147,6 +157,7 @@ def run_pilot(
         allowed_s: after about so long, variants that were not measured yet are taken to be as others with the same server and schema.
         reporter: told what is going on.
         measures: whether anything is loaded and asked; else only the readings are known.
+        touches_users: whether servers of users are measured, too.
 
     Raises:
         UsageError: where comparisons make no sense at any scale.
@@ -156,7 +167,7 @@ def run_pilot(
     quiet = ProgressReporter(quiet=True)
     with tempfile.TemporaryDirectory(prefix="pilot-", dir=cache_folder("pilots")) as temporary:
         folder = Path(temporary)
-        small, large = _sizes(comparisons_at, scale, folder)
+        small, large = _sizes(_movable(comparisons_at, touches_users=touches_users), scale, folder)
         if not measures:
             small.reference_s = large.reference_s = {name: {} for name in large.comparisons}
             parts = {name: _part(name, small, large, {}, {}) for name in large.comparisons}
@@ -188,7 +199,7 @@ def _opened(comparisons_at: ComparisonsAt, scale: float, limit: float, folder: P
     while True:
         start_s = time.monotonic()
         try:
-            comparisons = {name: _without_users(comparison, folder) for name, comparison in comparisons_at(scale, folder).items()}
+            comparisons = comparisons_at(scale, folder)
             mixes = {name: _mix(comparison) for name, comparison in comparisons.items()}
             return _Size(scale, comparisons, time.monotonic() - start_s, mixes)
         except UsageError:
@@ -214,13 +225,25 @@ def readings_in(comparison: Comparison) -> int:
     return comparison.dataset.describe().readings
 
 
-def _without_users(comparison: Comparison, folder: Path) -> Comparison:
-    """The comparison without variants at servers of users, and with embedded ones below the folder, wherever they are to be."""
-    variants = [_moved(variant, folder) for variant in comparison.variants if place_of(variant) != "yours"]
-    return replace(comparison, variants=variants)
+def _movable(comparisons_at: ComparisonsAt, *, touches_users: bool) -> ComparisonsAt:
+    """Makes the same comparisons with variants where a pilot may load: without those at servers of users, unless these are touched."""
+    wanted = {"embedded", "lab", *(["yours"] if touches_users else [])}
+
+    def moved_at(scale: float, folder: Path) -> dict[str, Comparison]:
+        return {
+            name: replace(
+                comparison, variants=[_moved(variant, folder) for variant in comparison.variants if place_of(variant) in wanted]
+            )
+            for name, comparison in comparisons_at(scale, folder).items()
+        }
+
+    return moved_at
 
 
 def _moved(variant: Variant, folder: Path) -> Variant:
+    """An embedded variant below the folder, wherever it is to be; one at a server of a user's in a namespace of the pilot's."""
+    if place_of(variant) == "yours":
+        return variant.in_namespace(PILOT)
     if variant.target.place != "url":
         return variant
     path = folder / DATA_FOLDER / variant.id
@@ -277,9 +300,9 @@ def _measure(
                             raise
                         failed[name, variant.id] = message_of(error)
                         task.end(f"failed: {message_of(error)}")
-            asked = [costs.run.requests for (part, _), costs in small.costs.items() if part == name and costs.run.requests]
+            requested = [costs.run.requests for (part, _), costs in small.costs.items() if part == name and costs.run.requests]
             for size, connected in by_size:
-                size.reference_s[name] = _reference_s(connected, asked[0] if asked else {})
+                size.reference_s[name] = _reference_s(connected, requested[0] if requested else {})
     return failed, left_out
 
 
@@ -323,7 +346,8 @@ def _costs(connected: ConnectedComparison, variant_id: str, owner: Owner, quiet:
     prepared_bytes = sum(table.bytes for table in tables)
     size = load["size"]["total_bytes"]
     prepare_s = sum(table.prepare_s for table in tables)
-    return _Costs(readings, load_s, size, load["rows"], prepare_s, prepared_bytes, run)
+    create_s = max(0.0, load_s - load["load_s"] - load["settle_s"])
+    return _Costs(readings, load_s, create_s, size, load["rows"], prepare_s, prepared_bytes, run)
 
 
 def _run_shortly(connected: ConnectedComparison, variant: Variant) -> _ShortRun:
@@ -362,20 +386,20 @@ def _short(workload: Workload) -> Workload:
     """The workload for moments; where its operations come in turn, at least a round of them."""
     round_of = math.ceil(sum(workload.mix.values())) if workload.order == "in turn" else 1
     operations = max(round_of, min(OPERATIONS, workload.operations or OPERATIONS))
-    changes = {"operations": operations, "duration": f"{RUN_S:g}s", "warm_up": 0, "repeat": 1, "timeout": TIMEOUT}
+    changes = {"operations": operations, "duration": f"{RUN_S:g}s", "warmup": "0", "repetitions": 1, "timeout": TIMEOUT}
     return workload.model_copy(update=changes)
 
 
-def _reference_s(connected: ConnectedComparison, asked: dict[int, list[int]]) -> dict[str, float]:
+def _reference_s(connected: ConnectedComparison, requested: dict[int, list[int]]) -> dict[str, float]:
     """What a reference answer of each operation that reads takes (s)."""
     comparison = connected.comparison
-    if comparison.workload.answers != "all" or not asked or writes_anything(comparison.operations, connected.names):
+    if comparison.workload.answers != "all" or not requested or writes_anything(comparison.operations, connected.names):
         return {}
     schema = next(variant.schema for variant in comparison.variants if not variant.only_loads)
     plan = build_plan(comparison.operations, schema, connected.parameters, _short(comparison.workload), 0)
     measured = next(number for number, phase in enumerate(plan["phases"]) if phase["name"] == MEASURE)
     took: dict[str, float] = {}
-    for number, requests in asked.items():
+    for number, requests in requested.items():
         name = connected.names[number]
         if comparison.operations.operation[name].writes is None and not is_of_registers(name):
             start_s = time.monotonic()
@@ -424,7 +448,9 @@ def _variant(small: _Costs, large: _Costs | None) -> VariantPilot:
         return Growth.through((small.readings, small.run.operations.get(name, 0.0)), (large.readings, cost_s))
 
     return VariantPilot(
-        load_s=line(lambda costs: costs.load_s),
+        load_s=line(lambda costs: costs.load_s)
+        if large
+        else Line(small.create_s, (small.load_s - small.create_s) / small.readings),
         size_bytes=None if last.size_bytes is None else line(lambda costs: costs.size_bytes or 0.0),
         rows=line(lambda costs: costs.rows),
         prepare_s=line(lambda costs: costs.prepare_s),

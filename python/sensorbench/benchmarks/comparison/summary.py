@@ -4,6 +4,7 @@ It is computed from results on disk, so that it can be had again from old result
 """
 
 import math
+from collections.abc import Container
 from dataclasses import asdict
 from typing import Literal
 
@@ -15,6 +16,7 @@ from sensorbench.analysis.equality import Answer, Equality, compare_answers
 from sensorbench.analysis.intervals import Interval, interval
 from sensorbench.analysis.sample import METRICS, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict, compare
+from sensorbench.benchmarks.comparison.prefixes import common_samples, prefix_caveats, prefixes_of
 from sensorbench.results import ComparisonManifest, ComparisonResult, RunResult
 from sensorbench.results.engine_report import OperationReport
 from sensorbench.results.latencies import interval_histograms, is_logged_whole, logged_latencies, of_kind
@@ -62,13 +64,22 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
         if equalities and not any(equality.answered for equality in equalities):
             answers_equal = None
     outdated = {} if manifest.plan.include_outdated else _outdated(result)
+    prefixes = prefixes_of(result, runs)
     rankings = [
         _ranking(
-            name, manifest.plan.metric, variants, samples, _excluded(name, runs, equalities, wrong, compares_answers), outdated
+            name,
+            manifest.plan.metric,
+            variants,
+            samples,
+            prefixes.keys(),
+            runs,
+            _excluded(name, runs, equalities, wrong, compares_answers),
+            outdated,
         )
         for name in manifest.plan.operations
     ]
     health, caveats = check_client_health(result, runs)
+    caveats += prefix_caveats(prefixes)
     for variant, why in outdated.items():
         if any(variant in ranking.outdated for ranking in rankings):
             text, action = f"It is not ranked against the others: {why}.", "--include-outdated ranks it."
@@ -303,10 +314,14 @@ def _ranking(
     metric: str,
     variants: list[str],
     samples: dict[tuple[str, str], Sample | None],
+    prefixes: Container[str],
+    runs: dict[str, list[RunResult]],
     excluded: str | None,
     outdated: dict[str, str],
 ) -> Ranking:
-    """Variants from the fastest to the slowest, each compared with the fastest. Outdated ones are ranked where there are no others."""
+    """Variants from the fastest to the slowest, each compared with the fastest; where one did a prefix of the operations, on those
+    that both have done. Outdated ones are ranked where there are no others.
+    """
     known = {variant: sample for variant in variants if (sample := samples[variant, name]) is not None}
     if excluded or not known:
         return Ranking(operation=name, metric=metric, excluded=excluded or "nothing was measured", places=[])
@@ -317,7 +332,10 @@ def _ranking(
     best = order[0]
     places = []
     for variant in order:
-        verdict = None if variant == best else _verdict(compare(known[variant], known[best], metric))
+        compared = (known[variant], known[best])
+        if variant in prefixes or best in prefixes:
+            compared = common_samples(runs[variant], runs[best], name) or compared
+        verdict = None if variant == best else _verdict(compare(*compared, metric))
         places.append(RankedVariant(variant=variant, value_s=known[variant].figure(metric), against_best=verdict))
     return Ranking(operation=name, metric=metric, excluded=None, places=places, outdated=left_out, margin=EQUIVALENCE_MARGIN)
 

@@ -18,7 +18,9 @@ from sensorbench.results.ownership import Owner, new_id
 from sensorbench.runner import known_size, parse_target, run_to_end, running_servers
 
 # Records of the two prefixes.
-RECORDS = (1_000, 5_000)
+RECORDS = (500, 2_500)
+# Who is slower with the first has no second.
+SLOW_S = 10.0
 # How long a closed loop is held on the second, to know what the target takes.
 RUN_S = 2.0
 
@@ -80,9 +82,16 @@ def run_work_pilot(options: WorkOptions, load: Load, reporter: ProgressReporter)
                     done = sum(operation["counts"]["ok"] for operation in totals.phases[0].operations.values())
                     rate = done / (totals.phases[0].length_s or RUN_S)
                     task.end(f"added in {loads[-1][1]:.1f} s, {rate:,.0f} operations/s in a closed loop")
+                if loads[-1][1] > SLOW_S:
+                    break
             server_bytes = sum(process.memory_info().rss for process in servers.processes().values() if process.is_running())
-    size = Line.through(sizes[0], sizes[1]) if sizes[1][1] else None
-    return WorkPilot(start_s, Line.through(loads[0], loads[1]), size, server_bytes, rate, time.monotonic() - begun_s)
+    size = _line(sizes) if sizes[-1][1] else None
+    return WorkPilot(start_s, _line(loads), size, server_bytes, rate, time.monotonic() - begun_s)
+
+
+def _line(points: list[tuple[float, float]]) -> Line:
+    """The line through both points, or through nothing and the one that there is."""
+    return Line.through(points[0] if len(points) > 1 else (0.0, 0.0), points[-1])
 
 
 def trials_of(search: Search, capacity_per_s: float) -> int:

@@ -1,0 +1,136 @@
+"""Dry runs and budgets: what would be done, what it takes, and what a budget is turned into."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sensorbench.analysis.capacity import Search
+from sensorbench.analysis.extrapolation import Growth, Line, common_limit
+from sensorbench.benchmarks.comparison.prefixes import common_samples
+from sensorbench.benchmarks.stress.pilot import trials_of
+from sensorbench.results import read_comparison
+from sensorbench.results.estimate import Budget, Estimate
+from tests.conftest import Cli
+
+SMALL = ("--target", "sqlite", "--schema", "natural", "--schema", "star", "--dataset", "beijing-air-quality")
+
+
+def test_a_line_goes_through_two_points_and_has_no_negative_part() -> None:
+    line = Line.through((10.0, 3.0), (30.0, 7.0))
+    assert (line.fixed, line.slope, line.at(100.0)) == (1.0, 0.2, 21.0)
+    # Noise: the second, larger one was faster, or the fixed cost would be below zero.
+    assert Line.through((10.0, 9.0), (30.0, 6.0)) == Line(0.0, 0.2)
+    assert Line.through((10.0, 1.0), (30.0, 6.0)) == Line(0.0, 0.2)
+
+
+def test_a_cost_grows_by_a_power_between_a_look_up_and_a_scan() -> None:
+    assert Growth.through((100.0, 2.0), (400.0, 4.0)).at(1600.0) == pytest.approx(8.0)
+    assert Growth.through((100.0, 2.0), (400.0, 1.0)).at(1600.0) == 1.0
+    assert Growth.through((100.0, 1.0), (400.0, 64.0)).at(800.0) == 128.0
+
+
+def test_small_needs_are_met_whole_and_large_ones_share_what_is_left() -> None:
+    needs = [1.0, 2.0, 50.0, 90.0]
+    limit = common_limit(needs, 43.0)
+    assert limit == 20.0
+    assert sum(min(need, limit) for need in needs) == 43.0
+    assert common_limit(needs, 143.0) == math.inf
+
+
+def test_a_search_is_counted_by_its_own_rule() -> None:
+    # 1000 and 2000 meet, 4000 misses twice; their middle, 2828, meets and is near enough, so that it is confirmed once more.
+    assert trials_of(Search(1000.0, precision=0.5, confirm=2), 3000.0) == 6
+
+
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ended = cli("study", "run", "iot", *SMALL, "--scale", "0.05", "--dry-run", "--json", "--out", out)
+    assert ended.exit_code == 0, ended.err
+    estimate = Estimate.model_validate_json(ended.out)
+    (part,) = estimate.parts
+    assert not out.exists()
+    assert [variant.variant for variant in part.variants] == ["sqlite-star", "sqlite-natural"]
+    assert part.order == [["sqlite-star", "sqlite-natural"], ["sqlite-natural", "sqlite-star"], ["sqlite-star", "sqlite-natural"]]
+    assert all(variant.place == "embedded" and variant.load_s and variant.run_s for variant in part.variants)
+    assert all(variant.operations == 500 and variant.repetitions == 3 for variant in part.variants)
+    # The dataset says how many readings that scale really has.
+    described = cli("data", "describe", "beijing-air-quality", "--json")
+    whole = json.loads(described.out)["relations"]["measurements"]["rows"]
+    assert part.readings == pytest.approx(0.05 * whole, rel=0.1)
+    assert estimate.time_s is not None
+    assert estimate.disk.needed is not None
+    assert estimate.disk.needed < estimate.disk.free
+
+
+def test_a_dry_run_never_asks_a_server_of_the_users(cli: Cli, tmp_path: Path) -> None:
+    """Nobody listens at this address: who asked there would fail."""
+    target = ("--target", "postgresql://nobody@127.0.0.1:1/x", "--schema", "natural")
+    ended = cli("study", "run", "iot", *SMALL, *target, "--scale", "0.01", "--dry-run", "--json", "--out", tmp_path / "out")
+    assert ended.exit_code == 0, ended.err
+    estimate = Estimate.model_validate_json(ended.out)
+    yours = {variant.variant: variant for variant in estimate.parts[0].variants}["postgresql-natural"]
+    assert (yours.place, yours.load_s, yours.run_s, yours.disk_bytes) == ("yours", None, None, None)
+    assert any("not touched by a dry run" in note for note in estimate.notes)
+    alone = cli("study", "run", "iot", *target, "--dry-run", "--out", tmp_path / "out")
+    assert (alone.exit_code, "say the scale by --scale" in alone.err) == (2, True)
+
+
+def test_a_budget_becomes_a_scale_and_a_command_that_makes_the_same_choice(cli: Cli, tmp_path: Path) -> None:
+    ended = cli("study", "run", "iot", *SMALL, "--budget", "10m", "--dry-run", "--json", "--out", tmp_path / "out")
+    assert ended.exit_code == 0, ended.err
+    budget = Budget.model_validate_json(ended.out)
+    assert (budget.budget_s, budget.is_default, budget.repetitions) == (600.0, False, 3)
+    assert budget.estimate.time_s is not None
+    assert budget.estimate.time_s + (budget.estimate.pilot_s or 0.0) < 600.0
+    assert budget.command[:4] == ["sensorbench", "study", "run", "iot"]
+    assert {"--scale", "--operations", "--max-variant-time"} <= set(budget.command)
+
+
+def test_a_budget_in_which_nothing_can_be_done_says_how_much_is_needed(cli: Cli, tmp_path: Path) -> None:
+    ended = cli("study", "run", "iot", *SMALL, "--budget", "2s", "--out", tmp_path / "out")
+    assert ended.exit_code == 2
+    assert "takes about" in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_variant_that_is_cut_by_time_is_compared_on_common_operations(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    short = ("--scale", "0.05", "--operations", "2000", "--max-variant-time", "1s")
+    ended = cli("study", "run", "iot", *SMALL, *short, "--out", out, "--no-open")
+    assert ended.exit_code == 0, ended.err
+    summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    caveats = {caveat["variant"]: caveat["text"] for caveat in summary["warnings"] if caveat["kind"] == "prefix"}
+    assert "of 2,000 operations" in caveats["sqlite-star"]
+    result = read_comparison(out)
+    star, natural = (result.usable_runs(f"sqlite-{schema}") for schema in ("star", "natural"))
+    both = common_samples(star, natural, "get_sensor_data")
+    assert both is not None
+    assert both[0].count == both[1].count
+    assert (
+        np.bincount(both[0].run_of_block[both[0].blocks]).tolist() == np.bincount(both[1].run_of_block[both[1].blocks]).tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("stress", "--target", "sqlite", "--rates", "500:1000:500", "--step", "1s", "--records", "1000"),
+        ("tune", "--target", "sqlite", "--goal", "p99@500", "--budget-runs", "3", "--step", "1s"),
+        ("ycsb", "load", "--target", "sqlite:ycsb.db", "-p", "recordcount=1000"),
+        ("cassandra-stress", "tests/fixtures/cassandra-stress/readings.yaml", "--target", "cassandra://127.0.0.1:1",
+         "--ops", "insert=1", "--operations", "10"),
+        ("quickstart",),
+    ],
+    ids=lambda command: command[0],
+)  # fmt: skip
+def test_each_kind_has_a_dry_run_that_writes_nothing(cli: Cli, tmp_path: Path, command: tuple[str, ...]) -> None:
+    out = tmp_path / "out"
+    ended = cli(*command, "--dry-run", "--json", "--out", out)
+    assert ended.exit_code == 0, ended.err
+    estimate = Estimate.model_validate_json(ended.out)
+    assert estimate.parts
+    assert not out.exists()
+    assert not Path("ycsb.db").exists()
