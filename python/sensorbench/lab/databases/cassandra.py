@@ -121,8 +121,8 @@ class Cassandra(LabCluster):
     )
 
     memory_rule = (
-        "the heap (jvm.heap) as Cassandra's own start script takes it: the larger of half the memory, 1 GB at most, and a quarter, "
-        "8 GB at most; caches and memtables follow from it, and the rest is the system's cache of its files"
+        "the heap (jvm.heap) as Cassandra's own start script takes it: half the memory up to 1 GB, or a quarter up to 8 GB, whichever "
+        "is more. Caches and memtables follow from it. The rest is the system's cache of its files"
     )
 
     def memory_settings(self, memory_bytes: int) -> dict[str, str]:
