@@ -67,7 +67,7 @@ lint: setup ## check form and types
 	@.venv/bin/ruff check python tests benches docsite
 	@.venv/bin/ruff format --check --quiet python tests benches docsite
 	@.venv/bin/mypy --no-error-summary
-	@$(PYTHON) -m mypy.stubtest sensorbench._engine --ignore-missing-stub
+	@$(PYTHON) -m mypy.stubtest sensorbench._engine --ignore-missing-stub --mypy-config-file pyproject.toml
 	@$(PYTHON) -m docsite.language
 	@$(MAKE) docs
 

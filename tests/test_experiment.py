@@ -151,3 +151,23 @@ answers = "none"
     assert facts["late"] > 30
     (warning,) = [warning for warning in summary["warnings"] if warning["kind"] == "dropped"]
     assert "raise concurrency" in warning["action"]
+
+
+def test_what_an_interrupted_run_wrote_is_not_left_beside_what_the_run_writes_again(
+    cli: Cli, example: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    kept = f"target[1].url=sqlite:{tmp_path / 'kept.db'}"
+    few = ("--set", "workload.duration=300ms", "--set", "workload.warmup=0", "--set", "workload.repetitions=2", "--set", kept)
+    arguments = ("run", example / "experiment.toml", *few, "--out", out, "--no-open", "--json")
+    assert cli(*arguments).exit_code == 0
+    first = out / "experiments/sqlite-heap/run-1/manifest.json"
+    before = first.read_text()
+    # A run that was killed left no manifest, and its rows are at the target.
+    (out / "experiments/sqlite-heap/run-2/manifest.json").unlink()
+    resumed = cli(*arguments, "--resume")
+    assert resumed.exit_code == 0, resumed.err
+    assert "loaded again with all of its runs, because a run that was interrupted had written" in resumed.err
+    assert resumed.json["answers_equal"] is True
+    assert {checks["wrong"] for checks in resumed.json["result"]["contents"].values()} == {0}
+    assert first.read_text() != before

@@ -1,7 +1,7 @@
 """The engine, in Rust. Structures go in and out as JSON; rows as Arrow."""
 
 from collections.abc import Sequence
-from typing import TypedDict, final
+from typing import TypedDict, final, type_check_only
 
 import pyarrow as pa
 
@@ -26,6 +26,7 @@ class DataError(TargetError):
 class CancelledError(EngineError):
     """What was asked for was cancelled on the way."""
 
+@type_check_only
 class Segment(TypedDict):
     """What was recorded since the segment before."""
 

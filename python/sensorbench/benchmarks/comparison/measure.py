@@ -189,16 +189,22 @@ def load_one(
     """Loads a variant, unless that was done before, and asks for the plans of its queries. Raises FailedError."""
     target, fingerprint = connected.targets[variant.id], _fingerprint(connected, variant)
     has_load = (writer.variant_folder(variant.id) / LOAD_FILE).exists()
-    if has_load and target.fingerprint() == noted(fingerprint, "settled"):
+    writes = writes_anything(connected.comparison.operations, connected.names)
+    runs = [writer.run_folder(variant.id, repeat) for repeat in range(1, connected.comparison.workload.repetitions + 1)]
+    # The run would write the same rows again beside those that it had written, of which not all are known.
+    interrupted = writes and any(run.exists() and not _is_complete(run) for run in runs)
+    if interrupted and has_load:
+        reporter.say(f"  {variant.id}: loaded again with all of its runs, because a run that was interrupted had written")
+    elif has_load and target.fingerprint() == noted(fingerprint, "settled"):
         # Also what --replace would load again is used when just that is there.
         used = "resume" if intent == "resume" and variant.temporary is None else "attach"
         target.attach(json.dumps(connected.schemas[variant.id]), intent=used, owner=writer.owner.to_json())
         reporter.say(f"  {variant.id}: already loaded")
         return
-    if writes_anything(connected.comparison.operations, connected.names):
+    if writes:
         # What earlier runs wrote is gone with the data that they wrote it to: they are measured again.
-        for repeat in range(1, connected.comparison.workload.repetitions + 1):
-            remove_results(writer.run_folder(variant.id, repeat))
+        for run in runs:
+            remove_results(run)
     if variant.temporary is not None:
         variant.temporary.parent.mkdir(parents=True, exist_ok=True)
     readings = connected.comparison.dataset.describe().readings
