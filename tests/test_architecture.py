@@ -84,6 +84,7 @@ MAY_NAME_DATABASES = {
     "cli/cassandra_stress.py": "the tool of one database",
     "cli/validate.py": "files of the tool of one database",
     "cli/main.py": "the command that is that tool's",
+    "cli/help_groups.py": "the command that is that tool's",
     "runner/variants.py": URLS,
     "lab/odbc.py": "the lab's ODBC drivers, which are one for each database",
     "paths.py": "the name of a file that the tool of one database writes",

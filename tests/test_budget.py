@@ -117,8 +117,8 @@ def test_a_variant_that_is_cut_by_time_is_compared_on_common_operations(cli: Cli
 @pytest.mark.parametrize(
     "command",
     [
-        ("stress", "--target", "sqlite", "--rates", "500:1000:500", "--step", "1s", "--records", "1000"),
-        ("tune", "--target", "sqlite", "--goal", "p99@500", "--budget-runs", "3", "--step", "1s"),
+        ("stress", "--target", "sqlite", "--rates", "500:1000:500", "--step-duration", "1s", "--records", "1000"),
+        ("tune", "--target", "sqlite", "--goal", "p99@500", "--budget-runs", "3", "--step-duration", "1s"),
         ("ycsb", "load", "--target", "sqlite:ycsb.db", "-p", "recordcount=1000"),
         ("cassandra-stress", "tests/fixtures/cassandra-stress/readings.yaml", "--target", "cassandra://127.0.0.1:1",
          "--ops", "insert=1", "--operations", "10"),

@@ -127,7 +127,7 @@ def test_nothing_else_is_taken_for_what_permits(cli: Cli, monkeypatch: pytest.Mo
             "[data.describe]\nout = 'x'",
             "sensorbench.toml, line 2, data.describe.out: unknown key; expected an option of data describe",
         ),
-        ("[dta]\nseed = 1", "sensorbench.toml, line 1, dta: unknown table; expected one of the commands quickstart, "),
+        ("[dta]\nseed = 1", "sensorbench.toml, line 1, dta: unknown table; expected one of the commands init, quickstart, "),
         (
             "[data.descrbe]\nseed = 1",
             "sensorbench.toml, line 1, data.descrbe: unknown table; expected one of the commands list, describe",

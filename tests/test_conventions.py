@@ -146,15 +146,15 @@ def json_lines(folder: Path, study: Path) -> dict[str, tuple[object, ...]]:
             "null",
             "--rates",
             "200",
-            "--step",
+            "--step-duration",
             "1s",
-            "--warm-up",
+            "--warmup",
             "0",
             "--out",
             folder / "stress",
             "--no-open",
         ),
-        "guarantees check": (folder / "history.jsonl",),
+        "consistency check": (folder / "history.jsonl",),
         "ycsb load": (*base, "--out", load),
         "ycsb run": (*base, "--out", folder / "ycsb"),
         "report": (study, "--no-open"),
@@ -245,7 +245,7 @@ def test_columns_without_a_name_of_their_own_get_one() -> None:
 
 
 def test_quiet_leaves_results_warnings_and_errors(cli: Cli, tmp_path: Path) -> None:
-    line = ("stress", "--target", "null", "--rates", "200", "--step", "1s", "--warm-up", "0", "--no-open", "--out")
+    line = ("stress", "--target", "null", "--rates", "200", "--step-duration", "1s", "--warmup", "0", "--no-open", "--out")
     loud, quiet = cli(*line, tmp_path / "loud"), cli(*line, tmp_path / "quiet", "-q")
     assert "results go to" in loud.err
     assert quiet.err == ""

@@ -11,7 +11,7 @@ from sensorbench.errors import FailedError, UsageError
 from sensorbench.results.summary.stress import StressFigures
 from tests.conftest import Cli
 
-LOAD = ("stress", "--target", "null", "--rates", "200:400:200", "--step", "1s", "--warm-up", "0", "--no-open", "--json")
+LOAD = ("stress", "--target", "null", "--rates", "200:400:200", "--step-duration", "1s", "--warmup", "0", "--no-open", "--json")
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def test_findings_of_a_history(cli: Cli, tmp_path: Path) -> None:
     ]
     file = tmp_path / "history.jsonl"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    check = ("guarantees", "check", file)
+    check = ("consistency", "check", file)
     assert cli(*check).exit_code == 0
     failed = cli(*check, "--fail-on", "lost,stale")
     assert failed.exit_code == 1

@@ -40,7 +40,7 @@ def words(option: str, values: tuple[str, ...]) -> list[str]:
 def experiment(folder: Path, text: str, targets: tuple[tuple[str, str], ...], mix: str) -> Path:
     tables = "".join(f'[[target]]\nurl = "{url}"\nschema = "{schema}"\n' for url, schema in targets)
     file = folder / "experiment.toml"
-    workload = f"[workload]\nmix = {{ {mix} }}\noperations = 600\nschedule = {{ concurrency = 2 }}\nrepeat = 1\n"
+    workload = f"[workload]\nmix = {{ {mix} }}\noperations = 600\nschedule = {{ concurrency = 2 }}\nrepetitions = 1\n"
     file.write_text(f"{text}\n{tables}{workload}", encoding="utf-8")
     return file
 

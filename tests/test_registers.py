@@ -99,7 +99,8 @@ def test_every_operation_is_in_the_history_and_the_load_is_checked_as_ever(
             name: sum(phase.operations[name]["counts"]["ok"] for phase in totals.phases)
             for name in summary["result"]["operations"]
         }
-        assert sum(counts.values()) == 2100
+        # And those of the warm-up, as many as it had time for.
+        assert sum(counts.values()) > 2000
         is_write = pc.equal(history["f"].cast(pa.string()), "write")
         written = set(history.filter(is_write)["key"].to_pylist())
         assert pc.sum(is_write).as_py() == counts["write_register"]

@@ -27,7 +27,7 @@ schema = "by_sensor"
 mix = { get_sensor_data = 1 }
 schedule = { concurrency = 1 }
 operations = 20
-repeat = 1
+repetitions = 1
 """
 
 

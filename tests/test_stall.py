@@ -18,7 +18,7 @@ STALL = StallTest("sqlite-natural", "insert_reading", rate_per_s=200.0, duration
 
 def planned(folder: Path) -> Comparison:
     options = StudyOptions(
-        datasets=("beijing-air-quality",), scale=0.002, operations=20, repeat=1, targets=("sqlite",), schemas=("natural",)
+        datasets=("beijing-air-quality",), scale=0.002, operations=20, repetitions=1, targets=("sqlite",), schemas=("natural",)
     )
     return plan_study(require_study("iot"), options, folder, ProgressReporter(quiet=True))[0].comparison
 

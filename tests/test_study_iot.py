@@ -106,7 +106,7 @@ def experiment(folder: Path, *targets: tuple[str, str], operations: int = 40) ->
     mix = ", ".join(f"{question} = 1" for question in QUESTIONS)
     path = folder / "experiment.toml"
     path.write_text(
-        f'dataset = "beijing-air-quality"\nscale = 0.02\n{entries}[workload]\nmix = {{ {mix} }}\noperations = {operations}\nrepeat = 1\n',
+        f'dataset = "beijing-air-quality"\nscale = 0.02\n{entries}[workload]\nmix = {{ {mix} }}\noperations = {operations}\nrepetitions = 1\n',
         encoding="utf-8",
     )
     return path

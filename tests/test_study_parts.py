@@ -1,6 +1,7 @@
 """Studies of several parts: each a comparison with layouts and a workload of its own, claims over several, one page of all."""
 
 import json
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -646,9 +647,10 @@ def test_a_series_whose_first_part_is_refused_leaves_nothing(cli: Cli, tmp_path:
 def test_the_page_has_parts_pictures_and_claims(cli: Cli, whole: Path) -> None:
     page = (whole / "report.html").read_text(encoding="utf-8")
     for name, title in (("read", "Reading"), ("write", "Writing"), ("days", "Days at a time")):
-        assert f'<a href="{name}/report.html">{name}</a></td><td class="text">{title}</td>' in page
+        link = f'<a href="{name}/report.html">{name}</a></td>'
+        assert re.search(rf'{link}\s*<td class="text"[^>]*>{title}</td>', page)
     assert "Over read and write and days" in page
-    assert "<td>read, write</td>" in page
+    assert re.search(r"<td[^>]*>read, write</td>", page)
     assert "How it grows" not in page
     command = summary_of(whole / "read")["command"]
     assert command[:4] == ["sensorbench", "study", "run", "small-parts"]

@@ -70,7 +70,7 @@ def test_a_file_of_options_is_checked_for_all_commands(tmp_path: Path, cli: Cli)
 
 def copied(folder: Path) -> Path:
     """The worked example in a folder of the test's."""
-    for file in EXAMPLE.iterdir():
+    for file in filter(Path.is_file, EXAMPLE.iterdir()):
         (folder / file.name).write_bytes(file.read_bytes())
     return folder
 

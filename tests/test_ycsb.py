@@ -19,6 +19,7 @@ from sensorbench.compat.ycsb.core_workload import parse_core_workload
 from sensorbench.compat.ycsb.plan import PlannedOperation, operation_of, operations_of_phase, plan_of, tables_of
 from sensorbench.compat.ycsb.properties import Properties, read_properties
 from sensorbench.errors import UsageError
+from sensorbench.options import DEFAULT_SEED
 from sensorbench.runner.variants import parse_target
 from sensorbench.schemas import Operations, Schema, load_schema
 from sensorbench.schemas.operations import Order
@@ -261,7 +262,7 @@ def test_a_core_workload_has_its_mix_and_its_records(cli: Cli, loaded: Path, tmp
     assert {key for key, fields in before.items() if fields != after[key]} == written & before.keys()
 
 
-def keys_by_kind(options: list[str], count: int, *, seed: int = 1, ycsb_zipfian: bool = False) -> dict[str, list[str]]:
+def keys_by_kind(options: list[str], count: int, *, seed: int = DEFAULT_SEED, ycsb_zipfian: bool = False) -> dict[str, list[str]]:
     """The keys of the first operations of a workload, by the kind of operation."""
     workload = workload_of(*options, f"operationcount={count}")
     schema = load_schema("usertable", operations="ycsb", database="sqlite", fields=workload.field_names)

@@ -19,7 +19,7 @@ from sensorbench.lifecycle import recorded_as
 from sensorbench.options import OptionModel
 from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter
-from sensorbench.runner import plan_experiment
+from sensorbench.runner import ServerOptions, plan_experiment
 from sensorbench.studies import FACTOR_STUDIES, STUDIES, StudyOptions, kinds_of_studies
 
 Options = TypeVar("Options", bound=OptionModel)
@@ -32,6 +32,8 @@ def run(
     changes: Mapping[str, object] | None = None,
     sweeps: Mapping[str, Sequence[object]] | None = None,
     include_outdated: bool = False,
+    server_memory: str | None = None,
+    server_cpus: int | None = None,
     resume: bool = False,
     replace: bool = False,
     drop_after: bool = False,
@@ -45,6 +47,8 @@ def run(
         changes: keys of the file that are changed, with their values: `{"workload.operations": 500}`.
         sweeps: values that are compared, by the name of a target's option or of a schema's parameter.
         include_outdated: whether outdated versions of databases are ranked against current ones.
+        server_memory: memory of each server that is started, all its nodes together: `"2G"`.
+        server_cpus: number of CPUs of each server that is started; half of them if None.
         resume: whether the results in `out` are gone on with; nothing that is complete is measured again.
         replace: whether what an earlier run left at a target is deleted; only what sensorbench created ever is.
         drop_after: whether what this run created at its targets is removed when it is complete, also at your own servers.
@@ -70,11 +74,19 @@ def run(
     _require_out(resume, out)
     folder = Path(out) if out is not None else new_results_folder(file.stem)
     reporter = reporter_for(progress)
-    given = {"out": str(folder), "changes": changes, "sweeps": sweeps, "include_outdated": include_outdated}
+    resources = ServerOptions(server_memory=server_memory, server_cpus=server_cpus).resources
+    given = {
+        "out": str(folder),
+        "changes": changes,
+        "sweeps": sweeps,
+        "include_outdated": include_outdated,
+        "server_memory": server_memory,
+        "server_cpus": server_cpus,
+    }
     with _called("run", str(file), given, folder):
         texts = [f"{key}={_toml(value)}" for key, value in (changes or {}).items()]
         swept = {key: [str(value) for value in values] for key, values in (sweeps or {}).items()}
-        comparison = plan_experiment(file, texts, folder, reporter, swept, include_outdated=include_outdated)
+        comparison = plan_experiment(file, texts, folder, reporter, swept, include_outdated=include_outdated, resources=resources)
         summary, _ = run_comparison_and_report(
             comparison, folder, reporter, resume=resume, replace=replace, drop_after=drop_after
         )

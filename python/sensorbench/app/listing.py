@@ -136,7 +136,7 @@ def show_schema(name: str, dataset: str | None, database: str | None, operations
         raise UsageError(f"{len(found)} schemas are called {name}; choose one of them by {places}")
     listed = found[0]
     schema = _load(name, listed.operations, listed.database)
-    asked = _operations_of(listed.operations)
+    of_set = _operations_of(listed.operations)
     return ShownSchema(
         name=name,
         operations=listed.operations,
@@ -157,7 +157,7 @@ def show_schema(name: str, dataset: str | None, database: str | None, operations
             for key, parts in schema.file.load_query.items()
             for part in parts
         ],
-        statements=[_statement(key, text, asked.get(key)) for key, texts in schema.file.operation.items() for text in texts],
+        statements=[_statement(key, text, of_set.get(key)) for key, texts in schema.file.operation.items() for text in texts],
         cannot=schema.file.cannot,
     )
 
@@ -222,7 +222,7 @@ def _sets(dataset: str | None, operations: str | None, *, with_tools: bool = Fal
 
 
 def _sets_of_tools() -> list[str]:
-    """Sets of schemas without a file of operations: another tool's files say what is asked."""
+    """Sets of schemas without a file of operations: another tool's files have the operations."""
     folders = {path.parent.parent.name for path in SHIPPED_FOLDER.glob("*/*/*.toml")}
     return sorted(folders - set(shipped_operations()))
 

@@ -170,8 +170,9 @@ def _dataset_for(relations: Sequence[str]) -> str | None:
 
 
 def _schema(path: Path, progress: ProgressReporter) -> str:
-    database = str(tomllib.loads(path.read_text(encoding="utf-8")).get("database", ""))
-    schema = load_schema(str(path), operations="", database=database, fields=_FIELDS)
+    text = path.read_text(encoding="utf-8")
+    database = str(tomllib.loads(text).get("database", ""))
+    schema = load_schema(str(path), operations="", database=database, fields=_FIELDS if "{field}" in text else ())
     near = surroundings_of_schema(path)
     name = near[0] if near else _shipped_operations_of(schema)
     operations = load_operations(name) if name else Operations(operation={})

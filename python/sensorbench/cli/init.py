@@ -90,8 +90,8 @@ def init(
     """Look at your CSV files and write a dataset mapping, operations, a schema for each database and an experiment file, ready to run."""
     databases, targets = list(database or []), list(target or [])
     if not files:
-        files = _asked_files()
-        databases, targets = (databases, targets) if databases or targets else _asked_databases()
+        files = _requested_files()
+        databases, targets = (databases, targets) if databases or targets else _requested_databases()
     chosen = starter_targets(databases, targets)
     wanted = Wanted(time or (), time_format, time_unit, time_zone, key or (), value or ())
     profile = look_at(files, wanted)
@@ -103,7 +103,7 @@ def init(
         _print(profile, starter, paths, out)
 
 
-def _asked_files() -> list[Path]:
+def _requested_files() -> list[Path]:
     """The files that the user names when asked. Raises UsageError where nobody can be asked."""
     if not sys.stdin.isatty():
         raise UsageError("init: name CSV files, for example `sensorbench init readings.csv`")
@@ -116,7 +116,7 @@ def _asked_files() -> list[Path]:
         typer.echo(f"{missing[0] if missing else line}: no such file", err=True)
 
 
-def _asked_databases() -> tuple[list[str], list[str]]:
+def _requested_databases() -> tuple[list[str], list[str]]:
     """The databases and URLs that the user names when asked."""
     known = starter_databases()
     line: str = typer.prompt(f"Databases or URLs of your servers ({', '.join(known)})", default=known[0], err=True)

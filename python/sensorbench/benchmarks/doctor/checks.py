@@ -105,10 +105,10 @@ def _steal(before: MachineReading, after: MachineReading) -> Check:
     return _check("steal time", state, f"{share:.1%} of the CPU time", action)
 
 
-def _free(name: str, size: int | None, warn: float, least: float, action: str) -> Check:
+def _free(name: str, size: int | None, warn: float, minimum: float, action: str) -> Check:
     if size is None:
         return _check(name, "unknown", "it cannot be read")
-    state: State = "problem" if size < least else "warning" if size < warn else "ok"
+    state: State = "problem" if size < minimum else "warning" if size < warn else "ok"
     return _check(name, state, f"{size / GB:,.1f} GB", action)
 
 
