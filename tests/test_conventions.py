@@ -104,6 +104,7 @@ JSON_ELSEWHERE = {
 # Commands that print by the function of another one.
 JSON_AS = {
     "quickstart": "run",
+    "capacity": "stress",
     "study run log-analytics": "study run iot",
     "study run sensor-schemas": "study run iot",
     "study run layouts": "study run iot",
@@ -154,6 +155,12 @@ def json_lines(folder: Path, study: Path) -> dict[str, tuple[object, ...]]:
             folder / "stress",
             "--no-open",
         ),
+        "init": (folder / "rows.csv", "--database", "sqlite", "--out", folder / "started"),
+        "validate": (folder / "rows.toml",),
+        "schema list": ("--database", "sqlite"),
+        "schema show": ("natural", "--database", "sqlite", "--operations", "sensors"),
+        "operations list": (),
+        "operations show": ("get_peak_data",),
         "consistency check": (folder / "history.jsonl",),
         "ycsb load": (*base, "--out", load),
         "ycsb run": (*base, "--out", folder / "ycsb"),

@@ -81,7 +81,7 @@ PLANTED = [
     ("operations.toml", "SELECT avg(value) AS mean", "SELECT count(*) AS mean", "operations.toml", "it gives mean (integer); expected the columns of the operation: mean (double)"),
     ("operations.toml", "SELECT avg(value) AS mean", "SELECT avg(value) AS mean", "operations.toml", ""),
     ("operations.toml", "WHERE sensor = 'flow_l_per_min'\"", "WHERE sensor = 'none'\"", "operations.toml", "the query finds no candidates"),
-    ("by-time.toml", "time < :to\"", "time < :until\"", "by-time.toml", "line 20, operation.mean_of_hour.statement"),
+    ("by-time.toml", "time < :to\"", "time < :until\"", "by-time.toml", "line 19, operation.mean_of_hour: the operation has no parameter :until"),
     ("by-time.toml", "FROM measurements", "FROM measurement", "by-time.toml", "line 16, load_query.readings.query"),
     ("by-time.toml", "FROM measurements", "FROM measurement", "experiment.toml", "line 16, load_query.readings.query"),
     ("experiment.toml", "new_flow = 1", "new_flo = 1", "experiment.toml", "workload.mix.new_flo: there is no such operation"),

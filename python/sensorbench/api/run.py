@@ -74,7 +74,6 @@ def run(
     _require_out(resume, out)
     folder = Path(out) if out is not None else new_results_folder(file.stem)
     reporter = reporter_for(progress)
-    resources = ServerOptions(server_memory=server_memory, server_cpus=server_cpus).resources
     given = {
         "out": str(folder),
         "changes": changes,
@@ -84,6 +83,7 @@ def run(
         "server_cpus": server_cpus,
     }
     with _called("run", str(file), given, folder):
+        resources = ServerOptions.model_validate({"server_memory": server_memory, "server_cpus": server_cpus}).resources
         texts = [f"{key}={_toml(value)}" for key, value in (changes or {}).items()]
         swept = {key: [str(value) for value in values] for key, values in (sweeps or {}).items()}
         comparison = plan_experiment(file, texts, folder, reporter, swept, include_outdated=include_outdated, resources=resources)
