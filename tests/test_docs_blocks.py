@@ -15,6 +15,7 @@ def problems(text: str, folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.long("commands run as pages print them, with their durations")
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: str(page.relative_to(ROOT)))
 def test_blocks_of_a_page_do_what_it_shows(page: Path, tmp_path: Path) -> None:
     assert problems(page.read_text(encoding="utf-8"), tmp_path) == []
