@@ -246,6 +246,15 @@ def test_a_password_stays_out_of_the_files(written: Path, cli: Cli) -> None:
     assert 'url = "postgresql://bench@db.example/plant"' in (written / "experiment.toml").read_text(encoding="utf-8")
 
 
+def test_a_file_of_credentials_is_found_from_the_folder_of_the_experiment(written: Path, cli: Cli) -> None:
+    Path("login.toml").write_text('user = "bench"\npassword = "s3cret"\n', encoding="utf-8")
+    outcome = cli("init", "readings.csv", "--target", "postgresql://db.example/plant?credentials=login.toml&tls=on")
+    assert outcome.exit_code == 0, outcome.err
+    place = Path("login.toml").absolute()
+    expected = f'url = "postgresql://db.example/plant?credentials={place}&tls=on"'
+    assert expected in (written / "experiment.toml").read_text(encoding="utf-8")
+
+
 def test_without_files_and_a_terminal_nobody_is_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     outcome = cli("init")

@@ -105,12 +105,20 @@ def starter_targets(names: Sequence[str], urls: Sequence[str]) -> list[StarterTa
 def _target(spec: TargetSpec, count: int) -> StarterTarget:
     shipped = shipped_schemas(STARTER, spec.database.dialect)
     schemas = tuple(name for name in _SCHEMAS if name in shipped)[:count]
-    url, notes = spec.text, []
+    url, notes = _with_whole_paths(spec.text), []
     if found := _PASSWORD.match(url):
         url = f"{found['before']}@{url[found.end() :]}"
         variable = f"SENSORBENCH_{spec.database.name.upper().replace('+', '_')}_PASSWORD"
         notes.append(f"the password is not written into {EXPERIMENT_FILE}: export {variable}, or add credentials=FILE to the URL")
     return StarterTarget(url, spec.database.dialect, schemas, tuple(notes))
+
+
+def _with_whole_paths(url: str) -> str:
+    """A URL whose options name files from anywhere: the experiment is run in another folder than the one that it was made in."""
+    address, mark, options = url.partition("?")
+    parts = [option.partition("=") for option in options.split("&")]
+    whole = [f"{key}{equals}{Path(value).absolute() if Path(value).is_file() else value}" for key, equals, value in parts]
+    return f"{address}{mark}{'&'.join(whole)}"
 
 
 def make_starter(profile: CsvProfile, name: str, targets: Sequence[StarterTarget], folder: Path) -> Starter:
