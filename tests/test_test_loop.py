@@ -129,9 +129,9 @@ WITH_REASON = pytest.mark.long("fifty of them").mark
     ],
 )
 def test_long_tests_have_a_reason_start_no_server_and_are_few(marks: tuple[pytest.Mark, ...], number: int, problem: str) -> None:
-    check_long(cast("list[pytest.Item]", [Marked((WITH_REASON,))] * MAX_LONG))
+    check_long([cast("pytest.Item", Marked((WITH_REASON,), f"test_{test}[{case}]")) for test in range(MAX_LONG) for case in "ab"])
     with pytest.raises(pytest.UsageError, match=problem):
-        check_long(cast("list[pytest.Item]", [Marked(marks)] * number))
+        check_long([cast("pytest.Item", Marked(marks, f"test_{test}")) for test in range(number)])
 
 
 def test_charts_that_differ_in_data_and_words_alone_are_drawn_once() -> None:
