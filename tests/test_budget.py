@@ -123,8 +123,13 @@ def test_a_variant_that_is_cut_by_time_is_compared_on_common_operations(cli: Cli
         ("cassandra-stress", "tests/fixtures/cassandra-stress/readings.yaml", "--target", "cassandra://127.0.0.1:1",
          "--ops", "insert=1", "--operations", "10"),
         ("quickstart",),
+        ("capacity", "--target", "sqlite", "--objective", "p99=20ms", "--step-duration", "1s", "--records", "1000"),
+        ("elasticity", "run", "--target", "redis+cluster", "--nodes", "3", "--scale", "0.02"),
+        ("study", "run", "elasticity", "--scale", "0.02"),
+        ("study", "run", "cassandra-tuning", "--scale", "0.001"),
+        ("study", "run", "mapreduce", "--scale", "0.02"),
     ],
-    ids=lambda command: command[0],
+    ids=lambda command: " ".join(command[: 3 if command[0] == "study" else 1]),
 )  # fmt: skip
 def test_each_kind_has_a_dry_run_that_writes_nothing(cli: Cli, tmp_path: Path, command: tuple[str, ...]) -> None:
     out = tmp_path / "out"

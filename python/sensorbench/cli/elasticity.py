@@ -16,12 +16,14 @@ from sensorbench.benchmarks.elasticity import (
     ElasticityOptions,
     ElasticitySpec,
     ElasticityStudyOptions,
+    estimate_elasticity,
     nodes_of_study,
     planned,
     spec_of,
 )
+from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace
+from sensorbench.cli.options import DropAfter, DryRun, Json, NoOpen, Out, Replace
 from sensorbench.cli.output import (
     new_folder,
     print_claims,
@@ -103,6 +105,7 @@ def run(
     out: Out = None,
     replace: Replace = False,
     drop_after: DropAfter = False,
+    dry_run: DryRun = False,
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
@@ -113,6 +116,10 @@ def run(
     def spec(text: str, number: int) -> ElasticitySpec:
         return spec_of(options, text, number, articles, replace=replace, drop_after=drop_after)
 
+    if dry_run:
+        turns = [[spec(text, number) for text in options.targets] for number in range(options.repetitions)]
+        show_dry_run(estimate_elasticity("Changes of a cluster under load", turns, options.scale, folder), as_json=json)
+        return
     if len(options.targets) == 1 and options.repetitions == 1:
         written = _run_one(spec(options.targets[0], 0), folder, reporter)
         show_written(written, print_elasticity, no_open=no_open, as_json=json)
@@ -174,6 +181,7 @@ def run_study(
     out: Out = None,
     replace: Replace = False,
     drop_after: DropAfter = False,
+    dry_run: DryRun = False,
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
@@ -187,6 +195,10 @@ def run_study(
         nodes = nodes_of_study(text, file.nodes)
         return spec_of(whole.model_copy(update={"nodes": nodes}), text, number, articles, replace=replace, drop_after=drop_after)
 
+    if dry_run:
+        turns = [[spec(text, number) for text in whole.targets] for number in range(whole.repetitions)]
+        show_dry_run(estimate_elasticity(file.title, turns, whole.scale, folder), as_json=json)
+        return
     _run_interleaved(whole.targets, whole.repetitions, spec, folder, reporter)
     show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=json)
 

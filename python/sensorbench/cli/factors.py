@@ -7,9 +7,10 @@ from rich.table import Table
 
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
-from sensorbench.benchmarks.factors import FactorOptions, FactorsBenchmark, FactorsPlan, check
+from sensorbench.benchmarks.factors import FactorOptions, FactorsBenchmark, FactorsPlan, check, estimate_factors
+from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import Json, NoOpen, Out, Resume, require_out
+from sensorbench.cli.options import DryRun, Json, NoOpen, Out, Resume, require_out
 from sensorbench.cli.output import (
     new_folder,
     published_claims,
@@ -55,6 +56,7 @@ def run_study(
     options: FactorOptions,
     out: Out = None,
     resume: Resume = False,
+    dry_run: DryRun = False,
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
@@ -64,6 +66,9 @@ def run_study(
     plan = FactorsPlan(name, FACTOR_STUDIES[name].file, options)
     check(plan)
     folder, reporter = out or new_folder(name), ProgressReporter()
+    if dry_run:
+        show_dry_run(estimate_factors(plan, folder), as_json=json)
+        return
     reporter.say(
         f"{plan.file.title}: {plan.bench.records:,} records, {len(plan.cells())} configurations under their loads, {plan.rounds} rounds, "
         f"each on fresh servers; results go to {folder}"

@@ -5,9 +5,18 @@ from pathlib import Path
 
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
-from sensorbench.benchmarks.mapreduce import NATIVE, MapReduceBenchmark, MapReduceOptions, MapReduceSpec, planned, word_of
+from sensorbench.benchmarks.mapreduce import (
+    NATIVE,
+    MapReduceBenchmark,
+    MapReduceOptions,
+    MapReduceSpec,
+    estimate_mapreduce,
+    planned,
+    word_of,
+)
+from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import DropAfter, Json, NoOpen, Out, Replace
+from sensorbench.cli.options import DropAfter, DryRun, Json, NoOpen, Out, Replace
 from sensorbench.cli.output import new_folder, published_claims, published_claims_as_json, show_written
 from sensorbench.cli.printing import new_table, print_json
 from sensorbench.dataset import open_dataset
@@ -47,14 +56,19 @@ def run_study(
     out: Out = None,
     replace: Replace = False,
     drop_after: DropAfter = False,
+    dry_run: DryRun = False,
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
     """Run one job on Spark over articles in several databases, judge the claims, write a report."""
-    require_pyspark()
+    if not dry_run:
+        require_pyspark()
     study = MAPREDUCE
     folder, reporter = out or new_folder(study.name), ProgressReporter()
     spec = with_fields(_spec(study, options, reporter), replace=replace, drop_after=drop_after)
+    if dry_run:
+        show_dry_run(estimate_mapreduce(study.file.title, spec, options.scale, folder), as_json=json)
+        return
     reporter.say(
         f"{study.file.title}: {spec.dataset.describe().readings:,} articles in {', '.join(_names(spec))}; {spec.executions} executions with "
         f"{', '.join(map(str, spec.workers))} workers; results go to {folder}"

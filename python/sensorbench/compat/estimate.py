@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from sensorbench.results.estimate import Estimate, PartEstimate, Room, VariantEstimate
-from sensorbench.runner import Variant, free_room, place_of
+from sensorbench.results.estimate import Estimate, PartEstimate, VariantEstimate
+from sensorbench.runner import Variant, arithmetic_estimate, place_of
 
 
 def estimate_of_tool(
@@ -40,7 +40,6 @@ def estimate_of_tool(
     ends_s = [end for end in (by_rate, limit_s) if end]
     run_s = min(ends_s, default=None)
     size = rows * row_bytes if rows and row_bytes else None
-    disk_free, memory_free = free_room(out)
     notes = ["the target is not touched by a dry run: what it takes there is only the arithmetic of what is sent"]
     if by_rate is None and operations:
         notes.append(
@@ -48,7 +47,7 @@ def estimate_of_tool(
         )
     estimated = VariantEstimate(
         variant=variant.id,
-        place=place_of(variant),
+        place=place_of(variant.target),
         rows=rows,
         operations=operations,
         repetitions=1,
@@ -60,13 +59,4 @@ def estimate_of_tool(
     part = PartEstimate(
         name="", data=data, readings=None, variants=[estimated], order=[], prepare_s=None, reference_s=None, time_s=run_s
     )
-    return Estimate(
-        title=title,
-        kind=kind,
-        parts=[part],
-        steps=steps,
-        disk=Room(needed=None, free=disk_free),
-        memory=Room(needed=None, free=memory_free),
-        time_s=run_s,
-        notes=notes,
-    )
+    return arithmetic_estimate(title, kind, [part], out, steps=steps, time_s=run_s, notes=notes)

@@ -25,7 +25,7 @@ from .prepare import PreparedTable, cached_tables, prepare_tables
 from .references import check_references
 from .registered import Database, databases
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
-from .room import free_room
+from .room import arithmetic_estimate, free_room
 from .run import Observer, run_to_end
 from .servers import Servers, running_servers
 from .sweep import swept
@@ -85,6 +85,7 @@ __all__ = [
     "Variant",
     "VariantSpec",
     "Workload",
+    "arithmetic_estimate",
     "as_json",
     "build_plan",
     "cached_tables",

@@ -162,11 +162,11 @@ class Variant:
         )
 
 
-def place_of(variant: Variant) -> Place:
-    """Whether a variant is embedded, at a server that the lab starts, or at one of the user's."""
-    if variant.target.database.embedded:
+def place_of(target: TargetSpec) -> Place:
+    """Whether a target is embedded, a server that the lab starts, or one of the user's."""
+    if target.database.embedded:
         return "embedded"
-    return "lab" if variant.target.place == "started" else "yours"
+    return "lab" if target.place == "started" else "yours"
 
 
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z0-9+]+):")

@@ -86,7 +86,7 @@ def estimate_comparisons(
         _part(name, pilot.parts[name], variants[name], workloads[name], scale, max_variant_time_s, disk_free, memory_free)
         for name in pilot.parts
     ]
-    starts_s = sum(pilot.start_s for name in pilot.parts if any(place_of(variant) == "lab" for variant in variants[name]))
+    starts_s = sum(pilot.start_s for name in pilot.parts if any(place_of(variant.target) == "lab" for variant in variants[name]))
     disk, memory = _needed(parts, pilot, scale)
     of_parts = [part.time_s for part in parts]
     known = [time_s for time_s in of_parts if time_s is not None]
@@ -147,7 +147,7 @@ def _variant(
     disk, memory = (None, size) if in_memory else (size, None)
     return VariantEstimate(
         variant=variant.id,
-        place=place_of(variant),
+        place=place_of(variant.target),
         rows=round(found.rows.at(readings)) if found else None,
         operations=None if variant.only_loads else variant.workload(workload).operations,
         repetitions=repetitions,

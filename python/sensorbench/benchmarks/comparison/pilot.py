@@ -232,7 +232,8 @@ def _movable(comparisons_at: ComparisonsAt, *, touches_users: bool) -> Compariso
     def moved_at(scale: float, folder: Path) -> dict[str, Comparison]:
         return {
             name: replace(
-                comparison, variants=[_moved(variant, folder) for variant in comparison.variants if place_of(variant) in wanted]
+                comparison,
+                variants=[_moved(variant, folder) for variant in comparison.variants if place_of(variant.target) in wanted],
             )
             for name, comparison in comparisons_at(scale, folder).items()
         }
@@ -242,7 +243,7 @@ def _movable(comparisons_at: ComparisonsAt, *, touches_users: bool) -> Compariso
 
 def _moved(variant: Variant, folder: Path) -> Variant:
     """An embedded variant below the folder, wherever it is to be; one at a server of a user's in a namespace of the pilot's."""
-    if place_of(variant) == "yours":
+    if place_of(variant.target) == "yours":
         return variant.in_namespace(PILOT)
     if variant.target.place != "url":
         return variant

@@ -1,4 +1,5 @@
 from .changes import KINDS, OF_ANY_CLUSTER
+from .estimate import estimate_elasticity
 from .options import ElasticityOptions, ElasticityStudyOptions
 from .planning import nodes_of_study, spec_of
 from .run import ElasticityBenchmark, planned
@@ -12,6 +13,7 @@ __all__ = [
     "ElasticityOptions",
     "ElasticitySpec",
     "ElasticityStudyOptions",
+    "estimate_elasticity",
     "nodes_of_study",
     "planned",
     "spec_of",

@@ -1,3 +1,4 @@
+from .estimate import estimate_factors
 from .file import FactorsFile
 from .levels import by_round, measurements_of
 from .options import FactorOptions
@@ -11,6 +12,7 @@ __all__ = [
     "FactorsPlan",
     "by_round",
     "check",
+    "estimate_factors",
     "measurements_of",
     "summarise_factors",
 ]

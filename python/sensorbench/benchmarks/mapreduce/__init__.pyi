@@ -1,7 +1,17 @@
+from .estimate import estimate_mapreduce
 from .options import MapReduceOptions
 from .run import MapReduceBenchmark, planned
 from .spec import MapReduceSpec
 from .summary import NATIVE, summarise_mapreduce
 from .words import word_of
 
-__all__ = ["NATIVE", "MapReduceBenchmark", "MapReduceOptions", "MapReduceSpec", "planned", "summarise_mapreduce", "word_of"]
+__all__ = [
+    "NATIVE",
+    "MapReduceBenchmark",
+    "MapReduceOptions",
+    "MapReduceSpec",
+    "estimate_mapreduce",
+    "planned",
+    "summarise_mapreduce",
+    "word_of",
+]

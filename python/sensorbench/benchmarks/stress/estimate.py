@@ -38,7 +38,7 @@ def work_part(work: Work, pilot: WorkPilot | None, repetitions: int, run_s: floa
     load_s = pilot.load_s.at(records) if pilot else None
     variant = VariantEstimate(
         variant=work.variant.id,
-        place=place_of(work.variant),
+        place=place_of(work.variant.target),
         rows=records,
         operations=None,
         repetitions=repetitions,
