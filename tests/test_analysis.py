@@ -156,7 +156,7 @@ def ratio(low: float | None, high: float | None, runs: int = 5) -> Interval:
         (1.01, 1.04, "equivalent"),
         (0.5, 0.9, "faster"),
         (1.2, 3.0, "slower"),
-        (0.8, 1.3, "no difference seen"),
+        (0.8, 1.3, "no significant difference"),
         (0.3, 3.0, "inconclusive"),
         (None, None, "inconclusive"),
     ],

@@ -45,7 +45,7 @@ CLEAR = [
 ]
 OPEN = [
     place("sqlite-natural", 1e-4),
-    place("fjall-by_sensor", 1.1e-4, "no difference seen", 0.9, 1.3),
+    place("fjall-by_sensor", 1.1e-4, "no significant difference", 0.9, 1.3),
     place("sqlite-star", 1e-3, "slower", 8, 12),
 ]
 
@@ -66,7 +66,7 @@ def test_the_headline_of_many_operations_has_the_outermost_ends(summary: dict[st
     )
 
 
-@pytest.mark.parametrize("word", ["no difference seen", "inconclusive", "equivalent"])
+@pytest.mark.parametrize("word", ["no significant difference", "inconclusive", "equivalent"])
 def test_what_is_not_significant_has_no_magnitude(summary: dict[str, Any], word: str) -> None:
     places = [place("sqlite-natural", 1e-4), place("fjall-by_sensor", 9e-4, word, 0.5, 20.0)]
     headline = answer.headline(summary_of(summary, ranked(OPERATIONS[0], *places)))
@@ -123,3 +123,8 @@ def test_the_printed_answer_names_statistic_and_unit(
         "Coordinated omission: of a stall of 400 ms, the closed loop shows a p99 of 50.0 µs, the open loop one of 380 ms."
         in printed
     )
+
+
+def test_a_verdict_of_an_earlier_version_has_the_words_of_today() -> None:
+    ratio = MeasuredFigure(value=1.0, low=0.9, high=1.1, confidence=0.95)
+    assert RankingVerdict(word="no difference seen", reason="", ratio=ratio).word == "no significant difference"

@@ -50,7 +50,7 @@ def test_figures_have_intervals_and_rankings_verdicts(summary: dict[str, Any]) -
         assert sorted(place["variant"] for place in ranking["places"]) == sorted(VARIANTS)
         assert ranking["places"][0]["against_best"] is None
         words = {place["against_best"]["word"] for place in ranking["places"][1:]}
-        assert words <= {"slower", "equivalent", "no difference seen", "inconclusive"}
+        assert words <= {"slower", "equivalent", "no significant difference", "inconclusive"}
 
 
 def test_rows_loaded_were_counted_and_sizes_told(summary: dict[str, Any]) -> None:

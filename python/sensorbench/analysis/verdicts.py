@@ -1,4 +1,4 @@
-"""What may be said of two variants: faster, slower, equivalent, no difference seen, inconclusive."""
+"""What may be said of two variants: faster, slower, equivalent, no significant difference, inconclusive."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,7 +6,7 @@ from typing import Literal
 from sensorbench.analysis.intervals import CONFIDENCE, MIN_RUNS, Interval, ratio_interval
 from sensorbench.analysis.sample import Sample
 
-Word = Literal["faster", "slower", "equivalent", "no difference seen", "inconclusive"]
+Word = Literal["faster", "slower", "equivalent", "no significant difference", "inconclusive"]
 
 # Differences below this share do not matter to anybody, unless somebody says so.
 EQUIVALENCE_MARGIN = 0.05
@@ -44,7 +44,7 @@ def judge(ratio: Interval, *, margin: float = EQUIVALENCE_MARGIN) -> Verdict:
     - the interval lies inside the margin around 1: equivalent, even if it does not hold 1;
     - the interval does not hold 1: faster, or slower;
     - the interval is so wide that a factor of two to either side would not show: inconclusive;
-    - else: no difference seen, which is not the same as none being there.
+    - else: no significant difference, which is not the same as none being there.
     """
     if ratio.runs < MIN_RUNS:
         return Verdict("inconclusive", ratio, f"{ratio.runs} runs; at least {MIN_RUNS} are needed (--repetitions {MIN_RUNS})")
@@ -58,4 +58,4 @@ def judge(ratio: Interval, *, margin: float = EQUIVALENCE_MARGIN) -> Verdict:
         return Verdict("slower", ratio, f"the {ratio.confidence:.0%} interval lies above 1")
     if ratio.high / ratio.low > TOO_WIDE:
         return Verdict("inconclusive", ratio, "the interval is too wide; more operations or repeats would narrow it")
-    return Verdict("no difference seen", ratio, f"the {ratio.confidence:.0%} interval holds 1")
+    return Verdict("no significant difference", ratio, f"the {ratio.confidence:.0%} interval holds 1")

@@ -92,8 +92,3 @@ def winners(ranking: Ranking) -> str:
     """The fastest variant, and those that are level with it."""
     level = [formatting.variant(place.variant) for place in ranking.places if is_level(place)]
     return " or ".join(level) if len(level) <= MAX_NAMED else f"{level[0]} or {len(level) - 1} others"
-
-
-def verdict(word: str) -> str:
-    """A verdict as readers see it: that no difference was seen does not say that there is none."""
-    return "no significant difference" if word == "no difference seen" else word

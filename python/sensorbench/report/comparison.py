@@ -205,7 +205,7 @@ def _place(place: RankedVariant, p99_s: float | None) -> Line:
     verdict = place.against_best
     if verdict is None:
         raise AssertionError("the fastest is not compared with itself")
-    word: Line = Piece(answer.verdict(verdict.word), "em")
+    word: Line = Piece(verdict.word, "em")
     p99 = f"p99 {formatting.duration(p99_s)}, " if p99_s else ""
     if verdict.word == "slower":
         word = [Piece(formatting.times(verdict.ratio.value), "strong"), " as long"]

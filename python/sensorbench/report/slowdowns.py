@@ -48,7 +48,7 @@ def _cell(ranking: Ranking, variant: str) -> Line:
     ratio = place.value_s / ranking.places[0].value_s
     if place.against_best is None:
         return _shown(ratio, "the fastest")
-    verdict = answer.verdict(place.against_best.word)
+    verdict = place.against_best.word
     mark = " n.\N{NO-BREAK SPACE}s." if answer.is_level(place) else ""
     return _shown(ratio, f"{verdict}; {answer.confidence(place.against_best.ratio)}", mark)
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypedDict
 
-from pydantic import AliasChoices, ConfigDict, Field, RootModel
+from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, RootModel
 
 from sensorbench.results.as_written import AsWritten, PresentKeys
 from sensorbench.results.described import ComparisonWorkload, DescribedDataset, EncodingCost, LoadedTable
@@ -155,10 +155,15 @@ class OperationFigures(SummaryPart):
     throughput_per_s: float | None
 
 
+def _of_today(word: object) -> object:
+    """A verdict in the words of today: earlier versions said that no difference was seen."""
+    return "no significant difference" if word == "no difference seen" else word
+
+
 class RankingVerdict(SummaryPart):
     """A variant against the fastest."""
 
-    word: str
+    word: Annotated[str, BeforeValidator(_of_today)]
     reason: str
     ratio: MeasuredFigure
 
