@@ -44,7 +44,7 @@ class Usl:
 
 def fit_usl(measured: Mapping[int, Floats], seed: int = 1) -> Usl:
     """Fits the law to what was measured (in operations a second, above zero), several times for each number of nodes. Relative deviations
-    count; σ and κ are not below zero. Intervals are percentiles of resampled measurements, so they say how sure the measurements are, and
+    count; σ and κ are not below zero. Intervals are percentiles of resampled measurements, so they say how certain the measurements are, and
     nothing of whether the law holds.
 
     Raises ValueError with fewer than three numbers of nodes: the law has three parameters.

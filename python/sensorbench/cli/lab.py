@@ -121,7 +121,7 @@ def status(name: Name, json: Json = False) -> None:
         highlight=False,
     )
     servers = list(dict.fromkeys(column for node in shown["nodes"] for column in node.get("server", ())))
-    table = new_table("node", "address", "process", "memory", "processor time", *servers)
+    table = new_table("node", "address", "process", "memory", "CPU time", *servers)
     for node in (*([shown["coordinator"]] if "coordinator" in shown else []), *shown["nodes"]):
         columns = (
             (str(node["pid"]), formatting.size(node["memory_bytes"]), f"{node['cpu_s']:.1f} s")

@@ -50,7 +50,7 @@ def print_recommendation(recommendation: Recommendation, *, explain: bool) -> No
 def print_use_cases(folder: Path | None, gathered: Gathered, outcomes: Sequence[Outcome]) -> None:
     """Prints the six use cases with the source's advice and ours."""
     screen = console()
-    table = new_table("use case", "the source advises", "its place here", "best at the same target", "best of all", "how sure")
+    table = new_table("use case", "the paper advises", "its place here", "best at the same target", "best of all", "confidence")
     for outcome in outcomes:
         best = formatting.variant(outcome.best.candidate.name) if outcome.best else "nothing that was measured fits"
         confidence = outcome.best.confidence if outcome.best else ""
