@@ -33,6 +33,7 @@ from sensorbench.compat.cassandra_stress.table import parse_table
 from sensorbench.compat.cassandra_stress.values import binary_values
 from sensorbench.compat.cassandra_stress.visits import arguments, insertions, parse_partitions
 from sensorbench.errors import UsageError
+from sensorbench.options import DEFAULT_SEED
 from tests.conftest import TEST_OWNER, Cli, server_url
 
 FIXTURES = Path(__file__).parent / "fixtures" / "cassandra-stress"
@@ -532,7 +533,7 @@ def test_a_profile_runs_on_cassandra(cli: Cli, lab_servers: dict[str, lab.Instan
     more = cli(*run, "-n", 200, "--population", "301..500", "--out", tmp_path / "more", "--json")
     assert more.exit_code == 0, more.err
     assert more.json["kind"] == "cassandra-stress"
-    _, counts = everything(profile(READINGS), np.arange(1, 501))
+    _, counts = everything(profile(READINGS), np.arange(1, 501), DEFAULT_SEED)
     written = _engine.Target(target)
     columns = [{"name": column.name, "type": column.value_type} for column in profile(READINGS).table.key]
     written.attach(json.dumps({"tables": {"readings": columns}}), intent="attach", owner=TEST_OWNER.to_json())
@@ -551,7 +552,7 @@ def test_a_profile_runs_on_cassandra(cli: Cli, lab_servers: dict[str, lab.Instan
     assert figures["Latency median"][""] <= figures["Latency 99th percentile"][""] <= figures["Latency max"][""]
     assert written.count("readings") == counts.sum()
     other = cli(*run, "--ops", "one=1", "-n", 10, "--seed", 2, "--out", tmp_path / "other")
-    assert (other.exit_code, "was inserted with --seed 1" in other.err) == (2, True), other.err
+    assert (other.exit_code, f"was inserted with --seed {DEFAULT_SEED}" in other.err) == (2, True), other.err
 
 
 def test_what_the_server_refuses_is_told_with_its_place(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
