@@ -182,7 +182,7 @@ def test_a_change_that_fails_is_told_and_ends_the_run() -> None:
 # On a cluster
 
 
-SHORT = ("--requests", "40", "--executions", "2", "--warmup", "100ms", "--before", "8", "--after", "10", "--at-most", "60s")
+SHORT = ("--requests", "40", "--executions", "2", "--warmup", "3s", "--before", "8", "--after", "10", "--at-most", "60s")
 
 
 @pytest.fixture(scope="module")
