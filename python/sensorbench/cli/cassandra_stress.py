@@ -10,7 +10,7 @@ from sensorbench.app.run import run_and_report
 from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DryRun, Json, Metrics, Out, Replace
-from sensorbench.cli.output import new_folder, show_tool
+from sensorbench.cli.output import show_tool
 from sensorbench.compat.cassandra_stress import (
     CassandraStressBenchmark,
     CassandraStressOptions,
@@ -18,6 +18,7 @@ from sensorbench.compat.cassandra_stress import (
     estimate_cassandra_stress,
     plan_cassandra_stress,
 )
+from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter
 from sensorbench.runner import observers
 
@@ -33,7 +34,7 @@ def cassandra_stress(
     json: Json = False,
 ) -> None:
     """Run a profile of cassandra-stress: insertions alone make the table, other operations go on with what they left."""
-    folder, reporter = out or new_folder("cassandra-stress"), ProgressReporter()
+    folder, reporter = out or new_results_folder("cassandra-stress"), ProgressReporter()
     with observers(metrics) as watching:
         plan = plan_cassandra_stress(profile, options, folder, reporter, observers=watching, replace=replace)
         if dry_run:

@@ -9,8 +9,9 @@ from sensorbench.app.study import run_study as run_and_report_study
 from sensorbench.cli.dry_run import show_budget, show_dry_run
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, DryRun, Json, NoOpen, NoPilot, Out, Replace, Resume, require_out
-from sensorbench.cli.output import new_folder, print_outcome, show_written
+from sensorbench.cli.output import print_outcome, show_written
 from sensorbench.cli.printing import print_json
+from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
 from sensorbench.studies import StudyOptions, require_study
@@ -32,7 +33,7 @@ def run_study(
     """Load, ask, check the answers, judge the claims, write a report."""
     name = study.info_name or ""
     require_out(resume, out)
-    folder = out or new_folder(name)
+    folder = out or new_results_folder(name)
     if dry_run:
         show_dry_run(
             dry_run_study(require_study(name), options, folder, ProgressReporter(), has_pilot=not no_pilot), as_json=json

@@ -12,9 +12,9 @@ from sensorbench.benchmarks.doctor import TARGETS, Diagnosis, Noise
 from sensorbench.cli.compare import Margin
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import Json, Out
-from sensorbench.cli.output import new_folder
 from sensorbench.cli.printing import new_table, print_json
 from sensorbench.errors import UsageError
+from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter, console
 from sensorbench.report import formatting
 from sensorbench.runner import ChangeOptions
@@ -39,7 +39,7 @@ def doctor(
     """Tell whether this machine is fit to measure, and which latencies can be trusted here."""
     if experiment is None and (options.changes or out is not None):
         raise UsageError("--set and --out are for an A/A run: name an experiment file as well")
-    folder = out or new_folder(f"doctor-{experiment.stem}" if experiment else "doctor")
+    folder = out or new_results_folder(f"doctor-{experiment.stem}" if experiment else "doctor")
     diagnosis = diagnose(
         folder, ProgressReporter(quiet=json), quick=quick, experiment=experiment, changes=options.changes, margin=margin
     )

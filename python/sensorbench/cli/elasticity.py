@@ -25,7 +25,6 @@ from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, DryRun, Json, NoOpen, Out, Replace
 from sensorbench.cli.output import (
-    new_folder,
     print_claims,
     published_claims,
     published_claims_as_json,
@@ -34,7 +33,7 @@ from sensorbench.cli.output import (
 from sensorbench.cli.printing import new_table, print_json
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import DiskFullError, FailedError, InterruptedRunError, UsageError
-from sensorbench.paths import check_is_free, is_summary_of
+from sensorbench.paths import check_is_free, is_summary_of, new_results_folder
 from sensorbench.progress import ProgressReporter, console, error_console, print_labelled
 from sensorbench.report import formatting
 from sensorbench.results.elasticity import COMPARISON, works_of
@@ -110,7 +109,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Change a cluster under load: how long until it is stable again, what it cost, and whether anything was lost."""
-    folder, reporter = out or new_folder("elasticity"), ProgressReporter()
+    folder, reporter = out or new_results_folder("elasticity"), ProgressReporter()
     articles = open_dataset(options.dataset, scale=options.scale, reporter=reporter)
 
     def spec(text: str, number: int) -> ElasticitySpec:
@@ -187,7 +186,7 @@ def run_study(
 ) -> None:
     """Let clusters grow under load, compare what that cost, judge the claims, write a report."""
     file = ELASTICITY.file
-    folder, reporter = out or new_folder(ELASTICITY.name), ProgressReporter()
+    folder, reporter = out or new_results_folder(ELASTICITY.name), ProgressReporter()
     whole = options.with_study(tuple(file.targets), tuple(file.changes), file.dataset, file.repetitions)
     articles = open_dataset(whole.dataset, scale=whole.scale, reporter=reporter)
 
@@ -216,7 +215,7 @@ def compare(
     json: Json = False,
 ) -> None:
     """Set results side by side with the paper on elastic databases, and judge its claims."""
-    folder = out or new_folder("elasticity-comparison")
+    folder = out or new_results_folder("elasticity-comparison")
     if not is_summary_of(folder, COMPARISON):
         check_is_free(folder)
     show_elasticity_comparison(folders, folder, no_open=no_open, as_json=json)

@@ -9,7 +9,8 @@ from sensorbench.app.comparison import dry_run_experiment, run_comparison_and_re
 from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, DryRun, Json, NoOpen, NoPilot, Out, Replace, Resume, require_out
-from sensorbench.cli.output import new_folder, show_comparison
+from sensorbench.cli.output import show_comparison
+from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter
 from sensorbench.runner import ExperimentOptions, plan_experiment
 
@@ -31,7 +32,7 @@ def run(
 ) -> None:
     """Run an experiment file: your own question, your own data, your own schemas."""
     require_out(resume, out)
-    out = out or new_folder(experiment.stem)
+    out = out or new_results_folder(experiment.stem)
     reporter = ProgressReporter()
     if dry_run:
         show_dry_run(dry_run_experiment(experiment, options, out, reporter, has_pilot=not no_pilot), as_json=json)

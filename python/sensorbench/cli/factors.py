@@ -12,12 +12,12 @@ from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DryRun, Json, NoOpen, Out, Resume, require_out
 from sensorbench.cli.output import (
-    new_folder,
     published_claims,
     published_claims_as_json,
     show_written,
 )
 from sensorbench.cli.printing import new_table, print_json
+from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.studies import FACTOR_STUDIES
@@ -65,7 +65,7 @@ def run_study(
     name = study.info_name or ""
     plan = FactorsPlan(name, FACTOR_STUDIES[name].file, options)
     check(plan)
-    folder, reporter = out or new_folder(name), ProgressReporter()
+    folder, reporter = out or new_results_folder(name), ProgressReporter()
     if dry_run:
         show_dry_run(estimate_factors(plan, folder), as_json=json)
         return

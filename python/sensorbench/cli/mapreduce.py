@@ -17,11 +17,11 @@ from sensorbench.benchmarks.mapreduce import (
 from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, DryRun, Json, NoOpen, Out, Replace
-from sensorbench.cli.output import new_folder, published_claims, published_claims_as_json, show_written
+from sensorbench.cli.output import published_claims, published_claims_as_json, show_written
 from sensorbench.cli.printing import new_table, print_json
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.paths import check_is_free
+from sensorbench.paths import check_is_free, new_results_folder
 from sensorbench.progress import ProgressReporter, console
 from sensorbench.report import formatting
 from sensorbench.results.summary.mapreduce import JobFigures, MapReduceSummary
@@ -64,7 +64,7 @@ def run_study(
     if not dry_run:
         require_pyspark()
     study = MAPREDUCE
-    folder, reporter = out or new_folder(study.name), ProgressReporter()
+    folder, reporter = out or new_results_folder(study.name), ProgressReporter()
     spec = with_fields(_spec(study, options, reporter), replace=replace, drop_after=drop_after)
     if dry_run:
         show_dry_run(estimate_mapreduce(study.file.title, spec, options.scale, folder), as_json=json)

@@ -1,7 +1,6 @@
 """What commands print, and where results go."""
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,13 +21,6 @@ Shown = TypeVar("Shown")
 RESULTS_FOLDER = Path("results")
 # More variants do not fit beside one another.
 MAX_COLUMNS = 6
-
-
-def new_folder(name: str) -> Path:
-    """A folder for new results that is not there yet."""
-    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    candidates = (RESULTS_FOLDER / (f"{name}-{stamp}" if not number else f"{name}-{stamp}-{number}") for number in range(1000))
-    return next(folder for folder in candidates if not folder.exists())
 
 
 def show_written(written: tuple[Shown, Path], show: Callable[[Shown, Path], None], *, no_open: bool, as_json: bool) -> None:

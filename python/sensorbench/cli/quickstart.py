@@ -6,7 +6,8 @@ from sensorbench.app.comparison import run_comparison_and_report
 from sensorbench.app.study import dry_run_study
 from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.options import DryRun, Json, NoOpen, Out
-from sensorbench.cli.output import new_folder, show_comparison
+from sensorbench.cli.output import show_comparison
+from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter
 from sensorbench.runner import StallTest
 from sensorbench.studies import StudyOptions, plan_study, require_study
@@ -20,7 +21,7 @@ STALL = StallTest("sqlite-natural", "insert_reading", rate_per_s=500.0, duration
 
 def quickstart(out: Out = None, dry_run: DryRun = False, no_open: NoOpen = False, json: Json = False) -> None:
     """Compare four schemas in two embedded databases on real data: no server, under a minute."""
-    out = out or new_folder("quickstart")
+    out = out or new_results_folder("quickstart")
     reporter = ProgressReporter()
     options = StudyOptions(datasets=(DATASET,), operations=OPERATIONS)
     if dry_run:

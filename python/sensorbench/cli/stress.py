@@ -14,8 +14,9 @@ from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.fail_on import FailOnLoad, check_load_conditions, fail_on_load, parse_load_conditions
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, DryRun, Json, Metrics, NoOpen, NoPilot, Out, Replace
-from sensorbench.cli.output import new_folder, show_written
+from sensorbench.cli.output import show_written
 from sensorbench.cli.printing import new_table, print_json
+from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import formatting
 from sensorbench.results.summary.stress import StressStep, StressSummary
@@ -36,7 +37,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Hold rates one after the other. The load does not wait for answers."""
-    work = _Work(out or new_folder("stress"), fail_on, metrics, dry_run, no_pilot, no_open, json)
+    work = _Work(out or new_results_folder("stress"), fail_on, metrics, dry_run, no_pilot, no_open, json)
     _run(options, work, replace=replace, drop_after=drop_after)
 
 
@@ -54,7 +55,7 @@ def capacity(
     json: Json = False,
 ) -> None:
     """Search the highest rate at which a target meets an objective. The load does not wait for answers."""
-    work = _Work(out or new_folder("capacity"), fail_on, metrics, dry_run, no_pilot, no_open, json)
+    work = _Work(out or new_results_folder("capacity"), fail_on, metrics, dry_run, no_pilot, no_open, json)
     _run(options, work, replace=replace, drop_after=drop_after)
 
 

@@ -15,9 +15,10 @@ from sensorbench.benchmarks.tune import TuneOptions
 from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DryRun, Json, NoOpen, NoPilot, Out, Resume
-from sensorbench.cli.output import new_folder, show_written
+from sensorbench.cli.output import show_written
 from sensorbench.cli.printing import new_table
 from sensorbench.errors import UsageError
+from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import formatting, tune_answer
 from sensorbench.results.summary.tune import TuneFigures, TuneSummary
@@ -47,7 +48,7 @@ def tune(
 
     if resume and out is None:
         raise UsageError("--resume: say by --out where the search is that is to go on")
-    folder, reporter = out or new_folder("tune"), ProgressReporter()
+    folder, reporter = out or new_results_folder("tune"), ProgressReporter()
     plan = plan_tune(options, folder, reporter, allow_durability=allow_durability)
     if dry_run:
         show_dry_run(dry_run_tune(options, plan, folder, reporter, has_pilot=not no_pilot), as_json=json)

@@ -9,8 +9,9 @@ from sensorbench.app.run import run_and_report
 from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DryRun, Json, Metrics, Out, Replace
-from sensorbench.cli.output import new_folder, show_tool
+from sensorbench.cli.output import show_tool
 from sensorbench.compat.ycsb import Phase, YcsbBenchmark, YcsbOptions, YcsbRunOptions, as_text, estimate_ycsb, plan_ycsb
+from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter
 from sensorbench.runner import observers
 
@@ -48,7 +49,7 @@ def _run(
     as_json: bool,
     replace: bool = False,
 ) -> None:
-    folder, reporter = out or new_folder(f"ycsb-{phase}"), ProgressReporter()
+    folder, reporter = out or new_results_folder(f"ycsb-{phase}"), ProgressReporter()
     with observers(metrics) as watching:
         plan = plan_ycsb(phase, options, folder, reporter, observers=watching, replace=replace)
         if dry_run:
