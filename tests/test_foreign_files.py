@@ -1,7 +1,11 @@
 """What sensorbench did not write is never overwritten or deleted, whatever the options."""
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +17,7 @@ from sensorbench.errors import UsageError
 from sensorbench.paths import check_page_is_free, check_summary_is_free, remove_results
 from sensorbench.results import tune
 from sensorbench.results.elasticity import COMPARISON
+from sensorbench.runner import pilot_folder
 from tests.commands import commands
 from tests.conftest import Cli, forget_checksums
 
@@ -289,6 +294,27 @@ def test_cleaning_the_cache_asks_and_leaves_what_is_not_ours(cli: Cli, cache: Pa
     assert not any(path.exists() for path in ours)
     assert all(path.read_text(encoding="utf-8") == MINE for path in mine)
     assert cli("data", "clean").out == "the cache has no data\n"
+
+
+def test_what_a_killed_pilot_left_is_removed_from_the_cache(cli: Cli, cache: Path) -> None:
+    """A process that only its owner file names is gone; that of this test still runs."""
+    killed = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import os; from sensorbench.runner import pilot_folder\nwith pilot_folder(): os.kill(os.getpid(), 9)",
+        ],
+        env={**os.environ, "SENSORBENCH_CACHE": str(cache)},
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    left = list((cache / "pilots").iterdir())
+    assert len(left) == 2
+    mine = plant(cache, "pilots/notes.txt")
+    with pilot_folder() as folder:
+        assert cli("data", "clean", "--yes").exit_code == 0
+        assert folder.is_dir()
+    assert list((cache / "pilots").iterdir()) == [mine]
 
 
 def test_a_dataset_of_the_cache_with_a_file_of_a_user_in_it_stays(cli: Cli, cache: Path) -> None:

@@ -163,9 +163,16 @@ def test_files_of_one_sensor_each_are_told_from_files_of_one_month_each(tmp_path
         (b"2024-03-01T00:00:00,t1,3.5\n2024-03-01T00:01:00,t1,3.5\n", "expected the names of the columns, found 2024-03-01"),
         (b"Hello world\nno csv\n", "no column of times is recognised among Hello world (no csv)"),
         (b"time,a\n2024-01-01T00:00:00,x\n", "no column of numbers is recognised: a (x)"),
-        (bytes(range(1, 256)), "not a CSV file: expected text in UTF-8"),
+        (bytes(range(1, 256)), "neither UTF-8 nor Windows-1252 (Latin-1); if it is text, name the encoding with --encoding"),
         (b"a,b\x00\n1,2\n", "not a CSV file: expected text, found zero bytes"),
-        ("Zeit;°C\n01.02.2024;1,5\n".encode("latin1"), "iconv -f latin1 -t utf-8"),
+        ("time;Температура\n2024-02-01;1,5\n".encode("cp1251"), "line 1: not UTF-8, and it does not look like Windows-1252"),
+        ("Zeit;Küche\n01.02.2024;1,5\n".encode("cp850"), "line 1: neither UTF-8 nor Windows-1252"),
+        ("time,Küche\n2024-02-01,1.5\n".encode() + b"2024-02-02,\xe4\n", "line 3: not UTF-8, though other lines are"),
+        ("time,value\n2024-02-01,1.5\n".encode("utf-16-le"), "is read with --encoding utf-16-le or utf-16-be"),
+        ("time,value\n2024-02-01,1.5\n".encode("utf-16")[:-1], "not a CSV file in the encoding utf-16: truncated data"),
+        (b'time,p\n2024-02-01,"1,013"\n2024-02-02,"1,021"\n', "say which, with --decimal ',' or --thousands ','"),
+        (b"time;p\n2024-02-01;1,013\n2024-02-02;998\n", "a comma could be the decimal sign, or part thousands"),
+        (b"time;a;b\n2024-02-01;1,5;1.5\n", "written in several ways: a (1,5): a decimal comma; b (1.5): a decimal point"),
     ],
 )
 def test_what_is_no_table_of_readings_is_refused(content: bytes, expected: str, tmp_path: Path, cli: Cli) -> None:
@@ -174,6 +181,89 @@ def test_what_is_no_table_of_readings_is_refused(content: bytes, expected: str, 
     assert outcome.exit_code == 2
     assert expected in outcome.err
     assert not (tmp_path / "out").exists()
+
+
+# Name: encoding, the rows below the header "time;Ort;Außen °C", the numbers in them, and what the mapping file says.
+WRITTEN: dict[str, tuple[str, list[str], list[float], list[str]]] = {
+    "Latin-1": ("latin-1", ["1,5", "2,25"], [1.5, 2.25], ['encoding = "windows-1252"', 'decimal = ","']),
+    "Windows-1252": ("windows-1252", ["1.5", "2.5"], [1.5, 2.5], ['encoding = "windows-1252"']),
+    "UTF-16, little end first": ("utf-16", ["1.5", "2.5"], [1.5, 2.5], ['encoding = "utf-16"']),
+    "UTF-8 with a byte order mark": ("utf-8-sig", ["1.5", "2.5"], [1.5, 2.5], []),
+    "points between thousands": (
+        "utf-8", ["1.234,5", "12.345.678", "7", "-1.000,25"], [1234.5, 12345678, 7, -1000.25], ['decimal = ","', 'thousands = "."'],
+    ),
+    "commas between thousands": (
+        "utf-8", ["1,234.5", "999", "12,345,678"], [1234.5, 999, 12345678], ['decimal = "."', 'thousands = ","'],
+    ),
+    "only commas, two in a number": ("utf-8", ["1,234,567", "999"], [1234567, 999], ['thousands = ","']),
+    "blanks": ("latin-1", ["1 234,5", "1\xa0234\xa0567", "3"], [1234.5, 1234567, 3], ['decimal = ","', 'thousands = " "']),
+    "narrow blanks": ("utf-8", ["1\u202f234", "999"], [1234, 999], ['thousands = " "']),
+    "apostrophes": ("utf-8", ["1'234.5", "1\u2019234'567", "3.25"], [1234.5, 1234567, 3.25], ["thousands = \"'\""]),
+    "three decimals": ("utf-8", ["1.234", "21.500"], [1.234, 21.5], []),
+    "three decimals after commas": ("utf-8", ["1,234", "21,500"], [1.234, 21.5], ['decimal = ","']),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", WRITTEN)
+def test_numbers_and_encodings_are_recognised_and_imported(how: str, tmp_path: Path) -> None:
+    encoding, cells, values, keys = WRITTEN[how]
+    text = "time;Ort;Außen °C\n" + "".join(f"{TIMES[n]};Küche {n % 2}…;{cell}\n" for n, cell in enumerate(cells))
+    if encoding == "latin-1":
+        text = text.replace("…", "")
+    file = tmp_path / "x.csv"
+    file.write_bytes(text.encode(encoding))
+    profile = look_at([file], Wanted(keys=("Ort",)))
+    folder = starter_in(tmp_path / "out", profile)
+    written = (folder / "dataset.toml").read_text(encoding="utf-8").splitlines()
+    assert [key for key in keys if key not in written] == []
+    assert ('encoding = "' in "\n".join(written)) == (encoding in {"latin-1", "windows-1252", "utf-16"})
+    with open_dataset(str(folder / "dataset.toml")).connect() as workbench:
+        found = [value for (value,) in workbench.sql("SELECT value FROM measurements ORDER BY time").fetchall()]
+        sensors = {name for (name,) in workbench.sql("SELECT DISTINCT sensor FROM measurements").fetchall()}
+    assert found == values
+    assert all(sensor.startswith("Küche") for sensor in sensors)
+
+
+def test_what_is_read_as_windows_1252_is_shown(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "x.csv").write_bytes("time;Außen\n2024-02-01;1,5\n2024-02-02;2,5\n".encode("cp1252"))
+    outcome = cli("init", tmp_path / "x.csv", "--out", tmp_path / "out")
+    assert outcome.exit_code == 0, outcome.err
+    assert "line 1: not UTF-8; the file is read as Windows-1252 (Latin-1): 'Außen'; --encoding says otherwise" in " ".join(
+        outcome.out.split()
+    )
+
+
+def test_the_user_says_how_numbers_and_characters_are_written(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_bytes('time,Температура\n2024-02-01,"1,013"\n2024-02-02,"1,021"\n'.encode("cp1251"))
+    for said, expected in ((Wanted(encoding="cp1251", thousands=","), 1013.0), (Wanted(encoding="cp1251", decimal=","), 1.013)):
+        profile = look_at([file], said)
+        assert profile.values == ["Температура"]
+        folder = starter_in(tmp_path / str(expected), profile)
+        with open_dataset(str(folder / "dataset.toml")).connect() as workbench:
+            assert workbench.sql("SELECT min(value) FROM measurements").fetchall() == [(expected,)]
+    with pytest.raises(UsageError, match="--encoding: there is no encoding 'klingon'; expected a name such as utf-8"):
+        look_at([file], Wanted(encoding="klingon"))
+
+
+def test_files_of_two_encodings_are_refused(tmp_path: Path) -> None:
+    files = [tmp_path / f"{name}.csv" for name in ("a", "b", "ascii")]
+    for file, encoding, place in zip(files, ("utf-8", "cp1252", "ascii"), ("Küche", "Küche", "Bad"), strict=True):
+        file.write_bytes(f"time,room,value\n2024-02-01,{place},1.5\n2024-02-02,{place},2.5\n".encode(encoding))
+    assert look_at([files[1], files[2]], Wanted()).encoding == "windows-1252"
+    with pytest.raises(UsageError, match=r"several encodings: .*a\.csv: utf-8; .*b\.csv: windows-1252"):
+        look_at(files, Wanted())
+
+
+def test_a_sign_in_another_place_is_no_number(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "x.csv").write_text("time;value\n2024-02-01;1.234,5\n2024-02-02;1.23\n", encoding="utf-8")
+    (tmp_path / "x.toml").write_text(
+        'name = "x"\nfiles = ["x.csv"]\ntime = { column = "time" }\ndecimal = ","\nthousands = "."\nsensors = { v = "value" }\n',
+        encoding="utf-8",
+    )
+    outcome = cli("data", "import", tmp_path / "x.toml", "--out", tmp_path / "out")
+    assert outcome.exit_code == 2
+    assert "line 3, column value: '1.23' is not a number" in outcome.err
 
 
 def test_what_the_user_says_counts(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Spellings of earlier versions say what to write now, and end with 2."""
 
+import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -13,6 +15,8 @@ from sensorbench.options import DEFAULT_SEED
 from sensorbench.results.as_written import AsWritten, PresentKeys
 from sensorbench.results.described import ComparisonWorkload
 from sensorbench.results.planned import ElasticityWorkload
+from sensorbench.results.reader import read_run
+from sensorbench.results.summary.comparison import RateChange
 from sensorbench.runner import Workload
 from sensorbench.studies import StudyOptions
 from tests.conftest import Cli
@@ -72,6 +76,17 @@ def test_a_value_is_no_old_command(cli: Cli) -> None:
 def test_workloads_of_earlier_results_have_the_present_words(written: dict[str, Any], read: dict[str, Any]) -> None:
     adapter: TypeAdapter[Any] = TypeAdapter(Annotated[ComparisonWorkload, AsWritten, PresentKeys])
     assert adapter.validate_python(written) == read
+
+
+def test_runs_of_earlier_results_have_the_present_words() -> None:
+    earlier = (Path(__file__).parent / "fixtures/format-1-stress/runs/001/manifest.json").read_text(encoding="utf-8")
+    assert json.loads(earlier)["repeat"] == 1
+    read = read_run(Path(__file__).parent / "fixtures/format-1-stress/runs/001").manifest
+    assert read.repetition == 1
+    assert json.loads(read.model_dump_json())["repetition"] == 1
+    assert "repeat" not in read.model_dump()
+    change = RateChange.model_validate({"repeat": 2, "time_s": 1.0, "before_per_s": 5.0, "after_per_s": 6.0})
+    assert change.repetition == 2
 
 
 def test_the_warm_up_of_earlier_elasticity_results_is_in_measurements() -> None:

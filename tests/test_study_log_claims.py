@@ -295,7 +295,7 @@ def by_study(
 ) -> Any:
     """What the study says of a claim, of results in which each variant has complete runs without any operation."""
     run = SimpleNamespace(
-        state="complete", manifest=SimpleNamespace(phases=["measure"], totals=None, repeat=1), histograms={}, path=None
+        state="complete", manifest=SimpleNamespace(phases=["measure"], totals=None, repetition=1), histograms={}, path=None
     )
     loads = {id_of(name): {"size": {"total_bytes": size_bytes}} for name in variants} if size_bytes else {}
     result = fake_result(dataset, variants=variants, records=records, runs={id_of(name): [run] for name in variants}, loads=loads)

@@ -100,6 +100,9 @@ class Dataset:
         time_unit: Literal["s", "ms", "us"] | None = None,
         time_zone: str | None = None,
         missing: Sequence[str] = ("NA",),
+        decimal: Literal[".", ","] = ".",
+        thousands: Literal[",", ".", " ", "'"] | None = None,
+        encoding: str = "utf-8",
         bad_rows: Literal["refuse", "skip"] = "refuse",
         title: str = "",
         source: str = "the user's own files",
@@ -123,6 +126,9 @@ class Dataset:
             time_unit: the unit of times that are numbers since 1970.
             time_zone: the time zone of times without an offset; UTC if None.
             missing: texts that mean "no value"; empty cells and NaN always do.
+            decimal: the decimal sign of values.
+            thousands: what parts groups of three digits in values; nothing if None.
+            encoding: of CSV files, as Python names it.
             bad_rows: `refuse`: nothing is imported if any row is bad; `skip`: they are left out and counted.
             title: the headline; the name if empty.
             source: where the data are from, for reports.
@@ -168,6 +174,9 @@ class Dataset:
                 sensors=dict(sensors or {}),
                 text_sensors=dict(text_sensors) if isinstance(text_sensors, Mapping) else list(text_sensors),
                 missing=list(missing),
+                decimal=decimal,
+                thousands=thousands,
+                encoding=encoding,
                 bad_rows=bad_rows,
             )
             return cls(import_described(described, paths, None if out is None else Path(out), reporter_for(progress)))

@@ -361,7 +361,9 @@ class ComparisonResults(MeasuredResults[ComparisonSummary]):
     """
 
     def __init__(self, folder: Path, found: ComparisonResult) -> None:
-        runs = [MeasuredRun(variant, run.manifest.repeat, run) for variant in found.runs for run in found.usable_runs(variant)]
+        runs = [
+            MeasuredRun(variant, run.manifest.repetition, run) for variant in found.runs for run in found.usable_runs(variant)
+        ]
         super().__init__(folder, "comparison", found, runs, MEASURE)
 
     @property
@@ -370,18 +372,7 @@ class ComparisonResults(MeasuredResults[ComparisonSummary]):
         return self.summary.result.metric
 
     def figures(self, *, variant: str | None = None, operation: str | None = None, metric: str | None = None) -> Rows[Figure]:
-        """The figures of each operation at each variant, with their confidence intervals.
-
-        Args:
-            variant: id of the one variant that is wanted; all if None.
-            operation: name of the one operation that is wanted; all if None.
-            metric: the one metric that is wanted, for example `median` or `p99`; all if None.
-
-        Returns:
-            Typed figures, which are also a table: by operation, then in the order of the variants.
-
-        Raises:
-            UsageError: for a variant, operation or metric that is not there.
+        """See `Results.figures`. They come by operation, then in the order of the variants.
 
         Examples:
             >>> import sensorbench as sb

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sensorbench.dataset.csv_encoding import is_utf_8
+from sensorbench.dataset.csv_numbers import PLAIN
 from sensorbench.dataset.csv_profile import CsvProfile
 from sensorbench.dataset.mapping import FILE_NAME
 from sensorbench.errors import UsageError
@@ -167,7 +169,7 @@ def _dataset(profile: CsvProfile, name: str, folder: Path) -> str:
     site, zone = ([None, None, *sites])[-2:]
     lines = [
         MARKER,
-        "# A mapping file: what the columns of your files are (docs/own-data.md has all keys).",
+        "# A mapping file: what the columns of your files are (docs/how-to/own-data.md has all keys).",
         f"# {_size(profile)}",
         f"name = {json.dumps(name)}",
         f"files = [{', '.join(_path(file, folder) for file in profile.files)}]",
@@ -203,8 +205,12 @@ def _how_cells_are_read(profile: CsvProfile) -> list[str]:
             '# Cells that mean "no value"; empty ones and NaN always do.',
             f"missing = {json.dumps(profile.missing, ensure_ascii=False)}",
         ]
-    if profile.decimal == ",":
-        lines += ["# Numbers have a decimal comma: 21,5.", 'decimal = ","']
+    if not is_utf_8(profile.encoding):
+        lines += ["# How characters are stored in the files; UTF-8 if not given.", f"encoding = {_text(profile.encoding)}"]
+    if profile.numbers != PLAIN:
+        lines += [f"# Numbers have {profile.numbers}.", f"decimal = {_text(profile.numbers.decimal)}"]
+    if profile.numbers.thousands is not None:
+        lines += [f"thousands = {_text(profile.numbers.thousands)}"]
     if profile.skips_bad_rows:
         lines += [
             '# Rows that cannot be read are left out and counted; "refuse" imports nothing while there is one.',

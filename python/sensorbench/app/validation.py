@@ -132,7 +132,7 @@ def _mapping(path: Path, progress: ProgressReporter) -> str:
     mapping = toml_file.load(path, Mapping)
     for file in matching_files(path, mapping):
         if file.suffix != PARQUET_SUFFIX:
-            require_columns(file, columns_of(file), mapping.columns)
+            require_columns(file, columns_of(file, mapping.encoding), mapping.columns)
     described = open_dataset(str(path), reporter=progress).describe()
     rows = ", ".join(f"{relation.rows:,} {name}" for name, relation in described.relations.items())
     return f"{mapping.name}: {rows}" + "".join(f"; {note}" for note in described.notes)

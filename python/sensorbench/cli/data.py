@@ -35,7 +35,7 @@ from sensorbench.paths import cache_folder, check_is_free
 from sensorbench.progress import ProgressReporter, console, error_console
 from sensorbench.report import formatting
 from sensorbench.results.files import write_text
-from sensorbench.runner import cached_tables
+from sensorbench.runner import abandoned_pilots, cached_tables
 from sensorbench.spark import find_master, on_spark
 from sensorbench.verification import checksum_of_all, checksums
 
@@ -269,8 +269,8 @@ def export_dataset(
 
 @app.command("clean")
 def clean(yes: Yes = False, json: Json = False) -> None:
-    """Remove generated, imported and prepared data from the cache, after asking; it is made again when it is needed."""
-    found = {**cached_datasets(), **cached_tables()}
+    """Remove generated, imported and prepared data, and what killed pilots left, from the cache, after asking; data are made again when they are needed."""
+    found = {**cached_datasets(), **cached_tables(), **abandoned_pilots()}
     for entry in (entry for name in ("datasets", "prepared") for entry in sorted(cache_folder(name).iterdir())):
         if entry not in found:
             error_console().print(f"{entry} stays: sensorbench did not put it there", highlight=False, markup=False)

@@ -17,6 +17,8 @@ from sensorbench.app.starter import (
 )
 from sensorbench.cli.options import Json
 from sensorbench.cli.printing import print_json
+from sensorbench.dataset.csv_encoding import is_utf_8
+from sensorbench.dataset.csv_numbers import PLAIN, Decimal, Thousands
 from sensorbench.dataset.csv_profile import CsvProfile, Wanted, look_at
 from sensorbench.dataset.mapping import FILE_NAME
 from sensorbench.errors import UsageError
@@ -70,6 +72,19 @@ Key = Annotated[
 Value = Annotated[
     list[str] | None, typer.Option("--value", help="Column of values; repeatable. All others are left out.", show_default=False)
 ]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding", help="Encoding of the files: utf-8, windows-1252, utf-16 …; found if not given.", show_default=False
+    ),
+]
+DecimalSign = Annotated[
+    Decimal | None, typer.Option("--decimal", help="Decimal sign of values; found if not given.", show_default=False)
+]
+ThousandsSign = Annotated[
+    Thousands | None,
+    typer.Option("--thousands", help="What parts thousands in values; found if not given.", show_default=False),
+]
 
 
 def init(
@@ -85,6 +100,9 @@ def init(
     time_zone: TimeZone = None,
     key: Key = None,
     value: Value = None,
+    encoding: Encoding = None,
+    decimal: DecimalSign = None,
+    thousands: ThousandsSign = None,
     json: Json = False,
 ) -> None:
     """Look at your CSV files and write a dataset mapping, operations, a schema for each database and an experiment file, ready to run."""
@@ -93,7 +111,7 @@ def init(
         files = _requested_files()
         databases, targets = (databases, targets) if databases or targets else _requested_databases()
     chosen = starter_targets(databases, targets)
-    wanted = Wanted(time or (), time_format, time_unit, time_zone, key or (), value or ())
+    wanted = Wanted(time or (), time_format, time_unit, time_zone, key or (), value or (), encoding, decimal, thousands)
     profile = look_at(files, wanted)
     starter = make_starter(profile, name or dataset_name(files), chosen, out)
     paths = starter.write(out, force=force)
@@ -147,10 +165,10 @@ def _found(profile: CsvProfile) -> list[str]:
     keys = ["the name of each file" if key == FILE_NAME else key for key in profile.keys]
     size = f"{profile.bytes / 1e6:.1f} MB in {len(profile.files)} file{'s' if len(profile.files) > 1 else ''}"
     return [
-        f"{size}; columns parted by {profile.delimiter!r}",
+        f"{size}; columns parted by {profile.delimiter!r}" + ("" if is_utf_8(profile.encoding) else f"; {profile.encoding}"),
         f"time: {', '.join(time.names)} ({written}{f', {time.zone}' if time.zone else ''})",
         f"sensor: {', '.join(keys) or 'a column each'}",
-        f"values: {', '.join(profile.values)}",
+        f"values: {', '.join(profile.values)}" + ("" if profile.numbers == PLAIN else f" ({profile.numbers})"),
         *([f"left out: {', '.join(f'{name} ({why})' for name, why in profile.ignored.items())}"] if profile.ignored else []),
     ]
 
@@ -165,7 +183,9 @@ def _described(profile: CsvProfile, starter: Starter, paths: list[Path]) -> dict
             "time": profile.time.model_dump(exclude_none=True),
             "keys": profile.keys,
             "values": profile.values,
-            "decimal": profile.decimal,
+            "encoding": profile.encoding,
+            "decimal": profile.numbers.decimal,
+            "thousands": profile.numbers.thousands,
             "missing": profile.missing,
             "ignored": profile.ignored,
         },

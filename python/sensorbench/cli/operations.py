@@ -6,6 +6,7 @@ import typer
 
 from sensorbench.app.listing import ShownOperation, list_operations, show_operation
 from sensorbench.cli.code import print_code
+from sensorbench.cli.listing import Dataset, OperationSet, print_listed
 from sensorbench.cli.options import Json
 from sensorbench.cli.printing import new_table, print_json
 from sensorbench.progress import console
@@ -15,24 +16,13 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Dataset = Annotated[
-    str | None,
-    typer.Option("--dataset", help="Only what is for this dataset: a name, a folder or a mapping file.", show_default=False),
-]
-OperationSet = Annotated[str | None, typer.Option("--operations", help="Only those of this operation set.", show_default=False)]
+_COLUMNS = {"operation": "name", "operations": "operations", "kind": "kind", "what": "question"}
 
 
 @app.command("list")
 def list_all(dataset: Dataset = None, operations: OperationSet = None, json: Json = False) -> None:
     """List the operations of the package."""
-    listed = list_operations(dataset, operations)
-    if json:
-        print_json(listed)
-        return
-    table = new_table("operation", "operations", "kind", "what", wide=True)
-    for operation in listed:
-        table.add_row(operation.name, operation.operations, operation.kind, operation.question)
-    console().print(table)
+    print_listed(list_operations(dataset, operations), _COLUMNS, as_json=json)
 
 
 @app.command("show")

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from sensorbench.app.listing import ShownSchema, ShownStatement, list_schemas, show_schema
 from sensorbench.cli.code import print_code
+from sensorbench.cli.listing import Dataset, OperationSet, print_listed
 from sensorbench.cli.options import Json
 from sensorbench.cli.printing import new_table, print_json
 from sensorbench.progress import console
@@ -21,25 +22,14 @@ app = typer.Typer(
     help="The schemas of the package: tables, load queries and statements, by dataset and database.", no_args_is_help=True
 )
 
-Dataset = Annotated[
-    str | None,
-    typer.Option("--dataset", help="Only what is for this dataset: a name, a folder or a mapping file.", show_default=False),
-]
 Database = Annotated[str | None, typer.Option("--database", help="Only those of this database.", show_default=False)]
-OperationSet = Annotated[str | None, typer.Option("--operations", help="Only those of this operation set.", show_default=False)]
+_COLUMNS = {"schema": "name", "database": "database", "operations": "operations", "what": "summary"}
 
 
 @app.command("list")
 def list_all(dataset: Dataset = None, database: Database = None, operations: OperationSet = None, json: Json = False) -> None:
     """List the schemas of the package."""
-    schemas = list_schemas(dataset, database, operations)
-    if json:
-        print_json(schemas)
-        return
-    table = new_table("schema", "database", "operations", "what", wide=True)
-    for schema in schemas:
-        table.add_row(schema.name, schema.database, schema.operations, schema.summary)
-    console().print(table)
+    print_listed(list_schemas(dataset, database, operations), _COLUMNS, as_json=json)
 
 
 @app.command("show")

@@ -51,12 +51,8 @@ def estimate_of_tool(
         rows=rows,
         operations=operations,
         repetitions=1,
-        load_s=None,
         run_s=run_s,
         disk_bytes=size,
-        memory_bytes=None,
     )
-    part = PartEstimate(
-        name="", data=data, readings=None, variants=[estimated], order=[], prepare_s=None, reference_s=None, time_s=run_s
-    )
+    part = PartEstimate(data=data, variants=[estimated], time_s=run_s)
     return arithmetic_estimate(title, kind, [part], out, steps=steps, time_s=run_s, notes=notes)

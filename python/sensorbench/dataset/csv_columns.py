@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 
 import duckdb
 
+from sensorbench.dataset.csv_numbers import ALL_SIGNS, COMMA_GROUPS, DECIMAL_COMMA, FORMATS, PLAIN, NumberFormat, common_formats
 from sensorbench.dataset.csv_rows import quoted
+from sensorbench.errors import UsageError
 
 # Cells that mean "no value" where all others are numbers.
 _MISSING = ("NA", "N/A", "n/a", "na", "null", "NULL", "None", "nan", "NaN", "NAN", "-", "--", "?", "missing")
@@ -31,19 +33,25 @@ MAX_KEYS = 3
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """What a column holds. `low` and `high` are of numbers; `decimal` is their sign, empty where all are whole."""
+    """What a column holds. `formats` are all in which its cells are numbers, none where they are not; `low` and `high` are of numbers
+    in the likeliest of them.
+    """
 
     name: str
     rows: int
     filled: int
     distinct: int
-    is_number: bool
+    formats: frozenset[NumberFormat]
     is_whole: bool
-    decimal: str
     low: float | None
     high: float | None
     missing: list[str]
     examples: list[str]
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its cells are numbers."""
+        return bool(self.formats)
 
     @property
     def shown(self) -> str:
@@ -87,34 +95,50 @@ def profiles_of(connection: duckdb.DuckDBPyConnection, table: str, columns: Sequ
 def _profile(connection: duckdb.DuckDBPyConnection, table: str, name: str) -> ColumnProfile:
     cell = f"trim({quoted(name)})"
     missing = ", ".join(f"'{token}'" for token in _MISSING)
-    with_comma = f"CASE WHEN NOT contains({cell}, '.') THEN TRY_CAST(replace({cell}, ',', '.') AS DOUBLE) END"
-    rows, filled, distinct, points, commas, has_comma, whole, low, high, low_comma, high_comma = connection.sql(
-        f"""
-        SELECT count(*), count(cell), approx_count_distinct(cell), count(point), count(comma), count(*) FILTER (contains(cell, ',')),
-            count(*) FILTER (point = trunc(point) AND NOT contains(cell, '.')),
-            min(point), max(point), min(comma), max(comma)
-        FROM (SELECT CASE WHEN {cell} NOT IN ({missing}, '') THEN {cell} END AS cell FROM {table}) AS cells,
-            LATERAL (SELECT TRY_CAST(cell AS DOUBLE) AS point, {with_comma.replace(cell, "cell")} AS comma) AS numbers
-        """
+    cells = f"(SELECT CASE WHEN {cell} NOT IN ({missing}, '') THEN {cell} END AS cell FROM {table})"
+    rows, filled, distinct, *has_sign = connection.sql(
+        f"SELECT count(*), count(cell), approx_count_distinct(cell), {_HAS_SIGNS} FROM {cells}"
     ).fetchall()[0]
-    is_comma = filled > 0 and commas == filled and has_comma > 0
-    is_number = filled > 0 and (points == filled or is_comma)
-    is_whole = filled > 0 and whole == filled
-    found = connection.sql(f"SELECT DISTINCT {cell} FROM {table} WHERE {cell} IN ({missing})").fetchall() if is_number else []
+    signs = "".join(sign for sign, has in zip(ALL_SIGNS, has_sign, strict=True) if has)
+    formats = _formats(connection, cells, signs) if filled else frozenset()
+    number = next((form for form in FORMATS if form in formats), PLAIN).sql("cell")
+    low, high, whole = connection.sql(
+        f"SELECT min(number), max(number), count(*) FILTER (regexp_matches(cell, '^[+-]?\\d+$')) "
+        f"FROM (SELECT cell, {number} AS number FROM {cells})"
+    ).fetchall()[0]
+    found = connection.sql(f"SELECT DISTINCT {cell} FROM {table} WHERE {cell} IN ({missing})").fetchall() if formats else []
     examples = connection.sql(f"SELECT DISTINCT {cell} AS cell FROM {table} WHERE {cell} <> '' LIMIT {_EXAMPLES}").fetchall()
     return ColumnProfile(
         name=name,
         rows=rows,
         filled=filled,
         distinct=distinct,
-        is_number=is_number,
-        is_whole=is_whole,
-        decimal="" if not is_number or is_whole else "," if is_comma else ".",
-        low=low_comma if is_comma else low,
-        high=high_comma if is_comma else high,
+        formats=formats,
+        is_whole=filled > 0 and whole == filled,
+        low=low,
+        high=high,
         missing=[token for (token,) in found],
         examples=[example for (example,) in examples],
     )
+
+
+_HAS_SIGNS = ", ".join(f"coalesce(bool_or(contains(cell, '{sign.replace(chr(39), chr(39) * 2)}')), false)" for sign in ALL_SIGNS)
+
+
+def _formats(connection: duckdb.DuckDBPyConnection, cells: str, signs: str) -> frozenset[NumberFormat]:
+    """The formats in which all cells are numbers. A few cells are tried first, since most columns that are not numbers show it there."""
+    fitting: set[NumberFormat] = {form.as_read(signs) for form in FORMATS}
+    for rows in (
+        f"(SELECT cell FROM {cells} WHERE cell IS NOT NULL LIMIT 20)",
+        f"(SELECT cell FROM {cells} WHERE cell IS NOT NULL)",
+    ):
+        if not fitting:
+            break
+        tried = sorted(fitting, key=str)
+        counts = ", ".join(f"count({form.sql('cell')})" for form in tried)
+        filled, *found = connection.sql(f"SELECT count(*), {counts} FROM {rows}").fetchall()[0]
+        fitting = {form for form, count in zip(tried, found, strict=True) if count == filled}
+    return frozenset(form for form in FORMATS if form.as_read(signs) in fitting)
 
 
 def keys_among(
@@ -185,6 +209,33 @@ def _found_keys(connection: duckdb.DuckDBPyConnection, table: str, time_sql: str
 def _distinct(connection: duckdb.DuckDBPyConnection, table: str, time_sql: str, keys: Sequence[str]) -> int:
     columns = ", ".join([f"({time_sql}) AS time", *map(quoted, keys)])
     return int(connection.sql(f"SELECT count(*) FROM (SELECT DISTINCT {columns} FROM {table})").fetchall()[0][0])
+
+
+def number_format(
+    connection: duckdb.DuckDBPyConnection, table: str, file: str, delimiter: str, values: Sequence[ColumnProfile]
+) -> tuple[NumberFormat, list[str]]:
+    """The format of the numbers in some columns, and what the user should check of it.
+
+    Raises:
+        UsageError: where there is no format for all of them, or two that give other numbers.
+
+    """
+    fitting = common_formats(value.formats for value in values)
+    if not fitting:
+        kinds = "; ".join(f"{value.name} ({value.shown}): {min(value.formats, key=FORMATS.index)}" for value in values)
+        raise UsageError(f"{file}: the numbers are written in several ways: {kinds}; give columns of one kind with --value")
+    if fitting[0] != DECIMAL_COMMA or COMMA_GROUPS not in fitting:
+        return fitting[0], []
+    column = next(value for value in values if PLAIN not in value.formats)
+    cell = f"trim({quoted(column.name)})"
+    (without,) = connection.sql(
+        f"SELECT count(*) FROM {table} WHERE {column.is_filled_sql} AND NOT contains({cell}, ',') AND TRY_CAST({cell} AS DOUBLE) IS NOT NULL"
+    ).fetchall()[0]
+    doubt = f"column {column.name}: {column.shown}: a comma could be the decimal sign, or part thousands"
+    # A comma between thousands is missing in small numbers, and parts the cells of a row in files that have it.
+    if without or delimiter == ",":
+        raise UsageError(f"{file}: {doubt}; say which, with --decimal ',' or --thousands ','")
+    return DECIMAL_COMMA, [f"{doubt}; it is taken for the decimal sign; --thousands ',' says otherwise"]
 
 
 def _ordered(keys: list[str], *, is_long: bool) -> list[str]:

@@ -6,7 +6,7 @@ The cells are read as text and cast by the same SQL as an import (mapping.py), s
 import itertools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import duckdb
@@ -15,8 +15,11 @@ from pydantic import ValidationError
 from sensorbench.dataset.csv_columns import (
     ColumnProfile,
     keys_among,
+    number_format,
     profiles_of,
 )
+from sensorbench.dataset.csv_encoding import UTF_8, check_encoding, find_encoding, first_line
+from sensorbench.dataset.csv_numbers import NumberFormat
 from sensorbench.dataset.csv_rows import columns_of, delimiter_of, quoted, refuse_alike, text_rows
 from sensorbench.dataset.csv_times import FoundTime, find_time
 from sensorbench.dataset.mapping import FILE_NAME, TimeColumn
@@ -40,6 +43,9 @@ class Wanted:
     time_zone: str | None = None
     keys: Sequence[str] = ()
     values: Sequence[str] = ()
+    encoding: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,8 @@ class CsvProfile:
     time: TimeColumn
     keys: list[str]
     values: list[str]
-    decimal: str
+    numbers: NumberFormat
+    encoding: str
     missing: list[str]
     skips_bad_rows: bool
     ignored: dict[str, str]
@@ -79,27 +86,53 @@ def look_at(files: Sequence[Path], wanted: Wanted) -> CsvProfile:
         UsageError: for files that are no CSV, that differ in their columns, or in which no time or no value is found.
 
     """
-    columns = _common_columns(files)
+    encoding, notes = _encoding(files, wanted)
+    columns = _common_columns(files, encoding)
     for name in (*wanted.time, *wanted.keys, *wanted.values):
         if name not in columns:
             raise UsageError(f"{files[0]}, line 1: there is no column {name!r}; the columns are {', '.join(columns)}")
     refuse_alike(f"{files[0]}, line 1", columns, columns)
     with duckdb.connect() as connection:
-        rows, rejected = _sample(connection, files, columns)
-        profiles = profiles_of(connection, _TABLE, columns)
+        rows, rejected = _sample(connection, files, columns, encoding)
+        profiles = [_as_wanted(profile, wanted) for profile in profiles_of(connection, _TABLE, columns)]
         _refuse_values_for_names(files[0], columns)
         if rows == 0:
             raise UsageError(f"{files[0]}: there are no rows below the names of the columns; expected readings")
         found = _time(connection, files[0], profiles, wanted)
         others = [profile for profile in profiles if profile.name not in found.time.names]
-        return _profile(connection, files, rows, rejected, found, others, wanted)
+        profile = _profile(connection, files, rows, rejected, found, others, wanted, encoding)
+    return replace(profile, notes=[*notes, *profile.notes])
 
 
-def _common_columns(files: Sequence[Path]) -> list[str]:
+def _encoding(files: Sequence[Path], wanted: Wanted) -> tuple[str, list[str]]:
+    """The encoding of all files, and what the user should check. Raises UsageError where two files differ."""
+    if wanted.encoding:
+        try:
+            return check_encoding(wanted.encoding), []
+        except ValueError as error:
+            raise UsageError(f"--encoding: {error}") from None
+    found = {file: find_encoding(file) for file in files}
+    # What holds only ASCII is in both.
+    alike = {encoding.name for encoding in found.values() if not encoding.is_ascii} or {UTF_8}
+    if len(alike) > 1:
+        kinds = "; ".join(f"{file}: {encoding.name}" for file, encoding in found.items() if not encoding.is_ascii)
+        raise UsageError(f"the files are in several encodings: {kinds}; give those of one encoding, or convert the others")
+    return alike.pop(), [encoding.note for encoding in found.values() if encoding.note][:1]
+
+
+def _as_wanted(profile: ColumnProfile, wanted: Wanted) -> ColumnProfile:
+    """A column whose numbers may be written in those formats alone that the user said."""
+    fitting = (
+        form for form in profile.formats if wanted.decimal in {None, form.decimal} and wanted.thousands in {None, form.thousands}
+    )
+    return replace(profile, formats=frozenset(fitting))
+
+
+def _common_columns(files: Sequence[Path], encoding: str) -> list[str]:
     """The columns that all files have, without those that have no name. Raises UsageError where two files differ."""
-    first = [name for name in columns_of(files[0]) if name.strip()]
+    first = [name for name in columns_of(files[0], encoding) if name.strip()]
     for file in files[1:]:
-        found = [name for name in columns_of(file) if name.strip()]
+        found = [name for name in columns_of(file, encoding) if name.strip()]
         if found != first:
             raise UsageError(
                 f"{file}, line 1: the columns are {', '.join(found)}, but those of {files[0]} are {', '.join(first)}; "
@@ -118,7 +151,9 @@ def _refuse_values_for_names(file: Path, columns: list[str]) -> None:
         )
 
 
-def _sample(connection: duckdb.DuckDBPyConnection, files: Sequence[Path], columns: list[str]) -> tuple[int, list[str]]:
+def _sample(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[Path], columns: list[str], encoding: str
+) -> tuple[int, list[str]]:
     """Puts the first rows of the files into a table. Returns how many they are, and the first rows that are none."""
     rejected: list[str] = []
     chosen = files[:SAMPLE_FILES]
@@ -126,11 +161,12 @@ def _sample(connection: duckdb.DuckDBPyConnection, files: Sequence[Path], column
     for number, file in enumerate(chosen):
         connection.execute("DROP TABLE IF EXISTS reject_errors; DROP TABLE IF EXISTS reject_scans")
         try:
-            rows = text_rows(connection, file).limit(SAMPLE_ROWS // len(chosen)).project(f"{number} AS {FILE_NUMBER}, {selected}")
-            if number == 0:
-                rows.to_table(_TABLE)
-            else:
-                rows.insert_into(_TABLE)
+            with text_rows(connection, file, encoding) as lines:
+                rows = lines.limit(SAMPLE_ROWS // len(chosen)).project(f"{number} AS {FILE_NUMBER}, {selected}")
+                if number == 0:
+                    rows.to_table(_TABLE)
+                else:
+                    rows.insert_into(_TABLE)
             found = connection.sql("SELECT DISTINCT line FROM reject_errors ORDER BY line LIMIT 1").fetchall()
         except duckdb.Error as error:
             raise UsageError(f"{file}: not a CSV file: {str(error).splitlines()[0]}") from None
@@ -176,6 +212,7 @@ def _profile(
     found: FoundTime,
     others: list[ColumnProfile],
     wanted: Wanted,
+    encoding: str,
 ) -> CsvProfile:
     """The same with what the other columns are."""
     choice = keys_among(connection, _TABLE, found.time.sql(), others, wanted.keys, wanted.values)
@@ -183,14 +220,10 @@ def _profile(
         shown = "; ".join(f"{profile.name} ({profile.shown})" for profile in others[:8]) or "no other column"
         raise UsageError(f"{files[0]}: no column of numbers is recognised: {shown}; name it with --value COLUMN")
     values = [profile for profile in others if profile.name in choice.values]
-    decimals = {profile.decimal for profile in values if profile.decimal}
-    if len(decimals) > 1:
-        raise UsageError(
-            f"{files[0]}: some columns have a decimal comma and others a decimal point: {', '.join(choice.values)}; "
-            "give those of one kind with --value"
-        )
+    delimiter = delimiter_of(first_line(files[0], encoding))
+    numbers, doubts = number_format(connection, _TABLE, str(files[0]), delimiter, values)
     keys = list(choice.keys)
-    notes = [*found.notes, *choice.notes]
+    notes = [*found.notes, *choice.notes, *doubts]
     if not keys and len(files) > 1 and _overlap(connection, found.time.sql()):
         keys = [FILE_NAME]
         notes.append("the files cover the same time, and no column names a sensor: each file is taken for one sensor")
@@ -208,8 +241,6 @@ def _profile(
             "missing that tells them apart, name all key columns with --key"
         )
     missing = sorted({token for profile in values for token in profile.missing})
-    with files[0].open(encoding="utf-8-sig", newline="") as lines:
-        delimiter = delimiter_of(lines.readline())
     return CsvProfile(
         files=list(files),
         delimiter=delimiter,
@@ -218,7 +249,8 @@ def _profile(
         time=found.time,
         keys=keys,
         values=choice.values,
-        decimal=decimals.pop() if decimals else ".",
+        numbers=numbers,
+        encoding=encoding,
         missing=missing,
         skips_bad_rows=bool(bad_times or rejected),
         ignored=choice.ignored,

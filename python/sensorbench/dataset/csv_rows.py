@@ -1,11 +1,14 @@
 """Reading CSV files as text, with the line of each row, so that a bad cell can be named."""
 
+import contextlib
 import csv
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
 
+from sensorbench.dataset.csv_encoding import UTF_8, as_utf_8, first_line
 from sensorbench.errors import UsageError
 
 MAX_SHOWN = 20
@@ -68,23 +71,11 @@ def first_value(file: Path, column: str) -> str | None:
 DELIMITERS = ",;\t|"
 
 
-def columns_of(file: Path) -> list[str]:
+def columns_of(file: Path, encoding: str = UTF_8) -> list[str]:
     """The names in the first line of a CSV file."""
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as lines:
-            header = lines.readline()
-        if "\0" in header:
-            raise UsageError(f"{file}: not a CSV file: expected text, found zero bytes")
-    except FileNotFoundError:
-        raise UsageError(f"{file}: no such file") from None
-    except UnicodeDecodeError as error:
-        convert = f"iconv -f latin1 -t utf-8 {file.name} > {file.stem}-utf8.csv"
-        raise UsageError(
-            f"{file}: not a CSV file: expected text in UTF-8, but {error.reason} at byte {error.start}; text in another encoding is "
-            f"converted with, for example, {convert}"
-        ) from None
-    except OSError as error:
-        raise UsageError(f"{file}: not a CSV file: {error}") from None
+    header = first_line(file, encoding)
+    if "\0" in header:
+        raise UsageError(f"{file}: not a CSV file: expected text, found zero bytes")
     if not header.strip():
         raise UsageError(f"{file}, line 1: expected the names of the columns")
     # DuckDB takes names without the blanks around them.
@@ -96,20 +87,23 @@ def delimiter_of(header: str) -> str:
     return max(DELIMITERS, key=header.count)
 
 
-def text_rows(connection: duckdb.DuckDBPyConnection, file: Path) -> duckdb.DuckDBPyRelation:
-    """The rows of a CSV file as text. Nothing is left to guessing, so that a ragged file is not taken for one of another form."""
-    with file.open(encoding="utf-8-sig", newline="") as lines:
-        delimiter = delimiter_of(lines.readline())
-    return connection.read_csv(
-        str(file),
-        header=True,
-        all_varchar=True,
-        sep=delimiter,
-        quotechar='"',
-        escapechar='"',
-        ignore_errors=True,
-        store_rejects=True,
-    )
+@contextlib.contextmanager
+def text_rows(connection: duckdb.DuckDBPyConnection, file: Path, encoding: str = UTF_8) -> Iterator[duckdb.DuckDBPyRelation]:
+    """The rows of a CSV file as text, to be read meanwhile. Nothing is left to guessing, so that a ragged file is not taken for one of
+    another form.
+    """
+    delimiter = delimiter_of(first_line(file, encoding))
+    with as_utf_8(file, encoding) as readable:
+        yield connection.read_csv(
+            str(readable),
+            header=True,
+            all_varchar=True,
+            sep=delimiter,
+            quotechar='"',
+            escapechar='"',
+            ignore_errors=True,
+            store_rejects=True,
+        )
 
 
 def refuse_alike(where: str, found: list[str], required: list[str]) -> None:
@@ -135,7 +129,9 @@ def require_columns(file: Path, found: list[str], required: list[str]) -> None:
 class TextRows:
     """The rows of a CSV file as text, in a table of a connection, with their number in ROW_NUMBER."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, table: str, file: Path, bad_rows: BadRows) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, table: str, file: Path, bad_rows: BadRows, encoding: str = UTF_8
+    ) -> None:
         """Reads the file; empty cells are null. Rows with another number of cells than the header are added to `bad_rows`."""
         self.table = table
         self._file = file
@@ -143,7 +139,8 @@ class TextRows:
         connection.execute("SET preserve_insertion_order = true")
         connection.execute("DROP TABLE IF EXISTS reject_errors; DROP TABLE IF EXISTS reject_scans")
         try:
-            text_rows(connection, file).project(f"row_number() OVER () AS {ROW_NUMBER}, *").to_table(table)
+            with text_rows(connection, file, encoding) as rows:
+                rows.project(f"row_number() OVER () AS {ROW_NUMBER}, *").to_table(table)
         except duckdb.Error as error:
             raise UsageError(f"{file}: not a CSV file: {error}") from None
         query = "SELECT line, any_value(coalesce(csv_line, '')), any_value(error_message) FROM reject_errors GROUP BY line ORDER BY line"

@@ -86,7 +86,7 @@ def _parts(profiles: Sequence[ColumnProfile]) -> list[str]:
 def _in_column(connection: duckdb.DuckDBPyConnection, table: str, profile: ColumnProfile, *, is_named: bool) -> FoundTime | None:
     if profile.is_number:
         return _since_1970(profile) if is_named else None
-    if not profile.filled or profile.decimal:
+    if not profile.filled:
         return None
     if (
         _fits(connection, table, profile, TimeColumn(column=profile.name))

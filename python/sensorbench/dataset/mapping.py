@@ -14,6 +14,8 @@ import duckdb
 from pydantic import Field, model_validator
 
 from sensorbench import toml_file
+from sensorbench.dataset.csv_encoding import UTF_8, check_encoding
+from sensorbench.dataset.csv_numbers import Decimal, NumberFormat, Thousands
 from sensorbench.dataset.csv_rows import ROW_NUMBER, BadRow, TextRows, columns_of, quoted, refuse_alike, require_columns
 from sensorbench.dataset.dataset import Dataset, DatasetWriter, Description
 from sensorbench.dataset.importing import Rows
@@ -134,7 +136,14 @@ class Mapping(toml_file.FileModel):
         description="Sensors whose values are text: their columns by name, where each row has several sensors; else a list of their names.",
     )
     missing: list[str] = Field(default=["NA"], description='Texts that mean "no value". Empty cells and NaN always do.')
-    decimal: Literal[".", ","] = Field(default=".", description="How values write their decimal point.")
+    decimal: Decimal = Field(default=".", description="How values write their decimal point.")
+    thousands: Thousands | None = Field(
+        default=None, description="What parts groups of three digits in values: `,`, `.`, a blank or `'`; nothing if not given."
+    )
+    encoding: str = Field(
+        default=UTF_8,
+        description="Encoding of CSV files, as Python names it: `windows-1252`, `utf-16`; a byte order mark is left out.",
+    )
     bad_rows: Literal["refuse", "skip"] = Field(
         default="refuse", description="`refuse`: nothing is imported if a row is bad. `skip`: bad rows are left out and counted."
     )
@@ -153,6 +162,13 @@ class Mapping(toml_file.FileModel):
             raise ValueError(f"text_sensors: {twice[0]} is in sensors, too; expected it in one of them")
         return self
 
+    @model_validator(mode="after")
+    def _known_signs(self) -> "Mapping":
+        if self.thousands == self.decimal:
+            raise ValueError(f"thousands: {self.thousands!r} is the decimal sign, too; expected two signs")
+        check_encoding(self.encoding)
+        return self
+
     @property
     def columns(self) -> list[str]:
         """The columns that the files must have."""
@@ -165,13 +181,8 @@ class Mapping(toml_file.FileModel):
         return self.text_sensors if isinstance(self.text_sensors, dict) else {}
 
     def number_sql(self, column: str) -> str:
-        """The number in a column, or null where a cell is none. With a decimal comma, a cell with a point is none: it could be
-        either sign.
-        """
-        text = quoted(column)
-        if self.decimal == ".":
-            return f"TRY_CAST({text} AS DOUBLE)"
-        return f"CASE WHEN NOT contains({text}, '.') THEN TRY_CAST(replace({text}, ',', '.') AS DOUBLE) END"
+        """The number in a column, or null where a cell is none."""
+        return NumberFormat(self.decimal, self.thousands).sql(quoted(column))
 
     @property
     def is_text_sql(self) -> str:
@@ -329,8 +340,8 @@ def _place(place: int | str) -> str:
 
 
 def _csv_rows(staging: Staging, table: str, file: Path, mapping: Mapping) -> TextRows:
-    require_columns(file, columns_of(file), mapping.columns)
-    return TextRows(staging.connection, table, file, staging.bad_rows)
+    require_columns(file, columns_of(file, mapping.encoding), mapping.columns)
+    return TextRows(staging.connection, table, file, staging.bad_rows, mapping.encoding)
 
 
 class _ParquetRows:

@@ -180,7 +180,7 @@ def throughput(summary: ComparisonSummary, result: ComparisonResult) -> Section:
         Text(
             [
                 Piece(formatting.variant(variant), "strong"),
-                f", run {change.repeat}: from {formatting.count(change.time_s)} s on, throughput changed from "
+                f", run {change.repetition}: from {formatting.count(change.time_s)} s on, throughput changed from "
                 f"{formatting.count(change.before_per_s)}/s to {formatting.count(change.after_per_s)}/s.",
             ],
             "banner warn",

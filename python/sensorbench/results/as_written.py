@@ -20,13 +20,24 @@ class AsWritten:
 
 # Keys of workloads in results of earlier versions, and what they are called now.
 _WORKLOAD_KEYS = {"warm_up": "warmup", "warm_up_s": "warmup_s", "repeat": "repetitions"}
+# Keys of runs, in their manifests and in summaries.
+_RUN_KEYS = {"repeat": "repetition"}
+
+
+def _renamed(content: dict[str, Any], keys: dict[str, str]) -> dict[str, Any]:
+    return {keys.get(key, key): value for key, value in content.items()}
+
+
+def with_present_run_keys(content: Any) -> Any:
+    """What an earlier version wrote of a run, in the words of today."""
+    return _renamed(content, _RUN_KEYS) if isinstance(content, dict) else content
 
 
 def _with_present_keys(content: Any) -> Any:
     """A workload of an earlier version in the words of today. A warm-up was a number of operations there, or a length of time; 0 was none."""
     if not isinstance(content, dict):
         return content
-    renamed = {_WORKLOAD_KEYS.get(key, key): value for key, value in content.items()}
+    renamed = _renamed(content, _WORKLOAD_KEYS)
     return {**renamed, "warmup": "0"} if renamed.get("warmup") == 0 else renamed
 
 

@@ -16,14 +16,14 @@ class VariantEstimate(SummaryPart):
     place: Place = Field(
         description="Where it runs: embedded, at a server that the lab starts, or at a server of yours, which a dry run does not touch."
     )
-    rows: int | None = Field(description="Rows of all its tables.")
-    operations: int | None = Field(description="Operations of a run; null where a run ends by time.")
+    rows: int | None = Field(default=None, description="Rows of all its tables.")
+    operations: int | None = Field(default=None, description="Operations of a run; null where a run ends by time.")
     repetitions: int
     expected: int | None = Field(default=None, description="Operations of a run that end before the time of a run is over.")
-    load_s: float | None = Field(description="Loading and settling.")
-    run_s: float | None = Field(description="A run, with its warm-up.")
-    disk_bytes: int | None
-    memory_bytes: int | None = Field(description="Of databases that keep their data in memory.")
+    load_s: float | None = Field(default=None, description="Loading and settling.")
+    run_s: float | None = Field(default=None, description="A run, with its warm-up.")
+    disk_bytes: int | None = None
+    memory_bytes: int | None = Field(default=None, description="Of databases that keep their data in memory.")
     measured_as: str | None = Field(default=None, description="The variant of the pilot whose costs were used; null: its own.")
     refused: str | None = Field(default=None, description="Why it would not fit, with the arithmetic.")
 
@@ -31,14 +31,14 @@ class VariantEstimate(SummaryPart):
 class PartEstimate(SummaryPart):
     """One comparison, or the one run of another kind."""
 
-    name: str = Field(description="The part of a study or its dataset; empty where there is but one.")
+    name: str = Field(default="", description="The part of a study or its dataset; empty where there is but one.")
     data: str = Field(description="What is loaded, in words.")
-    readings: int | None
+    readings: int | None = None
     variants: list[VariantEstimate]
-    order: list[list[str]] = Field(description="For each repetition, the variants in the order in which they run.")
-    prepare_s: float | None = Field(description="Generating the data, and running the load queries.")
-    reference_s: float | None = Field(description="Computing the reference answers.")
-    time_s: float | None
+    order: list[list[str]] = Field(default=[], description="For each repetition, the variants in the order in which they run.")
+    prepare_s: float | None = Field(default=None, description="Generating the data, and running the load queries.")
+    reference_s: float | None = Field(default=None, description="Computing the reference answers.")
+    time_s: float | None = None
 
 
 class Room(SummaryPart):

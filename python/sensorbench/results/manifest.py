@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import psutil
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from sensorbench.results.as_written import AsWritten
+from sensorbench.results.as_written import AsWritten, with_present_run_keys
 from sensorbench.results.described import Environment, TargetDescription
 from sensorbench.results.engine_plan import KeptPlan
 from sensorbench.results.engine_report import ErrorReport, ErrorTotals, LatencyTotals, OperationTotals
@@ -126,7 +126,7 @@ class RunManifest(ManifestHead):
         default=None, description="The id of the results folder, where the run is all there is in it, as earlier versions had it."
     )
     variant: VariantManifest
-    repeat: int
+    repetition: int = Field(description="The number of the repetition, from 1.")
     temperature: Literal["cold", "warm", "hot"]
     seed: int
     operations: list[str]
@@ -134,6 +134,8 @@ class RunManifest(ManifestHead):
     plan: Annotated[KeptPlan, AsWritten]
     description: Annotated[TargetDescription, AsWritten] = {}
     totals: RunTotals | None = None
+
+    _present_keys = model_validator(mode="before")(with_present_run_keys)
 
     @property
     def phase_figures(self) -> list[PhaseFigures]:

@@ -304,16 +304,16 @@ def _runs(folder: Path, variant: str) -> tuple[list[RunResult], list[DamagedResu
         run = read_tolerant_run(place)
         _check_belongs(run, variant)
         runs.append(run)
-    return sorted(runs, key=lambda run: run.manifest.repeat), sorted(lost, key=lambda error: error.path)
+    return sorted(runs, key=lambda run: run.manifest.repetition), sorted(lost, key=lambda error: error.path)
 
 
 def _check_belongs(run: RunResult, variant: str) -> None:
     """Raises UsageError for a manifest of another run."""
     number = _RUN_NUMBER.fullmatch(run.folder.name)
-    repeat = run.manifest.repeat
-    if run.manifest.variant.id != variant or (number and int(number[1]) != repeat):
+    repetition = run.manifest.repetition
+    if run.manifest.variant.id != variant or (number and int(number[1]) != repetition):
         raise UsageError(
-            f"{run.folder / MANIFEST_FILE}: belongs to another run, run {repeat} of {run.manifest.variant.id}; "
+            f"{run.folder / MANIFEST_FILE}: belongs to another run, run {repetition} of {run.manifest.variant.id}; "
             f"expected that of {variant}/{run.folder.name}"
         )
 

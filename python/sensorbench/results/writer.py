@@ -229,9 +229,9 @@ class ComparisonWriter(ManifestWriter[ComparisonManifest]):
         """The folder of a variant's results."""
         return variant_folder(self.folder, variant)
 
-    def run_folder(self, variant: str, repeat: int) -> Path:
-        """The folder of a run; repeats count from 1."""
-        return run_folder(self.folder, variant, repeat)
+    def run_folder(self, variant: str, repetition: int) -> Path:
+        """The folder of a run; repetitions count from 1."""
+        return run_folder(self.folder, variant, repetition)
 
     def write_load(self, variant: str, load: LoadReport) -> None:
         """Writes how loading went."""
@@ -289,9 +289,9 @@ def variant_folder(folder: Path, variant: str) -> Path:
     return folder / EXPERIMENTS_FOLDER / variant
 
 
-def run_folder(folder: Path, variant: str, repeat: int) -> Path:
-    """The folder of a run; repeats count from 1."""
-    return variant_folder(folder, variant) / f"run-{repeat}"
+def run_folder(folder: Path, variant: str, repetition: int) -> Path:
+    """The folder of a run; repetitions count from 1."""
+    return variant_folder(folder, variant) / f"run-{repetition}"
 
 
 def write_typed_summary(folder: Path, summary: Summary[Any]) -> None:

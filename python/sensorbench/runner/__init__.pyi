@@ -20,6 +20,7 @@ from .options import (
     StudyRunOptions,
     SweepOptions,
 )
+from .pilots import abandoned_pilots, pilot_folder
 from .plan import Parameters, as_json, build_plan, parameters_of, plan_operations, planned_operation
 from .prepare import PreparedTable, cached_tables, prepare_tables
 from .references import check_references
@@ -85,6 +86,7 @@ __all__ = [
     "Variant",
     "VariantSpec",
     "Workload",
+    "abandoned_pilots",
     "arithmetic_estimate",
     "as_json",
     "build_plan",
@@ -108,6 +110,7 @@ __all__ = [
     "owned_namespaces",
     "parameters_of",
     "parse_target",
+    "pilot_folder",
     "place_of",
     "plan_experiment",
     "plan_operations",

@@ -42,7 +42,9 @@ def run_plan(
     Raises what ended it early, after what was done until then is on disk.
     """
     whole: EnginePlan = {"spin": False, "log_every": None, "answers_every": None, **plan}
-    manifest = run_manifest(target, variant, whole, repeat=number, temperature=temperature, created=created, described=described)
+    manifest = run_manifest(
+        target, variant, whole, repetition=number, temperature=temperature, created=created, described=described
+    )
     writer = RunWriter(folder, manifest)
     try:
         readers = [table.to_reader() for table in tables]

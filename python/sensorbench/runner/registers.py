@@ -116,9 +116,9 @@ def _joined(item: Any, other: Any, where: str, key: str) -> Any:
     raise _taken(where, key)
 
 
-def with_keys_of_run(parameters: Parameters, operations: Operations, created: datetime, repeat: int) -> Parameters:
+def with_keys_of_run(parameters: Parameters, operations: Operations, created: datetime, repetition: int) -> Parameters:
     """The same with keys that no other run has, not even one that was broken off, so that its registers begin empty."""
-    first = (int(created.timestamp()) * _RUNS + repeat % _RUNS) * _KEYS_OF_A_RUN
+    first = (int(created.timestamp()) * _RUNS + repetition % _RUNS) * _KEYS_OF_A_RUN
     sources = operations.operation[WRITE].parameter_sources if WRITE in operations.operation else []
     moved = {
         name: _moved(table, first) for name, table in parameters.tables.items() if name in sources and KEY in table.column_names

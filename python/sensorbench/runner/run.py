@@ -38,7 +38,7 @@ def run_manifest(
     variant: Variant,
     plan: EnginePlan,
     *,
-    repeat: int,
+    repetition: int,
     temperature: Literal["cold", "warm", "hot"] = "warm",
     created: datetime | None = None,
     described: KeptPlan | None = None,
@@ -49,7 +49,7 @@ def run_manifest(
         target: Where it runs; it describes itself.
         variant: What is measured.
         plan: The plan for the engine.
-        repeat: Number of the repetition, from 1.
+        repetition: Number of the repetition, from 1.
         temperature: Whether caches were filled before.
         created: When it began, if that was needed before.
         described: What the manifest says of the plan besides.
@@ -59,7 +59,7 @@ def run_manifest(
         process=Process.this(),
         created=created or now(),
         variant=variant.manifest({}),
-        repeat=repeat,
+        repetition=repetition,
         temperature=temperature,
         seed=plan["seed"],
         operations=[operation["operation"]["name"] for operation in plan["operations"]],

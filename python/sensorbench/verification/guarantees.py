@@ -36,10 +36,10 @@ def _facts(result: ComparisonResult, variant: VariantManifest, run: RunResult) -
 
 
 def _of_variant(kind: str | None, facts: Mapping[str, str], runs: list[RunResult]) -> RegisterGuarantees:
-    histories = {run.manifest.repeat: read_history(run.folder / HISTORY_FILE) for run in runs}
+    histories = {run.manifest.repetition: read_history(run.folder / HISTORY_FILE) for run in runs}
     # No two runs have a key in common, so that their histories are checked as one.
     checked = check(pa.concat_tables(histories.values()).unify_dictionaries())
-    run_of_key = {key: repeat for repeat, history in histories.items() for key in history["key"].unique().to_pylist()}
+    run_of_key = {key: repetition for repetition, history in histories.items() for key in history["key"].unique().to_pylist()}
     examples = {
         name: [{"run": run_of_key[example["key"]], **example} for example in finding.examples[:MAX_EXAMPLES]]
         for name, finding in checked.findings.items()

@@ -58,14 +58,18 @@ pub fn data_error(place: &str, table: &str, error: Error) -> DriverError {
 
 /// A connection that the server at `place` did not take.
 ///
-/// `is_login` says that it means user and password.
-pub fn not_connected(place: &str, scheme: &str, is_login: bool, error: &Error) -> DriverError {
+/// `is_login` says that it means user and password; `ignored` why the password file was not read.
+pub fn not_connected(place: &str, scheme: &str, is_login: bool, ignored: Option<&str>, error: &Error) -> DriverError {
+    let described = describe(error);
     let advice = match error.code() {
-        Some(_) if is_login => {
+        // The client itself gives up where the server wants a password and there is none.
+        code if is_login || code.is_none() && described.contains("password missing") => {
             let variables = format!("SENSORBENCH_{}", scheme.to_uppercase());
+            let ignored = ignored.map(|why| format!("; {why}")).unwrap_or_default();
             format!(
-                "check user and password (in the URL, in the file that credentials= names, or in {variables}_USER and \
-                 {variables}_PASSWORD), and certificate= if the server asks for one"
+                "check user and password (in the URL, in the file that credentials= names, in {variables}_USER and \
+                 {variables}_PASSWORD, or in the file that PGPASSFILE names, else ~/.pgpass), and certificate= if the server asks \
+                 for one{ignored}"
             )
         }
         Some(&SqlState::INVALID_CATALOG_NAME) => format!("name a database that is there, as {scheme}://HOST/DATABASE"),
@@ -73,5 +77,5 @@ pub fn not_connected(place: &str, scheme: &str, is_login: bool, error: &Error) -
         Some(_) => "the server answers but takes no connection".to_owned(),
         None => "check host and port, that the server runs, and the options tls= and ca=".to_owned(),
     };
-    DriverError::Connection(format!("{place}: {}; {advice}", describe(error)))
+    DriverError::Connection(format!("{place}: {described}; {advice}"))
 }

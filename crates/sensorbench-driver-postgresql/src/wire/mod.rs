@@ -7,6 +7,7 @@ mod copy;
 pub mod errors;
 mod inserts;
 mod numeric;
+mod password_file;
 mod pool;
 mod prepared;
 mod session;

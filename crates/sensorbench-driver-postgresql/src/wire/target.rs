@@ -9,7 +9,7 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres::{CancelToken, Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::errors;
+use super::{errors, password_file};
 use crate::dialect::Dialect;
 
 /// How long connecting may take.
@@ -33,15 +33,19 @@ pub struct Target {
     pub url: TargetUrl,
     /// What sets the statements of this target apart from those of earlier ones.
     nonce: Option<u64>,
+    /// Why the password file was not read.
+    ignored: Option<String>,
     config: Config,
     tls: MakeRustlsConnect,
 }
 
 impl Target {
     pub fn of(dialect: &'static dyn Dialect, url: &TargetUrl) -> Result<Self, DriverError> {
-        let server = Server::of(url, dialect.default_port(), dialect.options())?;
+        let mut server = Server::of(url, dialect.default_port(), dialect.options())?;
+        let ignored = add_password(&mut server, dialect.default_database())?;
         Ok(Self {
             dialect,
+            ignored,
             place: format!("{} at {}", dialect.product(), server.shown()),
             config: config(&server, dialect.default_database(), &dialect.session_settings(url, &server.namespace)?),
             // Where encryption is off it is never asked to.
@@ -71,7 +75,7 @@ impl Target {
         let connected = timeout(limit, config.connect(self.tls.clone())).await.map_err(|_| self.no_answer(limit))?;
         let (client, connection) = connected.map_err(|error| {
             let is_login = error.as_db_error().is_some_and(|refusal| self.dialect.refuses_login(refusal));
-            errors::not_connected(&self.place, self.dialect.about().name, is_login, &error)
+            errors::not_connected(&self.place, self.dialect.about().name, is_login, self.ignored.as_deref(), &error)
         })?;
         // Whoever waits for an answer is told when it ends; nobody else needs to know.
         tokio::spawn(connection);
@@ -90,6 +94,19 @@ impl Target {
             limit.as_secs()
         ))
     }
+}
+
+/// Takes the password out of PostgreSQL's password file, where nothing else has one. Returns why the file was not read.
+fn add_password(server: &mut Server, default_database: &str) -> Result<Option<String>, DriverError> {
+    let file = password_file::path(std::env::var_os("PGPASSFILE"), std::env::var_os("HOME"));
+    let (None, Some(file)) = (&server.password, file) else { return Ok(None) };
+    // Without a user, connections are of the user of this process.
+    let user = server.user.clone().or_else(|| std::env::var("USER").ok()).unwrap_or_default();
+    let database = server.database.as_deref().unwrap_or(default_database);
+    let login = password_file::Login { hosts: &server.hosts, database, user: &user };
+    let found = password_file::look_up(&file, &login)?;
+    server.password = found.password;
+    Ok(found.ignored)
 }
 
 fn config(server: &Server, default_database: &str, settings: &str) -> Config {

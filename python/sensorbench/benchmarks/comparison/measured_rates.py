@@ -139,7 +139,7 @@ class MeasuredVariant:
 
     def _run(self, run: RunResult, per_s: float) -> Run:
         place = Path(self.comparison.name) / run.folder.relative_to(self.comparison.result.folder)
-        return Run(str(place), run.manifest.repeat, run.manifest.created.isoformat(), per_s)
+        return Run(str(place), run.manifest.repetition, run.manifest.created.isoformat(), per_s)
 
     def _readings(self, operation: str) -> int:
         """How many readings a write carries. Results from before that was told have it in the schema's parameter."""

@@ -5,7 +5,6 @@ follows loads there anyway: then in a namespace of its own, which is removed.
 """
 
 import math
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +17,6 @@ import pyarrow as pa
 from sensorbench.analysis.extrapolation import Growth, Line
 from sensorbench.benchmarks.comparison.measure import writes_anything
 from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError, message_of
-from sensorbench.paths import cache_folder
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.manifest import MEASURE, now
 from sensorbench.results.ownership import Claim, Owner, new_id
@@ -33,6 +31,7 @@ from sensorbench.runner import (
     connect,
     is_of_registers,
     load_variant,
+    pilot_folder,
     place_of,
     prepare_tables,
     run_to_end,
@@ -165,8 +164,7 @@ def run_pilot(
     """
     start_s = time.monotonic()
     quiet = ProgressReporter(quiet=True)
-    with tempfile.TemporaryDirectory(prefix="pilot-", dir=cache_folder("pilots")) as temporary:
-        folder = Path(temporary)
+    with pilot_folder() as folder:
         small, large = _sizes(_movable(comparisons_at, touches_users=touches_users), scale, folder)
         if not measures:
             small.reference_s = large.reference_s = {name: {} for name in large.comparisons}

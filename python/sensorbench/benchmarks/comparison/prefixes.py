@@ -48,8 +48,8 @@ def common_samples(runs: Sequence[RunResult], others: Sequence[RunResult], opera
     """The latencies of one kind of operation in two variants, of those operations alone that both have done in runs with the same number. None
     where not every operation was logged, or some runs have none in common.
     """
-    by_repeat = {run.manifest.repeat: run for run in others}
-    pairs = [(run, by_repeat[run.manifest.repeat]) for run in runs if run.manifest.repeat in by_repeat]
+    by_repetition = {run.manifest.repetition: run for run in others}
+    pairs = [(run, by_repetition[run.manifest.repetition]) for run in runs if run.manifest.repetition in by_repetition]
     if not pairs or not all(is_logged_whole(run) for pair in pairs for run in pair):
         return None
     kept: tuple[list[Floats], list[Floats]] = ([], [])

@@ -202,7 +202,7 @@ def _changes(runs: list[RunResult]) -> list[RateChange]:
         for change in change_points(rates[1:-1]):
             changes.append(
                 RateChange(
-                    repeat=run.manifest.repeat,
+                    repetition=run.manifest.repetition,
                     time_s=float(starts_s[change.place + 1]),
                     before_per_s=change.before,
                     after_per_s=change.after,
@@ -273,7 +273,7 @@ def _equalities(result: ComparisonResult, runs: dict[str, list[RunResult]], read
                 number = run.manifest.operations.index(name)
                 phase = run.manifest.phases.index(MEASURE)
                 # Every run asks the same questions; each run's answers are compared.
-                label = variant if len(of_variant) == 1 else f"{variant}, run {run.manifest.repeat}"
+                label = variant if len(of_variant) == 1 else f"{variant}, run {run.manifest.repetition}"
                 answers[label] = _answers_by_operation(run.table("answers"), phase).get(number, {})
         equalities.append(compare_answers(name, answers, reference.get(number, {})))
     return equalities

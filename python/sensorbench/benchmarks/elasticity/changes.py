@@ -64,6 +64,11 @@ class Change:
         }[self.kind]
 
     @property
+    def min_s(self) -> float:
+        """How long it takes at least (s): as long as a node is away or in trouble."""
+        return self.away_s if self.kind in _WITH_LENGTH else 0.0
+
+    @property
     def is_at_once(self) -> bool:
         """Whether several nodes join at the same time."""
         return self.kind == "join" and self.how == ONCE and self.count > 1

@@ -7,6 +7,9 @@ from sensorbench.benchmarks.elasticity.spec import ElasticitySpec
 from sensorbench.results.estimate import Estimate, PartEstimate, VariantEstimate
 from sensorbench.runner import arithmetic_estimate, place_of
 
+# Of a request in a closed loop, whose answers nobody knows before they come: a node of the lab reads an article about as fast.
+ASSUMED_RESPONSE_S = 0.002
+
 
 def estimate_elasticity(title: str, turns: Sequence[Sequence[ElasticitySpec]], scale: float, out: Path) -> Estimate:
     """What is done to each cluster, by arithmetic. Nothing is started, and no cluster of a user's is touched.
@@ -20,15 +23,14 @@ def estimate_elasticity(title: str, turns: Sequence[Sequence[ElasticitySpec]], s
     """
     first = turns[0]
     articles = first[0].dataset.describe()
+    variants = [_variant(spec, articles.readings, len(turns)) for spec in first]
+    time_s = sum((variant.run_s or 0.0) * variant.repetitions for variant in variants)
     part = PartEstimate(
-        name="",
         data=articles.title,
         readings=articles.readings,
-        variants=[_variant(spec, articles.readings, len(turns)) for spec in first],
+        variants=variants,
         order=[[spec.target.label for spec in (turn if number % 2 == 0 else turn[::-1])] for number, turn in enumerate(turns)],
-        prepare_s=None,
-        reference_s=None,
-        time_s=None,
+        time_s=time_s,
     )
     lengths = first[0].lengths
     steps = [
@@ -37,10 +39,31 @@ def estimate_elasticity(title: str, turns: Sequence[Sequence[ElasticitySpec]], s
         *(f"change: {change.title}" for change in first[0].changes),
         f"measure until {lengths.after} measurements are stable, for at most {lengths.max_s:g} s after each change",
     ]
+    longest_s = lengths.max_s * sum(len(spec.changes) for turn in turns for spec in turn)
     notes = [
-        "no cluster is started by a dry run, so that time, disk and memory are not known; operations are the fewest that there can be"
+        f"the time is the least: warm-up, the fewest measurements ({_how_measured(first[0])}), and how long nodes are away; stability is "
+        f"waited for {longest_s / 60:.0f} min more at most; starting nodes, loading, and nodes that join or leave come on top",
+        "no cluster is started by a dry run, so that disk and memory are not known",
     ]
-    return arithmetic_estimate(title, "elasticity", [part], out, steps=steps, scale=scale, notes=notes)
+    return arithmetic_estimate(title, "elasticity", [part], out, steps=steps, scale=scale, time_s=time_s, notes=notes)
+
+
+def _measurement_s(spec: ElasticitySpec) -> float:
+    """How long a measurement takes (s): at the rate of an open loop, else at an assumed response time."""
+    requests = spec.load.requests_per_set(spec.load.threads_per_node) * spec.load.executions
+    per_node = spec.load.rate_per_node or spec.load.threads_per_node / ASSUMED_RESPONSE_S
+    return requests / per_node
+
+
+def _how_measured(spec: ElasticitySpec) -> str:
+    how = "at the rate" if spec.load.rate_per_node else f"if a request takes {1000 * ASSUMED_RESPONSE_S:g} ms, which is assumed"
+    return f"{_measurement_s(spec):.3g} s each {how}"
+
+
+def _run_s(spec: ElasticitySpec) -> float:
+    """How long a run takes at least (s)."""
+    measurements = spec.lengths.before + spec.lengths.after * len(spec.changes)
+    return spec.lengths.warmup_s + measurements * _measurement_s(spec) + sum(change.min_s for change in spec.changes)
 
 
 def _variant(spec: ElasticitySpec, articles: int, repetitions: int) -> VariantEstimate:
@@ -53,8 +76,5 @@ def _variant(spec: ElasticitySpec, articles: int, repetitions: int) -> VariantEs
         rows=articles,
         operations=round(of_a_set * sets * spec.operations_per_request),
         repetitions=repetitions,
-        load_s=None,
-        run_s=None,
-        disk_bytes=None,
-        memory_bytes=None,
+        run_s=_run_s(spec),
     )

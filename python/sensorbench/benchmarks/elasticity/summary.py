@@ -73,7 +73,7 @@ def transition(run: RunResult) -> Transition:
     scored_from_s = _scored_from_s(sets, begun_at_s)
     is_quiet = plan["change"]["kind"] == "stay"
     return Transition(
-        number=run.manifest.repeat,
+        number=run.manifest.repetition,
         status=run.state,
         reason=run.manifest.reason,
         failed=next((event.name.removeprefix(f"{FAILED}: ") for event in events if event.name.startswith(FAILED)), None),

@@ -14,13 +14,9 @@ def estimate_factors(plan: FactorsPlan, out: Path) -> Estimate:
     variants = [_variant(plan, cell) for cell in cells.values()]
     held_s = sum((variant.run_s or 0.0) * variant.repetitions for variant in variants)
     part = PartEstimate(
-        name="",
         data=f"{plan.bench.records:,} records",
         readings=plan.bench.records,
         variants=variants,
-        order=[],
-        prepare_s=None,
-        reference_s=None,
         time_s=held_s,
     )
     steps = [
@@ -45,10 +41,6 @@ def _variant(plan: FactorsPlan, cell: Cell) -> VariantEstimate:
         variant=cell.id,
         place=place_of(plan.target),
         rows=plan.bench.records,
-        operations=None,
         repetitions=plan.rounds,
-        load_s=None,
         run_s=max(held_s, later_s + held_s / 2),
-        disk_bytes=None,
-        memory_bytes=None,
     )

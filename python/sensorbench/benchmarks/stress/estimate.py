@@ -40,7 +40,6 @@ def work_part(work: Work, pilot: WorkPilot | None, repetitions: int, run_s: floa
         variant=work.variant.id,
         place=place_of(work.variant.target),
         rows=records,
-        operations=None,
         repetitions=repetitions,
         load_s=load_s,
         run_s=run_s,
@@ -48,13 +47,8 @@ def work_part(work: Work, pilot: WorkPilot | None, repetitions: int, run_s: floa
         memory_bytes=size if in_memory else None,
     )
     return PartEstimate(
-        name="",
         data=work.described["data"],
-        readings=None,
         variants=[variant],
-        order=[],
-        prepare_s=None,
-        reference_s=None,
         time_s=None if load_s is None else load_s + run_s * repetitions,
     )
 

@@ -1,21 +1,18 @@
 """The pilot of work on records: few are added, and asked for a moment, so that it is known what all of them would take."""
 
 import json
-import tempfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from sensorbench.analysis.capacity import Search, Trial, next_rate
 from sensorbench.analysis.extrapolation import Line
 from sensorbench.benchmarks.stress.options import WorkOptions
 from sensorbench.benchmarks.stress.planning import work_maker
 from sensorbench.benchmarks.stress.run import Load
-from sensorbench.paths import cache_folder
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.engine_plan import EnginePlan
 from sensorbench.results.ownership import Owner, new_id
-from sensorbench.runner import known_size, parse_target, run_to_end, running_servers
+from sensorbench.runner import known_size, parse_target, pilot_folder, run_to_end, running_servers
 
 # Records of the two prefixes.
 RECORDS = (500, 2_500)
@@ -45,8 +42,7 @@ def run_work_pilot(options: WorkOptions, load: Load, reporter: ProgressReporter)
     begun_s = time.monotonic()
     text = target.database.name if target.place == "url" else target.text
     quiet, loads, sizes = ProgressReporter(quiet=True), [], []
-    with tempfile.TemporaryDirectory(prefix="pilot-", dir=cache_folder("pilots")) as temporary:
-        folder = Path(temporary)
+    with pilot_folder() as folder:
         owner = Owner.of(new_id(), folder)
         works = [
             work_maker(options.model_copy(update={"target": text, "records": records}), quiet)(folder, options.seed)

@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypedDict
 
-from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, RootModel
+from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, RootModel, model_validator
 
-from sensorbench.results.as_written import AsWritten, PresentKeys
+from sensorbench.results.as_written import AsWritten, PresentKeys, with_present_run_keys
 from sensorbench.results.described import ComparisonWorkload, DescribedDataset, EncodingCost, LoadedTable
 from sensorbench.results.manifest import Status
 from sensorbench.results.planned import OperationManifest
@@ -111,10 +111,12 @@ class Failure(SummaryPart):
 class RateChange(SummaryPart):
     """A moment of a run at which the throughput changed."""
 
-    repeat: int
+    repetition: int
     time_s: float
     before_per_s: float
     after_per_s: float
+
+    _present_keys = model_validator(mode="before")(with_present_run_keys)
 
 
 class OutcomeCounts(SummaryPart):
