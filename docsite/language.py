@@ -14,8 +14,8 @@ from docsite.command_line import commands
 from docsite.file_keys import FILE_KINDS, keys_of
 from docsite.generated import ROOT
 
-# The goal, and what is refused.
-GOAL_WORDS, MAX_WORDS = 25, 40
+# The goal, and what is refused: any longer sentence than the one, and more sentences beyond the goal than the share.
+GOAL_WORDS, MAX_WORDS, MAX_SHARE = 25, 40, 0.02
 
 # Words of the glossary that are unambiguous, and what stands in their place.
 BANNED: dict[str, str] = {
@@ -118,6 +118,15 @@ def share_of_long(texts: list[Text]) -> float:
     return sum(count > GOAL_WORDS for count in counts) / max(len(counts), 1)
 
 
+def too_long(name: str, texts: list[Text]) -> list[Finding]:
+    """What is wrong with texts together: that too many sentences are longer than the goal, with the place of each."""
+    share = share_of_long(texts)
+    if share <= MAX_SHARE:
+        return []
+    places = ", ".join(text.place for text in texts if any(words(sentence) > GOAL_WORDS for sentence in sentences(text.text)))
+    return [Finding(name, f"{share:.1%} of the sentences have more than {GOAL_WORDS} words (at most {MAX_SHARE:.0%}): {places}")]
+
+
 # What users read.
 
 
@@ -157,6 +166,7 @@ def main() -> int:
     """Prints what is wrong, and how long sentences are."""
     parts = {"documents": documents(), "help": help_texts(), "templates": templates()}
     found = [finding for texts in parts.values() for finding in findings(texts)]
+    found += [finding for name, texts in parts.items() for finding in too_long(name, texts)]
     for finding in found:
         print(finding)
     if found or "--share" in sys.argv:

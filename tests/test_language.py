@@ -3,7 +3,20 @@
 import re
 
 import pytest
-from docsite.language import BANNED, MAX_WORDS, Text, documents, findings, help_texts, paragraphs_of, sentences, templates, words
+from docsite.language import (
+    BANNED,
+    GOAL_WORDS,
+    MAX_WORDS,
+    Text,
+    documents,
+    findings,
+    help_texts,
+    paragraphs_of,
+    sentences,
+    templates,
+    too_long,
+    words,
+)
 
 LONG = " ".join(["word"] * (MAX_WORDS + 1)) + "."
 
@@ -30,6 +43,14 @@ def test_a_long_sentence_is_found_where_it_is() -> None:
     assert found.place == "page.md, line 3"
     assert f"{MAX_WORDS + 1} words" in found.what
     assert wrong(LONG.replace("word word.", "word.")) == []
+
+
+def test_too_many_long_sentences_are_found_together() -> None:
+    long, short = Text("page.md, line 7", " ".join(["word"] * (GOAL_WORDS + 1)) + "."), Text("page.md, line 9", "Short.")
+    assert too_long("documents", [long, *[short] * 49]) == []
+    (found,) = too_long("documents", [long, *[short] * 48])
+    assert "page.md, line 7" in found.what
+    assert "line 9" not in found.what
 
 
 def test_a_hash_is_found_and_a_number_or_word_is_not() -> None:
