@@ -3,12 +3,14 @@
 import json
 import shutil
 import sqlite3
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from sensorbench import lab
 from sensorbench._engine import Target
 from tests.conftest import TEST_OWNER, Cli, Outcome, server_url
 from tests.servers import LabServers
@@ -216,6 +218,28 @@ def test_a_users_data_are_neither_listed_nor_cleaned(bench: Bench, database: Emb
 def test_a_target_without_a_place_of_its_own_is_refused(cli: Cli) -> None:
     refused = cli("target", "list", "sqlite")
     assert (refused.exit_code, "expected the URL of a server, sqlite:PATH, or lab:NAME" in refused.err) == (2, True)
+
+
+def test_postgresqls_password_file_logs_in_and_is_not_read_where_others_may(
+    cli: Cli, lab_servers: LabServers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instance = lab_servers["postgresql"]
+    login = tomllib.loads(instance.credentials.read_text(encoding="utf-8"))
+    address = lab.url_of(instance).partition("?")[0].replace("://", f"://{login['user']}@")
+    file = tmp_path / "passwords"
+    file.write_text(f"# mine\n*:*:*:{login['user']}:{login['password']}\n", encoding="utf-8")
+    file.chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(file))
+    listed = cli("target", "list", address, "--json")
+    assert listed.exit_code == 0, listed.err
+    file.chmod(0o644)
+    refused = cli("target", "list", address)
+    assert refused.exit_code != 0
+    assert f"the password file {file} was not read, because others may read it: chmod 600 {file}" in " ".join(refused.err.split())
+    monkeypatch.setenv("PGPASSFILE", str(tmp_path / "nowhere"))
+    missing = cli("target", "list", address)
+    assert "check user and password" in " ".join(missing.err.split())
+    assert login["password"] not in refused.err + missing.err
 
 
 @pytest.mark.parametrize("server", ["cassandra", "ferretdb", "hbase", "influxdb", "mariadb", "postgresql", "questdb", "redis"])

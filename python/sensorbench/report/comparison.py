@@ -57,7 +57,7 @@ _MAX_PLACES = 8
 def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Page:
     """The page of a comparison."""
     return Page(
-        kind=f"{summary.result.source} {summary.result.name}{f', part {summary.result.part}' if summary.result.part else ''}",
+        kind=_kind(summary.result),
         title=summary.title,
         head=_head(summary),
         sections=[
@@ -115,6 +115,13 @@ def _warnings(caveats: Sequence[Caveat]) -> list[Block]:
     for caveat in sorted(caveats, key=lambda caveat: caveat.kind):
         by_kind.setdefault(caveat.kind, []).append(caveat)
     return [_banner(kind, alike) for kind, alike in by_kind.items()]
+
+
+def _kind(result: ComparisonFigures) -> str:
+    """What was run: a study, perhaps a part of it, or an experiment, by the name of its file."""
+    # A file that is called experiment.toml says no more than that it is one.
+    named = result.source if result.name == result.source else f"{result.source} {result.name}"
+    return f"{named}, part {result.part}" if result.part else named
 
 
 def _banner(kind: str, alike: Sequence[Caveat]) -> Block:
