@@ -137,5 +137,33 @@ def test_each_kind_has_a_dry_run_that_writes_nothing(cli: Cli, tmp_path: Path, c
     assert ended.exit_code == 0, ended.err
     estimate = Estimate.model_validate_json(ended.out)
     assert estimate.parts
+    # How long a closed loop of another tool takes is not known without its target.
+    assert (estimate.time_s is None) == (command[0] in {"ycsb", "cassandra-stress"})
     assert not out.exists()
     assert not Path("ycsb.db").exists()
+
+
+def test_the_time_of_a_change_of_a_cluster_follows_from_its_options(cli: Cli, tmp_path: Path) -> None:
+    options = (
+        "--nodes",
+        "3",
+        "--requests",
+        "100",
+        "--executions",
+        "10",
+        "--rate",
+        "50",
+        "--warmup",
+        "30s",
+        "--change",
+        "kill:40s",
+    )
+    ended = cli(
+        "elasticity", "run", "--target", "redis+cluster", *options, "--scale", "0.02", "--repetitions", "2", "--dry-run", "--json",
+        "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert ended.exit_code == 0, ended.err
+    estimate = Estimate.model_validate_json(ended.out)
+    # A measurement is 1,000 requests of a thread at 50 per second; 20 come before the change and 20 after it.
+    assert estimate.time_s == 2 * (30 + 40 * 20 + 40)
+    assert any("20 s each at the rate" in note and "60 min more at most" in note for note in estimate.notes)

@@ -127,7 +127,9 @@ def _run_series(
     """One comparison after the other; whatever ends them, those that were begun are summed up."""
     of: Literal["datasets", "parts"] = "parts" if study.file.parts else "datasets"
     if resume and not any(has_results(part.folder) for part in parts):
-        raise UsageError(f"--resume: {folder} holds no results of these {of} to go on with; name the folder with --out")
+        raise UsageError(
+            f"--resume: {folder} holds no results of these {of} to go on with; leave out --resume to begin, or name another folder with --out"
+        )
     if resume and not has_results(folder):
         check_summary_is_free(folder, "series")
 

@@ -155,7 +155,9 @@ def check_folder(folder: Path, *, resume: bool, can_resume: bool = True) -> None
     if not resume:
         check_is_free(folder, ", or go on with --resume" if can_resume else "")
     elif not has_results(folder):
-        raise UsageError(f"--resume: {folder} holds no results to go on with; name the folder with --out")
+        raise UsageError(
+            f"--resume: {folder} holds no results to go on with; leave out --resume to begin, or name another folder with --out"
+        )
 
 
 def _manifest(benchmark: Benchmark[Plan, Manifest, Writer], described: Description[Any], owner: Owner, folder: Path) -> Manifest:
