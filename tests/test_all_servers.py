@@ -24,6 +24,7 @@ VARIANTS = {
     "influxdb-by_sensor",
     "influxdb-wide",
     "mariadb-star",
+    "mariadb-star_mysql_plan",
     "mariadb-star_composite",
     "mariadb-star_wide",
     "mariadb-natural",
@@ -79,6 +80,9 @@ def test_claims_are_judged_on_servers(study: Path) -> None:
     # The paper's MySQL is not there; MariaDB stands for it, and is named.
     assert claims["IOT-3"]["substitutes"] == {"sql": "mariadb-star"}
     assert "mariadb-star for mysql/star" in claims["IOT-3"]["reason"]
+    # About the locations with a sensor, what has MySQL's plan stands for it.
+    assert claims["IOT-18"]["substitutes"] == {"sql": "mariadb-star", "sql_planned": "mariadb-star_mysql_plan"}
+    assert "mariadb-star_mysql_plan for mysql/star" in claims["IOT-18"]["reason"]
 
 
 def test_each_kind_of_system_has_a_made_and_a_generic_model(study: Path) -> None:

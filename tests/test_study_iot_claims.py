@@ -14,6 +14,7 @@ JUDGED = [claim for claim in CLAIMS.values() if claim.rules]
 # Latencies in ms (figure 7), sizes, load times and bytes of a partition as the paper has them; what it shows in charts or suggests is made up.
 PRINTED: Mapping[str, float] = {
     f"latency(sql, {Q1})": 1313.3975, f"latency(sql, {Q2})": 1189.9008, f"latency(sql, {Q3})": 0.6246, f"latency(sql, {Q4})": 3.2989,
+    f"latency(sql_planned, {Q3})": 0.6246, f"latency(sql_planned, {Q4})": 3.2989,
     f"latency(nosql, {Q1})": 16.5589, f"latency(nosql, {Q2})": 155.2567, f"latency(nosql, {Q3})": 5.7207, f"latency(nosql, {Q4})": 5.3275,
     "size_bytes(sql)": 7.7e9, "size_bytes(nosql)": 0.6e9, "load_s(sql)": 3600.0, "load_s(nosql)": 1800.0,
     "partition_bytes(nosql)": 17.5e6, "five_years_bytes(nosql)": 87.5e6,
