@@ -122,6 +122,9 @@ def experiment(folder: Path, *targets: tuple[str, str], operations: int = 40) ->
         ("get_peak_data", "sqlite", "natural", "SELECT max(measurement)", "SELECT min(measurement)"),
         ("get_available_data", "sqlite", "natural", "SELECT floor, zone FROM locations\"", "SELECT zone, floor FROM locations\""),
         ("get_peak_data", "fjall", "by_sensor", 'reduce = { function = "max"', 'reduce = { function = "min"'),
+        # The right rows, but not in the order that the schema promises.
+        ("get_sensor_data", "sqlite", "natural", "[operation.get_sensor_data]",
+         '[operation.get_sensor_data]\norder = [{ column = "time", direction = "descending" }]'),
     ],
 )  # fmt: skip
 def test_an_altered_operation_is_seen_and_not_ranked(
