@@ -1,12 +1,17 @@
 """The claims of the building study on the paper's own figures, on the contrary, and by simulation."""
 
 from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from sensorbench.claims import Claim
+from sensorbench.claims import Claim, measured
+from sensorbench.results.manifest import MEASURE
+from sensorbench.results.summary.comparison import ServerDescription
 from sensorbench.studies import STUDIES
 from tests.given_evidence import verdict_on
+from tests.log_results import variant_of
 
 Q1, Q2, Q3, Q4 = "get_sensor_data", "get_peak_data", "get_available_data", "get_floor_zone_data"
 CLAIMS = {claim.id: claim for claim in STUDIES["iot"].claims}
@@ -64,6 +69,31 @@ def test_no_embedded_database_judges_a_claim_about_servers() -> None:
     variants = [variant for of_role in (*roles.published.values(), *roles.substitute.values()) for variant in of_role]
     assert variants
     assert not [variant for variant in variants if variant.startswith(("sqlite/", "fjall/"))]
+
+
+def roles_played(answered: str) -> tuple[dict[str, str], dict[str, str]]:
+    """All roles, and those of substitutes, that the star schema plays at a URL of MySQL where a database answered that calls itself so."""
+    variant = variant_of("mysql/star").model_copy(update={"id": "mysql-star", "system": ""})
+    description = ServerDescription(database=answered, version="1")
+    run = SimpleNamespace(state="complete", manifest=SimpleNamespace(phases=[MEASURE]))
+    result = SimpleNamespace(
+        manifest=SimpleNamespace(variants=[variant]),
+        loads={"mysql-star": SimpleNamespace(description=description)},
+        runs={"mysql-star": [run]},
+    )
+    found = measured(STUDIES["iot"], {"": cast("Any", result)}, {"": cast("Any", SimpleNamespace(answers_equal=True))})[""]
+    return found.evidence.roles, dict(found.substitutes)
+
+
+def test_a_mysql_is_judged_as_the_papers_own_system_and_by_its_own_plan() -> None:
+    roles, substitutes = roles_played("MySQL")
+    assert roles == {"sql": "mysql-star", "sql_planned": "mysql-star"}
+    assert substitutes == {}
+
+
+def test_a_mariadb_that_answers_to_a_url_of_mysql_is_a_substitute_with_another_plan() -> None:
+    roles, substitutes = roles_played("MariaDB")
+    assert roles == {"sql": "mysql-star"} == substitutes
 
 
 def test_every_claim_has_its_sentence() -> None:
