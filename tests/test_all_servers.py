@@ -24,6 +24,7 @@ VARIANTS = {
     "influxdb-by_sensor",
     "influxdb-wide",
     "mariadb-star",
+    "mariadb-star_mysql_plan",
     "mariadb-star_composite",
     "mariadb-star_wide",
     "mariadb-natural",
@@ -79,6 +80,30 @@ def test_claims_are_judged_on_servers(study: Path) -> None:
     # The paper's MySQL is not there; MariaDB stands for it, and is named.
     assert claims["IOT-3"]["substitutes"] == {"sql": "mariadb-star"}
     assert "mariadb-star for mysql/star" in claims["IOT-3"]["reason"]
+    # About the locations with a sensor, what has MySQL's plan stands for it.
+    assert claims["IOT-18"]["substitutes"] == {"sql": "mariadb-star", "sql_planned": "mariadb-star_mysql_plan"}
+    assert "mariadb-star_mysql_plan for mysql/star" in claims["IOT-18"]["reason"]
+
+
+def test_sections_say_plan_partition_and_order(study: Path) -> None:
+    sections = {section["title"]: section for section in summary_of(study)["result"]["sections"]}
+    plans = {row[0]: row[1:3] + row[4:] for row in sections["The plan for the locations with a sensor"]["rows"]}
+    assert plans["mariadb-star_mysql_plan"] == ["s → l → m", "left", "yes"]
+    assert plans["mariadb-star"][2] == "no"
+    (partition,) = sections["How large a partition becomes"]["rows"]
+    variant, largest, readings, of_reading, year, five_years, _ = partition
+    assert variant == "cassandra-by_sensor"
+    assert largest / readings == pytest.approx(of_reading)
+    assert five_years == pytest.approx(5 * year)
+    orders = {row[0]: row[1:] for row in sections["The order of answers"]["rows"]}
+    assert orders["mariadb-star"] == ["none promised", None, None]
+    declared, checked, in_order = orders["cassandra-by_sensor"]
+    assert (declared, in_order) == ("time descending", checked)
+    assert checked > 0
+    drawn = {file.stem for file in (study / "charts").glob("*.svg")}
+    assert {"requests-get_sensor_data-mariadb-star-all", "use-processors", "use-megabytes", "use-disk_bytes_per_s"} <= drawn
+    assert "requests-get_floor_zone_data-mariadb-star_mysql_plan-all" in drawn
+    assert "requests-get_sensor_data-mariadb-star_mysql_plan-all" not in drawn
 
 
 def test_each_kind_of_system_has_a_made_and_a_generic_model(study: Path) -> None:

@@ -91,6 +91,7 @@ MAY_NAME_DATABASES = {
     "compat/cassandra_stress/estimate.py": "the tool of one database",
     "compat/cassandra_stress/plan.py": "the tool of one database",
     "compat/cassandra_stress/run.py": "the tool of one database",
+    "studies/iot/sections.py": OF_A_STUDY,
     "studies/layouts/sections.py": OF_A_STUDY,
     "studies/log_analytics/published.py": OF_A_STUDY,
     "studies/log_analytics/claims.py": OF_A_STUDY,

@@ -156,7 +156,7 @@ def test_a_change_that_makes_no_sense(cli: Cli, tmp_path: Path, change: str, exp
         (("study", "run", "iot", "--target", "oracle"), "--target oracle: expected the name of a database"),
         (("study", "run", "iot", "--target", "oracle://me:secret@host/db"), "--target oracle:…: expected the name of a database"),
         (("study", "run", "iot", "--target", "null"), "study iot has no schema for null"),
-        (("study", "run", "iot", "--schema", "snowflake"), "study iot has no schema for sqlite among snowflake"),
+        (("study", "run", "iot", "--schema", "snowflake"), "study iot has no schema for cassandra among snowflake"),
         (("study", "run", "iot", "--scale", "0"), "--scale 0: expected a share of the full span"),
         (("study", "run", "iot", "--scale", "1e-9"), "leaves less than a minute of the year"),
         (("study", "run", "iot", "--resume"), "--resume: name the folder"),

@@ -40,7 +40,7 @@ WITH_SPARK = ("--target", "files", "--spark", "local[2]", "--dataset", "wikipedi
 # Every command with an option that names what is written, and what it needs besides to come so far.
 FOLDERS: dict[str, tuple[str, ...]] = {
     "quickstart": (),
-    "study run": ("iot", "--scale", "0.002"),
+    "study run": ("iot", "--target", "sqlite", "--scale", "0.002"),
     "study run, of elasticity": ("elasticity", "--scale", "0.02"),
     "study run, of factors": ("cassandra-tuning", "--scale", "0.001"),
     "study run, of MapReduce": ("mapreduce", *WITH_SPARK),
@@ -186,7 +186,7 @@ def test_a_study_of_several_datasets_does_not_go_on_over_a_summary_of_a_user(cli
     plant(tmp_path, "beijing-air-quality/manifest.json")
     mine = plant(tmp_path, "summary.json")
     datasets = ("--dataset", "beijing-air-quality", "--dataset", "cu-bems", "--scale", "0.0001")
-    ended = cli("study", "run", "iot", *datasets, "--resume", "--no-open", "--out", tmp_path)
+    ended = cli("study", "run", "iot", "--target", "sqlite", *datasets, "--resume", "--no-open", "--out", tmp_path)
     assert (ended.exit_code, mine.read_text(encoding="utf-8")) == (2, MINE)
     assert str(mine) in ended.err
 

@@ -15,7 +15,7 @@ from sensorbench.report.comparison import comparison_page
 from sensorbench.results import read_comparison
 from sensorbench.results.summary.comparison import ComparisonSummary, Ranking
 from sensorbench.results.summary.envelope import Caveat
-from tests.conftest import SMALL, Cli, commands_on, forget_checksums
+from tests.conftest import EMBEDDED, SMALL, Cli, commands_on, forget_checksums
 
 
 class Page(HTMLParser):
@@ -90,7 +90,7 @@ def test_every_claim_and_every_warning_is_shown(text: str, summary: dict[str, An
 
 
 def test_the_report_says_the_command_that_was_given(study_folder: Path) -> None:
-    given = ["sensorbench", "study", "run", "iot", *SMALL, "--out", str(study_folder)]
+    given = ["sensorbench", "study", "run", "iot", *EMBEDDED, *SMALL, "--out", str(study_folder)]
     assert json.loads((study_folder / "summary.json").read_text(encoding="utf-8"))["command"] == given
     assert commands_on(study_folder / "report.html") == [given]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sensorbench.studies import FACTOR_STUDIES, OTHER_STUDIES, STUDIES
-from tests.conftest import SMALL, Cli
+from tests.conftest import EMBEDDED, SMALL, Cli
 
 QUESTIONS = ["get_sensor_data", "get_peak_data", "get_available_data", "get_floor_zone_data"]
 VARIANTS = ["sqlite-star", "sqlite-natural", "fjall-by_sensor", "fjall-by_sensor_day"]
@@ -122,6 +122,9 @@ def experiment(folder: Path, *targets: tuple[str, str], operations: int = 40) ->
         ("get_peak_data", "sqlite", "natural", "SELECT max(measurement)", "SELECT min(measurement)"),
         ("get_available_data", "sqlite", "natural", "SELECT floor, zone FROM locations\"", "SELECT zone, floor FROM locations\""),
         ("get_peak_data", "fjall", "by_sensor", 'reduce = { function = "max"', 'reduce = { function = "min"'),
+        # The right rows, but not in the order that the schema promises.
+        ("get_sensor_data", "sqlite", "natural", "[operation.get_sensor_data]",
+         '[operation.get_sensor_data]\norder = [{ column = "time", direction = "descending" }]'),
     ],
 )  # fmt: skip
 def test_an_altered_operation_is_seen_and_not_ranked(
@@ -184,7 +187,7 @@ def test_a_wrong_reference_query_is_caught_by_the_answers_computed_by_hand(cli: 
 
 
 def test_the_generated_building_answers_equally_at_any_scale(cli: Cli, tmp_path: Path) -> None:
-    outcome = cli("study", "run", "iot", "--scale", "0.004", "--operations", "60", "--repetitions", "1", "--schema", "by_sensor", "--schema", "natural",
+    outcome = cli("study", "run", "iot", *EMBEDDED, "--scale", "0.004", "--operations", "60", "--repetitions", "1", "--schema", "by_sensor", "--schema", "natural",
                   "--out", tmp_path / "out", "--no-open", "--json")  # fmt: skip
     assert outcome.exit_code == 0, outcome.err
     assert outcome.json["answers_equal"] is True

@@ -128,7 +128,8 @@ def study(
 
     Examples:
         >>> import sensorbench as sb
-        >>> results = sb.study("iot", out="results/small", scale=0.005, operations=20, schemas=["natural", "by_sensor"])
+        >>> small = {"targets": ["sqlite", "fjall"], "scale": 0.005, "operations": 20}
+        >>> results = sb.study("iot", out="results/small", schemas=["natural", "by_sensor"], **small)
         >>> sorted(variant.database for variant in results.variants)
         ['fjall', 'sqlite']
 

@@ -1,6 +1,6 @@
 """How the claims of a study are judged by what was measured: in one comparison, or in several parts of the study together."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Protocol, TypeVar
@@ -13,7 +13,7 @@ from sensorbench.claims.expression import Expression
 from sensorbench.claims.figures import FigureEvidence, NotMeasuredError
 from sensorbench.claims.judgement import Cell, Judgement, untested_for
 from sensorbench.claims.simulated import fingerprint, simulated_claims
-from sensorbench.results import ComparisonResult
+from sensorbench.results import ComparisonResult, VariantManifest
 from sensorbench.results.manifest import MEASURE
 from sensorbench.results.summary.claims import AgreementBand, JudgedCell, JudgedClaim, MeasuredFigure
 from sensorbench.results.summary.comparison import ComparisonSummary
@@ -61,22 +61,39 @@ def measured(
     evidence: dict[str, Evidence] = {}
     found = {}
     for name, result in results.items():
-        published, others = _roles(study.roles.published, result), _roles(study.roles.substitute, result)
+        names = _names(study.roles, result)
+        published, others = _roles(study.roles.published, result, names), _roles(study.roles.substitute, result, names)
         substitutes = {role: variant for role, variant in others.items() if role not in published}
         evidence[name] = Evidence(result, {**published, **substitutes}, study.metric, evidence, study.quantities)
         found[name] = Measured(evidence[name], substitutes, summaries[name].answers_equal)
     return found
 
 
-def _roles(wanted: dict[str, list[str]], result: ComparisonResult) -> dict[str, str]:
+def _roles(wanted: dict[str, list[str]], result: ComparisonResult, names: Mapping[str, str]) -> dict[str, str]:
     """For each role, the first of its variants that has complete runs."""
     complete = {
-        variant_name(variant): variant.id
+        names[variant.id]: variant.id
         for variant in result.manifest.variants
         if any(run.state == "complete" and MEASURE in run.manifest.phases for run in result.runs[variant.id])
     }
     found = {role: next((complete[name] for name in names if name in complete), None) for role, names in wanted.items()}
     return {role: variant for role, variant in found.items() if variant is not None}
+
+
+def _names(roles: Roles, result: ComparisonResult) -> dict[str, str]:
+    """How roles name each variant, by its id."""
+    wanted = [*roles.published.values(), *roles.substitute.values()]
+    databases = {name.partition("/")[0] for names in wanted for name in names}
+    return {variant.id: _name(variant, result, databases) for variant in result.manifest.variants}
+
+
+def _name(variant: VariantManifest, result: ComparisonResult, databases: Collection[str]) -> str:
+    """How roles name a variant. Where several databases answer to one kind of URL, the one that did answer counts."""
+    load = result.loads.get(variant.id)
+    answered = load.description.database.lower() if load and not variant.system else variant.database
+    if answered not in databases:
+        return variant_name(variant)
+    return variant_name(variant.model_copy(update={"database": answered}))
 
 
 def judged(claim: Claim, study: HasClaims, by: Sequence[Measured]) -> JudgedClaim:

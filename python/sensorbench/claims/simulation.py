@@ -45,6 +45,8 @@ ONCE: Mapping[str, float] = {
     "load_s": LOAD_VARIATION,
     "size_bytes": SIZE_VARIATION,
     "partition_bytes": SIZE_VARIATION,
+    "year_bytes": SIZE_VARIATION,
+    "five_years_bytes": SIZE_VARIATION,
     # Numbers of nodes and workers are known.
     "nodes": 0.0,
     "growth": 0.0,

@@ -13,6 +13,8 @@ from sensorbench.runner import StallTest
 from sensorbench.studies import StudyOptions, plan_study, require_study
 
 DATASET = "beijing-air-quality"
+# What needs no server.
+TARGETS = ("sqlite", "fjall")
 # Requests of a run: some 60 an operation, so that the slowest schema is done within a quarter of a minute.
 OPERATIONS = 240
 # One stall, of which the closed loop hides what the open loop shows: a tenth of the requests are sent while the database stalls.
@@ -23,7 +25,7 @@ def quickstart(out: Out = None, dry_run: DryRun = False, no_open: NoOpen = False
     """Compare four schemas in two embedded databases on real data: no server, under a minute."""
     out = out or new_results_folder("quickstart")
     reporter = ProgressReporter()
-    options = StudyOptions(datasets=(DATASET,), operations=OPERATIONS)
+    options = StudyOptions(targets=TARGETS, datasets=(DATASET,), operations=OPERATIONS)
     if dry_run:
         show_dry_run(dry_run_study(require_study("iot"), options.model_copy(update={"scale": 1.0}), out, reporter), as_json=json)
         return

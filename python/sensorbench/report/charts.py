@@ -20,7 +20,8 @@ QUIET = "#8a8a8a"
 HEIGHT = 230
 
 
-def _colour(variants: list[str]) -> alt.Color:
+def variant_colour(variants: list[str]) -> alt.Color:
+    """A colour for each of a few variants, and a legend below."""
     names = [formatting.variant(variant) for variant in variants]
     return alt.Color(
         "variant:N",
@@ -84,8 +85,8 @@ def data_of(rows: Iterable[Row]) -> alt.Chart:
     return alt.Chart(_Rows(values=[row._asdict() for row in rows]))
 
 
-def _chart(rows: Iterable[VariantRow]) -> alt.Chart:
-    """The same of rows about variants, which are shown by their names."""
+def of_variants(rows: Iterable[VariantRow]) -> alt.Chart:
+    """The chart of rows about variants, which are shown by their names; nothing of it is drawn yet."""
     values = [{**row._asdict(), "variant": formatting.variant(row.variant)} for row in rows]
     return alt.Chart(_Rows(values=values))
 
@@ -125,7 +126,7 @@ class FigureRow(NamedTuple):
 
 def figures(rows: Sequence[FigureRow], variants: list[str]) -> ChartSpec:
     """Latency of each variant at one question with its interval."""
-    base = _chart(rows).encode(y=_variants_below(variants), color=_colour(variants).legend(None))
+    base = of_variants(rows).encode(y=_variants_below(variants), color=variant_colour(variants).legend(None))
     axis = alt.X("value_s:Q", title=LATENCY_TITLE, scale=alt.Scale(type="log", nice=False, padding=12), axis=LATENCY_AXIS)
     tooltip = [
         alt.Tooltip("variant:N"),
@@ -150,7 +151,7 @@ def line_of_variants(rows: Sequence[VariantRow], variants: list[str]) -> alt.Cha
     strokes = [STROKES[number // len(COLOURS) % len(STROKES)] for number in range(len(names))]
     colours = [COLOURS[number % len(COLOURS)] for number in range(len(names))]
     legend = alt.Legend(orient="bottom", columns=2, symbolType="stroke", symbolSize=200, symbolStrokeWidth=3)
-    line: alt.Chart = _chart(rows).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=30))
+    line: alt.Chart = of_variants(rows).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=30))
     coloured: alt.Chart = line.encode(
         color=alt.Color("variant:N", title=None, scale=alt.Scale(domain=names, range=colours), legend=legend),
         strokeDash=alt.StrokeDash("variant:N", scale=alt.Scale(domain=names, range=strokes), legend=None),
@@ -189,7 +190,7 @@ def selectivity(rows: Sequence[ShareRow], variants: list[str]) -> ChartSpec:
         ],
     )
     ranges = (
-        _chart(rows)
+        of_variants(rows)
         .transform_filter("isValid(datum.low_s)")
         .mark_rule(opacity=0.4, clip=True)
         .encode(x=x, y=alt.Y("low_s:Q", scale=scale), y2=alt.Y2("high_s:Q"), color=alt.Color("variant:N"))
@@ -232,7 +233,9 @@ class RequestRow(NamedTuple):
 
 def over_run(rows: Sequence[RequestRow], variants: list[str], marks: list[int]) -> ChartSpec:
     """Latency over the requests of the first run; `marks` are requests to mark."""
-    base = _chart(rows).encode(x=alt.X("request:Q", title="number of the request in the run"), color=_colour(variants))
+    base = of_variants(rows).encode(
+        x=alt.X("request:Q", title="number of the request in the run"), color=variant_colour(variants)
+    )
     y = latency_axis()
     points = base.mark_circle(size=10, opacity=0.35).encode(
         y=y,
@@ -259,12 +262,12 @@ class IntervalRow(NamedTuple):
 
 def over_time(rows: Sequence[IntervalRow], variants: list[str], last_s: float) -> ChartSpec:
     """Median and 99th percentile over the time of the first run, which ends at `last_s`."""
-    line = _chart(rows).mark_line(strokeWidth=1.8, point=_DOTS)
+    line = of_variants(rows).mark_line(strokeWidth=1.8, point=_DOTS)
     return sized(
         line.encode(
             x=time_axis(last_s),
             y=latency_axis(),
-            color=_colour(variants),
+            color=variant_colour(variants),
             strokeDash=alt.StrokeDash("quantile:N", title=None, legend=alt.Legend(orient="bottom", symbolType="stroke")),
             tooltip=[alt.Tooltip("variant:N"), alt.Tooltip("quantile:N"), alt.Tooltip("time_s:Q"), SECONDS],
         ),
@@ -308,7 +311,7 @@ def load(rows: Sequence[LoadRow], variants: list[str]) -> ChartSpec:
 
 def _bars(rows: Sequence[VariantRow], variants: list[str], shown: Sequence[alt.Tooltip]) -> alt.Chart:
     """A bar for each variant; `shown` is what it tells when it is pointed at, besides the variant."""
-    bars: alt.Chart = _chart(rows).mark_bar()
+    bars: alt.Chart = of_variants(rows).mark_bar()
     encoded: alt.Chart = bars.encode(y=_variants_below(variants), tooltip=[alt.Tooltip("variant:N"), *shown])
     return encoded
 
@@ -329,7 +332,7 @@ class SizeRow(NamedTuple):
 def size(rows: Sequence[SizeRow], variants: list[str]) -> ChartSpec:
     """Bytes on disk."""
     bars = _bars(rows, variants, [alt.Tooltip("megabytes:Q", format=",.4~g")])
-    drawn = bars.encode(x=alt.X("megabytes:Q", title="megabytes on disk"), color=_colour(variants).legend(None))
+    drawn = bars.encode(x=alt.X("megabytes:Q", title="megabytes on disk"), color=variant_colour(variants).legend(None))
     return sized(drawn, "A bar is what the data of a variant take; shorter takes less.", height=_below(variants))
 
 
@@ -396,5 +399,5 @@ def _lines(
     **mark: Any,
 ) -> ChartSpec:
     """A line for each variant; `shown` is what it tells when it is pointed at, besides the variant."""
-    line = _chart(rows).mark_line(**mark)
-    return sized(line.encode(x=x, y=y, color=_colour(variants), tooltip=[alt.Tooltip("variant:N"), *shown]), how)
+    line = of_variants(rows).mark_line(**mark)
+    return sized(line.encode(x=x, y=y, color=variant_colour(variants), tooltip=[alt.Tooltip("variant:N"), *shown]), how)

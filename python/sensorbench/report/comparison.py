@@ -67,7 +67,7 @@ def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Pag
             _failures(summary.result),
             _selectivity(summary),
             guarantees(summary.result),
-            *own_sections(summary.result.sections),
+            *own_sections(summary.result.sections, result),
             _variants(summary),
             latencies(summary, result),
             over_run(summary, result),

@@ -5,6 +5,8 @@ from typing import cast
 
 from sensorbench.report import fronts
 from sensorbench.report.effects import effects
+from sensorbench.report.requests import request_blocks, use_blocks
+from sensorbench.results import ComparisonResult
 from sensorbench.results.page import Block, Chart, Details, Section, Table, Text, ValueKind
 from sensorbench.results.summary.comparison import StudySection
 
@@ -12,12 +14,12 @@ from sensorbench.results.summary.comparison import StudySection
 _MAX_ROWS = 40
 
 
-def own_sections(sections: Sequence[StudySection]) -> list[Section]:
-    """The sections of a study, in their order."""
-    return [Section("", section.title, _blocks(section, number)) for number, section in enumerate(sections, 1)]
+def own_sections(sections: Sequence[StudySection], result: ComparisonResult | None = None) -> list[Section]:
+    """The sections of a study, in their order. `result` is what single requests are drawn from; a series has none."""
+    return [Section("", section.title, _blocks(section, number, result)) for number, section in enumerate(sections, 1)]
 
 
-def _blocks(section: StudySection, number: int) -> list[Block]:
+def _blocks(section: StudySection, number: int, result: ComparisonResult | None) -> list[Block]:
     blocks: list[Block] = [Text(section.text)]
     points = fronts.on_axes(section.front["points"]) if section.front else []
     if section.front and points:
@@ -29,4 +31,6 @@ def _blocks(section: StudySection, number: int) -> list[Block]:
     if section.rows:
         table = Table([(column.title, cast("ValueKind", column.kind)) for column in section.columns], section.rows)
         blocks.append(Details(f"{len(section.rows)} rows", [table]) if len(section.rows) > _MAX_ROWS else table)
+    if result is not None:
+        blocks += [*request_blocks(section.requests or [], result), *use_blocks(section.use or [], result)]
     return blocks

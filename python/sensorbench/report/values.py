@@ -108,7 +108,7 @@ def longest_first_run_s(result: ComparisonResult, variants: list[str]) -> float:
 def resources(result: ComparisonResult, variants: list[str]) -> list[UseRow]:
     """What the servers used over the first run of each variant."""
     return [
-        UseRow(variant, *use)
+        UseRow(variant, use.time_s, use.processors, use.megabytes)
         for variant in variants
         for run in result.usable_runs(variant)[:1]
         for use in server_use(result, run, variant)

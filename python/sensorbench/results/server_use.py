@@ -1,21 +1,29 @@
 """What the servers of the lab used while a run went on."""
 
-from itertools import pairwise
 from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from sensorbench.results.reader import ComparisonResult, RunResult
 
+_DISK = ("read_bytes", "written_bytes")
+
 
 class ServerUse(NamedTuple):
-    """What servers used at a time of a run: CPUs that were busy on average since the time before, and memory."""
+    """What servers used at a time of a run: CPUs that were busy on average since the time before, memory, and the bytes that they read
+    from and wrote to their disks per second since then (None where the system does not say).
+    """
 
     time_s: float
     processors: float
     megabytes: float
+    disk_bytes_per_s: float | None = None
 
 
 def server_use(result: ComparisonResult, run: RunResult, variant: str) -> list[ServerUse]:
-    """Processors and memory that the servers of a variant used over a run, all their nodes together; none where the lab knows
+    """CPUs, memory and disk that the servers of a variant used over a run, all their nodes together; none where the lab knows
     no process of them.
     """
     manifest = next(variant_manifest for variant_manifest in result.manifest.variants if variant_manifest.id == variant)
@@ -23,13 +31,30 @@ def server_use(result: ComparisonResult, run: RunResult, variant: str) -> list[S
     table = run.table("resources")
     if server is None or table is None:
         return []
-    by_time: dict[int, tuple[float, float]] = {}
-    for row in table.to_pylist():
-        if row["process"].partition(":")[0] == server["instance"]:
-            cpu_s, memory = by_time.get(row["time_ns"], (0.0, 0.0))
-            by_time[row["time_ns"]] = (cpu_s + row["cpu_s"], memory + row["memory_bytes"])
-    times = sorted(by_time)
+    sums = _by_time(table, server["instance"])
+    times_s = sums["time_ns"].to_numpy().astype(np.float64) / 1e9
+    lengths_s = np.diff(times_s)
+    processors = np.diff(sums["cpu_s_sum"].to_numpy()) / lengths_s
+    megabytes = sums["memory_bytes_sum"].to_numpy()[1:] / 1e6
+    disk = np.diff(_disk_bytes(sums)) / lengths_s
     return [
-        ServerUse(now / 1e9, (by_time[now][0] - by_time[before][0]) / ((now - before) / 1e9), by_time[now][1] / 1e6)
-        for before, now in pairwise(times)
+        ServerUse(time_s, busy, memory, None if np.isnan(moved) else moved)
+        for time_s, busy, memory, moved in zip(
+            times_s[1:].tolist(), processors.tolist(), megabytes.tolist(), disk.tolist(), strict=True
+        )
     ]
+
+
+def _by_time(table: pa.Table, instance: str) -> pa.Table:
+    """The sums over the processes of an instance at each moment. A process is named instance:node."""
+    is_of_instance = pc.equal(pc.list_element(pc.split_pattern(table["process"], ":", max_splits=1), 0), instance)
+    columns = ["cpu_s", "memory_bytes", *(name for name in _DISK if name in table.column_names)]
+    return table.filter(is_of_instance).group_by("time_ns").aggregate([(name, "sum") for name in columns]).sort_by("time_ns")
+
+
+def _disk_bytes(sums: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Bytes read and written until each moment; NaN where that is not known."""
+    known = [sums[f"{name}_sum"] for name in _DISK if f"{name}_sum" in sums.column_names]
+    if len(known) < len(_DISK):
+        return np.full(sums.num_rows, np.nan)
+    return sum((column.cast(pa.float64()).to_numpy(zero_copy_only=False) for column in known), np.zeros(sums.num_rows))

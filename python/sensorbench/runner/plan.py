@@ -150,7 +150,7 @@ def planned_operation(
     """An operation as a plan has it: how a schema asks it, and where each of its parameters comes from."""
     return {
         "weight": weight,
-        "operation": {**operation.driver_operation(name), "statement": schema.statement(name)},
+        "operation": schema.driver_statement(name, operation),
         "parameters": sources,
         "client_steps": schema.work(name, operation),
     }

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from sensorbench import toml_file
 from sensorbench.errors import UsageError
-from sensorbench.schemas.engine_types import AnswerColumn, DriverOperation, TypedName
+from sensorbench.schemas.engine_types import AnswerColumn, DriverOperation, OrderedBy, TypedName
 from sensorbench.schemas.shipped import OPERATIONS_FILE, SHIPPED_FOLDER, shipped_operations
 from sensorbench.schemas.types import ValueType
 
@@ -195,13 +195,18 @@ class Operation(toml_file.FileModel):
             "name": name,
             "parameters": typed_names(self.parameters),
             "columns": answer_columns(self.columns),
-            "order": [{"column": order.column, "direction": order.direction} for order in self.order],
+            "order": ordered_by(self.order),
         }
 
 
 def typed_names(types: Mapping[str, ValueType]) -> list[TypedName]:
     """Parameters or columns of a table with their types, for the engine."""
     return [{"name": name, "type": value_type} for name, value_type in types.items()]
+
+
+def ordered_by(orders: Iterable[Order]) -> list[OrderedBy]:
+    """A declared order, for the engine."""
+    return [{"column": order.column, "direction": order.direction} for order in orders]
 
 
 def answer_columns(columns: Iterable[Column]) -> list[AnswerColumn]:

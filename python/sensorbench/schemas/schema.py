@@ -23,6 +23,7 @@ from sensorbench.schemas.operations import (
     WORD,
     Operation,
     Operations,
+    ordered_by,
     statement_name,
     typed_names,
 )
@@ -226,7 +227,7 @@ class Schema:
         """
         statements: list[DriverStatement] = []
         for name in names:
-            operation = {**operations.operation[name].driver_operation(name), "statement": self.statement(name)}
+            operation = self.driver_statement(name, operations.operation[name])
             work = self.work(name, operations.operation[name])
             statements += json.loads(self._with_place(statement_operations, json.dumps(operation), json.dumps(work)))
         schema: DriverSchema = {
@@ -237,6 +238,22 @@ class Schema:
         }
         self._with_place(check_schema, self.database, json.dumps(schema))
         return schema
+
+    def driver_statement(self, name: str, operation: Operation) -> DriverStatement:
+        """An operation with its statement, for the engine. Its answers must have the order that the operation asks for, or else the one
+        that the schema promises.
+
+        Raises:
+            UsageError: where the schema promises an order by a column that the operation does not return.
+
+        """
+        text, key = self.operation_text(name)
+        described: DriverStatement = {**operation.driver_operation(name), "statement": text.statement}
+        known = [column.name for column in operation.columns]
+        unknown = [order.column for order in text.order if order.column not in known]
+        if unknown:
+            raise self.error(f"{key}.order", f"there is no column {unknown[0]!r}; expected one of {', '.join(known)}")
+        return described if operation.order or not text.order else {**described, "order": ordered_by(text.order)}
 
     def statement(self, name: str) -> Statement:
         """The operation's own statement."""
@@ -249,6 +266,8 @@ class Schema:
         more: Statement = {"list": listed.statement} if listed else {}
         if text.first:
             more["first"] = text.first.statement
+        if text.order:
+            more["order"] = [order.model_dump(mode="json") for order in text.order]
         if text.also:
             more["also"] = [also.statement for also in text.also]
         if text.readings is not None:

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_v
 
 from sensorbench import toml_file
 from sensorbench.schemas.engine_types import Statement
-from sensorbench.schemas.operations import WORD, Column
+from sensorbench.schemas.operations import WORD, Column, Order
 from sensorbench.schemas.time_buckets import check_every
 
 ENCODINGS = ("text", "packed", "gorilla")
@@ -190,6 +190,10 @@ class OperationText(WithStatement):
     for_each: ForEach | None = Field(default=None, description="One statement for each time bucket, shard or listed value.")
     returns: list[Column] = Field(
         default=[], description="Columns that the database returns, where they are not those of the operation."
+    )
+    # Columns are those of the operation.
+    order: list[Order] = Field(
+        default=[], description="The order in which rows come by how they are stored: it is checked in every answer."
     )
     distinct: list[str] = Field(default=[], description="Only these columns, and of equal rows one.")
     decode: Decode | None = Field(default=None, description="Readings are taken out of batches.")

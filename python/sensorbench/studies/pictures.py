@@ -47,6 +47,15 @@ class Effect:
     runs: int
 
 
+@dataclass(frozen=True)
+class Requests:
+    """A question whose single requests are drawn for each of some variants, run by run. The report takes them from the results."""
+
+    operation: str
+    title: str
+    variants: list[str]
+
+
 def with_fronts(points: Sequence[Point]) -> list[Point]:
     """The points, each told whether it is on the front of its group."""
     groups = {point.group: [other for other in points if other.group == point.group] for point in points}

@@ -13,10 +13,17 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from sensorbench import toml_file
 from sensorbench.claims import Claim, Evidence, Judge, Quantity, Roles, load_claims
 from sensorbench.results import ComparisonResult
-from sensorbench.results.summary.comparison import ComparisonSummary, SectionColumn, ShownEffect, ShownFront, StudySection
+from sensorbench.results.summary.comparison import (
+    ComparisonSummary,
+    SectionColumn,
+    ShownEffect,
+    ShownFront,
+    ShownRequests,
+    StudySection,
+)
 from sensorbench.runner import Workload
 from sensorbench.schemas.schema_file import ParameterValue
-from sensorbench.studies.pictures import Effect, Front
+from sensorbench.studies.pictures import Effect, Front, Requests
 
 FigureState = Literal["run", "not applicable", "failed"]
 Kind = Literal["text", "variant", "duration_s", "bytes", "ratio", "count"]
@@ -197,7 +204,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the report that a study has to itself: a text, a table, and pictures. None is a value that is not known."""
+    """A section of the report that a study has to itself: a text, a table, and pictures. None is a value that is not known. `use` has the
+    variants whose servers' CPU, memory and disk are drawn over time.
+    """
 
     title: str
     text: str
@@ -205,6 +214,8 @@ class Section:
     rows: list[list[Any]]
     front: Front | None = None
     effects: list[Effect] | None = None
+    requests: list[Requests] | None = None
+    use: list[str] | None = None
 
     def described(self) -> StudySection:
         """The section as summaries have it."""
@@ -215,6 +226,8 @@ class Section:
             rows=self.rows,
             front=cast("ShownFront", asdict(self.front)) if self.front else None,
             effects=[cast("ShownEffect", asdict(effect)) for effect in self.effects] if self.effects is not None else None,
+            requests=[cast("ShownRequests", asdict(drawn)) for drawn in self.requests] if self.requests is not None else None,
+            use=self.use,
         )
 
 

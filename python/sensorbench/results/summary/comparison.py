@@ -303,6 +303,14 @@ class ShownEffect(TypedDict):
     runs: int | None
 
 
+class ShownRequests(TypedDict):
+    """A question whose single requests are drawn, for each of some variants. What is drawn is in the results, not here."""
+
+    operation: str
+    title: str
+    variants: list[str]
+
+
 class StudySection(SummaryPart):
     """A section that a study has to itself: a text, a table and pictures."""
 
@@ -312,6 +320,8 @@ class StudySection(SummaryPart):
     rows: list[list[Any]]
     front: Annotated[ShownFront, AsWritten] | None = None
     effects: list[Annotated[ShownEffect, AsWritten]] | None = None
+    requests: list[Annotated[ShownRequests, AsWritten]] | None = None
+    use: list[str] | None = Field(default=None, description="Variants whose servers' CPU, memory and disk are drawn over time.")
 
 
 class StallLoop(SummaryPart):

@@ -1,6 +1,7 @@
 """What the claims of the building-sensor study (claims.toml) speak of, besides the quantities of all comparisons."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
@@ -15,8 +16,9 @@ QUERIES = (Q1, "get_peak_data", "get_available_data", "get_floor_zone_data")
 FIRST_REQUESTS = 25
 SPIKE = 3.0
 LONGEST_MONTH_S = 31 * 86_400.0
-# Readings of a sensor in five years, one per minute, as the paper counts them.
-FIVE_YEARS_READINGS = 5 * 365 * 24 * 60
+# Readings of a sensor in a year, one per minute, as the paper counts them.
+YEAR_READINGS = 365 * 24 * 60
+YEARS = 5
 
 
 def _by_run(figure: Callable[[Evidence, RunResult], float | None]) -> Quantity:
@@ -81,8 +83,25 @@ def _long_ranges(evidence: Evidence, role: str, others: Sequence[str]) -> RunVal
     return evidence.by_run(ratios)
 
 
-def _five_years_bytes(evidence: Evidence, role: str, _: Sequence[str]) -> RunValues | None:
-    """The bytes that a partition would have with five years of a sensor, by the bytes per reading of the largest partition."""
+@dataclass(frozen=True)
+class LargestPartition:
+    """The largest partition that the server reports, which has all of a sensor: bytes, and readings that are due in its span."""
+
+    measured_bytes: int
+    readings: float
+
+    def bytes_with(self, readings: float) -> float:
+        """What a partition with so many readings has, by the bytes per reading of this one."""
+        return self.measured_bytes / self.readings * readings
+
+
+def largest_partition(evidence: Evidence, role: str) -> LargestPartition:
+    """The largest partition of a role with one partition per sensor.
+
+    Raises:
+        NotMeasuredError: where the server does not say, or the dataset has no usual interval.
+
+    """
     largest = evidence.largest_partition_bytes(role)
     if largest is None:
         raise NotMeasuredError("the server's nodetool, which reports the sizes of partitions, was not there")
@@ -90,8 +109,15 @@ def _five_years_bytes(evidence: Evidence, role: str, _: Sequence[str]) -> RunVal
     first, last, interval_s = dataset.get("first_time"), dataset.get("last_time"), dataset.get("interval_s")
     if not (first and last and interval_s):
         raise NotMeasuredError("readings of this dataset come at no usual interval")
-    per_sensor = (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds() / interval_s
-    return RunValues.once(largest / per_sensor * FIVE_YEARS_READINGS, SIZE_VARIATION)
+    span_s = (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds()
+    return LargestPartition(largest, span_s / interval_s)
+
+
+def _bytes_after(years: int) -> Quantity:
+    """The bytes that a partition has with some years of a sensor."""
+    return lambda evidence, role, _: RunValues.once(
+        largest_partition(evidence, role).bytes_with(years * YEAR_READINGS), SIZE_VARIATION
+    )
 
 
 QUANTITIES: Mapping[str, Quantity] = {
@@ -99,5 +125,6 @@ QUANTITIES: Mapping[str, Quantity] = {
     "late_spikes": _by_run(_late_spikes),
     "first_over_rest": _by_run(_first_over_rest),
     "long_ranges": _long_ranges,
-    "five_years_bytes": _five_years_bytes,
+    "year_bytes": _bytes_after(1),
+    "five_years_bytes": _bytes_after(YEARS),
 }
