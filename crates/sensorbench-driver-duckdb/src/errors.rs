@@ -19,7 +19,8 @@ pub fn connection_error(path: &Path, refusal: Refusal) -> DriverError {
     DriverError::Connection(format!("{}: {}", path.display(), refusal.message))
 }
 
-/// Whether two transactions met: DuckDB locks no row, and refuses the later one, which may be tried again.
+/// Whether two transactions met: DuckDB locks no row, and refuses the later one, which may be tried again. Of two that insert one key, it says
+/// so only when the later one commits.
 pub fn is_conflict(refusal: &Refusal) -> bool {
-    refusal.kind == kind::TRANSACTION && refusal.message.to_ascii_lowercase().contains("conflict")
+    refusal.kind == kind::TRANSACTION && ["Conflict", "conflict", "duplicate key"].iter().any(|word| refusal.message.contains(word))
 }
