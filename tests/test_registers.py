@@ -66,7 +66,7 @@ WITH_REGISTERS = [name for name in lab.LAB_DATABASES if name != "ferretdb"]
 READS_ITS_WRITES = {"questdb": "&wait=applied"}
 
 
-@pytest.mark.parametrize("name", ["sqlite", *WITH_REGISTERS])
+@pytest.mark.parametrize("name", ["sqlite", "duckdb", *WITH_REGISTERS])
 def test_a_healthy_database_has_no_findings(cli: Cli, lab_servers: LabServers, tmp_path: Path, name: str) -> None:
     target = name
     if (instance := name.replace("+", "-")) in lab_servers:

@@ -392,6 +392,8 @@ ROWS_OF_CASSANDRA = ("none", "same_table", "own_table", "index", "sai", "compute
 EMBEDDED = [
     layout("fjall", "typed"),
     *(layout("fjall", "batched", batch=batch, encoding=encoding) for batch in BATCHES for encoding in ENCODINGS),
+    *(layout("duckdb", "typed", key=key) for key in ("none", "primary")),
+    *(layout("duckdb", "batched", batch=batch, encoding=encoding) for batch, encoding in ((50, "text"), (300, "gorilla"))),
 ]
 ON_SERVERS = [
     layout("postgresql", "typed"),

@@ -12,6 +12,8 @@ const DATABASES: &[&dyn Database] = &[
     &sensorbench_driver_sqlite::SqliteDatabase,
     #[cfg(feature = "fjall")]
     &sensorbench_driver_fjall::FjallDatabase,
+    #[cfg(feature = "duckdb")]
+    &sensorbench_driver_duckdb::DuckdbDatabase { find_library: crate::duckdb_library::find },
     #[cfg(feature = "cassandra")]
     &sensorbench_driver_cassandra::CassandraDatabase,
     #[cfg(feature = "hbase")]

@@ -20,6 +20,7 @@ GIFFORD = 'Gifford, "Weighted voting for replicated data", SOSP 1979'
 CASSANDRA_READ_REPAIR = "Cassandra documentation, Read repair, monotonic quorum reads"
 CASSANDRA_DYNAMO = "Cassandra documentation, Dynamo, tunable consistency"
 READ_COMMITTED = "PostgreSQL documentation 13.2.1 and MariaDB documentation, READ COMMITTED"
+DUCKDB_CONCURRENCY = "DuckDB documentation, Concurrency; Transaction Management"
 SQLITE_ISOLATION = "SQLite documentation, Isolation In SQLite"
 REDIS_PERSISTENCE = "Redis documentation, Persistence"
 MONGODB_CONCERNS = "MongoDB documentation, Read Isolation, Consistency, and Recency; Write Concern"
@@ -77,6 +78,15 @@ def promises_of_one_writer(*, durable: bool = True) -> Promises:
     """Of one file with one writer at a time, as SQLite has it. Durable: as for `promises_of_read_committed`."""
     return _promises_of_one_server(
         "One writes at a time, and a statement sees all that was committed before it began", durable, SQLITE_ISOLATION
+    )
+
+
+def promises_of_snapshots(*, durable: bool = True) -> Promises:
+    """Of one process whose transactions each see a snapshot and never wait, as DuckDB has it. Durable: as for `promises_of_read_committed`."""
+    return _promises_of_one_server(
+        "A statement sees all that was committed before it began, and of two writes of one row the later is refused",
+        durable,
+        DUCKDB_CONCURRENCY,
     )
 
 

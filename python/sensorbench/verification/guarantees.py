@@ -93,6 +93,7 @@ def promised(kind: str | None, settings: Mapping[str, str]) -> Promises | None:
         "read_committed": promises.promises_of_read_committed,
         "one_writer": promises.promises_of_one_writer,
         "one_thread": promises.promises_of_one_thread,
+        "snapshots": promises.promises_of_snapshots,
         "one_server_a_row": promises.promises_of_one_server_a_row,
     }
     return known[kind]() if kind in known else None
