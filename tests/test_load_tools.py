@@ -65,11 +65,30 @@ def test_copy_is_asked_for_the_columns_of_the_file_and_the_consistency_of_the_ta
     ("tool", "exit_code", "output", "problem"),
     [
         (Copy(), 0, COPIED, None),
-        (Copy(), 0, f"Failed to import 20 rows: WriteTimeout - timed out,  given up after 5 attempts\n{COPIED}", "WriteTimeout"),
+        (
+            Copy(),
+            2,
+            f"/x/copy.cql:3:Failed to import 20 rows: WriteTimeout - timed out,  will retry later, attempt 1 of 5\n{COPIED}",
+            None,
+        ),
+        (
+            Copy(),
+            2,
+            f"/x/copy.cql:3:Failed to import 20 rows: WriteTimeout - timed out,  given up after 5 attempts\n{COPIED}",
+            "WriteTimeout",
+        ),
+        (
+            Copy(),
+            2,
+            f"/x/copy.cql:3:Failed to process 1 rows; failed rows written to import_k_log.err\n{COPIED}",
+            "Failed to process 1 rows",
+        ),
+        (Copy(), 2, "/x/copy.cql:3:Column family nolog not found", "Column family nolog not found"),
         (Copy(), 1, "Connection error: ('Unable to connect to any servers')", "Unable to connect"),
         (Pipe(), 0, "All data transferred. Waiting for the last reply...\nerrors: 0, replies: 39060\n", None),
         (Pipe(), 1, "MOVED 866 127.77.1.2:6379\nerrors: 32551, replies: 39060\n", "errors: 32551, replies: 39060"),
         (Pipe(), 0, "", "it said nothing"),
+        (Copy(), 0, "", "it said nothing"),
     ],
 )
 def test_what_a_tool_says_of_rows_that_did_not_go_in_is_seen(

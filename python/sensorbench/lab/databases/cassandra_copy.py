@@ -9,10 +9,12 @@ from sensorbench.lab.instance import Instance
 from sensorbench.lab.load_tools import LoadFile, LoadTool, ToolCall, last_words
 from sensorbench.lab.software import PythonPackages
 
+_IMPORTED = re.compile(r"\d+ rows imported from ")
 _PROCESSED = re.compile(r"Processed: (\d+) rows")
-_FAILURES = re.compile(
-    r"^(?:.*\r)?\s*((?:Failed to (?:import|process|make)|Exceeded maximum|<stdin>|Traceback|\w*Error\b).*)$", re.MULTILINE
-)
+# Lines about rows that stayed out; what it tries again may still go in.
+_LOST = re.compile(r"given up|^Failed to process|^Exceeded maximum", re.MULTILINE)
+# Lines of a script begin with its name and the number of a line.
+_PLACE = re.compile(r"^\S*copy\.cql:\d+:", re.MULTILINE)
 # A reply may take as long as one to an operation of ours.
 _TIMEOUT_S = 1200
 
@@ -37,7 +39,7 @@ class Copy(LoadTool):
             encoding="utf-8",
         )
         words: list[str | Path] = ["--request-timeout", str(_TIMEOUT_S), "-f", script, *_credentials(instance, folder)]
-        shell = [sys.executable, "-m", "cqlshlib.cqlshmain"]
+        shell = [sys.executable, "-m", "cqlshlib"]
         # It reads and writes nothing of the user's own shell.
         environment = {"PYTHONPATH": str(software / "site"), "HOME": str(folder), "CQL_HISTORY": str(folder / "history")}
         return ToolCall([*shell, node.host, str(node.port), *words], environment)
@@ -48,11 +50,12 @@ class Copy(LoadTool):
         return int(counts[-1]) if counts else None
 
     def problem(self, exit_code: int, output: str) -> str | None:
-        """It may end with 0 although rows failed, and says so in lines of its own."""
-        failures = _FAILURES.findall(output)
-        if exit_code == 0 and not failures:
+        """It ends with another code than 0 also when it has tried a write again that then went in: what counts is what it says of rows."""
+        said = _PLACE.sub("", output)
+        lost = [line.strip() for line in said.split("\n") if _LOST.search(line)]
+        if not lost and _IMPORTED.search(said):
             return None
-        return " | ".join(dict.fromkeys(failures[:2])) if failures else last_words(output)
+        return " | ".join(lost[:2]) if lost else last_words(said)
 
 
 def _credentials(instance: Instance, folder: Path) -> list[str | Path]:
